@@ -53,6 +53,12 @@ scripted_there() {
     make toxics | tee /dev/stderr | grep -q none
 }
 
+# A search with both generators, short: what it holds is not asked.
+searched_there() {
+  drive capacity SERVER=fixed-pool DURATION=4s WARMUP=2s NAME=several-searched PATIENCE=0s &&
+    grep -E 'holds (at least )?[0-9,]+ req/s' "$LAB_RESULTS_DIR"/*-several-searched/REPORT.md
+}
+
 # begun_there NAME TRIAL: that trial of the run is under way.
 begun_there() { agent_there sh -c "ls -d /lab/results/*-$1/raw/$2-*" >/dev/null 2>&1; }
 # A Swarm whose manager was restarted knows no names of containers for more than half a minute.
@@ -114,6 +120,7 @@ several() {
       step several-bench one there bench_there
       if [[ $suite == long ]]; then
         step several-scripted one there scripted_there
+        step several-searched one there searched_there
         step several-cut one there ran hit_there several-cut .ci/three-engines.sh cut tested 5
         step several-cut-long one there ran hit_there several-cut-long .ci/three-engines.sh cut tested 60
         step several-power one there ran hit_there several-power power_cut tested 20

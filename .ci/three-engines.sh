@@ -17,7 +17,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root=$PWD/.lab/three-engines
 names=(load tested called)
-roles=('"generator"' '"server"' '"downstream", "monitor"')
+# The third one puts a share of each load on, too.
+roles=('"generator"' '"server"' '"generator", "downstream", "monitor"')
 prefix=lab3 network=10.213.77
 : "${START_DEADLINE_S:=60}"
 

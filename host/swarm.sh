@@ -25,7 +25,8 @@ ask() { docker -H "$(address_of "$1")" "${@:2}"; }
 # Of its line of `nodes`: name, address, id in the Swarm, roles.
 address_of() { awk -v name="$1" '$1 == name {print $2}' "$folder/nodes"; }
 id_of() { awk -v name="$1" '$1 == name {print $3}' "$folder/nodes"; }
-node_with() { awk -v role="$1" '"," $4 "," ~ "," role "," {print $1}' "$folder/nodes"; }
+# The first one: of several generators the driver's.
+node_with() { awk -v role="$1" '"," $4 "," ~ "," role "," {print $1; exit}' "$folder/nodes"; }
 node_names() { awk '{print $1}' "$folder/nodes"; }
 manager() { cat "$folder/manager"; }
 

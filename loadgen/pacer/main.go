@@ -2,6 +2,8 @@
 //
 //	pacer LOAD.json    the load is in this file, or on standard input (-)
 //	pacer merge A.jsonl B.jsonl …    adds up what several told that ran at the same time
+//	pacer spread LOAD.json HOST:PORT …    the load from here and from those where pacer serves, added up
+//	pacer serve HOST:PORT    takes loads there, one at a time, from whoever reaches it
 //	pacer --version
 //
 // docs/pacer.md has the words of a load and of what is told.
@@ -17,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const version = "1.1.0"
+const version = "1.2.0"
 
 // How pacer ends.
 const (
@@ -43,8 +45,22 @@ func pacer(arguments []string) int {
 		}
 		return ranToItsEnd
 	}
+	if len(arguments) > 2 && arguments[0] == "spread" {
+		status, err := spread(arguments[1], arguments[2:], os.Stdout)
+		if err != nil {
+			return says(status, err)
+		}
+		return status
+	}
+	if len(arguments) == 2 && arguments[0] == "serve" {
+		if err := serve(arguments[1]); err != nil {
+			return says(wentWrong, err)
+		}
+		return ranToItsEnd
+	}
 	if len(arguments) != 1 {
-		return says(wrongWords, "one argument is allowed: the file of a load, - for standard input, or --version; or merge and 2 files or more")
+		return says(wrongWords, "one argument is allowed: the file of a load, - for standard input, or --version; or merge and 2 files or more; "+
+			"or spread, a file and 1 HOST:PORT or more; or serve and a HOST:PORT")
 	}
 	text, err := wordsOf(arguments[0])
 	if err != nil {
@@ -54,12 +70,9 @@ func pacer(arguments []string) int {
 	if err != nil {
 		return says(wrongWords, err)
 	}
-	descriptors, err := raiseDescriptors()
+	descriptors, err := descriptorsFor(l)
 	if err != nil {
-		return says(wentWrong, err)
-	}
-	if most := descriptors - spareDescriptors; *l.words.Connections > most {
-		return says(wrongWords, fmt.Sprintf("connections: at most %d are allowed by the limit of %d open files, not %d", most, descriptors, *l.words.Connections))
+		return says(wrongWords, err)
 	}
 	parent := os.Getppid()
 	signals := make(chan os.Signal, 1)
@@ -91,6 +104,18 @@ func wordsOf(name string) ([]byte, error) {
 
 // spareDescriptors are for all but connections.
 const spareDescriptors = 256
+
+// descriptorsFor is the limit on open files, raised as far as allowed, which leaves enough for a load.
+func descriptorsFor(l *load) (int, error) {
+	descriptors, err := raiseDescriptors()
+	if err != nil {
+		return 0, err
+	}
+	if most := descriptors - spareDescriptors; *l.words.Connections > most {
+		return 0, fmt.Errorf("connections: at most %d are allowed by the limit of %d open files, not %d", most, descriptors, *l.words.Connections)
+	}
+	return descriptors, nil
+}
 
 // raiseDescriptors raises the limit on open files as far as allowed, and says what it is.
 func raiseDescriptors() (int, error) {

@@ -13,11 +13,20 @@ import (
 // startsApart is by how many seconds the starts of runs may differ that are added up.
 const startsApart = 0.5
 
-// merge writes the lines of one run that did what all of these did. Every count, bucket and sum is added, and
+// source is what one process told, or tells.
+type source struct {
+	name  string
+	lines *json.Decoder
+	head  head
+	// begun is when its run began, in seconds of a clock that is the same for all sources.
+	begun float64
+}
+
+// merge writes the lines of one run that did what all of these files tell. Every count, bucket and sum is added, and
 // the maxima compared. Its first line has theirs. Errors are one line: of a file that is not whole, or of runs that were
 // not at the same time or not equally long.
 func merge(names []string, out io.Writer) error {
-	sources := make([]*json.Decoder, len(names))
+	sources := make([]*source, len(names))
 	heads := make([]head, len(names))
 	begun := math.Inf(1)
 	for i, name := range names {
@@ -26,19 +35,15 @@ func merge(names []string, out io.Writer) error {
 			return err
 		}
 		defer file.Close()
-		sources[i] = json.NewDecoder(file)
-		one := &heads[i]
-		if err := sources[i].Decode(one); err != nil || one.Format != format || one.Load.missing() != nil {
-			return fmt.Errorf("%s: does not begin with the first line of pacer %s", name, version)
+		one := &source{name: name, lines: json.NewDecoder(file)}
+		if err := one.begin(); err != nil {
+			return err
 		}
-		first := heads[0].Load
-		if *one.Load.Warmup != *first.Warmup || *one.Load.Window != *first.Window || *one.Load.Arrivals != *first.Arrivals {
-			return fmt.Errorf("%s: has another warm-up, window or kind of arrivals than %s", name, names[0])
-		}
-		if apart := one.Unix - heads[0].Unix; math.Abs(apart) > startsApart {
-			return fmt.Errorf("%s: began %.3f s after %s; at most %v s are allowed", name, apart, names[0], startsApart)
-		}
-		begun = min(begun, one.Unix)
+		one.begun = one.head.Unix
+		sources[i], heads[i], begun = one, one.head, min(begun, one.begun)
+	}
+	if err := alike(sources); err != nil {
+		return err
 	}
 	err := writeLine(out, struct {
 		Pacer  string  `json:"pacer"`
@@ -46,51 +51,98 @@ func merge(names []string, out io.Writer) error {
 		Unix   float64 `json:"unix_s"`
 		Merged []head  `json:"merged"`
 	}{version, format, begun, heads})
-	if err != nil {
+	if err == nil {
+		_, err = addUp(sources, out)
+	}
+	return err
+}
+
+// begin reads the first line.
+func (s *source) begin() error {
+	var text json.RawMessage
+	if err := s.next(&text); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if err := json.Unmarshal(text, &s.head); err != nil || s.head.Format != format || s.head.Load.missing() != nil {
+		return fmt.Errorf("%s: does not begin with the first line of pacer %s", s.name, version)
+	}
+	return nil
+}
+
+// next reads a line. One that tells of a failure is an error.
+func (s *source) next(text *json.RawMessage) error {
+	if err := s.lines.Decode(text); err != nil {
 		return err
 	}
+	if !bytes.HasPrefix(*text, []byte(`{"failed"`)) {
+		return nil
+	}
+	var told broken
+	if err := json.Unmarshal(*text, &told); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s", told.Failed)
+}
+
+// alike fails unless they ran at the same time, and as long.
+func alike(sources []*source) error {
+	first := sources[0]
+	for _, one := range sources {
+		load, of := one.head.Load, first.head.Load
+		if *load.Warmup != *of.Warmup || *load.Window != *of.Window || *load.Arrivals != *of.Arrivals {
+			return fmt.Errorf("%s: has another warm-up, window or kind of arrivals than %s", one.name, first.name)
+		}
+		if apart := one.begun - first.begun; math.Abs(apart) > startsApart {
+			return fmt.Errorf("%s: began %.3f s after %s; at most %v s are allowed", one.name, apart, first.name, startsApart)
+		}
+	}
+	return nil
+}
+
+// addUp writes the seconds and the last line of all added up, and returns the sum of the seconds that all have told.
+func addUp(sources []*source, out io.Writer) (*tally, error) {
 	sum, cpu := newTally(false), 0.0
 	for {
 		var line *tally
 		ends := 0
-		for i, source := range sources {
+		for _, one := range sources {
 			var text json.RawMessage
-			if err := source.Decode(&text); err != nil {
-				return fmt.Errorf("%s: second %d: %w", names[i], sum.Second, err)
+			if err := one.next(&text); err != nil {
+				return sum, fmt.Errorf("%s: second %d: %w", one.name, sum.Second, err)
 			}
 			if bytes.HasPrefix(text, []byte(`{"ended"`)) {
 				var end total
 				if err := json.Unmarshal(text, &end); err != nil || end.Ended != "complete" {
-					return fmt.Errorf("%s: did not run to its end", names[i])
+					return sum, fmt.Errorf("%s: did not run to its end", one.name)
 				}
 				cpu += end.CPU
 				ends++
 				continue
 			}
-			one := newTally(false)
-			switch err := json.Unmarshal(text, one); {
+			told := newTally(false)
+			switch err := json.Unmarshal(text, told); {
 			case err != nil:
-				return fmt.Errorf("%s: second %d: %w", names[i], sum.Second, err)
-			case one.Second != sum.Second || line != nil && (one.Length != line.Length || (one.Corrected == nil) != (line.Corrected == nil)):
-				return fmt.Errorf("%s: tells of other seconds", names[i])
+				return sum, fmt.Errorf("%s: second %d: %w", one.name, sum.Second, err)
+			case told.Second != sum.Second || line != nil && (told.Length != line.Length || (told.Corrected == nil) != (line.Corrected == nil)):
+				return sum, fmt.Errorf("%s: tells of other seconds", one.name)
 			case line == nil:
-				line = one
+				line = told
 			default:
-				line.merge(one)
+				line.merge(told)
 			}
 		}
 		switch {
 		case ends == len(sources):
 			end := totalOf(sum)
 			end.Ended, end.CPU = "complete", cpu
-			return writeLine(out, end)
+			return sum, writeLine(out, end)
 		case ends > 0:
-			return fmt.Errorf("they did not last equally long: second %d is not told by all", sum.Second)
+			return sum, fmt.Errorf("they did not last equally long: second %d is not told by all", sum.Second)
 		}
 		sum.follow(line)
 		sum.Second++
 		if err := writeLine(out, line); err != nil {
-			return err
+			return sum, err
 		}
 	}
 }

@@ -98,7 +98,7 @@ func understand(t *testing.T, output []byte) outcome {
 	t.Helper()
 	var o outcome
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	if len(lines) < 3 || !strings.HasPrefix(lines[0], `{"pacer":"1.1.0","format":1,"unix_s":`) {
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], `{"pacer":"1.2.0","format":1,"unix_s":`) {
 		t.Fatalf("%.400s", output)
 	}
 	o.sum.Statuses, o.sum.SocketErrors, o.sum.ConnectFailed = map[string]int{}, map[string]int{}, map[string]int{}
@@ -725,7 +725,7 @@ func TestWrongUseIsOneLine(t *testing.T) {
 		t.Errorf("%d %q", command.ProcessState.ExitCode(), problems.String())
 	}
 	said, err := itself("pacer", "--version").Output()
-	if err != nil || string(said) != "pacer 1.1.0\n" {
+	if err != nil || string(said) != "pacer 1.2.0\n" {
 		t.Errorf("%q %v", said, err)
 	}
 }

@@ -41,7 +41,7 @@ from lab.load.engines.base import cores
 from lab.model import Experiment, OwnLever
 from lab.model.density import Plan as DensityPlan
 from lab.model.host_facts import host_facts
-from lab.model.hosts import MACHINES
+from lab.model.hosts import GENERATORS, MACHINES
 from lab.store import manifest, several
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
@@ -157,8 +157,10 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
             settings=settings,
             ports=source_ports(),
+            one_machine=not environ.get(MACHINES),
+            generators=tuple(environ.get(GENERATORS, "").split()),
         )
-        system = System(held=held, shared=not environ.get(MACHINES))
+        system = System(held=held, shared=place.one_machine)
         system.catch_signals()
         said = UndoLog(place.undo_log).put_back(stack)
         if said is not None:

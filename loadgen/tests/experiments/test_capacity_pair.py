@@ -159,6 +159,16 @@ def test_there_is_no_pair_where_calls_do_not_go_through_the_proxy_alone(
     assert {one.arm for one in rows} == {None}
 
 
+def test_there_is_no_pair_on_several_machines() -> None:
+    of = searched()
+    plans = planner(of, snapshots=dict.fromkeys(of.servers, PROXIED_POOL))
+    order = capacity.design(dataclasses.replace(plans, one_machine=False))
+    rows = list[Row]()
+    while (plan := order.next(rows)) is not None:
+        rows.append(row(plan, **a_pool_of_threads()(plan)))
+    assert {one.arm for one in rows} == {None}
+
+
 def test_a_server_that_holds_nothing_has_no_pair() -> None:
     _, rows, _ = paired(server(0), searched())
     assert {one.arm for one in rows} == {None}

@@ -23,6 +23,7 @@ from lab.model import (
     Reading,
     ScriptedToxic,
     Series,
+    Share,
     Snapshot,
     Spike,
     ToxicState,
@@ -357,6 +358,17 @@ def test_of_a_closed_load_lateness_takes_the_rate_and_not_the_latency(
         assert said in invalid(of, told)
     else:
         assert " ".join(valid(of, told).notes) == said
+
+
+def test_one_machine_of_several_that_sends_late_is_named() -> None:
+    shares = Share("here", 0.1, IN_TIME), Share("far-9465", 30.0, Latency(30.0, 30, 30, 30, 30))
+    said = reading(lag_ms=15.0, late=IN_TIME, shares=shares)
+    assert invalid(said=said) == (
+        "the generator sent late, by 30 ms on average (allowed 20 ms): machine far-9465"
+    )
+    # All of it says so already.
+    said = reading(lag_ms=25.0, late=IN_TIME, shares=shares)
+    assert invalid(said=said) == "the generator sent late, by 25 ms on average (allowed 20 ms)"
 
 
 def test_a_generator_that_tells_that_it_was_in_time_is_not_blamed() -> None:

@@ -6,7 +6,15 @@ import re
 import pytest
 
 from lab.errors import WordError
-from lab.model.hosts import FILE, ROLES, Node, check_engines, node_of, read_nodes
+from lab.model.hosts import (
+    FILE,
+    ROLES,
+    Node,
+    check_engines,
+    further_generators,
+    node_of,
+    read_nodes,
+)
 from support.repo import REPO
 
 GOOD = """
@@ -26,6 +34,13 @@ def test_nodes_are_read() -> None:
     nodes = read_nodes(GOOD)
     assert nodes[0] == Node("load", "ssh://lab@192.0.2.11", ("generator",))
     assert node_of(nodes, "monitor").name == "called"
+
+
+def test_several_nodes_may_be_generators_and_the_first_is_the_driver_s() -> None:
+    nodes = read_nodes(GOOD.replace('["downstream"', '["generator", "downstream"'))
+    assert node_of(nodes, "generator").name == "load"
+    assert [node.name for node in further_generators(nodes)] == ["called"]
+    assert further_generators(read_nodes(GOOD)) == ()
 
 
 def test_the_example_is_right_and_explains_every_role() -> None:

@@ -1,6 +1,7 @@
 """The stack says all that compose.yaml says, or it is refused by name."""
 
 import copy
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from lab.errors import WordError
 from lab.experiments.reading.words import server_lists
-from lab.model.hosts import read_nodes
+from lab.model.hosts import GENERATORS, Node, read_nodes
 from lab.model.swarm import (
     CADVISOR,
     DRIVER,
@@ -54,9 +55,9 @@ def config(*profiles: str) -> dict[str, Any]:
     return composed({"SERVER_CPUS": "1.5"}, frozenset(("driver", "grafana", *profiles)))
 
 
-def derived(told: Mapping[str, Any]) -> Derived:
-    images = {one["image"]: f"sha256:{name}" for name, one in told["services"].items()}
-    return derive(told, Lab(PROJECT, NODES, SERVERS, images, CHECKOUT, read))
+def derived(told: Mapping[str, Any], nodes: tuple[Node, ...] = NODES) -> Derived:
+    images = {one["image"]: f"sha256:{one['image']}" for one in told["services"].values()}
+    return derive(told, Lab(PROJECT, nodes, SERVERS, images, CHECKOUT, read))
 
 
 TOLD = config()
@@ -195,6 +196,32 @@ def test_the_driver_is_all_that_compose_yaml_says() -> None:
     assert is_in(told["environment"], made["environment"])
     assert FOUND.driver["networks"]["lab"] == {"external": True, "name": f"{PROJECT}_lab"}
     assert FOUND.driver["volumes"]["lock"] == {"external": True, "name": f"{PROJECT}_lock"}
+
+
+def test_a_further_generator_is_the_driver_s_image_that_takes_loads_and_nothing_else() -> None:
+    two = tuple(
+        dataclasses.replace(node, roles=("generator", *node.roles))
+        if node.name == "called"
+        else node
+        for node in NODES
+    )
+    found = derived(TOLD, two)
+    made = found.stack["services"]["generator-called"]
+    assert (made["entrypoint"], made["command"]) == (["pacer"], ["serve", ":9465"])
+    assert made["deploy"]["placement"] == {
+        "constraints": [f"node.labels.lab.node == {PROJECT}.called"]
+    }
+    assert made["labels"]["com.docker.compose.service"] == "generator"
+    assert made["deploy"]["restart_policy"]["condition"] == "any"
+    assert (made["cap_drop"], made["read_only"]) == (["ALL"], True)
+    assert set(made["networks"]) == {"lab"}
+    assert not {"environment", "configs", "ports"} & set(made)
+    assert [one["type"] for one in made["volumes"]] == ["tmpfs"]
+    assert made["image"] == STACK["loadgen"]["image"]
+    assert ("called", "concurrency-lab/loadgen:local") in found.images
+    environment = found.driver["services"][DRIVER]["environment"]
+    assert environment[GENERATORS] == "generator-called:9465"
+    assert FOUND.driver["services"][DRIVER]["environment"][GENERATORS] == ""
 
 
 @pytest.mark.parametrize(

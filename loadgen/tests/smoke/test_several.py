@@ -1,6 +1,7 @@
 """What a bench on several machines brought home (`.ci/several.sh`): its driver was killed in the
 second trial, and it went on."""
 
+import gzip
 import json
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from support.stored import Trusted, rows_of, run_of, series_of, trials_of
 
-NODES = {"load": "generator", "tested": "server", "called": "downstream,monitor"}
+NODES = {"load": "generator", "tested": "server", "called": "generator,downstream,monitor"}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,16 @@ def test_closed_and_open_load_were_measured(is_trusted: Trusted) -> None:
         assert int(row["ok"]) > 0, row
         assert int(row["http_errors"]) == 0, row
         assert float(row["raw_p50_ms"]) >= 200, row
+
+
+def test_each_generator_put_on_its_share_of_the_load() -> None:
+    for row in rows_of("several"):
+        raw, sent = run_of("several") / "raw" / row["trial"], {}
+        for name in ("here", "generator-called-9465"):
+            with gzip.open(raw / f"pacer-{name}.jsonl.gz", "rt") as lines:
+                sent[name] = json.loads(lines.readlines()[-1])["sent"]
+        assert sum(sent.values()) == int(row["sent"]), row
+        assert min(sent.values()) > max(sent.values()) / 2, sent
 
 
 def test_each_machine_is_recorded(manifest: dict[str, Any]) -> None:

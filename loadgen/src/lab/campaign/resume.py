@@ -16,7 +16,7 @@ from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import LabError, RawDataError
 from lab.experiments.loads import images
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
-from lab.load.engines import ENGINES, Engine
+from lab.load.engines import Engine, engines_of
 from lab.load.measure import PLAN, RECORD
 from lab.model import Json, Row, Snapshot, TrialPlan, TrialRecord
 from lab.store import manifest, recording
@@ -28,7 +28,7 @@ from lab.store.run_dir import check_space
 def resume(
     run_dir: Path,
     lab: Lab,
-    engines: Sequence[Engine] = ENGINES,
+    engines: Sequence[Engine] | None = None,
     stages: Stages | None = None,
 ) -> int:
     """Go on with the trials the run had planned; finished trials are neither lost nor run again.
@@ -41,8 +41,9 @@ def resume(
             f"RESUME={record.run}: nothing tells whether the images of its arms are still those "
             "that it began with; start a new run instead"
         )
-    chosen = choose_engines(experiment, engines)
     place, stack, console = lab.place, lab.stack, lab.console
+    engines = engines or engines_of(place.generators)
+    chosen = choose_engines(experiment, engines)
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
     host = read_object(place.host_file)
@@ -53,7 +54,7 @@ def resume(
         console.print(line)
     notes = tuple(dict.fromkeys((*record.notes, *unknown)))
     rows = list(derive(run_dir, engines, live=True, pages=False).rows)
-    order = new_design(experiment, record.servers, chosen.engines, stack, place.cores)
+    order = new_design(experiment, record.servers, chosen.engines, stack, place)
     console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)

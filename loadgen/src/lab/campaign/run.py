@@ -10,11 +10,11 @@ from lab.campaign.announcement import planned
 from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
-from lab.campaign.tools import Lab, Stages, Tools
+from lab.campaign.tools import Lab, Place, Stages, Tools
 from lab.experiments import order
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
-from lab.load.engines import ENGINES, Engine
+from lab.load.engines import Engine, engines_of
 from lab.model import Experiment, Fairness, Snapshot
 from lab.store.run_dir import check_space
 from lab.system.stack import Stack
@@ -25,10 +25,12 @@ def new_design(
     snapshots: Mapping[str, Snapshot],
     engines: Mapping[str, Engine],
     stack: Stack,
-    cores: int,
+    place: Place,
 ) -> order.Design:
     """The order of the trials, by the experiment's kind. Raises WordError."""
-    planner = order.Planner(experiment, snapshots, engines, stack.traffic.url, cores)
+    planner = order.Planner(
+        experiment, snapshots, engines, stack.traffic.url, place.cores, place.one_machine
+    )
     return kind_of(experiment).design(planner)
 
 
@@ -36,7 +38,7 @@ def run(
     experiment: Experiment,
     lab: Lab,
     notes: Sequence[str] = (),
-    engines: Sequence[Engine] = ENGINES,
+    engines: Sequence[Engine] | None = None,
     stages: Stages | None = None,
     *,
     only_plan: bool = False,
@@ -48,11 +50,12 @@ def run(
 
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
-    chosen = choose_engines(experiment, engines)
     place, stack = lab.place, lab.stack
+    engines = engines or engines_of(place.generators)
+    chosen = choose_engines(experiment, engines)
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
-    order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
+    order = new_design(experiment, snapshots, chosen.engines, stack, place)
     if only_plan:
         for line in (*chosen.notes, *notes, *order.notes):
             lab.console.print(line)

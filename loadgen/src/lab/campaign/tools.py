@@ -34,7 +34,8 @@ class Place:
     nobody answers), `undo_log` the file of what is changed now (None: keep none), `warm_jvms` the
     file of what is known of the JVMs that run (None: keep none). `settings` are words of make for
     settings of .env that no server tells of, `ports` the source ports of connections (None: nobody
-    can tell)."""
+    can tell). `one_machine`: all of the lab is on this one; only then are containers made anew with
+    other settings. `generators` are further machines that put on a share of a load (HOST:PORT)."""
 
     results: Path
     host_file: Path
@@ -46,11 +47,14 @@ class Place:
     warm_jvms: Path | None = None
     settings: tuple[str, ...] = ()
     ports: int | None = None
+    one_machine: bool = True
+    generators: tuple[str, ...] = ()
 
     @property
     def limits(self) -> dict[str, Json]:
         """This process' own limits, as the manifest of a run of trials has them."""
-        return {"open_files": self.file_limit, "generator_cores": self.cores}
+        further: dict[str, Json] = {"generators": list(self.generators)} if self.generators else {}
+        return {"open_files": self.file_limit, "generator_cores": self.cores, **further}
 
 
 @dataclass(frozen=True, slots=True)

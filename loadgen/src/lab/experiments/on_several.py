@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from lab.errors import WordError
+from lab.experiments.kind import settings_of
 from lab.experiments.loads import images
+from lab.experiments.searching.state import Capacity
 from lab.model import Experiment
 from lab.model.density import Plan as DensityPlan
 
 # Of all others some change containers, which nobody on the nodes does for a driver, or take what
 # their machine says for the whole lab's.
-KINDS = ("loads", "faults")
+KINDS = ("loads", "faults", "capacity")
 
 
 def check(plan: Experiment | DensityPlan | None) -> None:
@@ -21,6 +23,11 @@ def check(plan: Experiment | DensityPlan | None) -> None:
         raise WordError(
             f"{name}: experiments of kind {kind} are not possible on several machines yet; "
             f"possible kinds: {', '.join(KINDS)}"
+        )
+    if plan.kind == "capacity" and settings_of(Capacity, plan).prove:
+        raise WordError(
+            f"{name}: PROVE is not possible on several machines yet: nobody makes containers anew "
+            "with other settings there"
         )
     if plan.target:
         raise WordError(

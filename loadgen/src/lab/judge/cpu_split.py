@@ -22,21 +22,22 @@ CPUS = "machine:machine_cpu_cores:max"
 
 def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuSplit:
     """The CPU time of each part per answered request. Nothing is known of a trial without answers,
-    and of one with spikes: no count has the requests of its second engine."""
+    and of one with spikes: no count has the requests of its second engine. Of a generator on
+    several machines only this one's CPU time is known, which is not that of an answer."""
     record, reading = measurement.record, measurement.reading
     if reading is None or not reading.achieved_rps or record.plan.spike:
         return CpuSplit()
     usage, rps = record.usage, reading.achieved_rps
     engine = None if usage.window_cpu_s is None else usage.window_cpu_s / reading.window_s
     if observation is None:
-        return CpuSplit(cpu_generator_us=_each_us(engine, rps))
+        return CpuSplit(cpu_generator_us=_each_us(None if reading.shares else engine, rps))
     cpus = machine_cpus(observation)
     spun = _spun(usage, cpus)
     split = CpuSplit(
         cpu_server_us=_each_us(_used(observation, record.plan.server), rps),
         cpu_proxy_us=_each_us(_used(observation, PROXY), rps),
         cpu_downstream_us=_each_us(_used(observation, DOWNSTREAM), rps),
-        cpu_generator_us=_each_us(engine, rps),
+        cpu_generator_us=_each_us(None if reading.shares else engine, rps),
         cpu_observation_us=_each_us(_watching(observation, engine, spun), rps),
     )
     around, machine = around_server_us(split), _each_us(_machine(usage, cpus, spun), rps)

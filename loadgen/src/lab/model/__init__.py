@@ -49,6 +49,7 @@ from lab.model.result import (
     Reading,
     Row,
     Second,
+    Share,
     TimeSplit,
     answered,
     around_server_us,

@@ -21,13 +21,17 @@ from lab.errors import WordError
 FILE = "hosts.toml"
 # In the environment of the agent and the driver: the nodes' names. Empty: one machine.
 MACHINES = "LAB_MACHINES"
-# Each is of one node; a node may have several.
+# Of the driver: where further generators take loads, HOST:PORT, with spaces between.
+GENERATORS = "LAB_GENERATORS"
+# Each but SHARED is of one node; a node may have several.
 ROLES: Mapping[str, str] = {
     "generator": "the driver with its load engines, and the agent",
     "server": "the servers under test",
     "downstream": "Toxiproxy and the downstream",
     "monitor": "Prometheus and Grafana",
 }
+# The first node that has it has all of it, the others a share of the load.
+SHARED = "generator"
 # The first engine that checks a container's health more often while it starts.
 OLDEST = (25, 0)
 _KEYS = ("address", "roles")
@@ -66,8 +70,13 @@ def read_nodes(text: str) -> tuple[Node, ...]:
 
 
 def node_of(nodes: Iterable[Node], role: str) -> Node:
-    """The one that has the role."""
+    """The one that has the role; of several generators the driver's."""
     return next(node for node in nodes if role in node.roles)
+
+
+def further_generators(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """Those that put on a share of a load beside the driver's node."""
+    return tuple(node for node in nodes if SHARED in node.roles)[1:]
 
 
 def _node(name: str, table: object) -> Node:
@@ -105,9 +114,9 @@ def _refuse_shared(nodes: tuple[Node, ...]) -> None:
         having = [node.name for node in nodes if role in node.roles]
         if not having:
             raise WordError(f"{FILE}: no node has the role {role} ({what}); allowed: one of them")
-        if len(having) > 1:
+        if len(having) > 1 and role != SHARED:
             raise WordError(
-                f"{FILE}: {' and '.join(having)} have the role {role}; allowed for now: one of them"
+                f"{FILE}: {' and '.join(having)} have the role {role}; allowed: one of them"
             )
     by_address: dict[str, str] = {}
     for node in nodes:

@@ -75,6 +75,16 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """How late one of several machines was that put on a load: `lag_ms` and `late` are as of
+    Reading."""
+
+    machine: str
+    lag_ms: float | None
+    late: Latency | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The figures of an engine's raw output about its measured window.
 
@@ -93,6 +103,7 @@ class Reading:
     `unexpected` are those of window_http_errors that are not as a subject's `expect` says, whatever
     their status; None where it says nothing.
     `seconds` are the seconds of the window; empty where the engine does not tell them.
+    `shares` are of each machine, where several put on the load.
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -112,6 +123,7 @@ class Reading:
     threads: int | None = None
     pause_s: float = 0.0
     seconds: tuple[Second, ...] = ()
+    shares: tuple[Share, ...] = ()
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -14,12 +14,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lab.errors import WordError
-from lab.model.hosts import MACHINES, Node, node_of
+from lab.model.hosts import GENERATORS, MACHINES, Node, further_generators, node_of
 
 type Told = Mapping[str, Any]
 type Part = dict[str, Any]
 
 DRIVER, AGENT, CADVISOR = "driver", "loadgen", "cadvisor"
+# Takes a share of each load, on a node of its own: the driver's image, for nothing else.
+GENERATOR, GENERATOR_PORT = "generator", 9465
 # On which node a service is, beside the servers. cAdvisor is on every one, under a name of its own.
 PLACES = {AGENT: "generator", "toxiproxy": "downstream", "downstream": "downstream"}
 PLACES |= {"prometheus": "monitor", "grafana": "monitor"}
@@ -97,6 +99,9 @@ def derive(config: Told, lab: Lab) -> Derived:
     for name, told in config["services"].items():
         if name == DRIVER:
             derived.driver = _driver(told, config, lab, derived)
+            for node in further_generators(lab.nodes):
+                one = Scene(_generator(node), _as_generator(told), lab, derived)
+                services[one.name] = _service(one, GENERATOR, node)
         elif name == CADVISOR:
             for node in lab.nodes:
                 one = Scene(f"{CADVISOR}-{node.name}", told, lab, derived)
@@ -176,6 +181,18 @@ def _machines(lab: Lab) -> dict[str, str]:
     return {MACHINES: " ".join(node.name for node in lab.nodes)}
 
 
+def _generator(node: Node) -> str:
+    return f"{GENERATOR}-{node.name}"
+
+
+def _as_generator(driver: Told) -> Told:
+    """A generator beside the driver's: its container without its files and its settings."""
+    gone = ("profiles", "environment", "volumes", "extra_hosts")
+    kept = {key: value for key, value in driver.items() if key not in gone}
+    serves = {"entrypoint": ["pacer"], "command": ["serve", f":{GENERATOR_PORT}"]}
+    return {**kept, **serves, "restart": "unless-stopped"}
+
+
 def _named(lab: Lab, what: str) -> str:
     return f"{lab.project}_{what}"
 
@@ -206,7 +223,14 @@ def _driver(told: Told, config: Told, lab: Lab, derived: Derived) -> Part:
     gone = ("build", "depends_on", "profiles")
     service = {key: value for key, value in told.items() if key not in gone}
     service["volumes"] = _volumes_of(scene, told.get("volumes", ())).get("volumes", [])
-    service["environment"] = {**told.get("environment", {}), **_machines(lab)}
+    others = " ".join(
+        f"{_generator(node)}:{GENERATOR_PORT}" for node in further_generators(lab.nodes)
+    )
+    service["environment"] = {
+        **told.get("environment", {}),
+        **_machines(lab),
+        GENERATORS: others,
+    }
     derived.images.add((node_of(lab.nodes, "generator").name, told["image"]))
     named = {one["source"] for one in service["volumes"]}
     return {

@@ -50,6 +50,50 @@ def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(
     assert (reading.counts.ok, reading.counts.accounted_s) == (40, 4.0)
 
 
+def shared(raw: Path, plan: TrialPlan, shares: dict[str, Seconds], whole: Seconds) -> Reading:
+    """What is read where several machines put the load on."""
+    for name, seconds in shares.items():
+        write(raw, seconds)
+        (raw / OUTPUT).rename(raw / f"pacer-{name}.jsonl")
+    return read_back(raw, plan, whole)
+
+
+def test_each_machine_of_several_tells_how_late_it_was(opened: TrialPlan, tmp_path: Path) -> None:
+    def half(late_ms: float) -> Seconds:
+        return [second(at, [100.0] * 5, [105.0] * 5, [late_ms] * 5) for at in range(4)]
+
+    whole = [second(at, [100.0] * 10, [105.0] * 10, [1.0] * 5 + [41.0] * 5) for at in range(4)]
+    reading = shared(tmp_path, opened, {"here": half(1.0), "far-9465": half(41.0)}, whole)
+    assert [(one.machine, one.lag_ms) for one in reading.shares] == [
+        ("far-9465", pytest.approx(41.0)),
+        ("here", pytest.approx(1.0)),
+    ]
+    assert [one.name for one in sorted(tmp_path.glob("pacer-*"))] == [
+        "pacer-far-9465.jsonl.gz",
+        "pacer-here.jsonl.gz",
+    ]
+    assert reading == Pacer().read(opened, tmp_path)
+    # One machine's share is not all of the load.
+    (tmp_path / "pacer-far-9465.jsonl.gz").unlink()
+    with pytest.raises(RawDataError, match="20 requests were sent by its machines, 40 in all"):
+        Pacer().read(opened, tmp_path)
+
+
+def test_of_a_load_that_was_ended_no_machine_is_judged(opened: TrialPlan, tmp_path: Path) -> None:
+    (tmp_path / "pacer-far-9465.jsonl").write_text("half a line")
+    reading = read_back(tmp_path, opened, even(5), ended="interrupted")
+    assert reading.shares == ()
+    assert (tmp_path / "pacer-far-9465.jsonl").exists()
+
+
+def test_further_machines_are_named_to_the_engine(opened: TrialPlan, tmp_path: Path) -> None:
+    alone, two = Pacer(), Pacer(("far:9465",))
+    assert alone.schedule(opened, tmp_path).argv == ("pacer", str(tmp_path / LOAD))
+    told = two.schedule(opened, tmp_path)
+    assert told.argv == ("pacer", "spread", str(tmp_path / LOAD), "far:9465")
+    assert told.files == alone.schedule(opened, tmp_path).files
+
+
 def test_its_own_lateness_is_told_of_every_request_of_the_window(
     opened: TrialPlan, tmp_path: Path
 ) -> None:

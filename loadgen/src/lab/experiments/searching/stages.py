@@ -161,6 +161,8 @@ class Pair(Stage):
 
     def _sides(self, server: str) -> Mapping[str, Condition]:
         planner = self.trials.planner
+        if not planner.one_machine:
+            return {}
         return sides(planner.experiment, planner.snapshots[server], planner.cores)
 
     def _waiting(self, of: Standing) -> Sequence[tuple[str, int]]:

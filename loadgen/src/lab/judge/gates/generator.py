@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lab.model import Reading, TrialRecord, lost_rps
 from lab.model.routes import RouteCall, parse
@@ -113,7 +114,17 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def late(reading: Reading) -> Iterator[str]:
-    """Why the generator itself was late: on average against the median latency, and where it tells
+    """Why the generator itself was late: all of it or, where several machines put the load on, the
+    one that was."""
+    found = list(_late(reading))
+    yield from found
+    for one in () if found else reading.shares:
+        for reason in _late(replace(reading, lag_ms=one.lag_ms, late=one.late)):
+            yield f"{reason}: machine {one.machine}"
+
+
+def _late(reading: Reading) -> Iterator[str]:
+    """On average against the median latency, and where it tells
     of every request, its p95 against the p95 of the corrected latency, which begins when a request
     is due. A closed load knows no due times, and its latency begins when a request is sent. There
     lateness takes from the rate only, and its mean says how much."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import RawDataError
@@ -13,11 +14,17 @@ from lab.load.engines.wrk import Wrk
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import TrialPlan
 
-__all__ = ["ENGINES", "Engine", "Schedule", "Second", "every_second"]
+__all__ = ["ENGINES", "Engine", "Schedule", "Second", "engines_of", "every_second"]
 
 _PACER, _OHA = Pacer(), Oha()
 ENGINES: tuple[Engine, ...] = (Wrk2(), _PACER, _OHA, Wrk())
 _EVERY_SECOND = {_PACER.name: _PACER.seconds, _OHA.name: _OHA.seconds}
+
+
+def engines_of(generators: Sequence[str]) -> Sequence[Engine]:
+    """Those that can put a load on. Where further machines take a share of it (HOST:PORT), only one
+    can."""
+    return (Pacer(tuple(generators)),) if generators else ENGINES
 
 
 def every_second(plan: TrialPlan, raw: Path) -> tuple[Second, ...]:

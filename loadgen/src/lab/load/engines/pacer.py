@@ -15,6 +15,8 @@ and `late.hlog`, which the lab does not read. The lines cover the whole run, war
   and status (`unexpected`).
 * A connection that could not be opened is no request. It is a note, and where the generator itself
   had no port or descriptor left for it, the generator was the limit.
+* On several machines each has a share of the load (`pacer spread`). The lines are then those of all
+  added up, without loss, and `pacer-<machine>.jsonl` has those of each, by which it is judged.
 
 What does not add up is damaged: a line, a histogram and the totals at the end are compared.
 """
@@ -44,12 +46,14 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
-from lab.model import Counts, Curves, Mode, Reading, TrialPlan
+from lab.model import Counts, Curves, Mode, Reading, Share, TrialPlan
 from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
 
 LOAD = "load.json"
 OUTPUT = "pacer.jsonl"
 PACKED = "pacer.jsonl.gz"
+# Of each machine of several: its name is between these.
+SHARE, PLAIN = "pacer-", ".jsonl"
 FORMAT = 1
 # Connections open evenly in half of the warm-up, or at this pace where that is sooner done: a proxy
 # that sets 4,000 up at once makes some of them wait for seconds.
@@ -68,10 +72,13 @@ SHOWN = 40
 BUCKET_BYTES = 14
 
 
+@dataclass(frozen=True, slots=True)
 class Pacer:
-    """The engine of loadgen/pacer, as the command `pacer`."""
+    """The engine of loadgen/pacer, as the command `pacer`. `others` are further machines that put a
+    share of the load on, HOST:PORT (`pacer serve`)."""
 
-    name = "pacer"
+    others: tuple[str, ...] = ()
+    name: str = "pacer"
     modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
@@ -84,7 +91,7 @@ class Pacer:
         return Schedule(
             warm_up=None,
             warm_up_s=0,
-            argv=("pacer", str(raw / LOAD)),
+            argv=("pacer", *(("spread",) if self.others else ()), str(raw / LOAD), *self.others),
             output=OUTPUT,
             run_s=warm_up_s + plan.duration_s,
             window_offset_s=warm_up_s,
@@ -98,19 +105,12 @@ class Pacer:
         return 3 * BUCKET_BYTES
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:  # noqa: ARG002
-        """The lines as they are, gzipped; the plain file is deleted when that was read back."""
-        plain = raw / OUTPUT
-        if not plain.exists():
-            return
-        lines = _lines(plain)
-        told = _told(plain, lines)
-        values = [msgspec.json.decode(line) for line in lines]
-        write_packed_lines(raw / PACKED, values)
-        if _told(raw / PACKED, _lines(raw / PACKED)) != told:
-            raise RawDataError(raw / PACKED, None, "does not read back as it was written")
-        with writing(plain):
-            plain.unlink()
-            sync(raw)
+        """The lines as they are, gzipped; each plain file is deleted when that was read back. What
+        a machine told that did not come to its end stays as it is."""
+        shares = [one for one in sorted(raw.glob(f"{SHARE}*{PLAIN}")) if _is_whole(one)]
+        for plain in (raw / OUTPUT, *shares):
+            if plain.exists():
+                _pack(plain)
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The figures of the window, and the counts of the run."""
@@ -138,6 +138,7 @@ class Pacer:
             due=sum(line.due for line in window) if is_open else None,
             threads=loops_for(plan) + plan.url.startswith("https:"),
             seconds=tuple(_each_second(window, plan.mode)),
+            shares=tuple(_shares(plan, raw, told)),
             problems=tuple(_own_limits(window)),
             notes=(*_notes(told, window), *_misses(plan, window)),
         )
@@ -165,6 +166,23 @@ class Pacer:
             )
             for line in _whole(plan, raw).seconds
         )
+
+
+def _is_whole(plain: Path) -> bool:
+    lines = _lines(plain)
+    return bool(lines) and lines[-1].startswith(_ENDED)
+
+
+def _pack(plain: Path) -> None:
+    packed = plain.with_name(f"{plain.name}.gz")
+    lines = _lines(plain)
+    told = _told(plain, lines)
+    write_packed_lines(packed, [msgspec.json.decode(line) for line in lines])
+    if _told(packed, _lines(packed)) != told:
+        raise RawDataError(packed, None, "does not read back as it was written")
+    with writing(plain):
+        plain.unlink()
+        sync(plain.parent)
 
 
 def loops_for(plan: TrialPlan) -> int:
@@ -321,6 +339,7 @@ class _Told:
     end: End
 
 
+_ENDED = b'{"ended"'
 _HEAD, _LINE, _END = (
     msgspec.json.Decoder(Head),
     msgspec.json.Decoder(Line),
@@ -332,14 +351,14 @@ def meant(line: bytes) -> Head | Line | End:
     """A line of pacer as it is meant. Raises msgspec.DecodeError. Any thread may call it."""
     if line.startswith(b'{"pacer"'):
         return _HEAD.decode(line)
-    return _END.decode(line) if line.startswith(b'{"ended"') else _LINE.decode(line)
+    return _END.decode(line) if line.startswith(_ENDED) else _LINE.decode(line)
 
 
 def _lines(path: Path) -> list[bytes]:
     """The lines of the plain or of the condensed file. Raises RawDataError."""
     try:
         content = path.read_bytes()
-        return (gzip.decompress(content) if path.name == PACKED else content).splitlines()
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
     except UNREADABLE as failure:
         said = getattr(failure, "strerror", None) or failure
         raise RawDataError(path, None, f"cannot be read: {said}") from None
@@ -426,6 +445,22 @@ def _opens_s(plan: TrialPlan, told: _Told) -> float:
 def _window(plan: TrialPlan, told: _Told) -> Sequence[Line]:
     first = round(_opens_s(plan, told))
     return told.seconds[first : first + plan.duration_s]
+
+
+def _shares(plan: TrialPlan, raw: Path, whole: _Told) -> Iterator[Share]:
+    """How late each machine of several was; none of a load that was ended before its time. Raises
+    RawDataError unless they add up."""
+    found = sorted(raw.glob(f"{SHARE}*{PLAIN}.gz")) if whole.end.ended == "complete" else []
+    sent = 0
+    for path in found:
+        told = _told(path, _lines(path))
+        sent += told.end.sent
+        late = Histogram.sum_of(line.late.histogram for line in _window(plan, told))
+        name = path.name.removeprefix(SHARE).removesuffix(f"{PLAIN}.gz")
+        yield Share(name, late.sum_us / late.count / 1000 if late.count else None, late.latency())
+    if found and sent != whole.end.sent:
+        problem = f"{sent} requests were sent by its machines, {whole.end.sent} in all"
+        raise RawDataError(raw / PACKED, None, problem)
 
 
 def _counts(told: _Told) -> Counts:
