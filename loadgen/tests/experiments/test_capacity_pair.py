@@ -75,15 +75,15 @@ def test_a_search_ends_with_a_pair_with_and_without_the_proxy(launches: int) -> 
         for server in ("a", "b")
         for arm, condition in (("pair-proxied", AS_IT_IS), ("pair-direct", PAST))
     ]
-    # The highest rate up to which all trials held, in windows of the same length.
+    # 90 % of the highest rate up to which all trials held, in windows of the same length.
     found_ = found(of, rows)
-    assert {one.offered_rps for one in ends} == {found_[0].low}
+    assert {one.offered_rps for one in ends} == {round(0.9 * (found_[0].low or 0))}
     assert {one.launch for one in ends} == {min(launches, 1)}
     assert len({(one.duration_s, one.warmup_s, one.concurrency) for one in ends}) == 1
     assert {one.arm for one in plans[:-4]} == {None}
     went = next(one for one in found_ if one.name == "where the time goes")
     assert went.text == (
-        "at 1,000 req/s the mean is 216.0 ms (its p95 205.0 ms): 0.5 ms waiting in the generator, "
+        "at 900 req/s the mean is 216.0 ms (its p95 205.0 ms): 0.5 ms waiting in the generator, "
         "1.0 ms waiting in the queue of the server, 2.0 ms the server's own, 6.0 ms in the proxy, "
         "200.0 ms in the downstream, and 6.5 ms unexplained, beyond the 1.6 ms that are allowed; "
         "the proxy's time is of one pair of trials, so without an interval"
@@ -157,6 +157,19 @@ def test_there_is_no_pair_where_calls_do_not_go_through_the_proxy_alone(
 ) -> None:
     _, rows, _ = paired(server(900), of, at)
     assert {one.arm for one in rows} == {None}
+
+
+def test_a_side_that_broke_tells_of_no_rate_that_was_held() -> None:
+    def crowded(plan: TrialPlan) -> dict[str, Any]:
+        return timed_by_side(plan) | ({"p99_ms": 900.0} if plan.arm == "pair-proxied" else {})
+
+    of = searched()
+    _, rows, _ = paired(crowded, of)
+    went = next(one for one in found(of, rows) if one.name == "where the time goes")
+    assert went.text.startswith("at 1,000 req/s the mean is")
+    assert went.text.endswith(
+        "; no pair with and without the proxy tells its time, which is on the path"
+    )
 
 
 def test_there_is_no_pair_on_several_machines() -> None:

@@ -67,10 +67,10 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
     assert (proof.value, proof.low, proof.high) == (2594, 2594, 2651)
     assert proof.text == (
         "lifted to pool_size=2400: holds 2,594 req/s [2,594, 2,651], ×2.59 (confirmed); "
-        "then: host CPU (strong)"
+        "then: host CPU (strong, at 2,651)"
     )
-    assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 1 of 1 trials), broke")
-    assert line[2:] == ("then: worker pool (strong)", proof.text)
+    assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 2 of 2 trials), broke")
+    assert line[2:] == ("then: worker pool (strong, at 1,022)", proof.text)
 
 
 def test_a_lift_of_few_launches_tells_a_ratio_and_proves_nothing(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_lever_that_changes_nothing_proves_nothing(tmp_path: Path) -> None:
     assert sorted((low or 0, top or 0)) == [1000, 1022]
     assert proof.text == (
         "lifted to pool_size=2400: holds 1,000 req/s [1,000, 1,022], ×1.00 (not confirmed: "
-        "more of it is no help); then: worker pool (strong)"
+        "more of it is no help); then: worker pool (strong, at 1,022)"
     )
 
 
@@ -148,7 +148,7 @@ def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) 
         "all of them it held 1,000 req/s in between (confirmed: this rate takes the CPUs; that "
         "more of them would raise it is not tried)"
     )
-    assert line[2:] == ("then: host CPU (strong)", proof.text)
+    assert line[2:] == ("then: host CPU (strong, at 1,022)", proof.text)
     # They change no answer, and go on after an interrupt.
     of = searched(own=PROVE, launches=2)
     plain = searched(launches=2)

@@ -121,6 +121,10 @@ def test_a_virtual_thread_that_goes_on_late_was_in_the_server_s_queue() -> None:
     handed_over = served(queue=0.0, service=230.0)
     split = time_split(trial(), seen(*handed_over, *CALLED, *late, *ANSWERS))
     assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, None, 4.5, 201.5, 6.0]
+    # Nobody tells for how long requests of an event loop lay unread.
+    split = time_split(trial(), seen(*handed_over, *CALLED, *ANSWERS))
+    assert split.time_queue_ms is None
+    assert split.time_unexplained_ms == pytest.approx(10.0)
     # Its event loops read the answers, and tell.
     split = time_split(trial(), seen(*SERVED, *CALLED, *late, *summary(UNREAD, 0.0), *ANSWERS))
     assert rounded(split) == WHOLE

@@ -89,8 +89,9 @@ def _measured(
     requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
     if queue_ms is None or service_ms is None or not requests:
         return TimeSplit()
-    lag_ms = _mean_ms(observation, LAG, server=server) or 0.0
-    # Where nothing hands requests over, the thread that waits for the next one begins with it.
+    lag_ms = _mean_ms(observation, LAG, server=server)
+    # Where nothing hands requests over, the thread that waits for the next one begins with it. Of
+    # an event loop that does not tell since when a request was there, nobody knows.
     queue_ms = queue_ms or lag_ms
     around = TimeSplit(
         time_generator_ms=generator_ms,
@@ -111,10 +112,10 @@ def _measured(
         return TimeSplit()
     unread_ms = _mean_ms(observation, UNREAD, server=server)
     if unread_ms is None:
-        unread_ms = lag_ms
+        unread_ms = lag_ms or 0.0
     return replace(
         around,
-        time_queue_ms=queue_ms + unread_ms,
+        time_queue_ms=None if queue_ms is None else queue_ms + unread_ms,
         time_own_ms=service_ms - pending_ms - call_ms,
         time_pending_ms=pending_ms,
         time_path_ms=call_ms - downstream_ms - unread_ms,
@@ -169,12 +170,13 @@ def is_explained(of: TimeSplit) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """By how many ms a mean time grew, and the share of that in the part that grew most, as SPENT
-    calls it. Above 1 where other parts shrank."""
+    """By how many ms a mean time grew, the share of that in the part that grew most, as SPENT calls
+    it, and the share that is unexplained. Above 1 where other parts shrank."""
 
     grown_ms: float
     share: float
     most: str
+    unexplained: float
 
 
 def growth(before: TimeSplit, after: TimeSplit, least_ms: float = 0.0) -> Growth | None:
@@ -186,10 +188,8 @@ def growth(before: TimeSplit, after: TimeSplit, least_ms: float = 0.0) -> Growth
     if grown < max(LEAST_GROWTH_MS, least_ms):
         return None
     pairs = zip(before.parts, after.parts, strict=True)
-    parts = [(now or 0.0) - (then or 0.0) for then, now in pairs]
-    return Growth(
-        grown, *max((part / grown, name) for part, name in zip(parts, SPENT, strict=True))
-    )
+    shares = [((now or 0.0) - (then or 0.0)) / grown for then, now in pairs]
+    return Growth(grown, *max(zip(shares, SPENT, strict=True)), shares[-1])
 
 
 def _told(record: TrialRecord, reading: Reading) -> bool:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.objective import Objective, latency_ms
+from lab.experiments.objective import Objective, judged, latency_ms
 from lab.experiments.order import STRAYED, counted
 from lab.experiments.proving.answers import answer_of_ends
 from lab.experiments.searching.deprived import ARMS, Deprived
@@ -25,11 +25,19 @@ from lab.experiments.searching.state import (
     are_over,
     capacity_of,
     gave_way,
+    held_by,
     lifted,
     searches,
 )
 from lab.judge.intervals import LEAST_VALUES
-from lab.judge.time_split import SPENT, allowed_ms, growth, is_explained, mean_split
+from lab.judge.time_split import (
+    SPENT,
+    UNEXPLAINED_SHARE,
+    allowed_ms,
+    growth,
+    is_explained,
+    mean_split,
+)
 from lab.load.measure import PLAN
 from lab.model import (
     EXTRAPOLATED,
@@ -57,6 +65,8 @@ LIFTED_SEARCH = "lifted search"
 UNIT = "req/s"
 # The mean time must grow by this share before the lab says where.
 LEAST_GREW = 0.05
+# Windows whose lengths differ by no more than this factor are about as long.
+ALIKE = 1.5
 # A smaller part of the mean time rounds to nothing.
 LEAST_TOLD_MS = 0.05
 # What the parts of the lab share.
@@ -86,7 +96,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         details += _details(capacity, SEARCH, server, found, verdicts)
         beside += _grown(server, list(found.values()))
-        beside += _went(server, list(found.values()), own)
+        beside += _went(server, list(found.values()), own, capacity.objective)
         beside += _knee(capacity, server, own, found)
         beside += _cost(server, list(found.values()))
         if capacity.prove:
@@ -134,21 +144,25 @@ def _above(one: Finding, other: Finding) -> bool:
 def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
     """What a server holds, and what gave way, in a line; and the capacity with its interval."""
     begun = list(found.values())
-    told = [one for one in begun if one.low or _has_told(one)]
+    told = [one for one in begun if one.has_told]
     strayed = [one.strayed for one in begun if one.strayed]
     then = _then(begun, verdicts)
     value: Held = None, None, None
     if strayed:
         text = f"{STRAYED}: {strayed[0]}"
     elif not any(one.low for one in told):
-        text = f"does not hold {begun[0].rungs[0].rate:,} req/s{at}"
+        broken = begun[0].broken
+        text = f"does not hold {broken.rate if broken else 0:,} req/s{at}"
         if begun[0].rate is not None:
             text = f"{NOT_FINISHED}, {begun[0].rate:,} req/s are next"
-        elif not begun[0].broken:
+        elif not broken:
             text, then = then, ""
     else:
-        value = rate, low, high = capacity_of(told)
-        text = f"holds {rate:,.0f} req/s{at} [{low:,.0f}, "
+        rate, low, high = capacity_of(told)
+        # What another launch holds that broke there, nobody can tell, or not yet.
+        less = any(one.broken and one.broken.rate <= rate for one in begun if one not in told)
+        value = rate, None if less else low, high
+        text = f"holds {rate:,.0f} req/s{at} [{'not to be told' if less else f'{low:,.0f}'}, "
         if high is not None:
             text += f"{high:,.0f}]"
         elif any(one.broken for one in told):
@@ -162,36 +176,34 @@ def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str
     return f"{text}{SEPARATOR}{then}" if then else text, value
 
 
-def _has_told(one: Search) -> bool:
-    """Whether a search has ended with a rate that is held, or with none that is."""
-    return one.rate is None and not one.strayed and bool(one.low or one.broken)
-
-
 def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
-    """What gave way first, with its figures, and the rate where that is not the lowest that broke.
-    Where no rate broke: why nobody can tell of the next."""
+    """What gave way first, with its figures, the rate, and how many of the trials that broke there
+    name it. Where no rate broke: why nobody can tell of the next."""
     first = gave_way(of)
     if first is None:
         unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
         return f"cannot be told: {unknown[0].untold[-1][1]}" if unknown else ""
+    named, broke = len(first.rows), len(first.broke)
     if first.resource is None:
-        return UNKNOWN
+        few = f" ({named} of {broke} trials name {first.rows[0].bottleneck})" if named else ""
+        return f"{UNKNOWN}{few}"
     # A trial that was ended as lost tells of a part of its window only.
     rows = [row for row in first.rows if not row.ended_as_lost] or first.rows
-    strong = 2 * sum(row.strength == STRONG for row in rows) >= len(rows)
+    whole = sum(not row.ended_as_lost for row in first.broke)
+    strong = 2 * sum(row.strength == STRONG for row in rows) > whole
     last = verdicts.get(rows[-1].trial)
     full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
     if first.resource == SHARED:
         full += _whose(rows[-1])
-    at = f", at {first.at:,} req/s" if first.at else ""
-    return f"{full} ({'strong' if strong else 'weak'}{at})"
+    by = "" if named == broke else f" by {named} of {broke} trials"
+    return f"{full} ({'strong' if strong else 'weak'}, at {first.rate:,}{by})"
 
 
 def _whose(row: Row) -> str:
     """Whose the CPU time is, where that of each part is known: what the lab itself takes is no
     fault of the server."""
     server, proxy, whole_us = row.cpu_server_us, row.cpu_proxy_us, _whole_us(row)
-    if not server or not proxy:
+    if not server or not proxy or not whole_us:
         return ""
     return f": of the lab's CPU time server {server / whole_us:.0%}, proxy {proxy / whole_us:.0%}"
 
@@ -221,7 +233,7 @@ def _details(
         elif of.rate is not None:
             parts.append(f"{NOT_FINISHED}, {of.rate:,} req/s are next")
         # What broke and never held holds nothing. Of what nobody can tell there is no value.
-        told = low is not None or _has_told(of)
+        told = of.has_told
         value, ends = low.rate if low else 0, of.interval
         known = [None if one is None or not told else float(one) for one in (value, *ends)]
         text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)
@@ -264,14 +276,16 @@ def _figures(objective: Objective, row: Row) -> str:
 
 def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     """Where the mean time went by which a request took longer at the lowest rate that broke than at
-    the highest that was held, of the launches that agree on these two: of valid trials with windows
-    of the same length, as above the capacity a queue grows with the window. Where none is valid at
-    the rate that broke, the next rate above it that has one tells. Means add up; percentiles do
-    not."""
+    the highest that was held, of the launches that agree on these two; of several such pairs the
+    one nearest to what is held. Of valid trials with windows about as long, as above the capacity a
+    queue grows with the window. Where none is valid at the rate that broke, the next rate above it
+    that has one tells. Means add up; percentiles do not."""
     ends = [(one.low.rate, one.broken.rate) for one in of if one.low and one.broken]
     if not ends:
         return
-    low, top = Counter(ends).most_common(1)[0][0]
+    held, counts = capacity_of([one for one in of if one.has_told])[0], Counter(ends)
+    low, top = max(counts, key=lambda pair: (counts[pair], -abs(pair[0] - held)))
+    agree = counts[low, top]
     before, above = list[Row](), dict[int, list[Row]]()
     for one in of:
         if one.low and one.broken and (one.low.rate, one.broken.rate) == (low, top):
@@ -282,15 +296,23 @@ def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
                     above.setdefault(rung.rate, []).extend(valid)
     top = min(above, default=top)
     after = above.get(top, [])
-    lengths = {row.duration_s for row in after}
-    was = mean_split(row for row in before if row.valid and row.duration_s in lengths)
+    was = mean_split(row for row in before if row.valid and _is_about_as_long(row, after))
     grown = growth(was, mean_split(after), LEAST_GREW * was.whole_ms)
     if grown is not None:
         text = (
             f"of the {grown.grown_ms:,.0f} ms that the mean grew from {low:,} to {top:,} req/s, "
             f"{grown.share:.0%} is {grown.most}"
         )
+        if grown.most != SPENT[-1] and abs(grown.unexplained) > UNEXPLAINED_SHARE:
+            text += f", {grown.unexplained:.0%} {SPENT[-1]}"
+        if agree < len(of):
+            text += f" (in {agree} of {len(of)} launches)"
         yield Finding(GREW, server, 0, grown.grown_ms, "ms", None, None, text)
+
+
+def _is_about_as_long(row: Row, others: Sequence[Row]) -> bool:
+    lengths = [one.duration_s or 0 for one in others]
+    return any(1 / ALIKE <= (row.duration_s or 0) / length <= ALIKE for length in lengths if length)
 
 
 def _knee(
@@ -305,13 +327,17 @@ def _knee(
             yield told
 
 
-def _went(server: str, of: Sequence[Search], own: Sequence[Row]) -> Iterator[Finding]:
+def _went(
+    server: str, of: Sequence[Search], own: Sequence[Row], objective: Objective
+) -> Iterator[Finding]:
     """Where the mean time of a request goes at a rate that was held: of the pair with and without
     Toxiproxy, else of the trials that held the highest rate, where the proxy's time is in a wider
-    part. And whether more of it is unexplained than is allowed."""
+    part. A side of the pair that broke tells of no rate that was held. And whether more of it is
+    unexplained than is allowed."""
     held = [row for one in of if one.low for row in one.low.held]
     known = [row for row in own if row.valid and row.time_own_ms is not None]
-    rows = [row for row in known if row.arm == THROUGH] or [row for row in known if row in held]
+    kept = [row for row in known if row.arm == THROUGH and judged(objective, row)[0] == "held"]
+    rows = kept or [row for row in known if row in held]
     if not rows:
         return
     rate = max(row.offered_rps or 0 for row in rows)
@@ -343,7 +369,11 @@ def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     trials, as in one with a cold JVM compiling would count as answering. A million times µs are
     seconds."""
     held = [row for one in of if one.low for row in one.low.held if row.valid]
-    known = [(row.cpu_server_us, _whole_us(row)) for row in held if row.cpu_server_us]
+    known = [
+        (row.cpu_server_us, whole_us)
+        for row in held
+        if row.cpu_server_us and (whole_us := _whole_us(row)) is not None
+    ]
     if known:
         own_s, whole_s = map(statistics.median, zip(*known, strict=True))
         rates = sorted({row.offered_rps or 0 for row in held})
@@ -356,8 +386,10 @@ def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
         yield Finding(COST, server, 0, own_s, "s", None, None, text)
 
 
-def _whole_us(row: Row) -> float:
-    return sum(getattr(row, name) or 0.0 for name in CpuSplit.columns())
+def _whole_us(row: Row) -> float | None:
+    """The CPU time of all parts of the lab; None where that of one is not known."""
+    parts = [getattr(row, name) for name in CpuSplit.columns()]
+    return None if None in parts else sum(parts)
 
 
 def _lifted(
@@ -367,6 +399,11 @@ def _lifted(
     was lifted."""
     experiment = outcome.experiment
     if not are_over(experiment, found):
+        untold = [launch for launch, one in found.items() if one.rate is None and one.low is None]
+        if untold:
+            which = ", ".join(map(str, untold))
+            text = f"not lifted: what launch {which} holds cannot be told"
+            yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
     with_it = _begun(lifted(experiment, own, found))
     if not with_it:
@@ -376,7 +413,7 @@ def _lifted(
         why = lever_of(experiment, found, record.servers[server], known)
         text = f"not lifted: {why}" if isinstance(why, str) else "not lifted yet"
         if not isinstance(why, str) and why.takes:
-            rate, *_ = capacity_of(list(found.values()))
+            rate, *_ = held_by(found)
             less = [row for row in own if row.arm in ARMS]
             objective = settings_of(Capacity, experiment).objective
             text = Deprived.of(objective, round(rate), less).text
@@ -385,9 +422,9 @@ def _lifted(
     text, value = _said(with_it, "", outcome.verdicts)
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
-    told = min(sum(map(_has_told, of.values())) for of in (found, with_it))
+    told = min(sum(one.has_told for one in of.values()) for of in (found, with_it))
     foreign = experiment.target is not None
-    answer = _answer(capacity_of(list(found.values())), value, told, foreign=foreign)
+    answer = _answer(held_by(found), value, told, foreign=foreign)
     every = with_it.values()
     if not any(one.rate is not None or one.strayed for one in every):
         # Where the first launch holds nothing there are no others.

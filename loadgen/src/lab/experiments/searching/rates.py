@@ -14,7 +14,8 @@ TRIES = 2
 # So many trials held each rate that is the low end of a search's interval, and so many broke each
 # that is its high end, without one that says otherwise there or beyond. Launches after the first
 # repeat the search. From six on the interval is that of their median, so one trial at each end of
-# each is enough. What both are worth is simulated in test_capacity_search.py and _launches.py.
+# each is enough, the one that holds in a longer window. What both are worth is simulated in
+# test_capacity_search.py and _launches.py.
 AGREE, AGREE_LATER = 3, 1
 # A search that has not ended after so many trials disagrees with itself, and what it disagrees on
 # lies in its interval: more of the same tells little more. A search that only confirms another one
@@ -28,12 +29,14 @@ BEYOND = 2
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How many trials of a rate held it, did not, or say nothing."""
+    """How many trials of a rate held it, did not, or say nothing. Of those that held it so many are
+    `confirmed`: their windows were long enough for a queue that grows slowly."""
 
     rate: int
     held: int = 0
     broke: int = 0
     untold: int = 0
+    confirmed: int = 0
 
     @property
     def is_unknown(self) -> bool:
@@ -75,13 +78,14 @@ class Way:
             return min(self._above(low.rate), self.most)
         if top is not None and top.rate - low.rate > max(1, self.resolution * low.rate):
             return _middle(low.rate, top.rate)
-        if low.held < self._tries:
+        if low.held < self._tries or not low.confirmed:
             return low.rate
         return self._end(tried, top)
 
-    def may_hold(self, rate: int) -> bool:
-        """Whether this rate did not break another search, which this one is to confirm."""
-        return self.around is not None and rate < (self.around[1] or math.inf)
+    @property
+    def confirms(self) -> bool:
+        """Whether this search is to confirm another one: it is near the capacity from the start."""
+        return self.around is not None
 
     def _may_tell_below(self, tried: Sequence[Tried]) -> bool:
         """Whether a lower rate than these may tell something. Of a server that is away nobody can
@@ -117,7 +121,7 @@ class Way:
             least = tried[0].rate
             lower = max(min(math.floor(least / step), least - 1), self.least)
             return lower if lower < least else None
-        if low.held < self.agree and low.untold < TRIES:
+        if (low.held < self.agree or not low.confirmed) and low.untold < TRIES:
             return low.rate
         if top is None:
             return None
@@ -164,9 +168,12 @@ class Way:
         known = {one.rate: one for one in tried}
         while (rate := self.next([known[at] for at in sorted(known)])) is not None:
             one = known.get(rate, Tried(rate))
-            held = rate <= capacity
+            held, long = rate <= capacity, one.held > 0 or self.confirms
             known[rate] = dataclasses.replace(
-                one, held=one.held + held, broke=one.broke + (not held)
+                one,
+                held=one.held + held,
+                broke=one.broke + (not held),
+                confirmed=one.confirmed + (held and long),
             )
             yield known[rate]
 

@@ -12,14 +12,14 @@ from lab.experiments.order import turned
 from lab.experiments.proving.levers import Lever
 from lab.experiments.searching.deprived import ALL, ARMS, FEWER, PART, Deprived, arm_of
 from lab.experiments.searching.lifting import lever_of
-from lab.experiments.searching.proxy_pair import sides, sides_left
+from lab.experiments.searching.proxy_pair import rate_of, sides, sides_left
 from lab.experiments.searching.state import (
     LIFTED,
     SHARES,
     Search,
     are_over,
-    capacity_of,
     curve,
+    held_by,
     lifted,
     most_left,
     searches,
@@ -157,7 +157,7 @@ class Pair(Stage):
 
     def typical(self, of: Usual) -> Sequence[TrialPlan]:
         """See Stage."""
-        return [self._plan(of.server, arm, of.low) for arm in self._sides(of.server)]
+        return [self._plan(of.server, arm, rate_of(of.low)) for arm in self._sides(of.server)]
 
     def _sides(self, server: str) -> Mapping[str, Condition]:
         planner = self.trials.planner
@@ -246,7 +246,7 @@ class Depriving(Stage):
         lever = _lever(self.trials, of)
         if lever is None or not lever.takes:
             return AS_IT_IS, None
-        rate, *_ = capacity_of(list(of.found.values()))
+        rate, *_ = held_by(of.found)
         own = [row for row in of.rows if row.arm in ARMS]
         return lever.step, Deprived.of(self.trials.capacity.objective, round(rate), own)
 

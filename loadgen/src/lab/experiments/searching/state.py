@@ -71,21 +71,31 @@ class Rung:
     held: tuple[Row, ...] = ()
     broke: tuple[tuple[Row, str], ...] = ()
     untold: tuple[tuple[Row, str], ...] = ()
+    confirmed: int = 0
 
     @property
     def tried(self) -> Tried:
         """How often each was the case."""
-        return Tried(self.rate, len(self.held), len(self.broke), len(self.untold))
+        counts = len(self.held), len(self.broke), len(self.untold), self.confirmed
+        return Tried(self.rate, *counts)
 
     @property
     def trials(self) -> int:
         """How many there are."""
         return len(self.held) + len(self.broke) + len(self.untold)
 
-    def told(self, outcome: Outcome, why: str, row: Row) -> Rung:
-        """With one more trial, which says this."""
+    def is_long(self, way: Way) -> bool:
+        """Whether its next trial has a longer window. Near the capacity a queue takes long to grow:
+        what was held, or broke only as its latency rose, gets a longer look, and so does all that a
+        search tries that confirms another one."""
+        grew = any(why.startswith(UNSTEADY) for _, why in self.broke)
+        return grew or bool(self.held) or way.confirms
+
+    def told(self, outcome: Outcome, why: str, row: Row, *, long: bool = False) -> Rung:
+        """With one more trial, which says this. `long`: its window was a longer one."""
         if outcome == "held":
-            return dataclasses.replace(self, held=(*self.held, row))
+            confirmed = self.confirmed + long
+            return dataclasses.replace(self, held=(*self.held, row), confirmed=confirmed)
         if outcome == "broke":
             return dataclasses.replace(self, broke=(*self.broke, (row, why)))
         return dataclasses.replace(self, untold=(*self.untold, (row, why)))
@@ -121,11 +131,8 @@ class Search:
 
     @property
     def is_long(self) -> bool:
-        """Whether the next trial has a longer window. Near the capacity a queue takes long to grow:
-        what was held, or broke only as its latency rose, gets a longer look, and so does what is
-        tried once only and may be held."""
-        grew = any(why.startswith(UNSTEADY) for _, why in self.next.broke)
-        return grew or bool(self.next.held) or self.way.may_hold(self.next.rate)
+        """Whether the next trial has a longer window."""
+        return self.next.is_long(self.way)
 
     @property
     def low(self) -> Rung | None:
@@ -158,6 +165,13 @@ class Search:
         found."""
         low, high = ends(self.tried)
         return low.rate if low else 0, high.rate if high is not None and self.broken else None
+
+    @property
+    def has_told(self) -> bool:
+        """Whether it holds a rate, or has ended and surely holds none that was tried."""
+        ended = self.rate is None and not self.strayed
+        holds_none = self.broken is not None and not self.rungs[0].tried.is_unknown
+        return self.low is not None or (ended and holds_none)
 
     def of(self, rate: int | None) -> Rung | None:
         """The trials of a rate."""
@@ -194,7 +208,7 @@ def search(
         at_rate = row.offered_rps
         rung = rungs.get(at_rate, Rung(at_rate))
         outcome, why = judged(objective, row, after_break=bool(rung.broke))
-        rungs[at_rate] = rung.told(outcome, why, row)
+        rungs[at_rate] = rung.told(outcome, why, row, long=rung.is_long(way))
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
     return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
 
@@ -254,9 +268,11 @@ def _by_launch(
 
 
 def are_over(experiment: Experiment, found: Mapping[int, Search]) -> bool:
-    """Whether every launch has ended its search, and holds something."""
-    whole = len(found) == len(launches(experiment))
-    return whole and all(one.rate is None and one.low for one in found.values())
+    """Whether every launch has ended its search, and most hold something, the first among them."""
+    first, *_ = launches(experiment)
+    whole = len(found) == len(launches(experiment)) and found[first].low is not None
+    holding = sum(one.low is not None for one in found.values())
+    return whole and not under_way(found) and 2 * holding > len(found)
 
 
 def under_way(found: Mapping[int, Search]) -> bool:
@@ -279,7 +295,9 @@ def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...
     if not are_over(experiment, found):
         return ()
     last = found[launches(experiment)[-1]]
-    rate = last.low.rate if last.low else 0
+    if last.low is None:
+        return ()
+    rate = last.low.rate
     return tuple(max(1, round(share * rate)) for share in SHARES)[last.curve :]
 
 
@@ -299,29 +317,45 @@ def capacity_of(told: Sequence[Search]) -> tuple[float, float, float | None]:
     return float(value), low, high if math.isfinite(high) else None
 
 
+def held_by(found: Mapping[int, Search]) -> tuple[float, float, float | None]:
+    """`capacity_of` the launches that have told what they hold."""
+    return capacity_of([one for one in found.values() if one.has_told])
+
+
 @dataclass(frozen=True, slots=True)
 class GaveWay:
-    """What gave way first, as most of the trials say that name anything at the lowest rate at which
-    one does: `rows` are those that name it. `at`: that rate, where it is not the lowest that broke.
-    `resource` None: rates broke, and no trial names anything."""
+    """What gave way first, at the lowest rate above what is held of which most trials name the
+    same: `rows` are those that name it, of all that `broke` there. `resource` None: rates broke,
+    and at none do most name the same. Then they are of all rates, and `rows` name what is named
+    most often."""
 
     resource: str | None
-    rows: tuple[Row, ...] = ()
-    at: int | None = None
+    rows: tuple[Row, ...]
+    broke: tuple[Row, ...]
+    rate: int | None = None
 
 
 def gave_way(of: Sequence[Search]) -> GaveWay | None:
-    """What gave way first in these searches of one server. Just above its capacity it may show
-    nothing yet: then it is what the next rate names. None where no rate broke."""
+    """What gave way first in these searches of one server, at a rate above the one that it is said
+    to hold. Just above that nothing may show yet: then it is what the next rate names. None where
+    no such rate broke."""
+    told = [one for one in of if one.has_told]
+    held = capacity_of(told)[0] if told else 0
     rungs: dict[int, list[Row]] = {}
     for one in of:
         for rung in one.rungs:
-            if one.broken and rung.rate >= one.broken.rate:
+            if one.broken and rung.broke and rung.rate >= one.broken.rate and rung.rate > held:
                 rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
     for rate in sorted(rungs):
-        named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
-        if named:
-            name = str(Counter(row.bottleneck for row in named).most_common(1)[0][0])
-            its = tuple(row for row in named if row.bottleneck == name)
-            return GaveWay(name, its, rate if rate > min(rungs) else None)
-    return GaveWay(None) if rungs else None
+        its = _named_most(rungs[rate])
+        if 2 * len(its) > len(rungs[rate]):
+            return GaveWay(its[0].bottleneck, its, tuple(rungs[rate]), rate)
+    every = tuple(row for rows in rungs.values() for row in rows)
+    return GaveWay(None, _named_most(every), every) if every else None
+
+
+def _named_most(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The trials that name the resource that most of these name."""
+    named = [row for row in rows if row.bottleneck not in (None, NONE, UNKNOWN)]
+    most = Counter(row.bottleneck for row in named).most_common(1)
+    return tuple(row for row in named if row.bottleneck == most[0][0]) if most else ()

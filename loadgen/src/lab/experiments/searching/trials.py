@@ -66,7 +66,7 @@ class Trials:
         for launch in self.launches:
             course = list(way.course(holds))
             for one in course:
-                again = one.held > 1 or way.may_hold(one.rate)
+                again = one.held > 1 or way.confirms
                 plans.append(self.plan(server, one.rate, launch, longer=again, **changes))
             low = max((one.rate for one in course if one.held), default=1)
             top = min((one.rate for one in course if one.broke), default=None)

@@ -25,31 +25,7 @@ public final class LoopMetrics {
     OptionalInt queueDepth();
   }
 
-  /**
-   * A selector that returns sooner than that found at once what it was asked for, and so does one
-   * that takes less than this part of the work before: a loop that had nothing to read for so long
-   * is idle now, too.
-   */
-  private static final long AT_ONCE_NANOS = 50_000;
-
-  private static final int PART_OF_WORK = 8;
-
   private LoopMetrics() {}
-
-  /**
-   * When the input of a selection became ready, on average. No selector tells. What it waited for
-   * became ready as it returned. What it found at once became ready at any time since it returned
-   * last, as the loop was at work: on average in the middle. What the loop itself waited for a CPU
-   * is not in it, so this is late rather than early.
-   *
-   * @param lastNanos when the selector returned last
-   * @param askedNanos when it was asked
-   * @param nowNanos when it returned
-   */
-  public static long readyNanos(long lastNanos, long askedNanos, long nowNanos) {
-    long atOnceNanos = Math.max(AT_ONCE_NANOS, (askedNanos - lastNanos) / PART_OF_WORK);
-    return nowNanos - askedNanos < atOnceNanos ? lastNanos + (nowNanos - lastNanos) / 2 : nowNanos;
-  }
 
   /**
    * Adds the metrics of loops. Called once.

@@ -340,7 +340,7 @@ final class Connection implements Ready {
             request.isHttp11(),
             request.keepAlive(),
             request.answerHasBody(),
-            loop.readyNanos());
+            loop.clock().readyNanos());
     bodyLeft = Math.max(0, request.fields().contentLength());
     chunks = request.fields().chunked() ? new ChunkedBody(0) : null;
     if (request.expectsContinue() && (bodyLeft > 0 || chunks != null)) {
@@ -493,6 +493,6 @@ final class Connection implements Ready {
 
   /** From now on the client's turn counts as one more wait. */
   private void beQuiet() {
-    quietSinceNanos = loop.selectedNanos();
+    quietSinceNanos = loop.clock().selectedNanos();
   }
 }

@@ -109,7 +109,7 @@ final class DownstreamConnection implements Ready {
   /** Waits for the next call. */
   void rest() {
     state = State.IDLE;
-    idleSinceNanos = loop.selectedNanos();
+    idleSinceNanos = loop.clock().selectedNanos();
   }
 
   long idleSinceNanos() {

@@ -213,7 +213,8 @@ final class DownstreamPool {
         callback.ended(outcome, body);
         return;
       }
-      long unreadNanos = outcome == DownstreamOutcome.OK ? now - loop.readyNanos() : 0;
+      long unreadNanos =
+          outcome == DownstreamOutcome.OK ? now - loop.clock().readyNanos(begunNanos) : 0;
       metrics.ended(outcome, begunNanos - askedNanos, now - begunNanos, unreadNanos);
       // The next call begins on this thread: not before this one is answered.
       try {

@@ -17,7 +17,7 @@ final class Exchange implements Consumer<Answer> {
   private long begunNanos;
 
   /**
-   * @param receivedNanos when the loop learned that the request's last bytes were there
+   * @param receivedNanos since when the request's last bytes have been there, about
    */
   Exchange(
       Connection connection,

@@ -25,6 +25,7 @@ import java.util.stream.Stream;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.RequestMetrics;
+import lab.contract.SelectorClock;
 import lab.contract.Settings;
 import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
@@ -91,9 +92,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   private @Nullable Acceptor acceptor;
   private boolean selectedSome;
-  private long selectedNanos = System.nanoTime();
-  private long askedNanos = selectedNanos;
-  private long readyNanos = selectedNanos;
+  private final SelectorClock clock = new SelectorClock(System.nanoTime());
   private int idle;
   private boolean stopping;
   private boolean graceOver;
@@ -197,16 +196,16 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   void turn() throws IOException {
     long before = System.nanoTime();
     long wait = queue.isEmpty() && handedIn.isEmpty() ? timers.millisToNext(before) : 0;
-    busyNanos.setOpaque(busyNanos.getPlain() + before - selectedNanos);
-    askedNanos = before;
+    busyNanos.setOpaque(busyNanos.getPlain() + before - clock.selectedNanos());
+    clock.asked(before);
     selectedSome = false;
     int _ = wait == 0 ? selector.selectNow(dispatch) : selector.select(dispatch, Math.max(0, wait));
     if (!selectedSome) {
-      selected();
+      clock.selected(System.nanoTime());
     }
     if (wait == 0) {
       // It did not wait: asking was work.
-      busyNanos.setOpaque(busyNanos.getPlain() + selectedNanos - before);
+      busyNanos.setOpaque(busyNanos.getPlain() + clock.selectedNanos() - before);
     }
     timers.callDue(System.nanoTime());
     for (Runnable task = handedIn.poll(); task != null; task = handedIn.poll()) {
@@ -218,7 +217,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private void dispatch(SelectionKey key) {
     if (!selectedSome) {
       selectedSome = true;
-      selected();
+      clock.selected(System.nanoTime());
     }
     if (!key.isValid()) {
       // Closed by what another key of the same selection led to.
@@ -235,17 +234,11 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     }
   }
 
-  private void selected() {
-    long now = System.nanoTime();
-    readyNanos = LoopMetrics.readyNanos(selectedNanos, askedNanos, now);
-    selectedNanos = now;
-  }
-
   private void workOffQueue() {
     // As long as the round took up to here: or else requests wait while many clients are read, and
     // their calls of the downstream begin late.
     long now = System.nanoTime();
-    long end = now + Math.max(SLICE_NANOS, now - selectedNanos);
+    long end = now + Math.max(SLICE_NANOS, now - clock.selectedNanos());
     while (now - end < 0 && !queue.isEmpty()) {
       Connection next = queue.remove();
       depth.setOpaque(queue.size());
@@ -386,14 +379,9 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     return output;
   }
 
-  /** When the last selection returned: since then at least, its input has been there. */
-  long selectedNanos() {
-    return selectedNanos;
-  }
-
-  /** Since when its input has been there, about: {@link LoopMetrics#readyNanos}. */
-  long readyNanos() {
-    return readyNanos;
+  /** Of its selector. */
+  SelectorClock clock() {
+    return clock;
   }
 
   Selector selector() {

@@ -156,7 +156,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     boolean receives = inFlight == null && decoder.hasInput();
     if (receives && !isReceiving) {
       // From its first byte on a request has its time anew: once, however slowly it comes.
-      idleSinceNanos = loop.selectedNanos();
+      idleSinceNanos = loop.clock().selectedNanos();
     }
     isReceiving = receives;
   }
@@ -201,6 +201,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
       write(exchange, answer);
       return;
     }
+    exchange.handedBack();
     try {
       loop().execute(() -> write(exchange, answer));
     } catch (RejectedExecutionException e) {
@@ -279,7 +280,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
             HttpUtil.isKeepAlive(request),
             request.protocolVersion().equals(HttpVersion.HTTP_1_0),
             request.method().equals(HttpMethod.HEAD),
-            loop.readyNanos());
+            loop.clock().readyNanos());
     if (inFlight == null) {
       setCountedIdle(false);
       begin(exchange);
@@ -333,6 +334,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
   }
 
   private void write(Exchange exchange, Answer answer) {
+    exchange.written();
     boolean last = protocolError == null && (pipelined == null || pipelined.isEmpty());
     // With more requests at hand it would not be idle.
     boolean idles = last && !decoder.hasInput();

@@ -19,8 +19,13 @@ public final class Exchange {
   private boolean admitted;
   private long begunNanos;
 
+  /** When its answer was handed to the loop by another thread; 0: it was not. */
+  private long handedBackNanos;
+
+  private long waitedForLoopNanos;
+
   /**
-   * @param receivedNanos when the loop had the request before it, by {@link System#nanoTime}
+   * @param receivedNanos since when the request has been there, about, by {@link System#nanoTime}
    */
   Exchange(
       Connection connection,
@@ -79,10 +84,25 @@ public final class Exchange {
     answer(Answer.INTERNAL_ERROR);
   }
 
-  /** The answer is written, or never will be. */
+  /** Its answer is there, and the loop may be at other work. */
+  void handedBack() {
+    handedBackNanos = System.nanoTime();
+  }
+
+  /** The loop writes it now. */
+  void written() {
+    if (handedBackNanos != 0) {
+      waitedForLoopNanos = System.nanoTime() - handedBackNanos;
+    }
+  }
+
+  /**
+   * The answer is written, or never will be. What it waited for its loop counts as {@code queue}.
+   */
   void ended(RequestMetrics metrics, Outcome outcome) {
+    long queueNanos = begunNanos - receivedNanos + waitedForLoopNanos;
     metrics.ended(
-        call.route(), outcome, begunNanos - receivedNanos, System.nanoTime() - begunNanos);
+        call.route(), outcome, queueNanos, System.nanoTime() - receivedNanos - queueNanos);
   }
 
   /** Whether the method is HEAD: its answer has no body. */

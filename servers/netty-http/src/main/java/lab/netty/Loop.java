@@ -10,6 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.LoopMetrics;
+import lab.contract.SelectorClock;
 import org.jspecify.annotations.Nullable;
 
 /** One event loop with its connections. Its thread only, where nothing else is said. */
@@ -71,14 +72,9 @@ public final class Loop implements LoopMetrics.Observed {
     return executor;
   }
 
-  /** When the selector last told what is ready, by {@link System#nanoTime}. */
-  long selectedNanos() {
-    return io.selectedNanos();
-  }
-
-  /** Since when its input has been there, about: {@link LoopMetrics#readyNanos}. */
-  public long readyNanos() {
-    return io.readyNanos();
+  /** Of its selector. */
+  public SelectorClock clock() {
+    return io.clock();
   }
 
   void opened(Connection connection) {

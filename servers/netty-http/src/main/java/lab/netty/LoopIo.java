@@ -7,13 +7,13 @@ import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoRegistration;
 import java.util.function.LongSupplier;
-import lab.contract.LoopMetrics;
+import lab.contract.SelectorClock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Netty's I/O handler of one event loop, with a clock at its selector. It tells two things Netty
  * does not: how long the loop was at work rather than waiting in the selector, and since when the
- * requests it is about to begin have been known to be there.
+ * requests it is about to begin have been there.
  *
  * <pre>
  *   run --&gt; select --asks whether to time what follows--&gt; read, write --&gt; tasks, timers --&gt; run
@@ -23,10 +23,8 @@ import org.jspecify.annotations.Nullable;
 final class LoopIo implements IoHandler {
   private final IoHandler nio;
   private final LongSupplier nanoTime;
-  private final SelectClock clock = new SelectClock();
-  private long askedNanos;
-  private long selectedNanos;
-  private long readyNanos;
+  private final AroundSelect around = new AroundSelect();
+  private final SelectorClock clock;
 
   /** Work of the rounds that have ended. Written by the loop alone, as the next one. */
   private volatile long busyNanos;
@@ -42,7 +40,7 @@ final class LoopIo implements IoHandler {
   LoopIo(IoHandler nio, LongSupplier nanoTime) {
     this.nio = nio;
     this.nanoTime = nanoTime;
-    selectedNanos = nanoTime.getAsLong();
+    clock = new SelectorClock(nanoTime.getAsLong());
   }
 
   /** Time at work so far, the round under way included; never less than it was. Any thread. */
@@ -55,27 +53,23 @@ final class LoopIo implements IoHandler {
     return reportedNanos;
   }
 
-  /** When the selector last told what is ready, by {@link System#nanoTime}. The loop only. */
-  long selectedNanos() {
-    return selectedNanos;
-  }
-
-  /** Since when its input has been there, about: {@link LoopMetrics#readyNanos}. The loop only. */
-  long readyNanos() {
-    return readyNanos;
+  /** Of its selector. The loop only. */
+  SelectorClock clock() {
+    return clock;
   }
 
   @Override
   public int run(IoHandlerContext context) {
-    askedNanos = nanoTime.getAsLong();
+    long asked = nanoTime.getAsLong();
+    clock.asked(asked);
     if (workingSinceNanos != 0) {
-      busyNanos = busyNanos + askedNanos - workingSinceNanos;
+      busyNanos = busyNanos + asked - workingSinceNanos;
       workingSinceNanos = 0;
     }
-    clock.context = context;
-    int handled = nio.run(clock);
+    around.context = context;
+    int handled = nio.run(around);
     if (workingSinceNanos == 0) {
-      clock.selected();
+      around.selected();
     }
     return handled;
   }
@@ -111,13 +105,12 @@ final class LoopIo implements IoHandler {
   }
 
   /** Netty's handler asks it, after select and before the first ready connection, what to time. */
-  private final class SelectClock implements IoHandlerContext {
+  private final class AroundSelect implements IoHandlerContext {
     private @Nullable IoHandlerContext context;
 
     void selected() {
       long now = nanoTime.getAsLong();
-      readyNanos = LoopMetrics.readyNanos(selectedNanos, askedNanos, now);
-      selectedNanos = now;
+      clock.selected(now);
       workingSinceNanos = now;
     }
 

@@ -163,7 +163,8 @@ final class DownstreamCall extends ConnectionCap.Waiter {
     long now = System.nanoTime();
     if (hasPlace) {
       client.downstream().cap().leave();
-      long unreadNanos = outcome == DownstreamOutcome.OK ? now - client.readyNanos() : 0;
+      long unreadNanos =
+          outcome == DownstreamOutcome.OK ? now - client.clock().readyNanos(begunNanos) : 0;
       client
           .downstream()
           .metrics()

@@ -12,6 +12,7 @@ import io.netty.handler.codec.http.HttpResponseDecoder;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
+import lab.contract.SelectorClock;
 import lab.contract.downstream.AnswerReader;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
@@ -69,9 +70,9 @@ final class DownstreamClient {
     return loop.executor();
   }
 
-  /** Since when what is being read has been there, about: {@link Loop#readyNanos}. */
-  long readyNanos() {
-    return loop.readyNanos();
+  /** Of the loop's selector. */
+  SelectorClock clock() {
+    return loop.clock();
   }
 
   @Nullable DownstreamConnection pollIdle() {
