@@ -7,7 +7,7 @@
 # several machines.
 at_generator() {
   if [[ ! -e $state/several/up ]]; then return 1; fi
-  DOCKER_HOST=$(awk -v role=generator '"," $4 "," ~ "," role "," {print $2}' "$state/several/nodes")
+  DOCKER_HOST=$(awk -v role=generator '"," $4 "," ~ "," role "," {print $2; exit}' "$state/several/nodes")
   export DOCKER_HOST
   driver_only=yes
 }

@@ -11,7 +11,7 @@ machines() {
   mkdir -p "$state/several" "$lab/prometheus/servers"
   printf '[nodes]\n' >"$lab/hosts.toml"
   printf 'LAB_UID=7\nLAB_GID=8\nCOMPOSE_PROFILES=grafana\n' >"$state/env"
-  printf 'a ssh://a id-a generator\nb ssh://b id-b server,downstream,monitor\n' >"$lab/nodes"
+  printf 'a ssh://a id-a generator\nb ssh://b id-b generator,server,downstream,monitor\n' >"$lab/nodes"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 at=here
