@@ -63,5 +63,7 @@ down() {
     fail "a measurement is under way; wait for its end, or \`make down FORCE=yes\`"
   fi
   if several; then exec host/swarm.sh down; fi
-  compose --profile '*' down --volumes --remove-orphans
+  compose --profile '*' down --remove-orphans
+  # Not with its `--volumes`: a service of your own in compose.override.yaml may keep its data in one.
+  docker volume rm --force "${project}_lock" "${project}_prometheus" "${project}_grafana" >/dev/null
 }

@@ -75,7 +75,7 @@ for answer in "75 FORCE=yes" "0 FORCE=" "1 FORCE="; do
   # shellcheck disable=SC2086  # two words
   downed $answer
   check "down: with FORCE=yes, when idle, and when nobody answers: $answer" \
-    '[[ $status == 0 && $(count "docker compose --profile \* down --volumes --remove-orphans") == 1 ]]'
+    '[[ $status == 0 && $(count "docker compose --profile \* down --remove-orphans") == 1 && $(count "docker volume rm --force .*_lock .*_prometheus .*_grafana$") == 1 ]]'
 done
 
 idle "loadgen agent" 75

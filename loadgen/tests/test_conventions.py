@@ -330,3 +330,8 @@ def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
     used = {one for pom in poms for one in re.findall(r"<version\.[\w-]+>([^<]+)<", pom)}
     assert used
     assert [one for one in sorted(used) if f"/{one}/" not in sums] == [], "make lock"
+
+
+def test_make_down_removes_the_volumes_of_the_lab_and_no_others() -> None:
+    removed = re.findall(r'"\$\{project\}_(\w+)"', (REPO / "host/lab/containers.sh").read_text())
+    assert set(removed) == set(yaml.safe_load((REPO / "compose.yaml").read_text())["volumes"])

@@ -244,6 +244,17 @@ def test_memory_is_the_median_of_the_window(tmp_path: Path) -> None:
     assert memory(row) is None
 
 
+def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Path) -> None:
+    raw = tmp_path / "raw" / "01-a"
+    raw.mkdir(parents=True)
+    cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a", "server": "shop"}
+    row = Row(**cells)  # type: ignore[arg-type]
+    its = gauge("container_memory_rss", 3e8, service="shop")
+    other = gauge("container_memory_rss", 9e8, service="netty")
+    series.write(raw, (OPENS, CLOSES), "2.53", [], [its, other])
+    assert memory_of({"r": tmp_path})(row) == 3e8
+
+
 def searched(objective: Objective) -> dict[str, object]:
     own = Capacity(objective, 100, 400, 0.03, 10_000)
     return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
@@ -256,6 +267,25 @@ def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
     engines = [ready.lab.engine]
     assert gate_verb(sides, ready.place.results, limits, console, START, engines) == UNTOLD
     assert "no rate broke the base in each launch" in " ".join(text.getvalue().split())
+
+
+def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:
+    plain = ready.lab.engine.read
+
+    def read(of: TrialPlan, raw: Path) -> Reading:
+        slow = of.server == "b" or (of.offered_rps or 0) > 150
+        told = latency(900.0) if slow else latency(200.0)
+        return dataclasses.replace(plain(of, raw), corrected=told)
+
+    ready.lab.engine.read = read  # type: ignore[method-assign]
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
+    limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
+    engines = [ready.lab.engine]
+    status = gate_verb(sides, ready.place.results, limits, console, START, engines)
+    assert status == WORSE, text.getvalue()
+    said = " ".join(text.getvalue().split())
+    assert "the candidate does not hold 25 req/s; the base holds 150" in said
 
 
 def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
@@ -295,7 +325,8 @@ def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) ->
         return gate_verb(words, results, limits, console, START, [ready.lab.engine])
 
     assert status(sides) == 0
-    assert "  capacity  1.000 [1.000, 1.000]   at least 0.95  not worse\n" in text.getvalue()
+    # Known to one step of the search, which is 3 %.
+    assert "  capacity  1.000 [0.974, 1.027]   at least 0.95  not worse\n" in text.getvalue()
     assert "gate: not worse: 1 of 1 limit holds" in text.getvalue()
     ready.run(**searched(Objective(p95_ms=500.0)))
     [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
@@ -416,6 +447,16 @@ def test_compare_ends_with_its_answer(
     raw_of(results / ONE, plans(launches))
     console = Console(file=io.StringIO(), width=120)
     assert compare_verb(words, results, console, [Slower()]) == status
+
+
+def test_a_load_that_b_was_not_measured_at_is_not_nowhere_slower(results: Path) -> None:
+    more = [dataclasses.replace(one, concurrency=2 * one.concurrency) for one in plans(7)]
+    named = [dataclasses.replace(one, trial=f"{one.trial}-more") for one in more]
+    raw_of(results / ONE, [*plans(7), *named])
+    words, console = {"A": f"{ONE}:a", "B": f"{TWO}:a"}, Console(file=io.StringIO(), width=120)
+    assert compare_verb(words, results, console, [FakeEngine()]) == UNTOLD
+    words = {"A": f"{TWO}:a", "B": f"{ONE}:a"}
+    assert compare_verb(words, results, console, [FakeEngine()]) == 0
 
 
 def test_a_report_without_a_valid_trial_tells_nothing(results: Path) -> None:

@@ -45,6 +45,12 @@ def test_each_servers_last_load_is_recorded_once_and_beside_the_trials(ready: Be
         assert ready.lab.restarts.count(server) == 1
 
 
+def test_each_arm_of_a_server_is_recorded(ready: Bench) -> None:
+    assert ready.run(**{**CPU, "servers": ("a",), "arms": ("one", "two"), "launches": 1}) == 0
+    assert len(recorded(ready)) == 2
+    assert {name.split("-")[2] for name in recorded(ready)} == {"one", "two"}
+
+
 def test_no_other_part_of_a_run_knows_of_it(ready: Bench) -> None:
     ready.run(**CPU)
     for name in ("trials.csv", "trials.jsonl", "findings.json", "comparison.json"):

@@ -10,7 +10,7 @@ from lab.campaign.sides import Paired, pair, read_pools
 from lab.errors import LabError, WordError
 from lab.experiments.explain import Explain
 from lab.judge.compare import Family
-from lab.model import Fairness, Reading, Snapshot, ToxicState, TrialPlan
+from lab.model import Fairness, Reading, Request, Snapshot, ToxicState, TrialPlan
 from lab.report.comparison import beside
 from lab.store.records import to_json
 from support.fakes import IDENTITY, FakeEngine, latency, reading, snapshot
@@ -212,6 +212,18 @@ def test_other_arrivals_are_another_load(results: Path) -> None:
     write_manifest(results, TWO, experiment=dataclasses.replace(EXPERIMENT, arrivals="poisson"))
     said = f"differ in limits: arrivals are constant in {ONE}, poisson in {TWO}"
     assert said in refused(results)
+
+
+def test_other_requests_of_a_service_are_another_load(results: Path) -> None:
+    one = Request("/", weight=9)
+    for name, request in ((ONE, one), (TWO, dataclasses.replace(one, weight=19))):
+        of = dataclasses.replace(EXPERIMENT, requests=(request,))
+        write_manifest(results, name, experiment=of)
+    assert f"differ in limits: the requests of {ONE} and of {TWO} are others" in refused(results)
+    for name, target in ((ONE, "http://shop:8080/"), (TWO, "http://shop:8081/")):
+        of = dataclasses.replace(EXPERIMENT, target=target)
+        write_manifest(results, name, experiment=of)
+    assert f"differ in limits: the target of {ONE} and of {TWO} are others" in refused(results)
 
 
 def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:

@@ -465,6 +465,15 @@ def test_who_fails_faster_is_not_faster() -> None:
     assert rps.answer == "faster"
 
 
+def test_quick_errors_that_cost_no_goodput_are_no_equal_answer() -> None:
+    working, failing = counted(6000, 90_000), counted(8570, 90_000, http_errors=38_550)
+    [rps] = compare(working, failing, "a", "b").cells
+    assert rps.ratio is not None
+    assert rps.ratio.ratio == pytest.approx(1.0, abs=0.01)
+    assert rps.answer == "inconclusive"
+    assert rps.why == "30.0% of the requests of B fail in a trial, and at most 0.0% of A's"
+
+
 def test_latencies_of_errors_are_not_compared() -> None:
     kept, failing = offered(200.0, ok=9900), offered(20.0, ok=9900, http_errors=101)
     [cell] = compare(kept, failing, "a", "b").cells

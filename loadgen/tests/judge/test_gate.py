@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lab.judge import gate
 from lab.judge.compare import Side, Values
 from lab.judge.gate import Answer, Asked, Figure, Gate, Limit
-from lab.judge.gates import GAVE_WAY
+from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
 from lab.judge.grouping import Cell
 from lab.judge.intervals import needed
 from lab.model import Mode, Row
@@ -151,6 +151,33 @@ def test_quick_errors_are_no_quick_answers() -> None:
     assert of.note == "goodput instead of p99: 3.0% of the base's requests fail"
 
 
+def test_quick_errors_of_a_closed_load_cost_no_goodput_and_are_worse() -> None:
+    # 3 of 10 fail at once, and the clients come again: as many good answers as before.
+    fails = {"window_ok": 700, "window_http_errors": 300, "window_lost": 0}
+    base, (label, whole) = lane("closed", "x"), lane("closed", "y", **fails)
+    assert of_loads(base, (label, whole))["goodput"] == "worse"
+    # Fewer than half of its launches are no pass, and none where the base fails, too.
+    few = label, [*whole[:2], *lane("closed", "y")[1][2:]]
+    assert of_loads(base, few)["goodput"] == "cannot tell"
+    assert of_loads(lane("closed", "x", **fails), (label, whole))["goodput"] == "not worse"
+
+
+def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
+    gone = {"valid": False, "invalid_reasons": GAVE_WAY[-1]}
+    base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 9)]
+    rows = [row("closed", n, arm="y") for n in range(1, 9)]
+    rows[3] = dataclasses.replace(rows[3], **gone)  # type: ignore[arg-type]
+    found = gate.of_loads(base, ("run:a@y", rows), LIMITS, lambda row: 1e9)
+    checks = {check.limit.figure: check for check in gate.judge("a", "b", found).checks}
+    assert checks["goodput"].answer == "cannot tell"
+    assert "1 of 8 launches of the candidate, none of the base" in checks["goodput"].why
+    # What others did to the lab is not the candidate's.
+    rows[3] = dataclasses.replace(
+        rows[3], invalid_reasons=f"{GAVE_WAY[-1]}; {NOT_ITS_OWN[0]} during the trial"
+    )
+    assert of_loads(base, ("run:a@y", rows))["goodput"] == "not worse"
+
+
 def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_judged() -> None:
     base, (name, rows) = lane("closed", "x"), lane("closed", "y", cpu_server_us=60.0)
     wrong = [dataclasses.replace(one, cpu_server_us=1.0) for one in rows]
@@ -184,6 +211,27 @@ def test_capacities_of_one_run_are_paired_and_of_two_are_not() -> None:
     other = gate.of_capacity("a", held, {("s", n): rate for (_, n), rate in lower.items()}, limit)
     assert [one.values.paired, other.values.paired] == [True, False]
     assert gate.judge("a", "b", [one, other]).answer == "worse"
+
+
+def test_what_a_launch_holds_is_known_to_a_step_of_the_search() -> None:
+    held = {("r", launch): 1000.0 for launch in range(1, 7)}
+    limit, by = Limit("capacity", 0.95), 1.022
+    for lower, plain, coarse in (
+        (0.958, "not worse", "cannot tell"),
+        (0.979, "not worse", "not worse"),
+        (0.937, "worse", "cannot tell"),
+        (0.9, "worse", "worse"),
+    ):
+        other = {of: rate * lower for of, rate in held.items()}
+        for widened, answer in ((1.0, plain), (by, coarse)):
+            one = gate.of_capacity("a", held, other, limit, coarse=widened)
+            assert gate.judge("a", "b", [one]).answer == answer
+    [check] = gate.judge("a", "b", [one]).checks
+    assert check.ratio is not None
+    assert check.ratio.interval is not None
+    assert (check.ratio.interval.low, check.ratio.interval.high) == pytest.approx(
+        (0.9 / by, 0.9 * by)
+    )
 
 
 # --- how often it is right: seeded launches, so each run of a test counts the same ---------------

@@ -47,6 +47,21 @@ def test_a_lock_explains_the_pool_whose_workers_wait_for_it() -> None:
     assert (unwatched.bottleneck, unwatched.strength) == ("worker pool", WEAK)
 
 
+@pytest.mark.parametrize("connections", [400, 1000])
+def test_who_waits_for_a_worker_cannot_wait_for_the_lock(connections: int) -> None:
+    # 100 req/s, as the lock is held for 10 ms: 20 wait for the downstream, 179 of the 200 workers
+    # for the lock, and all others for a worker.
+    full = pool(200, connections - 200, 2.0)
+    found = judged(
+        seen(*full, waiting(179)),
+        rps=100,
+        concurrency=connections,
+        settings={**WATCHED, "pool_size": 200},
+    )
+    assert (found.bottleneck, found.strength) == ("lock", STRONG)
+    assert "of 180.0 requests that waited for anything" in found.sentence
+
+
 @pytest.mark.parametrize(
     ("threads", "named", "strength"),
     [

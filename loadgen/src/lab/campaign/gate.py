@@ -20,6 +20,7 @@ from rich.console import Console
 from lab.campaign.recorded_sides import between
 from lab.campaign.sides import Asked, Paired, Pool, pair, read_pools
 from lab.errors import CannotWrite, LabError, RawDataError, WordError
+from lab.experiments import loads
 from lab.experiments.endurance import resident
 from lab.experiments.kind import settings_of
 from lab.experiments.loads import Loads
@@ -33,7 +34,7 @@ from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, lane_of, without_shorter
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.engines import ENGINES, Engine
-from lab.model import BESIDE, Experiment, Row
+from lab.model import BESIDE, Experiment, Observation, Row
 from lab.model.knobs import IMAGE_NAME
 from lab.report import gate as report
 from lab.report.comparison import cell_names
@@ -181,7 +182,7 @@ def gate_verb(
             f"gate: nothing can be judged: {limits.file} limits {', '.join(allowed)}, and base and "
             "candidate have no load in common that tells any of it"
         )
-    notes = [*paired.notes, *_alone(paired)]
+    notes = [*_one_image(candidate), *paired.notes, *_alone(paired)]
     try:
         notes += between(base, candidate, paired, engines)
     except CannotWrite as failure:
@@ -220,8 +221,35 @@ def _asked(
             of_base, of_candidate = _searched(base, a), _searched(candidate, b)
             wrong = _open_ended({"base": of_base, "candidate": of_candidate})
             held = _held(of_base), _held(of_candidate)
-            judged.append(gate.of_capacity(b[0].server, *held, limits[CAPACITY], wrong))
+            broken, coarse = _holds_none(of_base, of_candidate), _coarse(of_base, of_candidate)
+            judged.append(
+                gate.of_capacity(b[0].server, *held, limits[CAPACITY], wrong, broken, coarse)
+            )
     return judged
+
+
+def _holds_none(
+    base: Mapping[tuple[str, int], Search], candidate: Mapping[tuple[str, int], Search]
+) -> str:
+    """Where every search of the candidate ended without a rate that it holds, and broke at one that
+    every launch of the base holds: those rates; else empty."""
+    held = [one.low.rate for one in base.values() if one.low]
+    broke = [
+        one.broken.rate
+        for one in candidate.values()
+        if one.broken and not (one.low or one.strayed or one.rate)
+    ]
+    if not held or not broke or len(broke) < len(candidate) or max(broke) > min(held):
+        return ""
+    return f"the candidate does not hold {max(broke):,} req/s; the base holds {min(held):,}"
+
+
+def _coarse(*sides: Mapping[tuple[str, int], Search]) -> float:
+    """By how much a rate that broke is above the one that was held, at most."""
+    found = [one for side in sides for one in side.values()]
+    return max(
+        (one.broken.rate / one.low.rate for one in found if one.low and one.broken), default=1.0
+    )
 
 
 def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
@@ -286,7 +314,8 @@ def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], floa
 
 
 def memory_of(folders: Mapping[str, Path]) -> Callable[[Row], float | None]:
-    """What tells the resident memory of a trial's server, in bytes: the median of its window."""
+    """What tells the resident memory of a trial's server, in bytes: the median of its window. Of a
+    service without a JVM that tells it, that of its container."""
 
     def of(row: Row) -> float | None:
         try:
@@ -296,10 +325,29 @@ def memory_of(folders: Mapping[str, Path]) -> Callable[[Row], float | None]:
         if seen is None:
             return None
         opens, closes = seen.window
-        values = [value for at, value in resident(seen) if opens <= at <= closes]
+        points = resident(seen) or of_container(seen, row.server)
+        values = [value for at, value in points if opens <= at <= closes]
         return statistics.median(values) if values else None
 
     return of
+
+
+def of_container(seen: Observation, server: str) -> Sequence[tuple[float, float]]:
+    """Resident memory of the server's one container, in bytes by time; nothing of several."""
+    found = seen.series("container_memory_rss", service=server)
+    return found[0].points if len(found) == 1 else ()
+
+
+def _one_image(candidate: Pool) -> Iterator[str]:
+    """A note where base and candidate were the same image, under two names."""
+    for run in candidate.runs:
+        names = loads.images(run.record.experiment)
+        known = run.record.host.get("images")
+        if names and isinstance(known, dict):
+            ids = {str(one["id"]) for name in names.values() if (one := known.get(name))}
+            if len(ids) == 1:
+                both = " and ".join(names.values())
+                yield f"{both} are one image, {ids.pop()}: whatever changed is not in it"
 
 
 def _alone(paired: Paired) -> Iterator[str]:

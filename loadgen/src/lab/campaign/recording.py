@@ -20,6 +20,7 @@ from lab.errors import LabUnreachable, RawDataError
 from lab.experiments.kind import settings_of
 from lab.experiments.loads import KIND, Loads
 from lab.experiments.order import Design
+from lab.judge.grouping import lane_of
 from lab.load.measure import PLAN, RECORD
 from lab.load.trial import OVERTIME_S
 from lab.model import AGAIN, RECORDED, Experiment, Row, Snapshot, TrialPlan, TrialRecord
@@ -53,25 +54,25 @@ class Recorder:
         """Record the servers that have no trial left, if they are not recorded yet; `following` is
         the trial that comes next. One that cannot be recorded costs a warning. Raises LabError as a
         trial does."""
-        for server, trial in self._due(following, rows):
-            self._tried.add(server)
+        for lane, trial in self._due(following, rows):
+            self._tried.add(lane)
             try:
                 self._record(trial)
             except (LabUnreachable, RawDataError) as failure:
                 self.progress.warn(f"{trial}{RECORDED}: {failure}")
 
     def _due(self, following: TrialPlan | None, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-        """Each such server, and its last trial."""
+        """Each such server, or arm of one, and its last trial."""
         names = {row.trial.removesuffix(AGAIN) for row in rows}
-        left = {plan.server for plan in self.order.known if plan.trial not in names}
+        left = {lane_of(plan) for plan in self.order.known if plan.trial not in names}
         if following is not None:
             # It may be one that is measured once more.
-            left.add(following.server)
-        last = {row.server: row.trial for row in rows}
-        for server, trial in last.items():
+            left.add(lane_of(following))
+        last = {lane_of(row): row.trial for row in rows}
+        for lane, trial in last.items():
             raw = self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
-            if server not in left | self._tried and not (raw / recording.NAME).exists():
-                yield server, trial
+            if lane not in left | self._tried and not (raw / recording.NAME).exists():
+                yield lane, trial
 
     def _record(self, trial: str) -> None:
         of_raw = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)

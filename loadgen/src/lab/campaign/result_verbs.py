@@ -91,7 +91,8 @@ def compare_verb(
     engines: Sequence[Engine] = ENGINES,
 ) -> int:
     """`compare`: the run or runs A against B, cell by cell. See `lab.campaign.sides` for its words.
-    Returns WORSE where B is slower at a load, UNTOLD where that cannot be told of one, else 0.
+    Returns WORSE where B is slower at a load, UNTOLD where that cannot be told of one that A has,
+    else 0.
 
     Raises WordError, and LabError where these may not be compared.
     """
@@ -105,7 +106,9 @@ def compare_verb(
     answers = {cell.answer for of in paired.comparisons for cell in of.cells}
     if "slower" in answers:
         return WORSE
-    return UNTOLD if not answers or answers & {"differs", "inconclusive"} else 0
+    # What B was not measured at nobody can tell.
+    alone = any(of.only_a for of in paired.comparisons)
+    return UNTOLD if not answers or alone or answers & {"differs", "inconclusive"} else 0
 
 
 def _say(console: Console, line: str) -> None:

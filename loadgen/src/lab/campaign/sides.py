@@ -287,6 +287,11 @@ def unlike(
         if of_a != of_b:
             found.append(("limits", f"arrivals are {of_a} in {a.name}, {of_b} in {b.name}"))
         found += [
+            ("limits", f"the {what} of {a.name} and of {b.name} are others")
+            for what in ("target", "requests")
+            if getattr(a.record.experiment, what) != getattr(b.record.experiment, what)
+        ]
+        found += [
             ("images", f"the arms of {run.name} have images of their own")
             for run in (a, b)
             if loads.images(run.record.experiment)

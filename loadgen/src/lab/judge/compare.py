@@ -265,6 +265,8 @@ def compare_cell(
             rows_a, rows_b, ratio, answer, paired=values.paired, family=family
         ):
             answer, why = "inconclusive", other
+    if answer not in ("inconclusive", "slower") and (failing := _b_fails(rows_a, rows_b)):
+        answer, why = "inconclusive", failing
     if answer != "inconclusive" and (uneven := uneven_tries(tries_a, tries_b)):
         answer, why = "inconclusive", uneven
     return CellComparison(
@@ -309,6 +311,15 @@ def _without_generator(
         f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%} of B's, which "
         f"may decide the answer: without it the interval is [{low:.3f}, {high:.3f}]"
     )
+
+
+def _b_fails(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
+    """Why B is not as good as its goodput: it fails requests that A answers, which may cost a
+    closed load no goodput at all where errors are quick; empty where it does not."""
+    of_a, of_b = most_errors(rows_a), most_errors(rows_b)
+    if of_a > MOST_ERRORS or of_b <= MOST_ERRORS:
+        return ""
+    return f"{of_b:.1%} of the requests of B fail in a trial, and at most {of_a:.1%} of A's"
 
 
 def uneven_tries(a: Tries, b: Tries) -> str:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, get_args
 
@@ -37,7 +37,8 @@ from lab.judge.compare import (
     shared_cells,
     uneven_tries,
 )
-from lab.judge.gates import GAVE_WAY
+from lab.judge.fairness import UNEQUAL
+from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
 from lab.judge.grouping import Cell, Measure, Tries, of_load, without_shorter
 from lab.judge.intervals import CONFIDENCE, RatioOf, needed
 from lab.model import AWAY, Row, error_share
@@ -52,8 +53,8 @@ Answer = Literal["worse", "cannot tell", "not worse"]
 FAILED_MS = 10_000.0
 # How surely the launches that are asked for would tell, if the ratio is the one that was seen.
 POWER = 0.9
-# Beyond that many launches a ratio is as good as at its limit.
-MOST_LAUNCHES = 200
+# As many launches as LAUNCHES= takes. Where it would need more, a ratio is as good as at its limit.
+MOST_LAUNCHES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ class Limit:
 class Asked:
     """One limit to be judged, and the values for it. `load` None: of all loads of the lane. `wrong`
     says why the values, whatever they are, tell nothing, and `broken` why the candidate is worse
-    whatever they are."""
+    whatever they are. What a value stands for may be up to `coarse` times as much: the ends of the
+    interval are wider by that."""
 
     lane: str
     load: Cell | None
@@ -101,12 +103,14 @@ class Asked:
     wrong: str = ""
     note: str = ""
     broken: str = ""
+    coarse: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One limit, judged. `launches`: how many of each side would tell, where it cannot be told and
-    that can be estimated. `why` says what stands in the way, else it is empty."""
+    that can be estimated. `why` says what stands in the way, or why the candidate is worse whatever
+    its interval is; else it is empty."""
 
     lane: str
     load: Cell | None
@@ -172,8 +176,8 @@ def of_loads(
     rows_a, rows_b = without_shorter(every_a), without_shorter(every_b)
     asked = []
     for cell in shared_cells(rows_a, rows_b):
-        wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell))
-        broken = gave_way_only(every_a, every_b, cell)
+        broken, some = gave_way_only(every_a, every_b, cell)
+        wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
         figure, measure, note = _of_requests(cell, a)
         measures: dict[Figure, Measure] = {
@@ -195,26 +199,33 @@ def of_loads(
     return asked
 
 
-def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> str:
-    """How the candidate itself gave way (it ended, or answered nothing or errors only) in at least
-    half of its launches at a load, of which the base did in none; else empty."""
-
-    def broken(rows: Sequence[Row]) -> dict[tuple[str, str | None, int], str | None]:
-        """How each launch gave way; None for one that did not."""
-        launches: dict[tuple[str, str | None, int], str | None] = {}
-        for row in of_load(rows, cell):
-            why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
-            why = None if AWAY in row.invalid_reasons else why
-            launch = row.run, row.arm, row.launch
-            launches[launch] = launches.get(launch) or why
-        return launches
-
-    launches = broken(candidate)
+def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> tuple[str, str]:
+    """How the candidate itself gave way at a load, of which the base did in no launch: it ended,
+    answered nothing or errors only, or failed more than MOST_ERRORS of the requests of a closed
+    load, where quick errors cost no goodput. First if it did in at least half of its launches,
+    which is worse; second if it did in fewer, which is no pass."""
+    launches = _gave_way(candidate, cell)
     found, count = [why for why in launches.values() if why], len(launches)
-    if any(broken(base).values()) or not found or 2 * len(found) < count:
-        return ""
-    reason = found[0]
-    return f"{reason}: {len(found)} of {count} launches of the candidate, none of the base"
+    if any(_gave_way(base, cell).values()) or not found:
+        return "", ""
+    why = f"{found[0]}: {len(found)} of {count} launches of the candidate, none of the base"
+    return (why, "") if 2 * len(found) >= count else ("", why)
+
+
+def _gave_way(rows: Sequence[Row], cell: Cell) -> dict[tuple[str, str | None, int], str | None]:
+    """How each launch gave way at a load; None for one that did not, and where the lab was not its
+    own."""
+    launches: dict[tuple[str, str | None, int], str | None] = {}
+    for row in of_load(rows, cell):
+        why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+        if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
+            why = None
+        share = error_share(row, row.offered_rps)
+        if row.valid and cell.mode == "closed" and share > MOST_ERRORS:
+            why = f"{share:.1%} of its requests failed"
+        launch = row.run, row.arm, row.launch
+        launches[launch] = launches.get(launch) or why
+    return launches
 
 
 def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:
@@ -243,13 +254,17 @@ def of_capacity(
     candidate: Mapping[Round, float],
     limit: Limit,
     wrong: str = "",
+    broken: str = "",
+    coarse: float = 1.0,
 ) -> Asked:
     """The capacity of a lane, from the rate that each round of both sides held. Rounds of one run
-    are paired. `wrong` as of Asked."""
+    are paired. `wrong`, `broken` and `coarse` as of Asked: what a round holds is between the rate
+    that it held and the one that it broke."""
     if {run for run, _ in base} & {run for run, _ in candidate}:
-        return Asked(lane, None, limit, Values.of_rounds(base, candidate), wrong)
-    values = Values([*base.values()], [*candidate.values()], paired=False)
-    return Asked(lane, None, limit, values, wrong)
+        values = Values.of_rounds(base, candidate)
+    else:
+        values = Values([*base.values()], [*candidate.values()], paired=False)
+    return Asked(lane, None, limit, values, wrong, "", broken, coarse)
 
 
 def judge(
@@ -272,7 +287,7 @@ def check(asked: Asked, confidence: float) -> Check:
     if nothing := values.without_ratio(limit.figure, "base and of candidate"):
         why = nothing
     else:
-        ratio = values.ratio(confidence)
+        ratio = _coarser(values.ratio(confidence), asked.coarse)
         if not why:
             answer, why, launches = _told(limit, values, ratio, confidence)
     if asked.broken:
@@ -280,6 +295,13 @@ def check(asked: Asked, confidence: float) -> Check:
     return Check(
         asked.lane, asked.load, limit, base, candidate, ratio, answer, why, launches, asked.note
     )
+
+
+def _coarser(ratio: RatioOf, by: float) -> RatioOf:
+    if ratio.interval is None:
+        return ratio
+    low, high = ratio.interval.low / by, ratio.interval.high * by
+    return replace(ratio, interval=replace(ratio.interval, low=low, high=high))
 
 
 def _told(

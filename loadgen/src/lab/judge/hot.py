@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import NormalDist
 
+from lab.judge.intervals import CONFIDENCE
 from lab.model import CPU, LOCK, Recording
 
 # Below, nothing is named: a share of one half of so many samples is known to ± 10 points.
 LEAST_SAMPLES = 100
-# 95 %, two-sided.
-Z = 1.959964
 # A method that hands so much of its share on to one other is only the way to that one.
 NEARLY_ALL = 0.95
 _OF_THE_JDK = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
@@ -111,14 +111,16 @@ def waits(recording: Recording) -> dict[str, float]:
     return {name: weight / (recording.total or 1) for name, weight in found.most_common()}
 
 
-def interval(share: float, recording: Recording) -> tuple[float, float] | None:
-    """The 95 % interval of a share of CPU samples, which all weigh the same (E. B. Wilson, JASA 22
+def interval(
+    share: float, recording: Recording, confidence: float = CONFIDENCE
+) -> tuple[float, float] | None:
+    """The interval of a share of CPU samples, which all weigh the same (E. B. Wilson, JASA 22
     (1927) 209). None for other recordings, and without a sample."""
-    n = recording.samples
+    n, z = recording.samples, NormalDist().inv_cdf((1 + confidence) / 2)
     if recording.kind != CPU or not n:
         return None
-    middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z / (1 + Z * Z / n) * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 

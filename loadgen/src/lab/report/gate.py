@@ -75,8 +75,8 @@ def notes(of: Gate) -> Iterator[str]:
     """What must be known beside the table."""
     whys: dict[str, list[str]] = {}
     for check in of.checks:
-        if check.answer == "cannot tell":
-            whys.setdefault(f"cannot tell: {{}}: {_why(check)}", []).append(_name(of, check))
+        if check.why:
+            whys.setdefault(f"{check.answer}: {{}}: {_why(check)}", []).append(_name(of, check))
         if check.note:
             whys.setdefault(f"{{}}: {check.note}", []).append(_name(of, check))
     yield from (why.format("; ".join(names)) for why, names in whys.items())
@@ -89,7 +89,9 @@ def notes(of: Gate) -> Iterator[str]:
 
 
 def _why(check: Check) -> str:
-    """Why it cannot be told, and what would help."""
+    """Why it cannot be told, and what would help; or why it is worse whatever its interval is."""
+    if check.answer == "worse":
+        return check.why
     if check.launches is not None:
         return f"{check.why}: some {check.launches} launches of each side would tell"
     return check.why if check.ratio is None else f"{check.why}: more launches hardly help"
@@ -150,7 +152,7 @@ def junit(of: Gate) -> str:
             ElementTree.SubElement(case, kind, message=message).text = (
                 f"base {_value(check.limit.figure, check.base)}, candidate "
                 f"{_value(check.limit.figure, check.candidate)} {UNITS[check.limit.figure]}. "
-                f"{_why(check) if kind == 'error' else ''}"
+                f"{_why(check) if check.why else ''}"
             )
     ElementTree.indent(suite)
     text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)

@@ -86,6 +86,18 @@ def test_of_a_load_that_was_ended_no_machine_is_judged(opened: TrialPlan, tmp_pa
     assert (tmp_path / "pacer-far-9465.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("header", "secret"),
+    [("Authorization", True), ("X-Api-Key", True), ("Cookie", True), ("Accept", False)],
+)
+def test_what_is_secret_goes_to_no_one_without_a_certificate(
+    opened: TrialPlan, tmp_path: Path, header: str, secret: bool
+) -> None:
+    of = dataclasses.replace(opened, requests=(Request("/"), Request("/a", headers={header: "x"})))
+    assert load_of(of, 2, tmp_path)["insecure"] is not secret
+    assert load_of(opened, 2, tmp_path)["insecure"] is True
+
+
 def test_further_machines_are_named_to_the_engine(opened: TrialPlan, tmp_path: Path) -> None:
     alone, two = Pacer(), Pacer(("far:9465",))
     assert alone.schedule(opened, tmp_path).argv == ("pacer", str(tmp_path / LOAD))

@@ -37,8 +37,9 @@ def lock(seen: SeenTrial) -> Standing | None:
     The seconds that threads waited there, per second, are the mean number of threads that wait
     (Little's law: L = λ · W; J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations
     Research 9(3), 1961). It is held against the requests that wait for anything: those in flight
-    (X · R), less those that are worked on when nothing waits (X · R0). For how long a lock was held
-    nobody can tell, so its utilisation is unknown.
+    (X · R), less those that are worked on when nothing waits (X · R0). Of those in a pool's queue
+    none can reach a lock, so of a pool no more are in flight than it has threads. For how long a
+    lock was held nobody can tell, so its utilisation is unknown.
 
     On busy CPUs the holder of a lock waits for a CPU, and all others for the holder: there the lock
     may be a symptom, so it is no more than a suspect."""
@@ -54,7 +55,7 @@ def lock(seen: SeenTrial) -> Standing | None:
     if not told:
         return None
     site, waiting = max(told, key=lambda one: one[1].value)
-    behind = _held_up(seen)
+    behind = _held_up(seen, seen.record.before.setting("pool_size"))
     share = waiting.value / behind.value if behind and behind.value > 0 else None
     score = 0.3
     sentence = f"the lock at {site}: {waiting.value:.1f} threads waited for it on average"
@@ -128,9 +129,9 @@ def unseen(seen: SeenTrial) -> str | None:
     return None
 
 
-def _held_up(seen: SeenTrial) -> Evidence | None:
-    """How many requests waited for anything, on average. None where nobody knows how long a request
-    takes when nothing waits."""
+def _held_up(seen: SeenTrial, threads: int | None) -> Evidence | None:
+    """How many requests waited for anything, on average; where they have so many `threads`, of
+    those that had one. None where nobody knows how long a request takes when nothing waits."""
     raw, plan = seen.reading.raw, seen.record.plan
     alone_ms = seen.expected_ms
     if alone_ms is None or (raw is None and plan.mode == "open"):
@@ -139,6 +140,8 @@ def _held_up(seen: SeenTrial) -> Evidence | None:
     in_flight = seen.reading.achieved_rps * raw.mean_ms / 1000 if raw else 0.0
     if plan.mode == "closed":
         in_flight = float(plan.concurrency)
+    if threads is not None:
+        in_flight = min(in_flight, float(threads))
     waiting = max(0.0, in_flight - seen.reading.achieved_rps * alone_ms / 1000)
     source = "Little's law: requests in flight − achieved_rps × the time when nothing waits"
     return Evidence("requests that waited", waiting, "requests", source)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
-from lab.model import Counts, Curves, Mode, Reading, Share, TrialPlan
+from lab.model import Counts, Curves, Mode, Reading, Request, Share, TrialPlan
 from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
 
 LOAD = "load.json"
@@ -66,6 +67,8 @@ LOOK_BACK_S = 6
 CPUS_PER_LOOP = 4
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
 _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
+# Names of headers that hold what is to stay secret.
+_SECRET = re.compile("authorization|cookie|token|secret|key|password", re.IGNORECASE)
 # So much of a text that an answer lacks is quoted.
 SHOWN = 40
 # Of each request at most three buckets of about so many characters, before they are condensed.
@@ -216,11 +219,15 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         # The same arrivals for all servers of a launch.
         "seed": 1 + plan.launch,
         "requests": list(_requests(plan)),
-        # Nothing secret is sent.
-        "insecure": True,
+        # Whoever answers may have a load that holds no secret.
+        "insecure": not any(map(_has_secret, plan.requests)),
         "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
+
+
+def _has_secret(request: Request) -> bool:
+    return any(_SECRET.search(name) for name in request.headers)
 
 
 def _requests(plan: TrialPlan) -> Iterator[dict[str, Any]]:
