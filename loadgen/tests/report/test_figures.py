@@ -152,6 +152,9 @@ def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None
     of = [one for one in rows(1) if one.mode == "open" and one.server == "fixed-pool"]
     # As many connections, at another rate.
     of.append(dataclasses.replace(of[0], offered_rps=800, achieved_rps=790.0, p95_ms=600.0))
+    # One that tells nothing.
+    lost = dataclasses.replace(of[0], offered_rps=16_000, achieved_rps=None, p50_ms=None)
+    of.append(dataclasses.replace(lost, p95_ms=None, p99_ms=None, raw_p95_ms=None, valid=False))
     styles = LaneStyles.of(("fixed-pool",), of)
     [place] = by_load(of, styles, {"p95": 500.0})
     drawn = {one.name: one for one in place.figures}
@@ -161,6 +164,10 @@ def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None
     assert "400 requests/s 211 ms" in p95.alt
     rate = drawn["throughput-by-rate-downstream-wrk2"]
     assert points(rate, "medians", "fixed-pool") == [(400, 401), (800, 790), (4000, 4001)]
+    # Linear: the steps of a search are close to each other where it matters.
+    assert rate.spec["encoding"]["x"]["scale"] == {"domain": [0, 4000], "nice": True}
+    assert "values" not in rate.spec["encoding"]["x"]["axis"]
+    assert rate.spec["encoding"]["y"]["scale"] == {"domain": [0, 4001], "nice": True}
     assert "objective" not in legend(rate)
 
 
@@ -172,7 +179,7 @@ def test_the_knee_of_a_curve_stands_upright_in_each_figure_by_rate() -> None:
         assert [(one["series"], one["x"]) for one in data(figure, "knees")] == [
             ("fixed-pool", 2000.0)
         ]
-        assert "dotted and upright: the knee" in subtitle(figure)
+        assert "dotted upright: its knee" in subtitle(figure)
         assert figure.svg
     [plain] = by_load(of, styles, {"p99": 500.0})
     assert not data(plain.figures[0], "knees")
@@ -195,7 +202,7 @@ def test_a_bound_of_one_server_only_has_that_server_s_hue() -> None:
         "fixed-pool", "own-service",
     ]  # fmt: skip
     assert bounds["encoding"]["color"]["scale"]["range"][:2] == ["var(--k0)", "var(--k5)"]
-    assert subtitle(drawn) == "dotted: bound, in its server's colour"
+    assert subtitle(drawn) == "dotted: its bound"
 
 
 def test_corrected_and_raw_are_in_one_figure() -> None:

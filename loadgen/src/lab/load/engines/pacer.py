@@ -63,6 +63,8 @@ LEAST_OPENING_S = 1.0
 # What Prometheus tells of a moment looks back so far (prometheus/rules): after a warm-up that is
 # shorter than this and the opening, it would show an even load as one that rises.
 LOOK_BACK_S = 6
+# From this share of a second's requests on it is told how many were never sent: 10 ms of the load.
+WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
@@ -513,9 +515,9 @@ def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
     for (causes, what), inside in zip(parts, of_window, strict=True):
         for cause, count in sorted(causes.items()):
             yield f"pacer: {what}: {count} × {cause}, {inside[cause]} of them in the window"
-    waiting = told.seconds[-1].waiting if told.seconds else 0
-    if waiting:
-        yield f"pacer: {waiting} requests were due and not yet sent when the load ended"
+    last = told.seconds[-1] if told.seconds else None
+    if last and last.waiting > WAITING_SHARE * last.due:
+        yield f"pacer: {last.waiting} requests were due and not yet sent when the load ended"
 
 
 def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:

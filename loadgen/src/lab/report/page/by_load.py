@@ -94,19 +94,26 @@ def _figures(
     values = [
         value
         for what in wanted
-        for row in rows
-        if row.mode == what.mode
+        for row in _drawn(what, rows)
         for value in (*what.values(row), what.bound(row), what.offered(row), what.limit)
         if value is not None
     ]
     many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
     for what in wanted:
-        mine = [row for row in rows if row.mode == what.mode]
-        scale = units.scale(values)
+        mine = _drawn(what, rows)
+        by_rate = what.x is units.RATE and what.is_rate
+        scale = units.linear(max(values)) if by_rate else units.scale(values)
         if many:
             yield _lines(what, mine, styles, name, scale, knees)
         else:
             yield in_rows(what, mine, styles, name, scale)
+
+
+def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
+    """The trials of a figure. Along rates a trial that tells nothing, such as of a load that was
+    lost at once, would only stretch the axis."""
+    mine = [row for row in rows if row.mode == what.mode]
+    return list(filter(what.values, mine)) if what.x is units.RATE else mine
 
 
 def _lines(
@@ -124,7 +131,8 @@ def _lines(
     dots: list[Spec] = []
     for index, lane in enumerate(lanes):
         mine = [row for row in rows if lane_of(row) == lane]
-        shift = (index - (len(lanes) - 1) / 2) * SHIFT_PX
+        # Rates are as many as trials, so that points hardly hide each other.
+        shift = 0.0 if what.x is units.RATE else (index - (len(lanes) - 1) / 2) * SHIFT_PX
         for metric, kind in what.metrics:
             for load, of in what.by_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
@@ -152,7 +160,12 @@ class Points:
 
 
 def along(what: Quantity, places: Sequence[float]) -> Spec:
-    """The axis of the loads at these places."""
+    """The axis of the loads at these places. Connections grow by factors. Rates are searched by
+    steps, which are close to each other where it matters: their axis is linear."""
+    if what.x is units.RATE:
+        scale: Spec = {"domain": [0, max(places)], "nice": True}
+        axis = {**units.axis(what.x), "tickCount": 6}
+        return {"field": "x", "type": "quantitative", "axis": axis, "scale": scale}
     margin = (max(places) / min(places)) ** 0.08 if max(places) > min(places) else 2.0
     axis = {**units.axis(what.x), "values": sorted(set(places))}
     axis["labelExpr"] = what.x.written("datum.value")
@@ -244,9 +257,9 @@ def _by_load(
 def _below(what: Quantity, rows: Sequence[Row], bounds: bool, knees: bool) -> Iterator[str]:
     """The subtitle: the lines and shapes that are in no legend."""
     if bounds:
-        yield f"dotted: {what.bound_name}, in its server's colour"
+        yield f"dotted: its {what.bound_name}"
     if knees:
-        yield "dotted and upright: the knee, in its server's colour"
+        yield "dotted upright: its knee"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):
         yield "hollow: raw"
     if any(not row.valid and what.values(row) for row in rows):
