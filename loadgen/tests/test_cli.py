@@ -95,7 +95,7 @@ def test_a_plan_refuses_an_unknown_word_of_every_verb(
             ["explain", "CONC=10"],
             "explain: experiments of kind explain are not possible on several",
         ),
-        (["capacity"], "capacity: experiments of kind capacity are not possible on several"),
+        (["capacity", "PROVE=yes"], "capacity: PROVE is not possible on several"),
         (["density"], "density: experiments of kind density are not possible on several"),
         (["bench", "CONC=5", "TARGET=http://x"], "bench: TARGET is not possible on several"),
     ],
@@ -116,15 +116,15 @@ def test_a_file_of_several_machines_is_of_a_kind_that_was_tried_there(
     folder = Path(home["LAB_HOME"]) / "experiments"
     folder.mkdir()
     here = Path(__file__).parents[2] / "experiments"
-    for name in ("sweep", "faults", "capacity"):
+    for name in ("sweep", "faults", "capacity", "spike"):
         shutil.copy(here / f"{name}.toml", folder)
     several = {**home, MACHINES: "several"}
     words = ["SERVER=fixed-pool"]
-    for name in ("sweep", "faults"):
+    for name in ("sweep", "faults", "capacity"):
         assert do(["plan", "run", f"EXP={name}", *words], several) == 0
     capsys.readouterr()
-    said = refused(["plan", "run", "EXP=capacity", *words], several, capsys)
-    assert "capacity: experiments of kind capacity are not possible on several" in said
+    said = refused(["plan", "run", "EXP=spike", *words], several, capsys)
+    assert "spike: experiments of kind spike are not possible on several" in said
 
 
 def test_a_plan_without_a_verb_is_that_of_up(
