@@ -13,6 +13,8 @@ text:
     A valid               valid trials of all: 5 of 8 valid
     –                     as the cell of a number: no trial is valid, or none has this number
     A held                what a search of capacity found: 979 [917, 1,000]
+    pair queue            of the pair of trials with and without Toxiproxy of the row's server: a
+                          part of the mean time of the one with it, or whole, allowed, or a column
     found NAME            the findings of that name of the server that the row begins with: their
                           median and range. With `, 2 of 3` where one launch has no value
     density               of a whole block of density: all rows of all its files
@@ -38,7 +40,8 @@ from lab.experiments.searching.state import LIFTED, Capacity
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
-from lab.model import KNEE, STRONG, Experiment, Finding, Row, goodput
+from lab.judge.time_split import allowed_ms, mean_split
+from lab.model import KNEE, STRONG, THROUGH, Experiment, Finding, Row, goodput
 from lab.model.density import Row as DensityRow
 from lab.report.density import HEADER
 from lab.store import csv, density
@@ -126,7 +129,9 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
     for text, named in zip(texts, mark.cells, strict=False):
         cell = re.sub("^@ ", f"{its_case} ", named)
         beside = _beside_held if cell.endswith(" held") else _wrong
-        if cell.startswith("found "):
+        if cell.startswith("pair "):
+            wrong = _beside_pair(text, cell.removeprefix("pair "), label, rows)
+        elif cell.startswith("found "):
             wrong = _beside_found(text, cell.removeprefix("found "), label, name)
         else:
             wrong = None if cell == "-" else beside(text, cell, rows, name)
@@ -155,6 +160,21 @@ def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
         return None if text == "–" else "nothing of a valid trial"
     of = median_of(values_of)
     return otherwise(text, of.median, of.interval, values_of)
+
+
+def _beside_pair(text: str, asked: str, server: str, rows: Sequence[Row]) -> str | None:
+    """As `_wrong`, of one valid trial of the pair that ends a search."""
+    valid = [row for row in rows if row.server == server and row.valid]
+    (through,) = (row for row in valid if row.arm == THROUGH)
+    split = mean_split([through], valid)
+    if asked == "allowed":
+        value = allowed_ms(split)
+    elif hasattr(through, asked):
+        value = getattr(through, asked)
+    else:
+        names = [one for one in (f"{asked}_ms", f"time_{asked}_ms") if hasattr(split, one)]
+        value = getattr(split, *names)
+    return otherwise(text, value, None, [value])
 
 
 def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
