@@ -57,10 +57,23 @@ tell_facts() {
   for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
     if [[ $image == concurrency-lab/*:"$LAB_TAG" ]]; then tell_image "$image" "${image%:*}:local"; else tell_image "$image" "$image"; fi
   done
+  # Of services of the user's own no JVM says what it is made of: the engine does.
+  for name in $(own_services); do tell_service "$name"; done
   if [[ ${LAB_VERB-} == gate ]]; then
     for image in "${BASE-}" "${CANDIDATE-}"; do tell_image "$image" "$image"; done
   fi
 }
+
+# tell_service NAME: the image and the limits of its container, of the first one where it has several. 0: no limit.
+tell_service() {
+  local id
+  id=$(docker compose ps --quiet "$1" 2>/dev/null | head -n 1)
+  if [[ -z $id ]]; then return 0; fi
+  docker inspect --format \
+    "service $1"' {"image": {{json .Image}}, "nano_cpus": {{.HostConfig.NanoCpus}}, "cpu_quota": {{.HostConfig.CpuQuota}}, "cpuset": {{json .HostConfig.CpusetCpus}}, "memory_bytes": {{.HostConfig.Memory}}}' \
+    "$id" 2>/dev/null || true
+}
+
 tell_image() {
   docker image inspect --format \
     "image $2"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \

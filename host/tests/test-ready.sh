@@ -168,4 +168,20 @@ COMPOSE_PROJECT_NAME=other run "$lab/host/lab.sh" facts
 check "facts: the lab's own images have one name in every lab" \
   '[[ $status == 0 && $(<"$lab/.lab/other/host.json") == *"image concurrency-lab/netty:local is concurrency-lab/netty:other"* ]]'
 
+readied
+touch "$lab/compose.override.yaml"
+fake docker <<'FAKE'
+case $* in
+  run*) cat ;;
+  "compose -f compose.yaml "*"config --services") echo netty ;;
+  *"config --services") printf 'netty\nmy-shop\nstopped\n' ;;
+  "compose ps --quiet my-shop") printf 'one\ntwo\n' ;;
+  "inspect --format "*) echo "${3%% {*} is of $4" ;;
+esac
+FAKE
+run "$lab/host/lab.sh" facts
+check "facts: of services of the user's own the container's image and limits, of the first one" \
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'\nservice my-shop is of one'"'* && $(<"$state/host.json") != *@(stopped|netty)* ]]'
+rm "$lab/compose.override.yaml"
+
 finish

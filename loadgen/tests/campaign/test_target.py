@@ -147,6 +147,22 @@ def test_resumed_it_may_be_another_build_and_a_restart_is_said(ready: Bench) -> 
     assert any("my-service was restarted since the run began" in note for note in notes)
 
 
+def test_resumed_a_container_of_another_image_is_refused(ready: Bench) -> None:
+    limits = {"nano_cpus": 0, "cpu_quota": 0, "cpuset": "", "memory_bytes": 0}
+
+    def runs(image: str) -> None:
+        ready.on(services={"my-service": {"image": image, **limits}})
+
+    runs("sha256:1")
+    ready.interrupt(110.0, **TARGETED)
+    runs("sha256:2")
+    with pytest.raises(LabError, match="the image of my-service changed since it began"):
+        ready.resume()
+    runs("sha256:1")
+    assert ready.resume() == 0
+    assert not any("same build" in note for note in ready.manifest["notes"])
+
+
 def test_only_a_hard_bound_is_called_a_prediction(ready: Bench) -> None:
     # Two runs, as verdicts that say the same of several loads are one line.
     assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0

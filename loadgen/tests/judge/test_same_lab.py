@@ -40,6 +40,27 @@ def test_what_neither_recorded_differs() -> None:
     assert all((one.was, one.now) == (None, None) for one in found)
 
 
+def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None:
+    limits: dict[str, Json] = {"nano_cpus": 0, "cpu_quota": 0, "cpuset": "", "memory_bytes": 0}
+
+    def running(image: str, **changed: Json) -> Lab:
+        shop = {"image": image, **limits, **changed}
+        return Lab({**HOST, "services": {"shop": shop}}, LIMITS, VERSIONS)
+
+    def of_shop(was: Lab, now: Lab) -> list[tuple[str, str]]:
+        found = between_labs(was, now, LIMITS, (*PARTS, "shop"))
+        return [(one.kind, one.name) for one in found]
+
+    one = running("sha256:1")
+    assert of_shop(one, one) == []
+    assert of_shop(one, running("sha256:2")) == [("images", "shop")]
+    for name, other in (("nano_cpus", 1), ("cpu_quota", 1), ("cpuset", "0"), ("memory_bytes", 1)):
+        changed = running("sha256:1", **{name: other})
+        assert of_shop(one, changed) == [("limits", f"{name} of shop")]
+    # A run that did not record it is like none, and neither are two.
+    assert of_shop(WHOLE, one) == of_shop(WHOLE, WHOLE) == [("images", "shop")]
+
+
 def test_each_of_several_machines_must_be_the_same() -> None:
     load = {"roles": "generator", "kernel": "6.1", "engine": {"cores": 4}}
     several = Lab({**HOST, "machines": {"load": load}}, LIMITS, VERSIONS)

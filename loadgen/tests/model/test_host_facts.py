@@ -25,6 +25,12 @@ def test_of_several_machines_each_is_told() -> None:
     assert machines == {"load": {"roles": "generator", "engine": {"cores": 4}}}
 
 
+def test_the_container_of_a_service_of_the_users_own_is_told() -> None:
+    told = f'{TOLD}service my-shop {{"image": "sha256:2", "nano_cpus": 0}}\n'
+    services = host_facts(told.splitlines())["services"]
+    assert services == {"my-shop": {"image": "sha256:2", "nano_cpus": 0}}
+
+
 def test_the_facts_as_a_manifest_has_them() -> None:
     assert host_facts(TOLD.splitlines()) == {
         "commit": "0123abcd",

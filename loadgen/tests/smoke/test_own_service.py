@@ -2,6 +2,7 @@
 (`.ci/own-service.sh`)."""
 
 import contextlib
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +16,7 @@ from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
-from support.stored import Trusted, series_of, trials_of
+from support.stored import Trusted, results, series_of, trials_of
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
 
@@ -33,6 +34,13 @@ def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any], is_trusted:
     assert tomcat["mode"] == "closed"
     assert is_trusted(tomcat["valid"], tomcat["reasons"]), tomcat["reasons"]
     assert tomcat["raw_p50_ms"] >= 200
+
+
+def test_which_image_ran_is_known(tomcat: dict[str, Any]) -> None:
+    host = json.loads((results() / tomcat["run"] / "manifest.json").read_text())["host"]
+    container = host["services"]["tomcat"]
+    assert container["image"] == host["images"]["concurrency-lab/test-tomcat:local"]["id"]
+    assert (container["nano_cpus"], container["memory_bytes"]) == (0, 0)
 
 
 def test_its_container_was_made_anew_for_the_launch(tomcat: dict[str, Any]) -> None:

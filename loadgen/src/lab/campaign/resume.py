@@ -117,7 +117,8 @@ def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]
     for server, now in snapshots.items():
         if not now.foreign:
             continue
-        yield f"resumed: whether {server} is the same build is not known"
+        if image_ids(record).get(server) is None:
+            yield f"resumed: whether {server} is the same build is not known"
         was = record.servers[server].jvm_started_ms
         if was is not None and now.jvm_started_ms is not None and was != now.jvm_started_ms:
             yield f"resumed: {server} was restarted since the run began, as its JMX exporter tells"

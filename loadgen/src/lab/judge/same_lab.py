@@ -83,6 +83,7 @@ def between_labs(
     before, after = image_ids(was), image_ids(now)
     for name in dict.fromkeys(images):
         yield from _differs("images", name, before.get(name), after.get(name))
+        yield from _between_services(name, _services(was).get(name), _services(now).get(name))
     yield from _commits(was.versions, now.versions)
     engines = was.versions.get("engine"), now.versions.get("engine")
     if engines != (None, None):  # as of a run that puts no load on anything
@@ -135,13 +136,30 @@ def kind_of(name: str) -> Kind:
 
 
 def image_ids(lab: Lab) -> dict[str, Json]:
-    """The id of each image by its name without registry, project and tag."""
+    """The id of each image by its name without registry, project and tag, and of the container of
+    each service of the user's own by the service's name."""
     images = lab.host.get("images")
     found: dict[str, Json] = {}
     for tag, of in images.items() if isinstance(images, Mapping) else ():
         if isinstance(of, Mapping):
             found.setdefault(tag.rpartition("/")[2].partition(":")[0], of.get("id"))
-    return found
+    return found | {name: of.get("image") for name, of in _services(lab).items()}
+
+
+def _services(lab: Lab) -> dict[str, Mapping[str, Json]]:
+    """What was recorded of the container of each service of the user's own."""
+    services = lab.host.get("services")
+    named = services if isinstance(services, Mapping) else {}
+    return {name: of for name, of in named.items() if isinstance(of, Mapping)}
+
+
+def _between_services(
+    name: str, was: Mapping[str, Json] | None, now: Mapping[str, Json] | None
+) -> Iterator[Difference]:
+    """Other limits of a container. Where one run did not record them, its image is unknown, too."""
+    if was is not None and now is not None:
+        for limit in ("nano_cpus", "cpu_quota", "cpuset", "memory_bytes"):
+            yield from _differs("limits", f"{limit} of {name}", was.get(limit), now.get(limit))
 
 
 def _differs(kind: Kind, name: str, was: object, now: object) -> Iterator[Difference]:

@@ -9,10 +9,11 @@ from typing import Any
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
     """The content of host.json, from lines "name value" (host/lab/facts.sh tells them). `cpuset`,
-    `image` and `machine` (of a lab on several) have a name of their own before the value; the
-    values of `engine`, `image` and `machine` are JSON. Raises ValueError for JSON that is none."""
+    `image`, `service` (of the user's own) and `machine` (of a lab on several) have a name of their
+    own before the value; the values of all but `cpuset`, and that of `engine`, are JSON. Raises
+    ValueError for JSON that is none."""
     facts: dict[str, Any] = {"commit_dirty": False, "cpusets": {}, "images": {}}
-    machines: dict[str, Any] = {}
+    some: dict[str, dict[str, Any]] = {"services": {}, "machines": {}}
     for line in lines:
         name, _, value = line.strip().partition(" ")
         own, _, rest = value.partition(" ")
@@ -25,12 +26,12 @@ def host_facts(lines: Iterable[str]) -> dict[str, Any]:
                 facts["cpusets"][own.lower()] = rest
             case "image":
                 facts["images"][own] = json.loads(rest)
-            case "machine":
-                machines[own] = json.loads(rest)
+            case "service" | "machine":
+                some[f"{name}s"][own] = json.loads(rest)
             case "nofile":
                 facts[name] = int(value)
             case "commit_dirty":
                 facts[name] = True
             case _:
                 facts[name] = "".join(filter(str.isprintable, value))
-    return facts | ({"machines": machines} if machines else {})
+    return facts | {name: of for name, of in some.items() if of}
