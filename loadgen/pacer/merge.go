@@ -11,7 +11,7 @@ import (
 )
 
 // startsApart is by how many seconds the starts of runs may differ that are added up.
-const startsApart = 0.5
+var startsApart = 0.5
 
 // source is what one process told, or tells.
 type source struct {

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -23,6 +22,8 @@ const (
 	mostLoad = 16 << 20
 	// headsWithin is how long whoever connects may take to say what is wanted.
 	headsWithin = 10 * time.Second
+	// turnWithin is how long a load waits for one that was just stopped to end: less than starts may be apart.
+	turnWithin = 400 * time.Millisecond
 )
 
 // broken is the line in the place of the last one, where a process ended without it.
@@ -39,7 +40,7 @@ func serve(address string) error {
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	fmt.Println(listener.Addr())
-	server := &http.Server{Handler: &servant{ended: ended}, ReadHeaderTimeout: headsWithin}
+	server := &http.Server{Handler: &servant{ended, make(chan struct{}, 1)}, ReadHeaderTimeout: headsWithin}
 	go func() {
 		<-ended.Done()
 		_ = server.Close()
@@ -54,7 +55,8 @@ func serve(address string) error {
 // away ends the process.
 type servant struct {
 	ended context.Context
-	busy  atomic.Bool
+	// busy holds one thing while a load is put on.
+	busy chan struct{}
 }
 
 func (s *servant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,12 +67,23 @@ func (s *servant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "pacer "+version)
 	case r.Method != http.MethodPost:
 		http.Error(w, "GET and POST are allowed", http.StatusMethodNotAllowed)
-	case !s.busy.CompareAndSwap(false, true):
+	case !s.begins(r.Context()):
 		http.Error(w, "another load is put on", http.StatusConflict)
 	default:
-		defer s.busy.Store(false)
+		defer func() { <-s.busy }()
 		s.put(w, r)
 	}
+}
+
+// begins waits for the turn of a load, and is false where another one goes on.
+func (s *servant) begins(going context.Context) bool {
+	select {
+	case s.busy <- struct{}{}:
+		return true
+	case <-time.After(turnWithin):
+	case <-going.Done():
+	}
+	return false
 }
 
 func (s *servant) put(w http.ResponseWriter, r *http.Request) {
