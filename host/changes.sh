@@ -157,11 +157,18 @@ takes_away() {
 # have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
 # as it is now, of which nothing more is to be put back.
 have() {
-  local had="" id cpus
+  local had="" id cpus was
   # Not remembered: that limit ends with its container.
   if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
-  if [[ $2 == FRESH=* ]]; then recreate "$1" "$had"; return; fi
+  if [[ $2 == FRESH=* ]]; then
+    was=$(image_of "$1")
+    recreate "$1" "$had" || return 1
+    # By its name, which somebody may have given to another build meanwhile.
+    if [[ -z $was || $(image_of "$1") == "$was" ]]; then return 0; fi
+    problem="the image of $1 is another one since the run began"
+    return 1
+  fi
   if is_own "$1" && takes_away "$1" "$2"; then return 1; fi
   # Whatever becomes of it: what is not the default is put back in the end.
   printf '%s' "$2" >"$changed/of.$1"
@@ -182,6 +189,9 @@ have() {
 
 # Also of one that is stopped: its limits wait for its next start.
 compose_id() { compose ps --all --quiet "$1" 2>/dev/null </dev/null | head -n 1; }
+
+# image_of SERVER: the image that its container is made of; nothing where there is none.
+image_of() { docker inspect --format '{{.Image}}' "$(compose_id "$1")" 2>/dev/null </dev/null || true; }
 
 # The answer: one line, there as a whole or not at all, and never through a link.
 answer() {

@@ -155,7 +155,9 @@ case "$1 ${2-}" in
   "info "*) echo 4; exit ;;
   "version "*) exit ;;
   "compose ps") if [[ $3 == --all ]]; then echo "id-of-$5"; fi; exit ;;
-  "inspect "*) cat "$lab/limits" 2>/dev/null; exit ;;
+  "inspect "*)
+    if [[ $3 == *.Image* && -e $lab/other-images ]]; then echo again >>"$lab/other-images"; cat "$lab/other-images"; exit; fi
+    cat "$lab/limits" 2>/dev/null; exit ;;
 esac
 printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFILE-}" "${SERVER_JVM_FLAGS-}" >>"$lab/calls"
 if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi

@@ -38,9 +38,15 @@ check "changes: what the levers of a service of the user name, in a new containe
 rm "$lab/image"
 ask SERVER=my-shop FRESH=yes
 check "changes: a fresh container of it keeps them" '[[ $out == ok && $(<"$lab/image") == *"POOL_SIZE2: \"40\""* ]]'
+# Every look at its container tells another image.
+printf '1\n' >"$lab/other-images"
+ask SERVER=my-shop FRESH=yes
+check "changes: a fresh container of another image is none of this run" \
+  '[[ $out == "failed: the image of my-shop is another one since the run began" ]]'
+rm "$lab/other-images"
 rm "$lab/image"
 ask SERVER=my-shop
-check "changes: it is put back as its own file says" '[[ $out == ok && $(count "^docker compose up .* my-shop,") == 2 && ! -e $lab/image ]]'
+check "changes: it is put back as its own file says" '[[ $out == ok && $(count "^docker compose up .* my-shop,") == 3 && ! -e $lab/image ]]'
 : >"$calls"
 ask SERVER=my-shop
 check "changes: its own limits are not lifted" '[[ $out == ok && ! -s $calls ]]'

@@ -148,10 +148,11 @@ def test_resumed_it_may_be_another_build_and_a_restart_is_said(ready: Bench) -> 
 
 
 def test_resumed_a_container_of_another_image_is_refused(ready: Bench) -> None:
-    limits = {"nano_cpus": 0, "cpu_quota": 0, "cpuset": "", "memory_bytes": 0}
+    limits = ("containers", "nano_cpus", "cpu_quota", "cpu_period", "cpuset", "memory_bytes")
+    others = {**dict.fromkeys(limits, 0), "config": "x", "binds": [None]}
 
     def runs(image: str) -> None:
-        ready.on(services={"my-service": {"image": image, **limits}})
+        ready.on(services={"my-service": {"image": image, **others}})
 
     runs("sha256:1")
     ready.interrupt(110.0, **TARGETED)

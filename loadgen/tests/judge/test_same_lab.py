@@ -41,10 +41,11 @@ def test_what_neither_recorded_differs() -> None:
 
 
 def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None:
-    limits: dict[str, Json] = {"nano_cpus": 0, "cpu_quota": 0, "cpuset": "", "memory_bytes": 0}
+    limits = ("nano_cpus", "cpu_quota", "cpu_period", "memory_bytes", "containers", "cpuset")
+    whole: dict[str, Json] = {**dict.fromkeys(limits, 0), "config": "x", "binds": ["/jmx", None]}
 
     def running(image: str, **changed: Json) -> Lab:
-        shop = {"image": image, **limits, **changed}
+        shop = {"image": image, **whole, **changed}
         return Lab({**HOST, "services": {"shop": shop}}, LIMITS, VERSIONS)
 
     def of_shop(was: Lab, now: Lab) -> list[tuple[str, str]]:
@@ -54,9 +55,15 @@ def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None
     one = running("sha256:1")
     assert of_shop(one, one) == []
     assert of_shop(one, running("sha256:2")) == [("images", "shop")]
-    for name, other in (("nano_cpus", 1), ("cpu_quota", 1), ("cpuset", "0"), ("memory_bytes", 1)):
-        changed = running("sha256:1", **{name: other})
+    for name in limits:
+        changed = running("sha256:1", **{name: 1, "config": "y"})
         assert of_shop(one, changed) == [("limits", f"{name} of shop")]
+    # Another variable of its environment, say.
+    said = ("images", "what Compose's files say of shop")
+    assert of_shop(one, running("sha256:1", config="y")) == [said]
+    # Its code may be in a folder of the host, so nobody knows the build.
+    mounted = running("sha256:1", binds=["/app", None])
+    assert of_shop(mounted, mounted) == [("images", "shop")]
     # A run that did not record it is like none, and neither are two.
     assert of_shop(WHOLE, one) == of_shop(WHOLE, WHOLE) == [("images", "shop")]
 

@@ -22,11 +22,20 @@ from lab.campaign.derive import judged_again
 from lab.errors import LabError, WordError
 from lab.experiments import loads
 from lab.experiments.registry import kind_of
+from lab.experiments.searching.state import LIFTED
 from lab.judge.compare import Comparison, Side, compare_all
 from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
-from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots
+from lab.judge.same_lab import (
+    PARTS,
+    Difference,
+    Kind,
+    between_labs,
+    between_snapshots,
+    services,
+)
 from lab.load.engines import ENGINES, Engine
+from lab.model import BESIDE as ARMS_BESIDE
 from lab.model import Experiment, Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
@@ -244,6 +253,16 @@ def pair(a: Pool, b: Pool, across: Sequence[str], expected: Sequence[str] = ()) 
     return Paired(pairs, looks, tuple(notes))
 
 
+def missing_lanes(a: Pool, b: Pool) -> tuple[str, ...]:
+    """The lanes of A that B was not measured in, where neither is named. What is lifted or measured
+    beside a search depends on what it finds, so it may be missing."""
+    if a.lane is not None:
+        return ()
+    has = set(map(lane_of, b.rows))
+    own = [lane_of(row) for row in a.rows if row.arm not in (LIFTED, *ARMS_BESIDE)]
+    return tuple(lane for lane in dict.fromkeys(own) if lane not in has)
+
+
 def _hint(kind: str) -> str:
     if kind == "host":
         return "results of different hosts are never compared"
@@ -297,6 +316,9 @@ def unlike(
             if loads.images(run.record.experiment)
         ]
         both = [server for server in servers_a if server in servers_b]
+        if a.record.experiment.target:
+            # What it calls may be among them.
+            both += [name for run in (a, b) for name in services(run.record)]
         for one in between_labs(a.record, b.record, LIMITS, (*both, *PARTS)):
             found += [(WORD_OF[one.kind], text) for text in _texts(one, a, b)]
     order = [*dict.fromkeys(WORD_OF.values())]

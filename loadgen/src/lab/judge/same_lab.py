@@ -32,6 +32,10 @@ HOST = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
 # Parts of the lab with CPUs of their own, and images that are in every request's way.
 PARTS = ("loadgen", "toxiproxy", "downstream")
 MISSING = "missing"
+# Where a service of the user's own sees the folder with the JMX exporter, which is the lab's.
+JMX = "/jmx"
+# What limits its containers.
+LIMITS = ("containers", "nano_cpus", "cpu_quota", "cpu_period", "cpuset", "memory_bytes")
 _BUILD = ("version", "jdk")
 _JVM = ("cpus", "max_heap_bytes", "gc", "jvm_flags")
 
@@ -83,7 +87,7 @@ def between_labs(
     before, after = image_ids(was), image_ids(now)
     for name in dict.fromkeys(images):
         yield from _differs("images", name, before.get(name), after.get(name))
-        yield from _between_services(name, _services(was).get(name), _services(now).get(name))
+        yield from _between_services(name, services(was).get(name), services(now).get(name))
     yield from _commits(was.versions, now.versions)
     engines = was.versions.get("engine"), now.versions.get("engine")
     if engines != (None, None):  # as of a run that puts no load on anything
@@ -136,30 +140,45 @@ def kind_of(name: str) -> Kind:
 
 
 def image_ids(lab: Lab) -> dict[str, Json]:
-    """The id of each image by its name without registry, project and tag, and of the container of
-    each service of the user's own by the service's name."""
+    """The id of each image by its name without registry, project and tag, and by the service's name
+    that of the container of each service of the user's own: None where the code may be in a folder
+    of the host, which no image tells."""
     images = lab.host.get("images")
     found: dict[str, Json] = {}
     for tag, of in images.items() if isinstance(images, Mapping) else ():
         if isinstance(of, Mapping):
             found.setdefault(tag.rpartition("/")[2].partition(":")[0], of.get("id"))
-    return found | {name: of.get("image") for name, of in _services(lab).items()}
+    for name, of in services(lab).items():
+        binds = of.get("binds")
+        sees = [one for one in binds if one not in (None, JMX)] if isinstance(binds, list) else None
+        found[name] = of.get("image") if sees == [] else None
+    return found
 
 
-def _services(lab: Lab) -> dict[str, Mapping[str, Json]]:
+def services(lab: Lab) -> dict[str, Mapping[str, Json]]:
     """What was recorded of the container of each service of the user's own."""
-    services = lab.host.get("services")
-    named = services if isinstance(services, Mapping) else {}
+    told = lab.host.get("services")
+    named = told if isinstance(told, Mapping) else {}
     return {name: of for name, of in named.items() if isinstance(of, Mapping)}
 
 
 def _between_services(
     name: str, was: Mapping[str, Json] | None, now: Mapping[str, Json] | None
 ) -> Iterator[Difference]:
-    """Other limits of a container. Where one run did not record them, its image is unknown, too."""
-    if was is not None and now is not None:
-        for limit in ("nano_cpus", "cpu_quota", "cpuset", "memory_bytes"):
-            yield from _differs("limits", f"{limit} of {name}", was.get(limit), now.get(limit))
+    """Other limits of its containers, and anything else that Compose's files say of it. Where one
+    run did not record them, its image is unknown, too."""
+    if was is None or now is None:
+        return
+    limits = [
+        difference
+        for limit in LIMITS
+        for difference in _differs("limits", f"{limit} of {name}", was.get(limit), now.get(limit))
+    ]
+    yield from limits
+    # It has the limits in it, and which image is named.
+    if not limits and was.get("image") == now.get("image"):
+        what = f"what Compose's files say of {name}"
+        yield from _differs("images", what, was.get("config"), now.get("config"))
 
 
 def _differs(kind: Kind, name: str, was: object, now: object) -> Iterator[Difference]:
