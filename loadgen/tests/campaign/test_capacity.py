@@ -140,8 +140,8 @@ def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
     # What `a` was given on purpose is compared with nothing: neither with `b` nor with itself.
     assert {row["valid"] for row in ready.rows} == {"true"}
     assert ready.lab.pool_sizes == {"a": 200, "b": 200}
-    first = "a holds 141 req/s at p99 ≤ 500 ms [141, 168] then: worker pool (strong, at 168)"
-    assert first in ready.said
+    first = "a holds 141 req/s at p99 ≤ 500 ms [141, 168] then: worker pool (strong, at 168 by "
+    assert f"{first}3 trials)" in ready.said
     assert "lifted to pool_size=400: holds 283 req/s [283, 336], ×2.01 (no proof" in ready.said
     assert "with 20% of the CPUs taken away it breaks at 141 req/s and holds 99" in ready.said
 

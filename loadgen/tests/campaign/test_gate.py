@@ -252,7 +252,9 @@ def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Pa
     its = gauge("container_memory_rss", 3e8, service="shop")
     other = gauge("container_memory_rss", 9e8, service="netty")
     series.write(raw, (OPENS, CLOSES), "2.53", [], [its, other])
-    assert memory_of({"r": tmp_path})(row) == 3e8
+    assert memory_of({"r": tmp_path}, {"r"})(row) == 3e8
+    # A JVM that did not answer for a time has none: its container's is another figure.
+    assert memory_of({"r": tmp_path})(row) is None
 
 
 def searched(objective: Objective) -> dict[str, object]:
@@ -286,6 +288,26 @@ def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:
     assert status == WORSE, text.getvalue()
     said = " ".join(text.getvalue().split())
     assert "the candidate does not hold 25 req/s; the base holds 150" in said
+
+
+def test_a_candidate_of_which_nobody_can_tell_is_not_worse(ready: Bench) -> None:
+    plain = ready.lab.engine.read
+
+    def read(of: TrialPlan, raw: Path) -> Reading:
+        rate = of.offered_rps or 0
+        reading = plain(of, raw)
+        if of.server == "b" and rate < 100:
+            return dataclasses.replace(reading, problems=("it was full",))
+        slow = rate > (99 if of.server == "b" else 150)
+        return dataclasses.replace(reading, corrected=latency(900.0) if slow else latency(200.0))
+
+    ready.lab.engine.read = read  # type: ignore[method-assign]
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
+    limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
+    engines = [ready.lab.engine]
+    status = gate_verb(sides, ready.place.results, limits, console, START, engines)
+    assert status == UNTOLD, text.getvalue()
 
 
 def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
@@ -457,6 +479,14 @@ def test_a_load_that_b_was_not_measured_at_is_not_nowhere_slower(results: Path) 
     assert compare_verb(words, results, console, [FakeEngine()]) == UNTOLD
     words = {"A": f"{TWO}:a", "B": f"{ONE}:a"}
     assert compare_verb(words, results, console, [FakeEngine()]) == 0
+
+
+def test_a_server_that_b_was_not_measured_with_is_not_nowhere_slower(results: Path) -> None:
+    raw_of(results / ONE, plans(7))
+    raw_of(results / TWO, [one for one in plans(7) if one.server == "a"])
+    console = Console(file=io.StringIO(), width=120)
+    assert compare_verb({"A": ONE, "B": TWO}, results, console, [FakeEngine()]) == UNTOLD
+    assert compare_verb({"A": TWO, "B": ONE}, results, console, [FakeEngine()]) == 0
 
 
 def test_a_report_without_a_valid_trial_tells_nothing(results: Path) -> None:

@@ -160,6 +160,17 @@ def test_quick_errors_of_a_closed_load_cost_no_goodput_and_are_worse() -> None:
     few = label, [*whole[:2], *lane("closed", "y")[1][2:]]
     assert of_loads(base, few)["goodput"] == "cannot tell"
     assert of_loads(lane("closed", "x", **fails), (label, whole))["goodput"] == "not worse"
+    # A launch of the base with some errors does not switch it off, and what is usual of it counts.
+    some = {"window_ok": 985, "window_http_errors": 15, "window_lost": 0}
+    stained = [dataclasses.replace(base[1][0], **some), *base[1][1:]]  # type: ignore[arg-type]
+    assert of_loads((base[0], stained), (label, whole))["goodput"] == "worse"
+    usual = lane("closed", "x", **{**some, "window_ok": 992, "window_http_errors": 8})
+    assert of_loads(usual, lane("closed", "y", **some))["goodput"] == "not worse"
+    assert of_loads(base, lane("closed", "y", **some))["goodput"] == "worse"
+    # Nothing else passes at that load, and so few launches prove nothing.
+    assert of_loads(base, (label, whole))["cpu"] == "cannot tell"
+    fewer = (base[0], base[1][:5]), (label, whole[:5])
+    assert of_loads(*fewer)["goodput"] == "cannot tell"
 
 
 def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
@@ -315,6 +326,18 @@ def test_a_ratio_at_its_limit_asks_for_no_launches() -> None:
     few = paired([1.04, 1.06, 1.03, 1.07, 1.05, 1.05])
     assert gate.launches_for(few, 1.05, 1.05, 0.95) is None
     assert gate.launches_for(few, 1.0501, 1.05, 0.95) is None
+    # Nor one that is as near to it as the steps of a search.
+    assert gate.launches_for(few, 1.09, 1.05, 0.95) is not None
+    assert gate.launches_for(few, 1.09, 1.05, 0.95, coarse=1.04) is None
+    same = gate.of_capacity(
+        "a",
+        {("r", launch): 1000.0 for launch in range(6)},
+        {("r", launch): 960.0 for launch in range(6)},
+        Limit("capacity", 0.95),
+        coarse=1.027,
+    )
+    [check] = gate.judge("a", "b", [same]).checks
+    assert (check.answer, check.launches) == ("cannot tell", None)
     [check] = judged([1.0, 1.12, 1.01, 1.1, 1.02, 1.09]).checks
     assert check.answer == "cannot tell"
     assert check.why == "the interval reaches across the limit"

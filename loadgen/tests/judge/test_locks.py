@@ -24,7 +24,7 @@ def test_a_lock_is_named_with_its_site_where_most_that_wait_wait_for_it() -> Non
     found = judged(seen(waiting(79), *elsewhere), rps=100, concurrency=100, settings=WATCHED)
     assert (found.bottleneck, found.strength) == ("lock", STRONG)
     assert found.sentence.startswith(f"the lock at {SITE}: 79.0 threads waited for it on average")
-    assert "of 80.0 requests that waited for anything" in found.sentence
+    assert "of 80.0 requests with a thread that waited for anything" in found.sentence
     assert found.figures == "79.0 threads waited for it on average"
     standing = found.ranked[0]
     assert (standing.utilisation, standing.saturation) == (None, pytest.approx(79))
@@ -59,7 +59,7 @@ def test_who_waits_for_a_worker_cannot_wait_for_the_lock(connections: int) -> No
         settings={**WATCHED, "pool_size": 200},
     )
     assert (found.bottleneck, found.strength) == ("lock", STRONG)
-    assert "of 180.0 requests that waited for anything" in found.sentence
+    assert "of 180.0 requests with a thread that waited for anything" in found.sentence
 
 
 @pytest.mark.parametrize(

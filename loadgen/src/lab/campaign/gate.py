@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.campaign.recorded_sides import between
-from lab.campaign.sides import Asked, Paired, Pool, pair, read_pools
+from lab.campaign.sides import Asked, Paired, Pool, missing_lanes, pair, read_pools
 from lab.errors import CannotWrite, LabError, RawDataError, WordError
 from lab.experiments import loads
 from lab.experiments.endurance import resident
@@ -28,13 +28,14 @@ from lab.experiments.order import counted
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.experiments.searching.state import LIFTED, Capacity, Search, searches
+from lab.experiments.searching.rates import AGREE
+from lab.experiments.searching.state import Capacity, Search, searches
 from lab.judge import gate
 from lab.judge.gate import FIGURES, Figure, Limit
-from lab.judge.grouping import Cell, lane_of, without_shorter
+from lab.judge.grouping import Cell, without_shorter
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.engines import ENGINES, Engine
-from lab.model import BESIDE, Experiment, Observation, Row
+from lab.model import Experiment, Observation, Row
 from lab.model.knobs import IMAGE_NAME
 from lab.report import gate as report
 from lab.report.comparison import cell_names
@@ -207,7 +208,12 @@ def _asked(
     kinds = {one.kind for one in searched}
     if CAPACITY not in kinds:
         _refuse_missing(paired)
-        memory = memory_of({run.name: run.folder for run in runs})
+        unread = {
+            run.name
+            for run in runs
+            if all(one.foreign and not one.scraped for one in run.record.servers.values())
+        }
+        memory = memory_of({run.name: run.folder for run in runs}, unread)
         return [one for a, b in paired.lanes for one in gate.of_loads(a, b, limits, memory)]
     if kinds != {CAPACITY}:
         raise LabError("gate: BASE and CANDIDATE are of several kinds, one of them capacity")
@@ -232,14 +238,18 @@ def _holds_none(
     base: Mapping[tuple[str, int], Search], candidate: Mapping[tuple[str, int], Search]
 ) -> str:
     """Where every search of the candidate ended without a rate that it holds, and broke at one that
-    every launch of the base holds: those rates; else empty."""
-    held = [one.low.rate for one in base.values() if one.low]
+    every launch of the base holds, with AGREE trials at such rates or more: those rates; else
+    empty."""
+    held = [one.low.rate for one in base.values() if one.low and not (one.strayed or one.rate)]
     broke = [
         one.broken.rate
         for one in candidate.values()
         if one.broken and not (one.low or one.strayed or one.rate)
     ]
-    if not held or not broke or len(broke) < len(candidate) or max(broke) > min(held):
+    if not held or len(held) < len(base) or not broke or len(broke) < len(candidate):
+        return ""
+    rungs = [rung for one in candidate.values() for rung in one.rungs if rung.rate <= min(held)]
+    if max(broke) > min(held) or sum(len(rung.broke) for rung in rungs) < AGREE:
         return ""
     return f"the candidate does not hold {max(broke):,} req/s; the base holds {min(held):,}"
 
@@ -255,12 +265,7 @@ def _coarse(*sides: Mapping[tuple[str, int], Search]) -> float:
 def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
     """A candidate without a server that its base had would pass by leaving it out. Raises
     LabError."""
-    if base.lane is not None:
-        return
-    has = set(map(lane_of, candidate.rows))
-    # What is lifted or measured beside a search depends on what it finds.
-    own = [lane_of(row) for row in base.rows if row.arm not in (LIFTED, *BESIDE)]
-    missing = [lane for lane in dict.fromkeys(own) if lane not in has]
+    missing = missing_lanes(base, candidate)
     if missing:
         raise LabError(
             f"gate: the candidate has no {', '.join(missing)}, which the base has; name what is to "
@@ -313,9 +318,12 @@ def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], floa
     }
 
 
-def memory_of(folders: Mapping[str, Path]) -> Callable[[Row], float | None]:
-    """What tells the resident memory of a trial's server, in bytes: the median of its window. Of a
-    service without a JVM that tells it, that of its container."""
+def memory_of(
+    folders: Mapping[str, Path], unread: Collection[str] = ()
+) -> Callable[[Row], float | None]:
+    """What tells the resident memory of a trial's server, in bytes: the median of its window. Of
+    the runs that are `unread`, whose JVM nobody reads or which have none, that of the container:
+    another figure, so never where a JVM only did not answer for a time."""
 
     def of(row: Row) -> float | None:
         try:
@@ -325,7 +333,7 @@ def memory_of(folders: Mapping[str, Path]) -> Callable[[Row], float | None]:
         if seen is None:
             return None
         opens, closes = seen.window
-        points = resident(seen) or of_container(seen, row.server)
+        points = of_container(seen, row.server) if row.run in unread else resident(seen)
         values = [value for at, value in points if opens <= at <= closes]
         return statistics.median(values) if values else None
 

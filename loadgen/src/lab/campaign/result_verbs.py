@@ -12,7 +12,7 @@ from lab.campaign.density import write_report
 from lab.campaign.derive import derive
 from lab.campaign.gate import UNTOLD, WORSE
 from lab.campaign.recorded_sides import between
-from lab.campaign.sides import WORDS, Pool, pair, read_pools
+from lab.campaign.sides import WORDS, Pool, missing_lanes, pair, read_pools
 from lab.experiments.reading import refuse_unknown
 from lab.load.engines import ENGINES, Engine
 from lab.model import Row
@@ -107,7 +107,7 @@ def compare_verb(
     if "slower" in answers:
         return WORSE
     # What B was not measured at nobody can tell.
-    alone = any(of.only_a for of in paired.comparisons)
+    alone = any(of.only_a for of in paired.comparisons) or bool(missing_lanes(a, b))
     return UNTOLD if not answers or alone or answers & {"differs", "inconclusive"} else 0
 
 

@@ -53,6 +53,7 @@ from lab.judge.grouping import (
     most_errors,
     per_launch,
     per_round,
+    usual_errors,
     without_shorter,
 )
 from lab.judge.intervals import (
@@ -314,12 +315,12 @@ def _without_generator(
 
 
 def _b_fails(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Why B is not as good as its goodput: it fails requests that A answers, which may cost a
-    closed load no goodput at all where errors are quick; empty where it does not."""
-    of_a, of_b = most_errors(rows_a), most_errors(rows_b)
-    if of_a > MOST_ERRORS or of_b <= MOST_ERRORS:
+    """Why B is not as good as its goodput: it fails more requests than is usual of A, which may
+    cost a closed load no goodput at all where errors are quick; empty where it does not."""
+    of_a, of_b = usual_errors(rows_a), most_errors(rows_b)
+    if of_b <= of_a + MOST_ERRORS:
         return ""
-    return f"{of_b:.1%} of the requests of B fail in a trial, and at most {of_a:.1%} of A's"
+    return f"{of_b:.1%} of the requests of B fail in a trial, and of A {of_a:.1%} is usual"
 
 
 def uneven_tries(a: Tries, b: Tries) -> str:

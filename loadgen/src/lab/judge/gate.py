@@ -39,8 +39,15 @@ from lab.judge.compare import (
 )
 from lab.judge.fairness import UNEQUAL
 from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
-from lab.judge.grouping import Cell, Measure, Tries, of_load, without_shorter
-from lab.judge.intervals import CONFIDENCE, RatioOf, needed
+from lab.judge.grouping import (
+    Cell,
+    Measure,
+    Tries,
+    of_load,
+    usual_errors,
+    without_shorter,
+)
+from lab.judge.intervals import CONFIDENCE, LEAST_VALUES, RatioOf, needed
 from lab.model import AWAY, Row, error_share
 
 Figure = Literal["capacity", "goodput", "p99", "cpu", "memory"]
@@ -177,7 +184,7 @@ def of_loads(
     asked = []
     for cell in shared_cells(rows_a, rows_b):
         broken, some = gave_way_only(every_a, every_b, cell)
-        wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some
+        wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some or broken
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
         figure, measure, note = _of_requests(cell, a)
         measures: dict[Figure, Measure] = {
@@ -200,40 +207,51 @@ def of_loads(
 
 
 def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> tuple[str, str]:
-    """How the candidate itself gave way at a load, of which the base did in no launch: it ended,
-    answered nothing or errors only, or failed more than MOST_ERRORS of the requests of a closed
-    load, where quick errors cost no goodput. First if it did in at least half of its launches,
-    which is worse; second if it did in fewer, which is no pass."""
-    launches = _gave_way(candidate, cell)
-    found, count = [why for why in launches.values() if why], len(launches)
-    if any(_gave_way(base, cell).values()) or not found:
+    """How the candidate itself gave way at a load: it ended, answered nothing or errors only, of
+    which the base did in no launch; or it failed more of the requests of a closed load, where quick
+    errors cost no goodput, than are usual of the base, by more than MOST_ERRORS. First if it did in
+    at least half of its launches, of as many as an interval takes: that is worse. Second if it did
+    in fewer, or has fewer: that is no pass."""
+    rows, usual = list(of_load(candidate, cell)), usual_errors(of_load(base, cell))
+    failed = {
+        _launch(row): f"{share:.1%} of its requests failed"
+        for row in rows
+        if (share := _failed(row)) > usual + MOST_ERRORS
+    }
+    ended = {_launch(row): why for row in rows if (why := _ended(row))}
+    if any(map(_ended, of_load(base, cell))):
+        ended = {}
+    found, count = failed | ended, len({_launch(row) for row in rows})
+    if not found:
         return "", ""
-    why = f"{found[0]}: {len(found)} of {count} launches of the candidate, none of the base"
-    return (why, "") if 2 * len(found) >= count else ("", why)
+    why = f"{next(iter(found.values()))}: {len(found)} of {count} launches of the candidate"
+    why += f", of the base {usual:.1%} is usual" if failed else ", none of the base"
+    return (why, "") if 2 * len(found) >= count >= LEAST_VALUES else ("", why)
 
 
-def _gave_way(rows: Sequence[Row], cell: Cell) -> dict[tuple[str, str | None, int], str | None]:
-    """How each launch gave way at a load; None for one that did not, and where the lab was not its
+def _launch(row: Row) -> tuple[str, str | None, int]:
+    return row.run, row.arm, row.launch
+
+
+def _failed(row: Row) -> float:
+    """The share of the requests of a closed load that failed, in a valid trial; else 0."""
+    closed = row.valid and row.mode == "closed"
+    return error_share(row, row.offered_rps) if closed else 0.0
+
+
+def _ended(row: Row) -> str | None:
+    """How the server itself gave way in a trial. None where it did not, or the lab was not its
     own."""
-    launches: dict[tuple[str, str | None, int], str | None] = {}
-    for row in of_load(rows, cell):
-        why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
-        if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
-            why = None
-        share = error_share(row, row.offered_rps)
-        if row.valid and cell.mode == "closed" and share > MOST_ERRORS:
-            why = f"{share:.1%} of its requests failed"
-        launch = row.run, row.arm, row.launch
-        launches[launch] = launches.get(launch) or why
-    return launches
+    if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
+        return None
+    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
 
 
 def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:
     """What the requests of a load are judged by, and why that is not the usual one."""
     if cell.mode == "closed":
         return "goodput", "goodput_rps", ""
-    shares = [error_share(row, row.offered_rps) for row in base if row.valid]
-    usual = statistics.median(shares) if shares else 0.0
+    usual = usual_errors(base)
     if usual > MOST_ERRORS:
         share = f"{usual:.1%} of the base's requests fail"
         return "goodput", "goodput_rps", f"goodput instead of p99: {share}"
@@ -289,7 +307,7 @@ def check(asked: Asked, confidence: float) -> Check:
     else:
         ratio = _coarser(values.ratio(confidence), asked.coarse)
         if not why:
-            answer, why, launches = _told(limit, values, ratio, confidence)
+            answer, why, launches = _told(limit, values, ratio, confidence, asked.coarse)
     if asked.broken:
         answer, why, launches = "worse", asked.broken, None
     return Check(
@@ -305,26 +323,29 @@ def _coarser(ratio: RatioOf, by: float) -> RatioOf:
 
 
 def _told(
-    limit: Limit, values: Values, ratio: RatioOf, confidence: float
+    limit: Limit, values: Values, ratio: RatioOf, confidence: float, coarse: float
 ) -> tuple[Answer, str, int | None]:
     interval, least = ratio.interval, needed(confidence)
     count = min(len(values.a), len(values.b))
     if interval is None or interval.coverage < confidence:
         few = f"{count} launch{'es' if count != 1 else ''} of each side"
         why = f"{few}, and an interval of {percent(confidence)} takes {least}"
-        wanted = launches_for(values, ratio.ratio, limit.ratio, confidence)
+        wanted = launches_for(values, ratio.ratio, limit.ratio, confidence, coarse)
         return "cannot tell", why, wanted or least
     answer = limit.answer(interval.low, interval.high)
     if answer != "cannot tell":
         return answer, "", None
-    launches = launches_for(values, ratio.ratio, limit.ratio, confidence)
+    launches = launches_for(values, ratio.ratio, limit.ratio, confidence, coarse)
     return answer, "the interval reaches across the limit", launches
 
 
-def launches_for(values: Values, ratio: float, limit: float, confidence: float) -> int | None:
+def launches_for(
+    values: Values, ratio: float, limit: float, confidence: float, coarse: float = 1.0
+) -> int | None:
     """How many launches of each side put the interval on one side of the limit with a probability
     of POWER, if the ratio is the one that was seen and launches scatter as these did. None where
-    the ratio is too near its limit for MOST_LAUNCHES, or too few values tell how they scatter.
+    the ratio is too near its limit for MOST_LAUNCHES, or too few values tell how they scatter. As
+    an interval is wider by `coarse` however many there are, none tells of a ratio nearer than that.
 
     n = ((z + z') s / d)² π/3 + z²/2 for pairs: s is the spread of the logarithms of their ratios, d
     the distance from limit to ratio in logarithms. π/3 is what Wilcoxon's signed ranks need more
@@ -334,8 +355,8 @@ def launches_for(values: Values, ratio: float, limit: float, confidence: float) 
     of a median (`ratio_of`), which needs π/2 times as many.
     """
     a, b = ([math.log(value) for value in side] for side in (values.a, values.b))
-    distance = abs(math.log(limit / ratio))
-    if min(len(a), len(b)) < 2 or not distance:
+    distance = abs(math.log(limit / ratio)) - math.log(coarse)
+    if min(len(a), len(b)) < 2 or distance <= 0:
         return None
     if values.paired:
         variance = statistics.variance([y - x for x, y in zip(a, b, strict=True)])

@@ -145,6 +145,12 @@ def most_errors(rows: Sequence[Row]) -> float:
     return max((error_share(row, row.offered_rps) for row in rows if row.valid), default=0.0)
 
 
+def usual_errors(rows: Iterable[Row]) -> float:
+    """The median share of errors in the valid trials of these, 0 without any."""
+    shares = [error_share(row, row.offered_rps) for row in rows if row.valid]
+    return statistics.median(shares) if shares else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """The closed and the open trials of one lane at one load, side by side.

@@ -68,7 +68,7 @@ def lock(seen: SeenTrial) -> Standing | None:
             # Also where it is several sites of which none has a name.
             score = 0.6
     if behind is not None:
-        sentence += f", of {behind.value:.1f} requests that waited for anything"
+        sentence += f", of {behind.value:.1f} {behind.what}"
     if seen.crowded:
         sentence += f", on CPUs that were {seen.record.usage.host_busy:.0%} busy"
     return Standing(
@@ -140,8 +140,10 @@ def _held_up(seen: SeenTrial, threads: int | None) -> Evidence | None:
     in_flight = seen.reading.achieved_rps * raw.mean_ms / 1000 if raw else 0.0
     if plan.mode == "closed":
         in_flight = float(plan.concurrency)
+    what = "requests that waited for anything"
     if threads is not None:
         in_flight = min(in_flight, float(threads))
+        what = "requests with a thread that waited for anything"
     waiting = max(0.0, in_flight - seen.reading.achieved_rps * alone_ms / 1000)
     source = "Little's law: requests in flight − achieved_rps × the time when nothing waits"
-    return Evidence("requests that waited", waiting, "requests", source)
+    return Evidence(what, waiting, "requests", source)
