@@ -44,7 +44,9 @@ def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
         return Verdict(one.bottleneck or NONE, STRONG, "", (pool,))
 
     told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
-    assert answers(of, told)[0][2] == "then: worker pool, 40 of 40 busy (strong, at 1,682)"
+    assert (
+        answers(of, told)[0][2] == "then: worker pool, 40 of 40 busy (strong, at 1,682 by 3 trials)"
+    )
     assert told[1].text.endswith("worker pool: 0 requests waiting at 1,646 and 36 at 1,682 req/s")
 
 
@@ -116,7 +118,8 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
     plain = server(1650)
     _, answer, _ = alone(lambda plan: plain(plan) | parts)
     assert answer.text.endswith(
-        "; then: host CPU: of the lab's CPU time server 40%, proxy 30% (strong, at 1,682)"
+        "; then: host CPU: of the lab's CPU time server 40%, proxy 30% (strong, at 1,682 by 3 "
+        "trials)"
     )
     of = searched()
     assert found(of, run(of, {"a": lambda plan: plain(plan) | parts}))[-1].text == (
@@ -124,7 +127,7 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
         "lab around it (extrapolated at any other rate: a request costs more at a lower one)"
     )
     _, answer, _ = alone(lambda plan: plain(plan) | parts | {"cpu_server_us": None})
-    assert answer.text.endswith("; then: host CPU (strong, at 1,682)")
+    assert answer.text.endswith("; then: host CPU (strong, at 1,682 by 3 trials)")
 
 
 def test_what_a_jvm_held_that_still_compiled_has_no_cost_and_no_latency_but_at_most() -> None:
@@ -167,7 +170,7 @@ def test_what_gives_way_is_that_of_the_lowest_rate_that_names_something() -> Non
         return plain(plan) | (quiet if (plan.offered_rps or 0) < 1700 else {})
 
     _, answer, _ = alone(shy)
-    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 2,000)")
+    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 2,000 by 2 trials)")
     _, answer, _ = alone(lambda plan: plain(plan) | {"bottleneck": "unknown", "strength": ""})
     assert answer.text.endswith("then: unknown")
 
@@ -185,12 +188,12 @@ def named(*names: str) -> str:
 
 
 def test_no_minority_names_what_gave_way() -> None:
-    assert named(*6 * ["host CPU"]) == "host CPU (strong, at 1,682)"
+    assert named(*6 * ["host CPU"]) == "host CPU (strong, at 1,682 by 6 trials)"
     most = ["host CPU"] * 4 + [UNKNOWN] * 2
     assert named(*most) == "host CPU (strong, at 1,682 by 4 of 6 trials)"
     # The first launch is the only one above that, where it names the same.
     halves = ["host CPU"] * 3 + ["worker pool"] * 3
-    assert named(*halves) == "host CPU (strong, at 2,000)"
+    assert named(*halves) == "host CPU (strong, at 2,000 by 1 trial)"
     few = [UNKNOWN, "garbage collection", *4 * [UNKNOWN]]
     assert named(*few) == "unknown (1 of 7 trials name garbage collection)"
 
@@ -201,4 +204,4 @@ def test_what_broke_at_the_rate_that_is_said_to_be_held_gave_way_nowhere() -> No
     rows = run(of, {"a": lambda plan: (weak if plan.launch in (3, 5) else server(1650))(plan)})
     answer = found(of, rows)[0]
     assert answer.value == 1646
-    assert answer.text.endswith("; then: host CPU (strong, at 1,682)")
+    assert answer.text.endswith("; then: host CPU (strong, at 1,682 by 4 trials)")

@@ -146,7 +146,10 @@ def test_trials_that_are_not_needed_any_more_are_evidence() -> None:
     for surplus in ([later[1], later[0]], [later[0], later[1]]):
         more = [dataclasses.replace(one, trial=f"{one.trial}-2") for one in surplus]
         told = found(of, [*rows, *more])
-        assert told[0] == found(of, rows)[0]
+        before, after = found(of, rows)[0], told[0]
+        assert before.text.endswith("by 4 trials)")
+        text = before.text.replace("by 4 trials)", "by 5 trials)")
+        assert after == dataclasses.replace(before, text=text)
         assert "2 of 2 trials" in told[2].text
 
 

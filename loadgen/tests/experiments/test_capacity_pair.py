@@ -159,14 +159,15 @@ def test_there_is_no_pair_where_calls_do_not_go_through_the_proxy_alone(
     assert {one.arm for one in rows} == {None}
 
 
-def test_a_side_that_broke_tells_of_no_rate_that_was_held() -> None:
+@pytest.mark.parametrize(("side", "rate"), [("pair-proxied", "1,000"), ("pair-direct", "900")])
+def test_a_side_that_broke_tells_of_no_rate_that_was_held(side: str, rate: str) -> None:
     def crowded(plan: TrialPlan) -> dict[str, Any]:
-        return timed_by_side(plan) | ({"p99_ms": 900.0} if plan.arm == "pair-proxied" else {})
+        return timed_by_side(plan) | ({"p99_ms": 900.0} if plan.arm == side else {})
 
     of = searched()
     _, rows, _ = paired(crowded, of)
     went = next(one for one in found(of, rows) if one.name == "where the time goes")
-    assert went.text.startswith("at 1,000 req/s the mean is")
+    assert went.text.startswith(f"at {rate} req/s the mean is")
     assert went.text.endswith(
         "; no pair with and without the proxy tells its time, which is on the path"
     )

@@ -67,10 +67,10 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
     assert (proof.value, proof.low, proof.high) == (2594, 2594, 2651)
     assert proof.text == (
         "lifted to pool_size=2400: holds 2,594 req/s [2,594, 2,651], ×2.59 (confirmed); "
-        "then: host CPU (strong, at 2,651)"
+        "then: host CPU (strong, at 2,651 by 6 trials)"
     )
     assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 2 of 2 trials), broke")
-    assert line[2:] == ("then: worker pool (strong, at 1,022)", proof.text)
+    assert line[2:] == ("then: worker pool (strong, at 1,022 by 6 trials)", proof.text)
 
 
 def test_a_lift_of_few_launches_tells_a_ratio_and_proves_nothing(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_lever_that_changes_nothing_proves_nothing(tmp_path: Path) -> None:
     assert sorted((low or 0, top or 0)) == [1000, 1022]
     assert proof.text == (
         "lifted to pool_size=2400: holds 1,000 req/s [1,000, 1,022], ×1.00 (not confirmed: "
-        "more of it is no help); then: worker pool (strong, at 1,022)"
+        "more of it is no help); then: worker pool (strong, at 1,022 by 6 trials)"
     )
 
 
@@ -134,6 +134,12 @@ def test_where_nothing_can_be_lifted_the_reason_is_said(
     assert line[3:] == (proof.text,) == (f"not lifted: {why}",)
 
 
+def test_a_server_that_holds_nothing_is_not_lifted(tmp_path: Path) -> None:
+    line, _, [proof] = proven(tmp_path, server(0))
+    assert line[1].startswith("does not hold 1 req/s")
+    assert proof.text == "not lifted: what launch 0 holds is nothing that was tried"
+
+
 def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) -> None:
     line, rows, [proof] = proven(tmp_path, on_the_machine(), launches=2)
     tried = [one for one in rows if one.arm]
@@ -148,7 +154,7 @@ def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) 
         "all of them it held 1,000 req/s in between (confirmed: this rate takes the CPUs; that "
         "more of them would raise it is not tried)"
     )
-    assert line[2:] == ("then: host CPU (strong, at 1,022)", proof.text)
+    assert line[2:] == ("then: host CPU (strong, at 1,022 by 4 trials)", proof.text)
     # They change no answer, and go on after an interrupt.
     of = searched(own=PROVE, launches=2)
     plain = searched(launches=2)

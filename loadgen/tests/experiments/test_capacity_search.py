@@ -63,9 +63,9 @@ def test_ramp_then_bisection_hand_derived() -> None:
     assert [one.offered_rps for one in rows] == [
         500, 1000, 2000, 2000, 1414, 1682, 1682, 1542, 1610, 1646, 1646, 1646, 1682,
     ]  # fmt: skip
-    assert (
-        answer.text
-        == "holds 1,646 req/s at p99 ≤ 500 ms [1,646, 1,682]; then: host CPU (strong, at 1,682)"
+    assert answer.text == (
+        "holds 1,646 req/s at p99 ≤ 500 ms [1,646, 1,682]; then: host CPU (strong, at 1,682 by 3 "
+        "trials)"
     )
     assert detail.text == (
         "held 1,646 req/s (p99 210 ms; 3 of 3 trials), broke 1,682 (3 of 3 trials): p99 900 ms"
@@ -100,7 +100,7 @@ def test_the_connections_of_the_load_are_no_limit_of_the_server() -> None:
     assert answer.high is None
     assert "cannot be told: connections of the load, 700 of" in detail.text
     _, answer, _ = alone(server(3300), own=few)
-    assert answer.text.endswith("then: host CPU (strong, at 3,363)")
+    assert answer.text.endswith("then: host CPU (strong, at 3,363 by 3 trials)")
 
 
 def test_a_bound_of_the_settings_lowers_the_first_rate() -> None:
@@ -124,7 +124,10 @@ def test_a_server_that_holds_nothing() -> None:
     rows, answer, _ = alone(server(0))
     assert [one.offered_rps for one in rows[::2]] == [500, 250, 125, 62, 31, 15, 7, 3, 1]
     assert answer.value is None
-    assert answer.text == "does not hold 1 req/s at p99 ≤ 500 ms; then: host CPU (strong, at 1)"
+    assert (
+        answer.text
+        == "does not hold 1 req/s at p99 ≤ 500 ms; then: host CPU (strong, at 1 by 2 trials)"
+    )
 
 
 @pytest.mark.parametrize("at", [500, 1000, 2000, 1646])
@@ -286,7 +289,7 @@ def test_where_one_rate_cannot_be_told_the_one_that_broke_above_it_is_the_upper_
     assert answer.high == 2000
     assert "broke 2,000 (2 of 2 trials)" in detail.text
     assert "cannot be told" in detail.text
-    assert answer.text.endswith("; then: host CPU (strong, at 2,000)")
+    assert answer.text.endswith("; then: host CPU (strong, at 2,000 by 2 trials)")
     # Above the highest rate that was tried two more are, for one that breaks.
     rows, answer, _ = alone(untold(lambda rate: 2000 <= rate < 2100, server(2050)))
     assert max(one.offered_rps or 0 for one in rows) == answer.high == 2120
@@ -418,7 +421,7 @@ def test_only_rates_far_above_what_is_held_may_end_as_lost() -> None:
     whole = [one for one in rows if one.offered_rps == 1682 and not one.ended_as_lost]
     assert len(whole) == 1
     # What gave way is as sure as the whole windows say.
-    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 1,682)")
+    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 1,682 by 3 trials)")
     assert f"broke 1,682 (3 of 3 trials): {LOST}; p99 900 ms" in detail.text
 
 
@@ -428,7 +431,7 @@ def test_an_interrupted_search_says_so() -> None:
     answer, detail = found(of, rows)
     assert answer.text == (
         "holds 1,414 req/s at p99 ≤ 500 ms [1,414, 2,000], not finished; "
-        "then: host CPU (strong, at 2,000)"
+        "then: host CPU (strong, at 2,000 by 2 trials)"
     )
     assert detail.text.endswith("not finished, 1,682 req/s are next")
     assert found(of, rows[:0]) == ()

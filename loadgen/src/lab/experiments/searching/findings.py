@@ -14,6 +14,8 @@ from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective, judged, latency_ms
 from lab.experiments.order import STRAYED, counted
 from lab.experiments.proving.answers import answer_of_ends
+from lab.experiments.searching.beside import NAME as BESIDE
+from lab.experiments.searching.beside import beside as beside_search
 from lab.experiments.searching.deprived import ARMS, Deprived
 from lab.experiments.searching.knee import knee
 from lab.experiments.searching.lifting import lever_of
@@ -42,6 +44,7 @@ from lab.load.measure import PLAN
 from lab.model import (
     EXTRAPOLATED,
     KNEE,
+    STRAIGHT,
     STRONG,
     THROUGH,
     UNKNOWN,
@@ -97,7 +100,10 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         details += _details(capacity, SEARCH, server, found, verdicts)
         beside += _grown(server, list(found.values()))
         beside += _went(server, list(found.values()), own, capacity.objective)
-        beside += _knee(capacity, server, own, found)
+        curve = _curve(capacity, own, found)
+        beside += _knee(capacity, server, curve, found)
+        after = [*curve, *(row for row in own if row.arm == THROUGH)]
+        beside += beside_search(server, capacity.objective, after, *value[1:])
         beside += _cost(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
@@ -195,7 +201,7 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
     full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
     if first.resource == SHARED:
         full += _whose(rows[-1])
-    by = "" if named == broke else f" by {named} of {broke} trials"
+    by = f" by {named}{'' if named == broke else f' of {broke}'} trial{'s' if broke > 1 else ''}"
     return f"{full} ({'strong' if strong else 'weak'}, at {first.rate:,}{by})"
 
 
@@ -315,16 +321,19 @@ def _is_about_as_long(row: Row, others: Sequence[Row]) -> bool:
     return any(1 / ALIKE <= (row.duration_s or 0) / length <= ALIKE for length in lengths if length)
 
 
-def _knee(
-    capacity: Capacity, server: str, own: Sequence[Row], found: Mapping[int, Search]
-) -> Iterator[Finding]:
-    """Of the curve, which is of the last launch."""
+def _curve(capacity: Capacity, own: Sequence[Row], found: Mapping[int, Search]) -> Sequence[Row]:
+    """The trials of the curve, which is of the last launch."""
     launch, last = max(found.items())
-    if capacity.curve and last.curve:
-        its = [row for row in own if (row.launch, row.arm) == (launch, None)]
-        told = knee(server, launch, capacity.objective, its[-last.curve :])
-        if told is not None:
-            yield told
+    its = [row for row in own if (row.launch, row.arm) == (launch, None)]
+    return its[-last.curve :] if capacity.curve and last.curve else []
+
+
+def _knee(
+    capacity: Capacity, server: str, curve: Sequence[Row], found: Mapping[int, Search]
+) -> Iterator[Finding]:
+    told = knee(server, max(found), capacity.objective, curve) if curve else None
+    if told is not None:
+        yield told
 
 
 def _went(
@@ -342,7 +351,13 @@ def _went(
         return
     rate = max(row.offered_rps or 0 for row in rows)
     rows = [row for row in rows if row.offered_rps == rate]
-    split = mean_split(rows, [row for row in known if row.offered_rps == rate])
+    # Past the proxy, too, a side that broke tells nothing.
+    beside = [
+        row
+        for row in known
+        if row.offered_rps == rate and (row.arm != STRAIGHT or judged(objective, row)[0] == "held")
+    ]
+    split = mean_split(rows, beside)
     parts = zip(split.parts, SPENT, strict=True)
     *told, left = [f"{part or 0.0:,.1f} ms {name}" for part, name in parts if _is_told(part, name)]
     p95s = [row.p95_ms for row in rows if row.p95_ms is not None]
@@ -399,10 +414,13 @@ def _lifted(
     was lifted."""
     experiment = outcome.experiment
     if not are_over(experiment, found):
-        untold = [launch for launch, one in found.items() if one.rate is None and one.low is None]
-        if untold:
-            which = ", ".join(map(str, untold))
-            text = f"not lifted: what launch {which} holds cannot be told"
+        ended = {launch: one for launch, one in found.items() if one.rate is None}
+        none = [launch for launch, one in ended.items() if one.low is None and one.has_told]
+        untold = [launch for launch, one in ended.items() if not one.has_told]
+        if (none or untold) and len(ended) == len(found):
+            which = ", ".join(map(str, untold or none))
+            holds = "holds cannot be told" if untold else "holds is nothing that was tried"
+            text = f"not lifted: what launch {which} {holds}"
             yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
     with_it = _begun(lifted(experiment, own, found))
@@ -476,7 +494,10 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
         more = [it.text for it in found if (it.server, it.name) in _beside(one.server)]
         cells = [f"then: {then}" if then else "", *more]
         lines.append((one.server, text, *(cells if any(cells) else [])))
-    notes = [*_disagree(of, found), *_notes(experiment, of, _launches(of, found))] if of else []
+    if not of:
+        return ()
+    after = [f"{one.server}: {one.text}." for one in found if one.name == BESIDE]
+    notes = [*_disagree(of, found), *after, *_notes(experiment, of, _launches(of, found))]
     return (*lines, *((note,) for note in notes))
 
 
