@@ -157,18 +157,11 @@ takes_away() {
 # have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
 # as it is now, of which nothing more is to be put back.
 have() {
-  local had="" id cpus was
+  local had="" id cpus
   # Not remembered: that limit ends with its container.
   if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
-  if [[ $2 == FRESH=* ]]; then
-    was=$(image_of "$1")
-    recreate "$1" "$had" || return 1
-    # By its name, which somebody may have given to another build meanwhile.
-    if [[ -z $was || $(image_of "$1") == "$was" ]]; then return 0; fi
-    problem="the image of $1 is another one since the run began"
-    return 1
-  fi
+  if [[ $2 == FRESH=* ]]; then recreate "$1" "$had"; return; fi
   if is_own "$1" && takes_away "$1" "$2"; then return 1; fi
   # Whatever becomes of it: what is not the default is put back in the end.
   printf '%s' "$2" >"$changed/of.$1"
@@ -193,6 +186,14 @@ compose_id() { compose ps --all --quiet "$1" 2>/dev/null </dev/null | head -n 1;
 # image_of SERVER: the image that its container is made of; nothing where there is none.
 image_of() { docker inspect --format '{{.Image}}' "$(compose_id "$1")" 2>/dev/null </dev/null || true; }
 
+# same_image SERVER: whether a service of the user's own has the image that it had at this driver's first request. A new
+# container takes it by its name, which somebody may have given to another build meanwhile.
+same_image() {
+  if ! is_own "$1" || [[ ! -s $changed/image.$1 || $(image_of "$1") == "$(<"$changed/image.$1")" ]]; then return 0; fi
+  problem="the image of $1 is another one since this run began to change it"
+  return 1
+}
+
 # The answer: one line, there as a whole or not at all, and never through a link.
 answer() {
   local to=$folder/$1.answer text=ok
@@ -210,7 +211,10 @@ serve() {
   text=$(head -c 4096 "$file" | tr '\000' '?')
   rm -f "$file"
   problem=""
-  if read_request "$text"; then have "$server" "$wanted" || problem=${problem:-failed}; fi
+  if read_request "$text"; then
+    if is_own "$server" && [[ ! -s $changed/image.$server ]]; then image_of "$server" >"$changed/image.$server"; fi
+    have "$server" "$wanted" && same_image "$server" || problem=${problem:-failed}
+  fi
   answer "$number"
 }
 

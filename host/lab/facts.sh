@@ -65,13 +65,13 @@ tell_facts() {
 }
 
 # tell_service NAME: what its container is made of and its limits, of the first one where it has several. 0: no limit.
-# `config` is Compose's own sum of all that its files say of it. `binds` are the folders of the host that it sees, and null.
+# Of `config`, what it runs with, a run keeps a sum only. `binds` are the folders of the host that it sees, and null.
 tell_service() {
   local ids
   ids=$(docker compose ps --quiet "$1" 2>/dev/null || true)
   if [[ -z $ids ]]; then return 0; fi
   docker inspect --format \
-    "service $1 {\"containers\": $(wc -l <<<"$ids" | tr -d ' '), "'"image": {{json .Image}}, "config": {{json (index .Config.Labels "com.docker.compose.config-hash")}}, "nano_cpus": {{.HostConfig.NanoCpus}}, "cpu_quota": {{.HostConfig.CpuQuota}}, "cpu_period": {{.HostConfig.CpuPeriod}}, "cpuset": {{json .HostConfig.CpusetCpus}}, "memory_bytes": {{.HostConfig.Memory}}, "binds": [{{range .Mounts}}{{if eq .Type "bind"}}{{json .Destination}}, {{end}}{{end}}null]}' \
+    "service $1 {\"containers\": $(wc -l <<<"$ids" | tr -d ' '), "'"image": {{json .Image}}, "config": [{{json .Config.Env}}, {{json .Config.Entrypoint}}, {{json .Config.Cmd}}], "nano_cpus": {{.HostConfig.NanoCpus}}, "cpu_quota": {{.HostConfig.CpuQuota}}, "cpu_period": {{.HostConfig.CpuPeriod}}, "cpuset": {{json .HostConfig.CpusetCpus}}, "memory_bytes": {{.HostConfig.Memory}}, "binds": [{{range .Mounts}}{{if eq .Type "bind"}}{{json .Destination}}, {{end}}{{end}}null]}' \
     "${ids%%$'\n'*}" 2>/dev/null || true
 }
 

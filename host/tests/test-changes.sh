@@ -38,15 +38,16 @@ check "changes: what the levers of a service of the user name, in a new containe
 rm "$lab/image"
 ask SERVER=my-shop FRESH=yes
 check "changes: a fresh container of it keeps them" '[[ $out == ok && $(<"$lab/image") == *"POOL_SIZE2: \"40\""* ]]'
-# Every look at its container tells another image.
-printf '1\n' >"$lab/other-images"
-ask SERVER=my-shop FRESH=yes
-check "changes: a fresh container of another image is none of this run" \
-  '[[ $out == "failed: the image of my-shop is another one since the run began" ]]'
-rm "$lab/other-images"
+for change in FRESH=yes OWN_CPUS=2; do
+  echo sha256:two >"$lab/its-image"
+  ask SERVER=my-shop "$change"
+  check "changes: $change: a container of another image is none of this run" \
+    '[[ $out == "failed: the image of my-shop is another one since this run began to change it" ]]'
+  rm "$lab/its-image"
+done
 rm "$lab/image"
 ask SERVER=my-shop
-check "changes: it is put back as its own file says" '[[ $out == ok && $(count "^docker compose up .* my-shop,") == 3 && ! -e $lab/image ]]'
+check "changes: it is put back as its own file says" '[[ $out == ok && $(count "^docker compose up .* my-shop,") == 4 && ! -e $lab/image ]]'
 : >"$calls"
 ask SERVER=my-shop
 check "changes: its own limits are not lifted" '[[ $out == ok && ! -s $calls ]]'

@@ -252,7 +252,7 @@ def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Pa
     its = gauge("container_memory_rss", 3e8, service="shop")
     other = gauge("container_memory_rss", 9e8, service="netty")
     series.write(raw, (OPENS, CLOSES), "2.53", [], [its, other])
-    assert memory_of({"r": tmp_path}, {"r"})(row) == 3e8
+    assert memory_of({"r": tmp_path}, unread=True)(row) == 3e8
     # A JVM that did not answer for a time has none: its container's is another figure.
     assert memory_of({"r": tmp_path})(row) is None
 

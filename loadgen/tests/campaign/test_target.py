@@ -164,6 +164,22 @@ def test_resumed_a_container_of_another_image_is_refused(ready: Bench) -> None:
     assert not any("same build" in note for note in ready.manifest["notes"])
 
 
+def test_resumed_a_container_whose_code_may_be_in_a_folder_of_the_host_is_noted(
+    ready: Bench,
+) -> None:
+    of = {"image": "sha256:1", "config": "x", "binds": ["/app", None]}
+    limits = ("containers", "nano_cpus", "cpu_quota", "cpu_period", "cpuset", "memory_bytes")
+    ready.on(services={"my-service": {**of, **dict.fromkeys(limits, 0)}})
+    ready.interrupt(110.0, **TARGETED)
+    ready.on(services={"my-service": {**of, **dict.fromkeys(limits, 0), "image": "sha256:2"}})
+    with pytest.raises(LabError, match="the image of my-service was not recorded"):
+        ready.resume()
+    ready.on(services={"my-service": {**of, **dict.fromkeys(limits, 0)}})
+    assert ready.resume() == 0
+    notes = ready.manifest["notes"]
+    assert "resumed: whether my-service is the same build is not known" in notes
+
+
 def test_only_a_hard_bound_is_called_a_prediction(ready: Bench) -> None:
     # Two runs, as verdicts that say the same of several loads are one line.
     assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0

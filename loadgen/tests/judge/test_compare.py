@@ -471,11 +471,14 @@ def test_quick_errors_that_cost_no_goodput_are_no_equal_answer() -> None:
     assert rps.ratio is not None
     assert rps.ratio.ratio == pytest.approx(1.0, abs=0.01)
     assert rps.answer == "inconclusive"
-    assert rps.why == "30.0% of the requests of B fail in a trial, and of A 0.0% is usual"
-    # One trial of A with a few errors changes nothing.
+    why = "30.0% of the requests of B fail in a trial, and 0.0% is usual of A: more do in 6 of 6 "
+    assert rps.why == f"{why}trials of B, and in 0 of 6 of A"
+    # One trial of A with a few errors changes nothing, nor one of each side.
     stained = [dataclasses.replace(working[0], http_errors=1400), *working[1:]]
     [rps] = compare(stained, failing, "a", "b").cells
-    assert rps.why == "30.0% of the requests of B fail in a trial, and of A 0.0% is usual"
+    assert rps.why == f"{why}trials of B, and in 1 of 6 of A"
+    [rps] = compare(stained, stained, "a", "b").cells
+    assert rps.answer == "no difference"
 
 
 def test_latencies_of_errors_are_not_compared() -> None:

@@ -56,11 +56,10 @@ def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None
     assert of_shop(one, one) == []
     assert of_shop(one, running("sha256:2")) == [("images", "shop")]
     for name in limits:
-        changed = running("sha256:1", **{name: 1, "config": "y"})
-        assert of_shop(one, changed) == [("limits", f"{name} of shop")]
-    # Another variable of its environment, say.
-    said = ("images", "what Compose's files say of shop")
+        assert of_shop(one, running("sha256:1", **{name: 1})) == [("limits", f"{name} of shop")]
+    said = ("limits", "environment or command of shop")
     assert of_shop(one, running("sha256:1", config="y")) == [said]
+    assert of_shop(one, running("sha256:2", config="y")) == [("images", "shop")]
     # Its code may be in a folder of the host, so nobody knows the build.
     mounted = running("sha256:1", binds=["/app", None])
     assert of_shop(mounted, mounted) == [("images", "shop")]

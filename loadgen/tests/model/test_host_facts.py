@@ -1,3 +1,6 @@
+import json
+from typing import Any
+
 from lab.model.host_facts import host_facts
 
 TOLD = r"""
@@ -26,9 +29,14 @@ def test_of_several_machines_each_is_told() -> None:
 
 
 def test_the_container_of_a_service_of_the_users_own_is_told() -> None:
-    told = f'{TOLD}service my-shop {{"image": "sha256:2", "nano_cpus": 0}}\n'
-    services = host_facts(told.splitlines())["services"]
-    assert services == {"my-shop": {"image": "sha256:2", "nano_cpus": 0}}
+    def told(*environment: str) -> dict[str, Any]:
+        of = {"image": "sha256:2", "nano_cpus": 0, "config": [environment, None, ["run"]]}
+        return host_facts([*TOLD.splitlines(), f"service my-shop {json.dumps(of)}"])
+
+    one = told("TOKEN=secret")["services"]["my-shop"]
+    assert (one["image"], one["nano_cpus"], len(one["config"])) == ("sha256:2", 0, 64)
+    assert "secret" not in json.dumps(told("TOKEN=secret"))
+    assert told("TOKEN=secret") == told("TOKEN=secret") != told("TOKEN=other")
 
 
 def test_the_facts_as_a_manifest_has_them() -> None:

@@ -130,10 +130,12 @@ def test_a_planted_lock_is_named_with_its_site(
 
 def test_a_bench_keeps_its_recording_beside_its_trials() -> None:
     run, rows = run_of("launched"), rows_of("launched")
-    names = [path.name for path in (run / "recorded").iterdir()]
-    assert names == [f"{rows[-1]['trial']}{RECORDED}"]
-    told = json.loads((run / "recorded" / names[0] / "recording.json").read_text())
-    assert told["events"] == ["jdk.CPUTimeSample"]
-    assert told["samples"] == sum(told["stacks"].values())
-    assert (run / "flamegraphs" / f"{names[0]}.html").is_file()
+    names = sorted(path.name for path in (run / "recorded").iterdir())
+    # One of each arm, which has one load and one launch here.
+    assert names == [f"{row['trial']}{RECORDED}" for row in rows]
+    for name in names:
+        told = json.loads((run / "recorded" / name / "recording.json").read_text())
+        assert told["events"] == ["jdk.CPUTimeSample"]
+        assert told["samples"] == sum(told["stacks"].values())
+        assert (run / "flamegraphs" / f"{name}.html").is_file()
     assert "with recording / without: CPU per answer " in (run / "REPORT.md").read_text()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -208,12 +208,9 @@ def _asked(
     kinds = {one.kind for one in searched}
     if CAPACITY not in kinds:
         _refuse_missing(paired)
-        unread = {
-            run.name
-            for run in runs
-            if all(one.foreign and not one.scraped for one in run.record.servers.values())
-        }
-        memory = memory_of({run.name: run.folder for run in runs}, unread)
+        every = [one for run in runs for one in run.record.servers.values()]
+        unread = any(one.foreign and not one.scraped for one in every)
+        memory = memory_of({run.name: run.folder for run in runs}, unread=unread)
         return [one for a, b in paired.lanes for one in gate.of_loads(a, b, limits, memory)]
     if kinds != {CAPACITY}:
         raise LabError("gate: BASE and CANDIDATE are of several kinds, one of them capacity")
@@ -319,11 +316,11 @@ def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], floa
 
 
 def memory_of(
-    folders: Mapping[str, Path], unread: Collection[str] = ()
+    folders: Mapping[str, Path], *, unread: bool = False
 ) -> Callable[[Row], float | None]:
-    """What tells the resident memory of a trial's server, in bytes: the median of its window. Of
-    the runs that are `unread`, whose JVM nobody reads or which have none, that of the container:
-    another figure, so never where a JVM only did not answer for a time."""
+    """What tells the resident memory of a trial's server, in bytes: the median of its window. Where
+    the JVM of any run is `unread`, or there is none, that of the container, of all runs: it is
+    another figure. So it never stands in for a JVM that did not answer for a time."""
 
     def of(row: Row) -> float | None:
         try:
@@ -333,7 +330,7 @@ def memory_of(
         if seen is None:
             return None
         opens, closes = seen.window
-        points = of_container(seen, row.server) if row.run in unread else resident(seen)
+        points = of_container(seen, row.server) if unread else resident(seen)
         values = [value for at, value in points if opens <= at <= closes]
         return statistics.median(values) if values else None
 

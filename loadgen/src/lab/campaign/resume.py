@@ -15,7 +15,15 @@ from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import LabError, RawDataError
 from lab.experiments.loads import images
-from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
+from lab.judge.same_lab import (
+    PARTS,
+    Difference,
+    between_labs,
+    between_snapshots,
+    image_ids,
+    may_be_elsewhere,
+    services,
+)
 from lab.load.engines import Engine, engines_of
 from lab.load.measure import PLAN, RECORD
 from lab.model import Json, Row, Snapshot, TrialPlan, TrialRecord
@@ -105,11 +113,22 @@ def _differences(record: Manifest, now: Manifest) -> Iterator[tuple[str, Differe
     images = (*PARTS, *servers, *image_ids(record), *image_ids(now))
     before = {"host": "the host's ", "images": "the image of ", "engine": "the load "}
     for one in between_labs(record, now, (), images):
+        if one.kind == "images" and _cannot_be_told(record, now, one.name):
+            continue
         yield f"{before.get(one.kind, '')}{one.name}", one
     for server, snapshot in now.servers.items():
         for one in between_snapshots(record.servers[server], snapshot):
             on_the_way = one.kind in ("toxics", "delay")
             yield one.name if on_the_way else f"{server}: {one.name}", one
+
+
+def _cannot_be_told(record: Manifest, now: Manifest, name: str) -> bool:
+    """Whether a service of the user's own has the image that it had, and code that may be
+    elsewhere: nothing that is recorded tells of another build, so a note has to do."""
+    was, is_ = services(record).get(name), services(now).get(name)
+    if was is None or is_ is None or not (may_be_elsewhere(was) and may_be_elsewhere(is_)):
+        return False
+    return was.get("image") is not None and was.get("image") == is_.get("image")
 
 
 def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]:

@@ -66,7 +66,7 @@ from lab.judge.intervals import (
     ratio_of,
     ratio_of_pairs,
 )
-from lab.model import Row, TrialPlan, lost_rps
+from lab.model import Row, TrialPlan, error_share, lost_rps
 
 MARGIN = 0.05
 # Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
@@ -317,10 +317,22 @@ def _without_generator(
 def _b_fails(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
     """Why B is not as good as its goodput: it fails more requests than is usual of A, which may
     cost a closed load no goodput at all where errors are quick; empty where it does not."""
-    of_a, of_b = usual_errors(rows_a), most_errors(rows_b)
-    if of_b <= of_a + MOST_ERRORS:
+    usual = usual_errors(rows_a)
+    count_a, count_b = (sum(row.valid for row in rows) for rows in (rows_a, rows_b))
+    bad_a, bad_b = (
+        sum(row.valid and fails_beyond(row, usual) for row in rows) for rows in (rows_a, rows_b)
+    )
+    if bad_b * count_a <= bad_a * count_b:
         return ""
-    return f"{of_b:.1%} of the requests of B fail in a trial, and of A {of_a:.1%} is usual"
+    return (
+        f"{most_errors(rows_b):.1%} of the requests of B fail in a trial, and {usual:.1%} is usual "
+        f"of A: more do in {bad_b} of {count_b} trials of B, and in {bad_a} of {count_a} of A"
+    )
+
+
+def fails_beyond(row: Row, usual: float) -> bool:
+    """Whether more of its requests failed than this share, by more than MOST_ERRORS."""
+    return error_share(row, row.offered_rps) > usual + MOST_ERRORS
 
 
 def uneven_tries(a: Tries, b: Tries) -> str:

@@ -27,12 +27,15 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, get_args
 
+from scipy.stats import fisher_exact
+
 from lab.judge.compare import (
     MOST_ERRORS,
     Family,
     Round,
     Side,
     Values,
+    fails_beyond,
     percent,
     shared_cells,
     uneven_tries,
@@ -47,7 +50,7 @@ from lab.judge.grouping import (
     usual_errors,
     without_shorter,
 )
-from lab.judge.intervals import CONFIDENCE, LEAST_VALUES, RatioOf, needed
+from lab.judge.intervals import CONFIDENCE, RatioOf, needed
 from lab.model import AWAY, Row, error_share
 
 Figure = Literal["capacity", "goodput", "p99", "cpu", "memory"]
@@ -182,8 +185,9 @@ def of_loads(
     (_, every_a), (lane, every_b) = base, candidate
     rows_a, rows_b = without_shorter(every_a), without_shorter(every_b)
     asked = []
-    for cell in shared_cells(rows_a, rows_b):
-        broken, some = gave_way_only(every_a, every_b, cell)
+    cells = list(shared_cells(rows_a, rows_b))
+    for cell in cells:
+        broken, some = gave_way_more(every_a, every_b, cell, (1 - CONFIDENCE) / len(cells))
         wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some or broken
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
         figure, measure, note = _of_requests(cell, a)
@@ -206,45 +210,42 @@ def of_loads(
     return asked
 
 
-def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> tuple[str, str]:
-    """How the candidate itself gave way at a load: it ended, answered nothing or errors only, of
-    which the base did in no launch; or it failed more of the requests of a closed load, where quick
-    errors cost no goodput, than are usual of the base, by more than MOST_ERRORS. First if it did in
-    at least half of its launches, of as many as an interval takes: that is worse. Second if it did
-    in fewer, or has fewer: that is no pass."""
-    rows, usual = list(of_load(candidate, cell)), usual_errors(of_load(base, cell))
-    failed = {
-        _launch(row): f"{share:.1%} of its requests failed"
-        for row in rows
-        if (share := _failed(row)) > usual + MOST_ERRORS
-    }
-    ended = {_launch(row): why for row in rows if (why := _ended(row))}
-    if any(map(_ended, of_load(base, cell))):
-        ended = {}
-    found, count = failed | ended, len({_launch(row) for row in rows})
-    if not found:
+def gave_way_more(
+    base: Sequence[Row], candidate: Sequence[Row], cell: Cell, alpha: float
+) -> tuple[str, str]:
+    """How the candidate itself gave way at a load in more of its launches than the base: it ended,
+    answered nothing or errors only; or it failed more of the requests of a closed load, where quick
+    errors cost no goodput, than are usual of the base. First if chance alone does that with a
+    probability of `alpha` at most (Fisher's exact test, one-sided), which is worse; else second,
+    which is no pass."""
+    usual = usual_errors(of_load(base, cell))
+    of_base, of_candidate = (_gave_way(rows, cell, usual) for rows in (base, candidate))
+    found = [why for why in of_candidate.values() if why]
+    bad, count, of = sum(map(bool, of_base.values())), len(of_candidate), len(of_base)
+    if len(found) * of <= bad * count:
         return "", ""
-    why = f"{next(iter(found.values()))}: {len(found)} of {count} launches of the candidate"
-    why += f", of the base {usual:.1%} is usual" if failed else ", none of the base"
-    return (why, "") if 2 * len(found) >= count >= LEAST_VALUES else ("", why)
+    also = f"{bad} of {of}" if bad else "none"
+    why = f"{found[0]}: {len(found)} of {count} launches of the candidate, {also} of the base"
+    table = [[len(found), count - len(found)], [bad, of - bad]]
+    sure = fisher_exact(table, alternative="greater").pvalue <= alpha
+    return (why, "") if sure else ("", why)
 
 
-def _launch(row: Row) -> tuple[str, str | None, int]:
-    return row.run, row.arm, row.launch
-
-
-def _failed(row: Row) -> float:
-    """The share of the requests of a closed load that failed, in a valid trial; else 0."""
-    closed = row.valid and row.mode == "closed"
-    return error_share(row, row.offered_rps) if closed else 0.0
-
-
-def _ended(row: Row) -> str | None:
-    """How the server itself gave way in a trial. None where it did not, or the lab was not its
-    own."""
-    if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
-        return None
-    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+def _gave_way(
+    rows: Sequence[Row], cell: Cell, usual: float
+) -> dict[tuple[str, str | None, int], str | None]:
+    """How each launch gave way at a load, where this share of errors is usual; None for one that
+    did not, and where the lab was not its own."""
+    launches: dict[tuple[str, str | None, int], str | None] = {}
+    for row in of_load(rows, cell):
+        why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+        if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
+            why = None
+        if row.valid and cell.mode == "closed" and fails_beyond(row, usual):
+            why = f"{error_share(row, row.offered_rps):.1%} of its requests failed"
+        launch = row.run, row.arm, row.launch
+        launches[launch] = launches.get(launch) or why
+    return launches
 
 
 def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:

@@ -148,11 +148,17 @@ def image_ids(lab: Lab) -> dict[str, Json]:
     for tag, of in images.items() if isinstance(images, Mapping) else ():
         if isinstance(of, Mapping):
             found.setdefault(tag.rpartition("/")[2].partition(":")[0], of.get("id"))
-    for name, of in services(lab).items():
-        binds = of.get("binds")
-        sees = [one for one in binds if one not in (None, JMX)] if isinstance(binds, list) else None
-        found[name] = of.get("image") if sees == [] else None
-    return found
+    return found | {
+        name: None if may_be_elsewhere(of) else of.get("image")
+        for name, of in services(lab).items()
+    }
+
+
+def may_be_elsewhere(service: Mapping[str, Json]) -> bool:
+    """Whether the code of a service of the user's own may be in a folder of the host, or nobody
+    recorded whether it is."""
+    binds = service.get("binds")
+    return not isinstance(binds, list) or any(one not in (None, JMX) for one in binds)
 
 
 def services(lab: Lab) -> dict[str, Mapping[str, Json]]:
@@ -165,20 +171,16 @@ def services(lab: Lab) -> dict[str, Mapping[str, Json]]:
 def _between_services(
     name: str, was: Mapping[str, Json] | None, now: Mapping[str, Json] | None
 ) -> Iterator[Difference]:
-    """Other limits of its containers, and anything else that Compose's files say of it. Where one
-    run did not record them, its image is unknown, too."""
+    """Other limits of its containers, another environment or command. Where one run did not record
+    them, its image is unknown, too."""
     if was is None or now is None:
         return
-    limits = [
-        difference
-        for limit in LIMITS
-        for difference in _differs("limits", f"{limit} of {name}", was.get(limit), now.get(limit))
-    ]
-    yield from limits
-    # It has the limits in it, and which image is named.
-    if not limits and was.get("image") == now.get("image"):
-        what = f"what Compose's files say of {name}"
-        yield from _differs("images", what, was.get("config"), now.get("config"))
+    for limit in LIMITS:
+        yield from _differs("limits", f"{limit} of {name}", was.get(limit), now.get(limit))
+    # An image has some of both in it.
+    if was.get("image") == now.get("image"):
+        what = f"environment or command of {name}"
+        yield from _differs("limits", what, was.get("config"), now.get("config"))
 
 
 def _differs(kind: Kind, name: str, was: object, now: object) -> Iterator[Difference]:

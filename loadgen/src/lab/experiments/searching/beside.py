@@ -12,16 +12,21 @@ NAME = "beside the search"
 
 
 def beside(
-    server: str, objective: Objective, rows: Sequence[Row], low: float | None, high: float | None
+    server: str,
+    objective: Objective,
+    rows: Sequence[Row],
+    ends: tuple[float, float],
+    window_s: float,
 ) -> Iterator[Finding]:
-    """Rates below the interval that broke, and rates above it that were held. Such trials move no
-    answer: their rates were chosen after it. They tell how much trials of one rate differ."""
+    """Rates below the interval with these ends that broke, and rates above it that were held in a
+    window as long as those of the search: in a shorter one a queue may not have grown yet. Such
+    trials move no answer: their rates were chosen after it. They tell how much trials differ."""
     against = []
     for row in rows:
         rate, (outcome, why) = row.offered_rps or 0, judged(objective, row)
-        if outcome == "broke" and low is not None and rate < low:
+        if outcome == "broke" and rate < ends[0]:
             against.append((rate, f"{rate:,} req/s broke ({why})"))
-        elif outcome == "held" and high is not None and rate > high:
+        elif outcome == "held" and rate > ends[1] and (row.duration_s or 0) >= window_s:
             against.append((rate, f"{rate:,} req/s were held"))
     if against:
         said = ", and ".join(text for _, text in sorted(against))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective, judged, latency_ms
-from lab.experiments.order import STRAYED, counted
+from lab.experiments.order import STRAYED, counted, launches
 from lab.experiments.proving.answers import answer_of_ends
 from lab.experiments.searching.beside import NAME as BESIDE
 from lab.experiments.searching.beside import beside as beside_search
@@ -30,6 +30,7 @@ from lab.experiments.searching.state import (
     held_by,
     lifted,
     searches,
+    under_way,
 )
 from lab.judge.intervals import LEAST_VALUES
 from lab.judge.time_split import (
@@ -102,8 +103,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         beside += _went(server, list(found.values()), own, capacity.objective)
         curve = _curve(capacity, own, found)
         beside += _knee(capacity, server, curve, found)
-        after = [*curve, *(row for row in own if row.arm == THROUGH)]
-        beside += beside_search(server, capacity.objective, after, *value[1:])
+        beside += _after(capacity.objective, server, curve, own, found)
         beside += _cost(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
@@ -328,6 +328,26 @@ def _curve(capacity: Capacity, own: Sequence[Row], found: Mapping[int, Search]) 
     return its[-last.curve :] if capacity.curve and last.curve else []
 
 
+def _after(
+    objective: Objective,
+    server: str,
+    curve: Sequence[Row],
+    own: Sequence[Row],
+    found: Mapping[int, Search],
+) -> Iterator[Finding]:
+    """What trials after the searches say against the interval. A JVM may lie outside of it by its
+    own search, so what is inside any of the launches' intervals is nothing against it."""
+    told = [one for one in found.values() if one.has_told]
+    if under_way(found) or not told:
+        return
+    rows = [*curve, *(row for row in own if row.arm == THROUGH)]
+    _, low, high = capacity_of(told)
+    lows, highs = zip(*(one.interval for one in told), strict=True)
+    ends = min(low or 0, *lows), max(math.inf if one is None else one for one in (high, *highs))
+    windows = [row.duration_s or 0 for one in told for of in one.rungs for row in of.held]
+    yield from beside_search(server, objective, rows, ends, max(windows, default=0))
+
+
 def _knee(
     capacity: Capacity, server: str, curve: Sequence[Row], found: Mapping[int, Search]
 ) -> Iterator[Finding]:
@@ -417,7 +437,9 @@ def _lifted(
         ended = {launch: one for launch, one in found.items() if one.rate is None}
         none = [launch for launch, one in ended.items() if one.low is None and one.has_told]
         untold = [launch for launch, one in ended.items() if not one.has_told]
-        if (none or untold) and len(ended) == len(found):
+        # Where the first launch holds nothing there are no others.
+        all_began = len(found) == len(launches(experiment)) or min(found) in (*none, *untold)
+        if (none or untold) and all_began and len(ended) == len(found):
             which = ", ".join(map(str, untold or none))
             holds = "holds cannot be told" if untold else "holds is nothing that was tried"
             text = f"not lifted: what launch {which} {holds}"

@@ -28,8 +28,8 @@ class VirtualThreadLagTest {
   void aThreadThatWaitsForACarrierIsLate() throws Exception {
     try (VirtualThreadLag lag = new VirtualThreadLag(registry)) {
       Thread.ofVirtual().start(() -> lag.of(Thread.currentThread())).join();
-      // Soon it sleeps, and wakes while every carrier is at work. Every time that passed meanwhile is
-      // late by what was left, 0.95 + 0.9 + ... of a second: less where a carrier had no CPU at once.
+      // Soon it sleeps, and wakes while every carrier is at work. Every time that passed meanwhile
+      // is late by what was left, 0.95 + 0.9 + ... of a second: less where a carrier had no CPU.
       while (seen().getSum() < 5) {
         everyCarrierWorks(Duration.ofSeconds(1));
       }
