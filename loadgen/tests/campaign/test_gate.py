@@ -262,13 +262,19 @@ def searched(objective: Objective) -> dict[str, object]:
     return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
 
 
-def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
-    ready.run(**searched(Objective(p99_ms=500.0)))
+def gated(ready: Bench) -> tuple[int, str]:
+    """The gate of server b against a, on capacity: its status, and what it says on one line."""
     sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
     limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
-    engines = [ready.lab.engine]
-    assert gate_verb(sides, ready.place.results, limits, console, START, engines) == UNTOLD
-    assert "no rate broke the base in each launch" in " ".join(text.getvalue().split())
+    status = gate_verb(sides, ready.place.results, limits, console, START, [ready.lab.engine])
+    return status, " ".join(text.getvalue().split())
+
+
+def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    status, said = gated(ready)
+    assert status == UNTOLD, said
+    assert "no rate broke the base in each launch" in said
 
 
 def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:
@@ -281,12 +287,8 @@ def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:
 
     ready.lab.engine.read = read  # type: ignore[method-assign]
     ready.run(**searched(Objective(p99_ms=500.0)))
-    sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
-    limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
-    engines = [ready.lab.engine]
-    status = gate_verb(sides, ready.place.results, limits, console, START, engines)
-    assert status == WORSE, text.getvalue()
-    said = " ".join(text.getvalue().split())
+    status, said = gated(ready)
+    assert status == WORSE, said
     assert "the candidate does not hold 25 req/s; the base holds 150" in said
 
 
@@ -303,11 +305,8 @@ def test_a_candidate_of_which_nobody_can_tell_is_not_worse(ready: Bench) -> None
 
     ready.lab.engine.read = read  # type: ignore[method-assign]
     ready.run(**searched(Objective(p99_ms=500.0)))
-    sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
-    limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
-    engines = [ready.lab.engine]
-    status = gate_verb(sides, ready.place.results, limits, console, START, engines)
-    assert status == UNTOLD, text.getvalue()
+    status, said = gated(ready)
+    assert status == UNTOLD, said
 
 
 def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
