@@ -37,6 +37,8 @@ def test_the_container_of_a_service_of_the_users_own_is_told() -> None:
     assert (one["image"], one["nano_cpus"], len(one["config"])) == ("sha256:2", 0, 64)
     assert "secret" not in json.dumps(told("TOKEN=secret"))
     assert told("TOKEN=secret") == told("TOKEN=secret") != told("TOKEN=other")
+    # Compose sets them in any order.
+    assert told("A=1", "B=2") == told("B=2", "A=1")
 
 
 def test_the_facts_as_a_manifest_has_them() -> None:

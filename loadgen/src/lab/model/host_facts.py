@@ -39,8 +39,10 @@ def host_facts(lines: Iterable[str]) -> dict[str, Any]:
 
 
 def _summed(of: dict[str, Any]) -> dict[str, Any]:
-    """With the SHA-256 of `config` in its place: secrets may be in it."""
+    """With the SHA-256 of `config` (environment, entry point, command) in its place: secrets may be
+    in it. Compose gives the variables to each container in another order."""
     if "config" not in of:
         return of
-    config = json.dumps(of["config"], sort_keys=True).encode()
+    environment, *command = of["config"]
+    config = json.dumps([sorted(environment or ()), *command]).encode()
     return of | {"config": hashlib.sha256(config).hexdigest()}
