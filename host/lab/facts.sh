@@ -65,7 +65,7 @@ tell_facts() {
 }
 
 # tell_service NAME: what its container is made of and its limits, of the first one where it has several. 0: no limit.
-# Of `config`, what it runs with, a run keeps a sum only. `binds` are the folders of the host that it sees, and null.
+# `config` is what it runs with: a run keeps only a sum of it. `binds` are the folders of the host that it sees, and null.
 tell_service() {
   local ids
   ids=$(docker compose ps --quiet "$1" 2>/dev/null || true)

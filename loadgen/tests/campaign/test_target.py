@@ -11,6 +11,7 @@ from lab.campaign.doctor import examine
 from lab.campaign.run import run
 from lab.errors import EngineError, LabError
 from lab.experiments.explain import Explain
+from lab.judge.same_lab import LIMITS
 from lab.model import OwnLever, Request, TrialPlan, Warmth
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
@@ -148,8 +149,7 @@ def test_resumed_it_may_be_another_build_and_a_restart_is_said(ready: Bench) -> 
 
 
 def test_resumed_a_container_of_another_image_is_refused(ready: Bench) -> None:
-    limits = ("containers", "nano_cpus", "cpu_quota", "cpu_period", "cpuset", "memory_bytes")
-    others = {**dict.fromkeys(limits, 0), "config": "x", "binds": [None]}
+    others = {**dict.fromkeys(LIMITS, 0), "config": "x", "binds": [None]}
 
     def runs(image: str) -> None:
         ready.on(services={"my-service": {"image": image, **others}})
@@ -168,13 +168,12 @@ def test_resumed_a_container_whose_code_may_be_in_a_folder_of_the_host_is_noted(
     ready: Bench,
 ) -> None:
     of = {"image": "sha256:1", "config": "x", "binds": ["/app", None]}
-    limits = ("containers", "nano_cpus", "cpu_quota", "cpu_period", "cpuset", "memory_bytes")
-    ready.on(services={"my-service": {**of, **dict.fromkeys(limits, 0)}})
+    ready.on(services={"my-service": {**of, **dict.fromkeys(LIMITS, 0)}})
     ready.interrupt(110.0, **TARGETED)
-    ready.on(services={"my-service": {**of, **dict.fromkeys(limits, 0), "image": "sha256:2"}})
+    ready.on(services={"my-service": {**of, **dict.fromkeys(LIMITS, 0), "image": "sha256:2"}})
     with pytest.raises(LabError, match="the image of my-service was not recorded"):
         ready.resume()
-    ready.on(services={"my-service": {**of, **dict.fromkeys(limits, 0)}})
+    ready.on(services={"my-service": {**of, **dict.fromkeys(LIMITS, 0)}})
     assert ready.resume() == 0
     notes = ready.manifest["notes"]
     assert "resumed: whether my-service is the same build is not known" in notes

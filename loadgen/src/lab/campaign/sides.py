@@ -35,8 +35,7 @@ from lab.judge.same_lab import (
     services,
 )
 from lab.load.engines import ENGINES, Engine
-from lab.model import BESIDE as ARMS_BESIDE
-from lab.model import Experiment, Row
+from lab.model import BESIDE, Experiment, Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
@@ -254,12 +253,12 @@ def pair(a: Pool, b: Pool, across: Sequence[str], expected: Sequence[str] = ()) 
 
 
 def missing_lanes(a: Pool, b: Pool) -> tuple[str, ...]:
-    """The lanes of A that B was not measured in, where neither is named. What is lifted or measured
-    beside a search depends on what it finds, so it may be missing."""
+    """The lanes of A that B was not measured in, where no lane of A is named. Lanes that are lifted
+    or beside a search depend on what it finds, so they may be missing."""
     if a.lane is not None:
         return ()
     has = set(map(lane_of, b.rows))
-    own = [lane_of(row) for row in a.rows if row.arm not in (LIFTED, *ARMS_BESIDE)]
+    own = [lane_of(row) for row in a.rows if row.arm not in (LIFTED, *BESIDE)]
     return tuple(lane for lane in dict.fromkeys(own) if lane not in has)
 
 

@@ -336,7 +336,7 @@ def _after(
     found: Mapping[int, Search],
 ) -> Iterator[Finding]:
     """What trials after the searches say against the interval. A JVM may lie outside of it by its
-    own search, so what is inside any of the launches' intervals is nothing against it."""
+    own search, so a rate inside any launch's interval says nothing against it."""
     told = [one for one in found.values() if one.has_told]
     if under_way(found) or not told:
         return
