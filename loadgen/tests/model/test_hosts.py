@@ -13,7 +13,7 @@ from lab.model.hosts import (
     check_engines,
     further_generators,
     node_of,
-    read_nodes,
+    read_hosts,
 )
 from support.repo import REPO
 
@@ -31,21 +31,26 @@ roles = ["downstream", "monitor"]
 
 
 def test_nodes_are_read() -> None:
-    nodes = read_nodes(GOOD)
+    nodes = read_hosts(GOOD).nodes
     assert nodes[0] == Node("load", "ssh://lab@192.0.2.11", ("generator",))
     assert node_of(nodes, "monitor").name == "called"
 
 
+def test_what_passes_between_them_is_encrypted_where_the_file_says_so() -> None:
+    assert not read_hosts(GOOD).encrypted
+    assert read_hosts(f"encrypted = true\n{GOOD}").encrypted
+
+
 def test_several_nodes_may_be_generators_and_the_first_is_the_driver_s() -> None:
-    nodes = read_nodes(GOOD.replace('["downstream"', '["generator", "downstream"'))
+    nodes = read_hosts(GOOD.replace('["downstream"', '["generator", "downstream"')).nodes
     assert node_of(nodes, "generator").name == "load"
     assert [node.name for node in further_generators(nodes)] == ["called"]
-    assert further_generators(read_nodes(GOOD)) == ()
+    assert further_generators(read_hosts(GOOD).nodes) == ()
 
 
 def test_the_example_is_right_and_explains_every_role() -> None:
     text = (REPO / "hosts.example.toml").read_text()
-    assert {role for node in read_nodes(text) for role in node.roles} == set(ROLES)
+    assert {role for node in read_hosts(text).nodes for role in node.roles} == set(ROLES)
     for role, what in ROLES.items():
         assert re.search(rf"^#.* {role} +{re.escape(what)}$", text, re.MULTILINE)
 
@@ -57,6 +62,7 @@ def test_the_example_is_right_and_explains_every_role() -> None:
         (GOOD, "", "it has no node"),
         (GOOD, "nodes = 3", "it has no node"),
         ("[nodes.load]", "[hosts.load]", "hosts is not allowed"),
+        ("[nodes.load]", 'encrypted = "yes"\n[nodes.load]', "encrypted='yes' is not allowed"),
         ("[nodes.load]", "[nodes.Load]", "node Load: the name is not allowed"),
         ("[nodes.load]", f"[nodes.{'a' * 32}]", "the name is not allowed"),
         ("[nodes.load]", "nodes.other = 3\n[nodes.load]", "node other: 3 is not allowed"),
@@ -78,12 +84,12 @@ def test_the_example_is_right_and_explains_every_role() -> None:
 def test_wrong_input_gets_one_line(was: str, becomes: str, says: str) -> None:
     assert was in GOOD
     with pytest.raises(WordError, match=says) as refused:
-        read_nodes(GOOD.replace(was, becomes, 1))
+        read_hosts(GOOD.replace(was, becomes, 1))
     assert str(refused.value).startswith(f"{FILE}: ")
     assert "\n" not in str(refused.value)
 
 
-NODES = read_nodes(GOOD)
+NODES = read_hosts(GOOD).nodes
 MEMBERS = "id-load Ready Active\nid-tested Ready Active\nid-called Ready Active\n"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lab.errors import WordError
 from lab.experiments.reading.words import server_lists
-from lab.model.hosts import GENERATORS, Node, read_nodes
+from lab.model.hosts import GENERATORS, Node, read_hosts
 from lab.model.swarm import (
     CADVISOR,
     DRIVER,
@@ -25,7 +25,7 @@ from lab.store.several import files_of
 from support.composed import CHECKOUT, PROJECT, composed
 from support.repo import REPO
 
-NODES = read_nodes(
+NODES = read_hosts(
     """
 [nodes.load]
 address = "ssh://load"
@@ -37,7 +37,7 @@ roles = ["server"]
 address = "ssh://called"
 roles = ["downstream", "monitor"]
 """
-)
+).nodes
 CORE = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 SERVERS = frozenset(
     server for _, names in server_lists(REPO / "prometheus/servers") for server in names
@@ -306,3 +306,12 @@ def test_the_page_lists_what_becomes_of_each_key() -> None:
     }
     same = ", ".join(f"`{key}`" for key, rule in RULES.items() if rule.becomes == "the same")
     assert same in " ".join(table.split())
+
+
+def test_networks_are_overlays_and_encrypted_where_the_user_says_so() -> None:
+    images = {one["image"]: one["image"] for one in TOLD["services"].values()}
+    lab = Lab(PROJECT, NODES, SERVERS, images, CHECKOUT, read, encrypted=True)
+    for found, options in ((FOUND, None), (derive(TOLD, lab), {"encrypted": "true"})):
+        networks = found.stack["networks"].values()
+        assert {one["driver"] for one in networks} == {"overlay"}
+        assert all(one.get("driver_opts") == options for one in networks)

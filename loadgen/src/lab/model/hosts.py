@@ -1,5 +1,6 @@
 """hosts.toml: the machines of a lab that is on several of them, and which part is on which.
 
+    encrypted = true
     [nodes.load]
     address = "ssh://lab@192.0.2.11"
     roles = ["generator", "monitor"]
@@ -53,20 +54,31 @@ class Node:
     roles: tuple[str, ...]
 
 
-def read_nodes(text: str) -> tuple[Node, ...]:
-    """The nodes of a hosts.toml. Raises WordError."""
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The machines, and whether what passes between them is `encrypted`."""
+
+    nodes: tuple[Node, ...]
+    encrypted: bool = False
+
+
+def read_hosts(text: str) -> Hosts:
+    """What a hosts.toml says. Raises WordError."""
     try:
         loaded = tomllib.loads(text)
     except tomllib.TOMLDecodeError as failure:
         raise WordError(f"{FILE}: {failure}") from None
-    for key in loaded.keys() - {"nodes"}:
-        raise WordError(f"{FILE}: {key} is not allowed; allowed: tables [nodes.<name>]")
+    for key in loaded.keys() - {"nodes", "encrypted"}:
+        raise WordError(f"{FILE}: {key} is not allowed; allowed: encrypted, [nodes.<name>]")
+    encrypted = loaded.get("encrypted", False)
+    if not isinstance(encrypted, bool):
+        raise WordError(f"{FILE}: encrypted={encrypted!r} is not allowed; allowed: true, false")
     tables = loaded.get("nodes")
     if not isinstance(tables, dict) or not tables:
         raise WordError(f"{FILE}: it has no node; allowed: tables [nodes.<name>]")
     nodes = tuple(_node(name, table) for name, table in tables.items())
     _refuse_shared(nodes)
-    return nodes
+    return Hosts(nodes, encrypted)
 
 
 def node_of(nodes: Iterable[Node], role: str) -> Node:

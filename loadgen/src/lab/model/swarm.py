@@ -44,7 +44,8 @@ COMPOSE_LABEL = "com.docker.compose."
 class Lab:
     """What a stack is made for: the Compose project, the nodes, the names of the servers, the id of
     each image, and the checkout as Compose's bind mounts name it. `read` gives the files of a path
-    of the checkout: their own paths below it ("" for a file), and what is in them."""
+    of the checkout: their own paths below it ("" for a file), and what is in them. `encrypted`:
+    whether the overlay networks are (IPsec)."""
 
     project: str
     nodes: tuple[Node, ...]
@@ -52,6 +53,7 @@ class Lab:
     images: Mapping[str, str]
     checkout: str
     read: Callable[[str], Mapping[str, bytes]]
+    encrypted: bool = False
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ def derive(config: Told, lab: Lab) -> Derived:
     derived.stack = {
         "version": "3.13",
         "services": services,
-        "networks": dict(_networks(config)),
+        "networks": dict(_networks(config, lab)),
         "volumes": {**dict(_volumes(config)), HOME_VOLUME: {"name": _named(lab, HOME_VOLUME)}},
         "configs": {name: {"file": f"./files/{name}"} for name in sorted(derived.files)},
     }
@@ -197,10 +199,12 @@ def _named(lab: Lab, what: str) -> str:
     return f"{lab.project}_{what}"
 
 
-def _networks(config: Told) -> Iterator[tuple[str, Part]]:
+def _networks(config: Told, lab: Lab) -> Iterator[tuple[str, Part]]:
     """An overlay each. The driver's container may join that of the lab."""
     for name, told in config.get("networks", {}).items():
         network: Part = {"driver": "overlay", "attachable": not told.get("internal", False)}
+        if lab.encrypted:
+            network["driver_opts"] = {"encrypted": "true"}
         for key, value in told.items():
             if key in ("name", "internal"):
                 network[key] = value

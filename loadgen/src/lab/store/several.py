@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lab.errors import WordError
-from lab.model.hosts import Node, check_engines, read_nodes
+from lab.model.hosts import Node, check_engines, read_hosts
 from lab.model.swarm import Lab, derive
 from lab.store.records import write_bytes, write_json, write_text
 
@@ -22,7 +22,7 @@ from lab.store.records import write_bytes, write_json, write_text
 def nodes_of(folder: Path) -> tuple[Node, ...]:
     """The nodes that the user asks for; once engines have told, only those that the lab can use.
     Raises WordError."""
-    nodes = read_nodes(_text(folder, "hosts.toml"))
+    nodes = read_hosts(_text(folder, "hosts.toml")).nodes
     engines = folder / "engines"
     if engines.is_dir():
         told = {path.name: path.read_text("utf-8", "replace") for path in engines.iterdir()}
@@ -38,13 +38,15 @@ def write_stack(folder: Path, project: str, checkout: Path, servers: frozenset[s
     """Derive the stack, and write all that it is made of. `checkout` is where this process finds
     what Compose calls by its path on the host. Raises WordError."""
     ids = dict(line.split(" ", 1) for line in _text(folder, "image-ids").splitlines())
+    hosts = read_hosts(_text(folder, "hosts.toml"))
     lab = Lab(
         project=project,
-        nodes=read_nodes(_text(folder, "hosts.toml")),
+        nodes=hosts.nodes,
         servers=servers,
         images=ids,
         checkout=_text(folder, "checkout").strip(),
         read=lambda path: files_of(checkout / path),
+        encrypted=hosts.encrypted,
     )
     derived = derive(json.loads(_text(folder, "config.json")), lab)
     for name, contents in (("files", derived.files), ("home", derived.home)):
