@@ -147,9 +147,13 @@ class Way:
         return rate if len(above) < BEYOND and rate <= self.most else None
 
     def left(self, tried: Sequence[Tried]) -> int:
-        """The most trials that are left, give or take one, while none disagrees with another."""
+        """The most trials that are left, give or take one, while none disagrees with another; and
+        while none disagrees with what the search confirms more than the trials do already."""
         low, top = bracket(tried)
-        if top is None:
+        if self.around is not None and (low is None or top is None):
+            held = self.around[0] if top is None else self._below(top.rate)
+            guesses = [max(held, low.rate) if low else held]
+        elif top is None:
             # The rungs of the ramp from here on, each the last that is held.
             reached = low.rate if low else self.start
             rungs = range(math.ceil(math.log2(self.most / reached)) + 1)
