@@ -15,6 +15,8 @@ text:
     A held                what a search of capacity found: 979 [917, 1,000]
     pair queue            of the pair of trials with and without Toxiproxy of the row's server: a
                           part of the mean time of the one with it, or whole, allowed, or a column
+    gate 1.1 worse        the share of gates of so many launches as the row begins with that say so,
+                          drawn from the launches of the file, with the candidate's CPU time x 1.1
     found NAME            the findings of that name of the server that the row begins with: their
                           median and range. With `, 2 of 3` where one launch has no value
     density               of a whole block of density: all rows of all its files
@@ -25,8 +27,9 @@ import csv as plain_csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,6 +50,7 @@ from lab.report.density import HEADER
 from lab.store import csv, density
 from lab.store.records import csv_text, from_json
 from support.repo import script
+from support.resampled import shares
 
 published = script("published")
 
@@ -133,6 +137,8 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
             wrong = _beside_pair(text, cell.removeprefix("pair "), label, rows)
         elif cell.startswith("found "):
             wrong = _beside_found(text, cell.removeprefix("found "), label, name)
+        elif cell.startswith("gate "):
+            wrong = _beside_gates(text, cell.removeprefix("gate "), label, name)
         else:
             wrong = None if cell == "-" else beside(text, cell, rows, name)
         if wrong:
@@ -191,6 +197,18 @@ def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
         return f"a value in {len(values)} of {len(all_of)} launches"
     middle = median_of(values)
     return otherwise(text.removesuffix(count), middle.median, middle.interval, values)
+
+
+def _beside_gates(text: str, asked: str, launches: str, name: str) -> str | None:
+    """As `_wrong`, of the gates of so many launches that are drawn from the file's."""
+    cpu, _, answer = asked.partition(" ")
+    said = f"{_gates(name, int(launches), float(cpu)).get(answer, 0.0):.1%}"
+    return None if text.replace(" ", "") == said else said
+
+
+@cache
+def _gates(name: str, launches: int, cpu: float) -> Mapping[str, float]:
+    return shares(rows_of(name), launches, cpu)
 
 
 def _measure(name: str) -> Measure:
