@@ -241,7 +241,7 @@ def report(results: Path) -> str:
 
 def test_the_report_starts_with_what_was_asked(results: Path) -> None:
     text = report(results)
-    assert text.startswith(f"# aa: {NAME}\n\n```\na  at most ")
+    assert text.startswith(f"# aa: {NAME}\n\n```\na  reached ")
     assert "```\n\n## Question\n\nDoes a differ from b?\n\n### Hypothesis\n\n" in text
     assert "SCALE" not in text
     for said in (

@@ -48,11 +48,11 @@ def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -
     assert found == (
         (
             "fixed-pool",
-            "at most 981 req/s over 1,000 connections",
+            "reached 981 req/s over 1,000 connections",
             "limit: worker pool, 200 of 200 busy (strong)",
         ),
-        ("event-loop", "at most 4,950 req/s over 1,000 connections", "limit: none but the load"),
-        ("netty", "at most 9,000 req/s over 2,000 connections", MOST_SUSPECT),
+        ("event-loop", "reached 4,950 req/s over 1,000 connections", "limit: none but the load"),
+        ("netty", "reached 9,000 req/s over 2,000 connections", MOST_SUSPECT),
         TAKES,
     )
 
@@ -63,15 +63,15 @@ def test_the_launches_of_a_load_have_an_interval_and_order_nothing_by_themselves
         for launch in range(1, 7)
     ]
     [(server, most)] = of_loads(rows, {})
-    assert (server, most) == ("a", "at most 1,004 [1,001, 1,006] req/s over 100 connections")
+    assert (server, most) == ("a", "reached 1,004 [1,001, 1,006] req/s over 100 connections")
 
 
 def test_an_open_load_says_what_was_offered_and_places_are_told_apart() -> None:
     opened = plan("open", trial="o", server="a", offered_rps=900, route="/block")
     rows = [row(opened, achieved_rps=899.6), measured("a", 450.0)]
     assert of_loads(rows, {})[:2] == (
-        ("a /block", "at most 900 req/s of 900 offered over 100 connections"),
-        ("a /downstream", "at most 450 req/s over 100 connections"),
+        ("a /block", "reached 900 req/s of 900 offered over 100 connections"),
+        ("a /downstream", "reached 450 req/s over 100 connections"),
     )
 
 
@@ -80,7 +80,7 @@ def test_work_outside_the_lab_is_told_and_one_server_is_not_to_be_ordered() -> N
     assert of_loads([crowded], {}) == (
         (
             "a",
-            "at most 450 req/s over 100 connections (work outside the lab took 31% of the CPUs)",
+            "reached 450 req/s over 100 connections (work outside the lab took 31% of the CPUs)",
         ),
     )
 

@@ -113,7 +113,7 @@ def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]
     taken = [row.others_cpu for row in cells[cell] if row.others_cpu]
     others = f" (work outside the lab took {max(taken):.0%} of the CPUs)" if taken else ""
     yield (
-        f"at most {interval_text(median, '{:,.0f}'.format)} req/s{rate} "
+        f"reached {interval_text(median, '{:,.0f}'.format)} req/s{rate} "
         f"over {cell.concurrency:,} connections{others}"
     )
     nearest = min(cells[cell], key=lambda row: abs((goodput(row) or 0.0) - median.median))
