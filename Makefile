@@ -72,7 +72,7 @@ run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= C
 	@LAB_VERB=run $(MAKE) up
 	@$(DRIVER) run
 
-capacity: ## The highest rate that is held: [SERVER= ROUTE= OBJECTIVE="p99<500ms,errors<1%" LAUNCHES=6 ARRIVALS=constant|poisson DURATION=15s CURVE=yes PROVE=yes] or TARGET=http://…
+capacity: ## The highest rate that is held: [SERVER= ROUTE= OBJECTIVE="p99<500ms,errors<1%" LAUNCHES=6 ARRIVALS=constant|poisson DURATION=15s CURVE=yes PROVE=yes RECORD=cpu] or TARGET=http://…
 	@LAB_VERB=capacity $(MAKE) up
 	@$(DRIVER) capacity
 

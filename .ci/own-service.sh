@@ -13,7 +13,7 @@ owned() {
     LAB_SUBJECTS_DIR=.ci/own-service/subjects make "$@"
 }
 
-tomcat() { owned bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat; }
+tomcat() { owned bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer RECORD=alloc NAME=tomcat; }
 
 # Beside the Tomcat, which `tomcat` has started with it.
 shop() { drive bench TARGET=http://shop:8080/ CONC=60 DURATION=4s WARMUP=2s NAME=shop; }

@@ -5,7 +5,7 @@
 #                       names a verb whose wrong words are refused at once
 #   lab.sh room         fail or warn, in one line, where this machine's memory does not hold the servers
 #   lab.sh facts        write host.json: what a run's manifest records of this machine
-#   lab.sh jmx          put the JMX exporter into jmx/, for services of the user's own
+#   lab.sh jmx          put the JMX exporter and the recorder into jmx/, for services of the user's own
 #   lab.sh step LOG TEXT WORD…  docker compose WORD…, as a step of `make up`; its output is logs/LOG.log
 #   lab.sh compose WORD…        docker compose WORD…
 #   lab.sh drive VERB           run the driver in the lab, and end it with us

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Services of the user's own: which there are, Prometheus's list of them, the JMX exporter for them. Sourced by lab.sh.
+# Services of the user's own: which there are, Prometheus's list of them, the agents for their JVMs. Sourced by lab.sh.
 
 : "${state:?}"
 
@@ -22,16 +22,27 @@ write_own_servers() {
   if [[ -f $own ]]; then replace "$own" "$state/own/own.json"; else rm -f "$state/own/own.json"; fi
 }
 
-# copy_jmx IMAGE: its exporter, as jmx/jmx-exporter.jar.part. Leaves no container, whatever happens.
-copy_jmx() (
+agents=(jmx-exporter.jar lab-recorder.jar)
+
+# copy_agents IMAGE: into jmx/, what it has of them; fails where it lacks one. Leaves no container, whatever happens.
+copy_agents() (
   container=$(docker create "$1" 2>/dev/null) || return 1
   trap 'docker rm --force "$container" >/dev/null 2>&1 || true' EXIT
-  docker cp "$container:/lab/jmx-exporter.jar" - 2>/dev/null | tar -xO >"$state/jmx/jmx-exporter.jar.part" 2>/dev/null \
-    && [[ -s $state/jmx/jmx-exporter.jar.part ]]
+  failed=0
+  for jar in "${agents[@]}"; do
+    part=$state/jmx/$jar.part
+    if docker cp "$container:/lab/$jar" - 2>/dev/null | tar -xO >"$part" 2>/dev/null && [[ -s $part ]]; then
+      mv "$part" "$state/jmx/$jar"
+    else
+      rm -f "$part"
+      failed=1
+    fi
+  done
+  return "$failed"
 )
 
-# What a JVM of the user's own needs to be read (docs/your-own-service.md): the exporter, out of the
-# image of a server that is there, and its rules.
+# What a JVM of the user's own needs to be read and recorded (docs/your-own-service.md): the exporter with its
+# rules, and the recorder, out of the image of a server that is there.
 put_jmx() {
   local page image="" id jmx=$state/jmx
   mkdir -p "$jmx"
@@ -42,12 +53,10 @@ put_jmx() {
   done
   [[ -n $image ]] || return 0
   id=$(docker image inspect --format '{{.Id}}' "$image")
-  if [[ -s $jmx/jmx-exporter.jar && $(cat "$jmx/from" 2>/dev/null) == "$id" ]]; then return 0; fi
-  if copy_jmx "$image"; then
-    mv "$jmx/jmx-exporter.jar.part" "$jmx/jmx-exporter.jar"
+  if [[ -s $jmx/lab-recorder.jar && $(cat "$jmx/from" 2>/dev/null) == "$id" ]]; then return 0; fi
+  if copy_agents "$image"; then
     printf '%s\n' "$id" >"$jmx/from"
   else
-    rm -f "$jmx/jmx-exporter.jar.part"
-    say "lab: warning: no JMX exporter for services of your own: it could not be copied out of $image"
+    say "lab: warning: no JMX exporter, or no recorder, for services of your own: one could not be copied out of $image"
   fi
 }

@@ -49,20 +49,20 @@ printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "image inspect") if [[ $* == *Id* ]]; then echo "$FAKE_ID"; fi ;;
   "create "*) echo made ;;
-  "cp "*) [[ -z ${FAKE_CP_FAILS-} ]] || exit 1; printf 'a jar' >"$lab/jmx-exporter.jar"; tar -C "$lab" -c jmx-exporter.jar ;;
+  "cp "*) [[ -z ${FAKE_CP_FAILS-} ]] || exit 1; jar=$(basename "${2#*:}"); printf 'a jar' >"$lab/$jar"; tar -C "$lab" -c "$jar" ;;
 esac
 FAKE
 export FAKE_ID=sha256:one
 run "$lab/host/lab.sh" jmx
-check "own services: the exporter comes out of a server's image, which leaves no container" \
-  '[[ $status == 0 && $(<"$state/jmx/jmx-exporter.jar") == "a jar" && -e $state/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
+check "own services: the exporter and the recorder come out of a server's image, which leaves no container" \
+  '[[ $status == 0 && $(<"$state/jmx/jmx-exporter.jar") == "a jar" && -s $state/jmx/lab-recorder.jar && -e $state/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
 run "$lab/host/lab.sh" jmx
 check "own services: once for each image" '[[ $status == 0 && $(count "docker create") == 1 ]]'
 FAKE_ID=sha256:two run "$lab/host/lab.sh" jmx
 check "own services: again for another image" '[[ $status == 0 && $(count "docker create") == 2 ]]'
 FAKE_ID=sha256:three FAKE_CP_FAILS=1 run "$lab/host/lab.sh" jmx
 check "own services: without an exporter make up goes on, with one line, and leaves no container" \
-  '[[ $status == 0 && $out == *"warning: no JMX exporter"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $state/jmx/jmx-exporter.jar.part && -s $state/jmx/jmx-exporter.jar ]]'
+  '[[ $status == 0 && $out == *"warning: no JMX exporter, or no recorder"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $state/jmx/jmx-exporter.jar.part && -s $state/jmx/jmx-exporter.jar ]]'
 unset FAKE_ID
 
 finish

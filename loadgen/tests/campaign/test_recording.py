@@ -1,4 +1,4 @@
-"""RECORD=: each server's last load once more with a recording, beside the trials of a run."""
+"""RECORD=: a load of each server once more with a recording, beside the trials of a run."""
 
 import json
 from pathlib import Path
@@ -9,13 +9,14 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.gate import Limits, gate_verb
 from lab.campaign.result_verbs import compare_verb
-from lab.experiments.loads import Loads
+from lab.experiments.objective import Objective
+from lab.experiments.searching.state import Capacity
 from lab.model import RECORDED
 from lab.store.records import to_json
 from support.bench import WARM, Bench
 from support.fakes import START
 
-CPU: dict[str, Any] = {"own": to_json(Loads("cpu"))}
+CPU: dict[str, Any] = {"own": {"record": "cpu"}}
 TRIALS = ["01-a-open-c200", "02-b-open-c200", "03-a-closed-c200", "04-b-closed-c200"]
 LAST = {"a": TRIALS[2], "b": TRIALS[3]}
 
@@ -49,6 +50,22 @@ def test_each_arm_of_a_server_is_recorded(ready: Bench) -> None:
     assert ready.run(**{**CPU, "servers": ("a",), "arms": ("one", "two"), "launches": 1}) == 0
     assert len(recorded(ready)) == 2
     assert {name.split("-")[2] for name in recorded(ready)} == {"one", "two"}
+
+
+def test_a_search_records_the_highest_rate_that_each_server_held(ready: Bench) -> None:
+    own = Capacity(Objective(p99_ms=500.0), 100, 400, 0.03, 10_000)
+    search = {"kind": "capacity", "own": {**to_json(own), "record": "cpu"}, "modes": ("open",)}
+    assert ready.run(**search) == 0
+    last = {row["server"]: row["trial"] for row in ready.rows if row["offered_rps"] == "400"}
+    assert recorded(ready) == sorted(f"{trial}{RECORDED}" for trial in last.values())
+    # Server b holds on while the one that ended first is recorded, on the JVM that was searched.
+    loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
+    assert loaded.index(f"{last['a']}{RECORDED}") < loaded.index(last["b"])
+    sides = [one.beside for one in derive(ready.run_dir, [ready.lab.engine]).recorded]
+    assert [one and one.trial for one in sides] == [*last.values()]
+    # Below the answer.
+    *_, after = ready.said.partition("a holds at least 400 req/s")
+    assert "400/s, recorded: CPU time by CPUTimeSample" in after
 
 
 def test_no_other_part_of_a_run_knows_of_it(ready: Bench) -> None:
@@ -176,7 +193,7 @@ def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
     ]  # fmt: skip
 
 
-ALLOC: dict[str, Any] = {"own": to_json(Loads("alloc")), "servers": ("a",), "modes": ("closed",)}
+ALLOC: dict[str, Any] = {"own": {"record": "alloc"}, "servers": ("a",), "modes": ("closed",)}
 # 1,000 answers a second for 15 s.
 BEFORE, AFTER = {"a.B.run:1;a.C.hot:7": 15_000_000}, {"a.B.run:1;a.C.hot:9": 30_000_000}
 
@@ -223,7 +240,7 @@ def test_a_gate_says_it_too(ready: Bench) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"own": to_json(Loads("lock"))}, "not compared: A was recorded by alloc, B by lock"),
+        ({"own": {"record": "lock"}}, "not compared: A was recorded by alloc, B by lock"),
         ({"own": {}}, None),
     ],
 )

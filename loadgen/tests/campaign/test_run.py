@@ -462,7 +462,9 @@ def test_every_change_of_server_is_looked_at(ready: Bench) -> None:
 
 def test_nothing_is_scraped_between_two_trials_that_are_not_observed(ready: Bench) -> None:
     own = Observation(pairs=2)
-    ready.run(kind="observation", own=own, servers=("a",), modes=("closed",), rate_rps=None)
+    ready.run(
+        kind="observation", own=to_json(own), servers=("a",), modes=("closed",), rate_rps=None
+    )
     # Before and after each of the trials A B B A, and at the end.
     assert ready.lab.unobserved == [False, False, True, True, True, True, False, False, False]
 

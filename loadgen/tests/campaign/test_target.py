@@ -5,15 +5,17 @@ import json
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 
 from lab.campaign.doctor import examine
 from lab.campaign.run import run
-from lab.errors import EngineError, LabError
+from lab.errors import EngineError, LabError, LabUnreachable
 from lab.experiments.explain import Explain
 from lab.judge.same_lab import LIMITS
 from lab.model import OwnLever, Request, TrialPlan, Warmth
 from lab.store.records import to_json
+from lab.system.stack import Stack, Urls
 from support.bench import EXPERIMENT, Bench
 from support.fakes import FakeEngine, FakeLab
 from support.foreign import URL
@@ -70,6 +72,37 @@ def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Benc
     assert ready.column("launch") == ["1"] * 4 + ["2"] * 4
     assert (made, warmed) == (["my-service"] * 2, [1, 2])
     assert "2 fresh containers of the service" in (ready.run_dir / "REPORT.md").read_text()
+
+
+def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench) -> None:
+    made: list[str] = []
+    stages = dataclasses.replace(
+        ready.stages, fresh_container=lambda server, *_: made.append(server)
+    )
+    changes = {**TARGETED, "modes": ("closed",), "own": {"record": "cpu"}}
+    experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
+    assert [one[:2] for one in ready.lab.recordings] == [
+        ("my-service", "cpu"), ("my-service", "end"),
+    ]  # fmt: skip
+    assert made == ["my-service"]
+    assert ready.lab.patches == []
+    assert ("my-service", 8081) not in ready.lab.asked
+    assert "my-service, /x?a=1 closed, 200 connections, recorded: CPU time by" in ready.said
+
+
+def test_a_jvm_without_the_agent_is_refused_before_anything_is_measured(ready: Bench) -> None:
+    answer = ready.lab.answer
+
+    def without(request: httpx.Request) -> httpx.Response:
+        if request.url.port == 9405:
+            raise httpx.ConnectError("refused", request=request)
+        return answer(request)
+
+    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(without))
+    with pytest.raises(LabUnreachable, match="my-service: no recorder answers on port 9405; its"):
+        ready.run(**TARGETED, own={"record": "cpu"})
+    assert not ready.run_dir.exists()
 
 
 def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_next_one(

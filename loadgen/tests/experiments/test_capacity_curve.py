@@ -34,6 +34,11 @@ def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
         assert plan is not None
         assert plan.trial == rows[at].trial
     assert [order.left(rows[: len(rows) - at]) for at in range(8)] == list(range(8))
+    # What the last launch held is recorded after it.
+    assert not [*order.to_record(rows[:-1])]
+    (trial,) = order.to_record(rows)
+    (held,) = (one for one in rows if one.trial == trial)
+    assert (held.offered_rps, held.launch) == (1646, 2)
     # Without it these rows are of another search.
     assert "not to be told" in found(plain, rows)[0].text
 

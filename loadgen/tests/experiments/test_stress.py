@@ -556,3 +556,19 @@ def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:
     assert "cannot tell, for 2 measurements do not say: work outside the lab used 40%" in text
     # What was held, was.
     assert max(one.concurrency for one in rows if one.others_cpu is None) <= 1650
+
+
+def test_what_each_server_held_is_recorded_once_the_last_launch_is_searched() -> None:
+    of = search_of(launches=2)
+    rows, order = run(of, {"a": holds(1_150), "b": holds(2_200)}), order_of(of)
+    held = {
+        server: max(
+            (one for one in rows if (one.server, one.launch) == (server, 2) and one.p95_ms == 210),
+            key=lambda one: one.concurrency,
+        ).trial
+        for server in ("a", "b")
+    }
+    assert [*order.to_record(rows)] == [*held.values()]
+    first = next(at for at, _ in enumerate(rows) if [*order.to_record(rows[:at])])
+    assert [*order.to_record(rows[:first])] == [held[rows[first - 1].server]]
+    assert first < len(rows)

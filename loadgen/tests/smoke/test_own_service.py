@@ -55,6 +55,12 @@ def test_its_jvm_was_proven_warm_and_is_known(tomcat: dict[str, Any]) -> None:
     assert tomcat["demand"]["r0_ms"] >= 200
 
 
+def test_its_jvm_was_recorded_by_the_agent(tomcat: dict[str, Any]) -> None:
+    (graph,) = (results() / tomcat["run"] / "flamegraphs").glob("*-recorded.html")
+    stacks = graph.with_name(f"{graph.stem}.collapsed.txt").read_text()
+    assert "org.apache.coyote." in stacks
+
+
 def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> None:
     of_jvm = {one["__name__"] for one in series_of(tomcat) if one.get("server") == "tomcat"}
     assert {"jvm_threads_current", "process_open_fds", "lab_worker_pool_size"} <= of_jvm

@@ -163,7 +163,9 @@ class FakeLab:
             return httpx.Response(200, json=self._prometheus(request))
         if host == "loadgen":
             return self._agent(request)
-        if port == 8081 and request.method == "POST":
+        if port == 9405 and request.method == "GET":
+            return httpx.Response(200, json={"status": "up"})
+        if port in (8081, 9405) and request.method == "POST":
             return self._told(host, path, json.loads(request.content or b"{}"))
         if port == 8081 and request.method == "PATCH":
             if request.extensions["timeout"]["read"] < self.patch_takes_s:

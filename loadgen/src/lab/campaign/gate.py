@@ -124,8 +124,6 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
             f"measured; give it a name of its own, as `docker tag {images['base']} "
             f"{images['base'].removesuffix(here.tag)}base`"
         )
-    if "RECORD" in words:
-        raise WordError("gate: RECORD is not allowed: what is judged is not recorded")
     usual = {
         "SERVER": server,
         "MODE": "open" if "RATE" in words else "closed",
@@ -139,7 +137,7 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
     asked = replace(
         experiment,
         arms=ARMS,
-        own=to_json(Loads(images=images)),
+        own={**experiment.own, **to_json(Loads(images=images))},
         words=as_given(words),
         question=f"Is {images['candidate']} worse than {images['base']}?",
     )

@@ -18,12 +18,13 @@ from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import Derived, derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation, Prepared
-from lab.campaign.recording import Recorder, wanted
+from lab.campaign.recording import Recorder
 from lab.campaign.run_record import ending, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.experiments.loads import images
+from lab.experiments.recorded import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
@@ -81,7 +82,7 @@ class Loop:
             recorder = self._recorder(self.preparation, runner, progress)
             while (plan := order.next(rows)) is not None:
                 if recorder:
-                    recorder.before(plan, rows)
+                    recorder.before(rows)
                 if not rows:
                     self._announce(plan, progress)
                 row = self._trial(plan, self.preparation, runner, progress)
@@ -93,7 +94,7 @@ class Loop:
                 if not row.valid and not row.ended_as_lost:
                     progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
             if recorder:
-                recorder.before(None, rows)
+                recorder.end(rows)
 
     def _recorder(self, of: Preparation, runner: Runner, progress: Trials) -> Recorder | None:
         """What makes the recorded trials; None where none are asked for."""
@@ -249,6 +250,7 @@ class Loop:
                 said = f"{len(rows)} trials, {invalid} of them invalid"
                 said += f", {lost} ended as soon as they were lost" if lost else ""
                 console.print(said, highlight=False)
+                recorded.render(console, derived.recorded, self.run_dir.name)
                 return
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
             verdicts.render(console, derived.said)

@@ -148,16 +148,20 @@ class Preparation:
         """The JVM or container of this launch; for launch 0 the one that runs."""
         if not self._fresh_due(plan):
             return
+        self.progress.phase(plan, "fresh container" if self.experiment.target else "fresh JVM")
+        self.replace_jvm(plan.server)
+        self.launched[plan.server] = (plan.launch, plan.arm)
+
+    def replace_jvm(self, server: str) -> None:
+        """Put another JVM in the place of the one that runs; of a service that is not the lab's
+        another container. Raises LabUnreachable, and LabError."""
         tools, lab = self.tools, (self.tools.stack, self.tools.system)
         if self.experiment.target:
-            self.progress.phase(plan, "fresh container")
-            tools.stages.fresh_container(plan.server, tools.host_changes, *lab)
-            self.once.forget(plan.server)
+            tools.stages.fresh_container(server, tools.host_changes, *lab)
+            self.once.forget(server)
         else:
-            self.progress.phase(plan, "fresh JVM")
-            self.runner.snapshot(plan.server)  # Waits for one that is just coming back.
-            tools.stages.fresh(plan.server, *lab)
-        self.launched[plan.server] = (plan.launch, plan.arm)
+            self.runner.snapshot(server)  # Waits for one that is just coming back.
+            tools.stages.fresh(server, *lab)
 
     def _fresh_due(self, plan: TrialPlan) -> bool:
         return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)

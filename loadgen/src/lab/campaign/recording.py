@@ -1,4 +1,4 @@
-"""RECORD=: each server's last load once more, with a recording of its JVM, beside the trials.
+"""RECORD=: a load of each server once more, with a recording of its JVM, beside the trials.
 
 Such a trial is in a folder of its own and has no row, so no median, no comparison and no verdict of
 the run knows of it. What it says of speed is only what recording costs: it is set beside the trial
@@ -10,29 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.tools import Tools
-from lab.errors import LabUnreachable, RawDataError
-from lab.experiments.kind import settings_of
-from lab.experiments.loads import KIND, Loads
+from lab.errors import Interrupted, LabError, LabUnreachable, RawDataError
 from lab.experiments.order import Design
 from lab.judge.grouping import lane_of
 from lab.load.measure import PLAN, RECORD
 from lab.load.trial import OVERTIME_S
-from lab.model import AGAIN, RECORDED, Experiment, Row, Snapshot, TrialPlan, TrialRecord
+from lab.model import RECORDED, Row, Snapshot, TrialPlan, TrialRecord
 from lab.model.knobs import KNOBS
 from lab.report.progress import Trials
 from lab.store import recording
 from lab.store.records import read_json
-
-
-def wanted(experiment: Experiment) -> str | None:
-    """What is recorded in a run of this experiment; None: nothing. Raises LabError."""
-    return settings_of(Loads, experiment).record if experiment.kind == KIND.name else None
 
 
 @dataclass(slots=True)
@@ -50,33 +43,34 @@ class Recorder:
     observe: Callable[[Path], None]
     _tried: set[str] = field(default_factory=set)
 
-    def before(self, following: TrialPlan | None, rows: Sequence[Row]) -> None:
-        """Record the servers that have no trial left, if they are not recorded yet; `following` is
-        the trial that comes next. One that cannot be recorded costs a warning. Raises LabError as a
-        trial does."""
-        for lane, trial in self._due(following, rows):
-            self._tried.add(lane)
+    def before(self, rows: Sequence[Row]) -> None:
+        """Record what may be recorded after these rows, and is not yet, before the next trial. What
+        cannot be recorded costs a warning. Raises LabError as a trial does."""
+        lanes = {row.trial: lane_of(row) for row in rows}
+        for trial in self.order.to_record(rows):
+            raw = self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
+            if lanes[trial] in self._tried or (raw / recording.NAME).exists():
+                continue
+            self._tried.add(lanes[trial])
             try:
                 self._record(trial)
             except (LabUnreachable, RawDataError) as failure:
                 self.progress.warn(f"{trial}{RECORDED}: {failure}")
 
-    def _due(self, following: TrialPlan | None, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-        """Each such server, or arm of one, and its last trial."""
-        names = {row.trial.removesuffix(AGAIN) for row in rows}
-        left = {lane_of(plan) for plan in self.order.known if plan.trial not in names}
-        if following is not None:
-            # It may be one that is measured once more.
-            left.add(lane_of(following))
-        last = {lane_of(row): row.trial for row in rows}
-        for lane, trial in last.items():
-            raw = self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
-            if lane not in left | self._tried and not (raw / recording.NAME).exists():
-                yield lane, trial
+    def end(self, rows: Sequence[Row]) -> None:
+        """As `before`, after the last trial; and say of which servers nothing is recorded, as
+        their last JVM held no load."""
+        self.before(rows)
+        named = set(self.order.to_record(rows))
+        without = {row.server for row in rows} - {r.server for r in rows if r.trial in named}
+        for server in sorted(without):
+            self.progress.warn(f"{server}: nothing was recorded: its last JVM held no load")
 
     def _record(self, trial: str) -> None:
         of_raw = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
-        plan = dataclasses.replace(of_raw, trial=f"{trial}{RECORDED}", repeats=None)
+        # It is measured to its end, whatever the recording costs.
+        named = f"{trial}{RECORDED}"
+        plan = dataclasses.replace(of_raw, trial=named, repeats=None, gives_up=None)
         tools, raw = self.tools, self.run_dir / recording.FOLDER / plan.trial
         schedule = tools.chosen.engines[plan.engine].schedule(plan, raw)
         management = tools.stack.management
@@ -91,8 +85,20 @@ class Recorder:
             recording.write(raw, management.end_recording(plan.server, self.kind, window))
             self.observe(raw)
         finally:
-            tools.stages.fresh(plan.server, tools.stack, tools.system)
-            self._turn_knobs_back(plan.server, prepared.before)
+            self._replace(plan.server, prepared.before)
+
+    def _replace(self, server: str, before: Snapshot) -> None:
+        if not before.foreign:
+            self.preparation.replace_jvm(server)
+            self._turn_knobs_back(server, before)
+            return
+        try:
+            self.preparation.replace_jvm(server)
+        except Interrupted:
+            raise
+        except LabError as failure:
+            # What was measured before is whole.
+            self.progress.warn(f"{server}: its container was not replaced: {failure}")
 
     def _turn_knobs_back(self, server: str, before: Snapshot) -> None:
         """A fresh JVM has what it starts with, not what the user has set since."""

@@ -12,6 +12,7 @@ from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
 from lab.campaign.tools import Lab, Place, Stages, Tools
 from lab.experiments import order
+from lab.experiments.recorded import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import Engine, engines_of
@@ -87,6 +88,8 @@ def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
     if experiment.target is not None:
         ready = experiment.ready or experiment.routes[0]
         stack.adopt(experiment.servers[0], experiment.target, ready)
+        if wanted(experiment):
+            stack.management.check_recorder(experiment.servers[0])
     return {server: stack.snapshot(server) for server in experiment.servers}
 
 

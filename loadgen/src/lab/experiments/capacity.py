@@ -78,6 +78,7 @@ KIND = TrialKind(
         **{word: Word(f"{NAME}.{word.lower()}") for word in ("OBJECTIVE", "CURVE", "PROVE")},
         **target.WORDS,
     },
+    recorded_load="the highest rate that each server's last JVM held",
     verb=Verb(NAME),
     load_said="open load, at a rate that is searched",
     answers=answers,

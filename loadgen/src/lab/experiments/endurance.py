@@ -250,6 +250,7 @@ KIND = TrialKind(
     uses=tuple(key for key in SHARED if key != "repeat.arms"),
     keys=KEYS,
     words=target.WORDS,
+    recorded_load="each server's last load",
     read=read,
     design=design,
     findings=findings,

@@ -119,6 +119,7 @@ KIND = TrialKind(
     exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
     words=target.WORDS,
+    recorded_load="each server's last load",
     tables=script.KEY,
     read=read,
     design=design,

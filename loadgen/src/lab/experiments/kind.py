@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.experiments import recorded
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import Asked, Key, Word
 from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
@@ -78,6 +79,7 @@ class Kind:
     * `words`: its own words of make; the setting that each gives
     * `tables`: its own array of tables in a file, as [[case]]; None: none
     * `scales`: whether SCALE means something to it
+    * `recorded_load`: under which load RECORD records the servers' JVMs, for people; empty: none
     * `read`: what is to be measured; raises WordError
     """
 
@@ -87,6 +89,7 @@ class Kind:
     words: Mapping[str, Word] = field(default_factory=dict)
     tables: str | None = None
     scales: bool = True
+    recorded_load: str = ""
     verb: Verb | None = None
     read: Callable[[Asked], ToMeasure]
 
@@ -94,6 +97,8 @@ class Kind:
     def shapes(self) -> dict[str, Shape]:
         """The TOML type of every key that a file of this kind may have."""
         own = {f"{self.name}.{key}": of.rule.shape for key, of in self.keys.items()}
+        if self.recorded_load:
+            own[f"{self.name}.{recorded.KEY}"] = TEXT
         return {**ALWAYS, **{key: SHARED[key] for key in self.uses}, **own}
 
     @property
@@ -101,8 +106,17 @@ class Kind:
         """The words of make that go with a file of this kind, but EXP."""
         shapes = self.shapes
         shared = {word: of for word, of in WORDS.items() if of.key in (*shapes, "name")}
+        record = {recorded.WORD: Word(f"{self.name}.{recorded.KEY}")} if self.recorded_load else {}
         scale = {"SCALE": Word("scale")} if self.scales else {}
-        return {**shared, **self.words, **scale}
+        return {**shared, **record, **self.words, **scale}
+
+    def to_measure(self, asked: Asked) -> ToMeasure:
+        """What is to be measured, with what is to be recorded. Raises WordError."""
+        found, notes = self.read(asked)
+        if not self.recorded_load or not isinstance(found, Experiment):
+            return found, notes
+        experiment, said = recorded.with_record(asked, found, self.recorded_load)
+        return experiment, (*notes, *said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +173,10 @@ class TrialKind(Kind):
 
 
 def settings_of[T](record: type[T], experiment: Experiment) -> T:
-    """The settings of the experiment's kind, as that kind's record. Raises LabError."""
+    """The settings of the experiment's kind, as that kind's record: all of its own but what is
+    recorded. Raises LabError."""
+    own = {key: value for key, value in experiment.own.items() if key != recorded.KEY}
     try:
-        return from_json(record, experiment.own)
+        return from_json(record, own)
     except ValueError as failure:
         raise LabError(f"{experiment.name}: kind {experiment.kind}: {failure}") from None

@@ -11,37 +11,17 @@ from dataclasses import dataclass, field
 from lab.experiments import agreement
 from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
-from lab.experiments.reading import Asked, Key, Word, no_auto_rate, read_load, rules, target
+from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
-from lab.model import AS_IT_IS, UNITS, Condition, Experiment, Mode
+from lab.model import AS_IT_IS, Condition, Experiment, Mode
 from lab.model.knobs import IMAGE
-
-
-def _recording(text: str) -> str:
-    allowed = ", ".join(UNITS)
-    if text == "wall":
-        raise ValueError(
-            "wall is not allowed: JDK Flight Recorder samples no thread that waits; "
-            f"allowed: {allowed}"
-        )
-    return rules.one_of(tuple(UNITS))(text)
-
-
-KEYS = {"record": Key(rules.Rule(rules.TEXT, _recording), None)}
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """`record`: what is recorded of each server's JVM, in its last load once more; None: nothing
-    (lab.campaign.recording). `images`: that of the servers of each arm, where these are what the
-    arms differ in."""
+    """`images`: that of the servers of each arm, where these are what the arms differ in."""
 
-    record: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.record is not None and self.record not in UNITS:
-            raise ValueError(f"record is one of {', '.join(UNITS)}, not {self.record}")
 
 
 def images(experiment: Experiment) -> Mapping[str, str]:
@@ -52,20 +32,11 @@ def images(experiment: Experiment) -> Mapping[str, str]:
 def read(asked: Asked) -> ToMeasure:
     """The loads of the words or of the file. Raises WordError."""
     load = read_load(asked)
-    own = Loads(**asked.settings.table("loads", KEYS))
     arms = asked.settings.each("repeat.arms", rules.name)
     given = asked.settings.get("repeat.arms")
     if given is not None and not load.launches:
         raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
-    notes, recorded = load.notes, asked.settings.get("loads.record")
-    if own.record and load.target and recorded:
-        raise recorded.refuse(f"{own.record} with {target.WORD} is not allowed: not the lab's JVM")
-    if own.record:
-        notes += (
-            f"RECORD={own.record}: each server's last load once more with a recording, beside the "
-            "trials; then it gets a fresh JVM",
-        )
-    return load.experiment("loads", own if own.record else None, arms=arms), notes
+    return load.experiment("loads", arms=arms), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -159,8 +130,8 @@ KIND = TrialKind(
     name="loads",
     title="fixed loads",
     uses=tuple(SHARED),
-    keys=KEYS,
-    words={"RECORD": Word("loads.record"), **target.WORDS},
+    words=target.WORDS,
+    recorded_load="each server's last load",
     # A first look: enough for p95, and for a p99 from 1,000 answers on.
     verb=Verb(
         "bench",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
 from lab.judge.gates import by_accident, needed_window_s, wanted_window_s
+from lab.judge.grouping import lane_of
 from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
@@ -66,6 +67,11 @@ class Design(Protocol):
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The trial after these rows, which are in the order of time; None: the run is over."""
 
+    def to_record(self, done: Sequence[Row]) -> Iterable[str]:  # noqa: ARG002
+        """The trials after these rows that RECORD repeats with a recording, as soon as it may
+        replace their servers' JVMs; none where the kind does not record."""
+        return ()
+
     def then(self, plan: TrialPlan) -> str:
         """The server of the trial after this one, as far as that is known before this one has its
         row."""
@@ -112,6 +118,15 @@ class Listed:
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The first trial without a row."""
         return next(self._left(done), None)
+
+    def to_record(self, done: Sequence[Row]) -> Iterator[str]:
+        """The last trial of each server, or arm of one, that has no other left."""
+        names = {row.trial.removesuffix(AGAIN) for row in done}
+        left = {lane_of(plan) for plan in self.plans if plan.trial not in names}
+        # It may be one that is measured once more.
+        left |= {lane_of(plan) for plan in (self.next(done),) if plan}
+        last = {lane_of(row): row.trial for row in done}
+        yield from (trial for lane, trial in last.items() if lane not in left)
 
     def then(self, plan: TrialPlan) -> str:
         """That of the list."""

@@ -44,7 +44,7 @@ def of_verb(
     }
     settings = Settings(name, {**defaults, **_of_words(words, known, name)})
     run = settings.one("name", rules.name, name)
-    return kind.read(Asked(here, settings, run, words=as_given(words)))
+    return kind.to_measure(Asked(here, settings, run, words=as_given(words)))
 
 
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
@@ -61,7 +61,9 @@ def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
     given |= _of_words(_meant(words, kind, file), kind.all_words, "run")
     settings = Settings(file, given)
     run = settings.one("name", rules.name, path.stem)
-    return kind.read(Asked(here, settings, run, question, hypothesis, as_given(words), tables))
+    return kind.to_measure(
+        Asked(here, settings, run, question, hypothesis, as_given(words), tables)
+    )
 
 
 def _find(words: Mapping[str, str], folder: Path) -> Path:

@@ -113,6 +113,7 @@ KIND = TrialKind(
     exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
     words=target.WORDS,
+    recorded_load="each server's last load",
     read=read,
     design=design,
     findings=findings,

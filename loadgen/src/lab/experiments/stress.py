@@ -5,7 +5,7 @@ Every decision is made from rows alone, so the same rows lead to the same next l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.errors import LabError
@@ -266,6 +266,15 @@ class Ramps(Design):
             for server in experiment.servers
         )
 
+    def to_record(self, done: Sequence[Row]) -> Iterator[str]:
+        """See Design: what each server held in the last launch."""
+        experiment, done = self.planner.experiment, counted(done)
+        for server in experiment.servers:
+            rows = _rows_of(done, server, launches(experiment)[-1])
+            state = search(settings_of(Stress, experiment), rows)
+            if state.load is None and state.held is not None:
+                yield state.held.trial
+
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The next load of the server that had the fewest trials; first what was damaged. Raises
         LabError for rows that are not of its search."""
@@ -383,6 +392,7 @@ KIND = TrialKind(
     exact="a search for what holds must not be decided by bursts of wrk2",
     keys=KEYS,
     words=target.WORDS,
+    recorded_load="the largest load that each server's last JVM held",
     read=read,
     design=design,
     findings=findings,

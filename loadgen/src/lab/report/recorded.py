@@ -21,7 +21,7 @@ FOLDER = "flamegraphs"
 FEW, MOST, MOST_CHANGED = 3, 12, 5
 HEADER = ("method", "alone", "with what it calls", "most at line", "of all")
 LEGEND = (
-    "Each server's last load once more, with a recording by JDK Flight Recorder, in no other table "
+    "A load of each server once more, with a recording by JDK Flight Recorder, in no other table "
     "of this report. Alone: the method itself was running (allocating, waiting); with what it "
     "calls: it or a method that it called. In brackets: the 95 % interval of a share of so many "
     "samples (Wilson), which says nothing of what samples do not see (docs/recording.md)."

@@ -1,4 +1,5 @@
-"""Asks a server of the lab on its management port: who it is, its settings, what it counted."""
+"""Asks a server of the lab on its management port: who it is, its settings, what it counted; and a
+foreign service's JVM, by its recorder, what it recorded."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from dataclasses import dataclass
 
 from lab.errors import LabUnreachable, Refused
 from lab.model import Identity, Json, Recording
+from lab.model.routes import RECORDER_PORT
 from lab.store.records import from_json
 from lab.system.http import Http, json_object
+from lab.system.traffic import ForeignServices
 
 PORT = 8081
 # A full collection of a large heap, thousands of threads to start, or a recording to start or to
@@ -32,8 +35,9 @@ class RouteWork:
 class Management:
     """The management ports of the lab's servers. Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http) -> None:
+    def __init__(self, http: Http, foreign: ForeignServices | None = None) -> None:
         self._http = http
+        self._foreign = {} if foreign is None else foreign
 
     def identity(self, server: str) -> Identity:
         """Who answers."""
@@ -75,6 +79,18 @@ class Management:
             raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")
         return used
 
+    def check_recorder(self, server: str) -> None:
+        """Raises LabUnreachable, with what to do, where nobody can record the server's JVM."""
+        if server not in self._foreign:
+            return
+        try:
+            self._http.get(server, _url(server, "/health", RECORDER_PORT))
+        except LabUnreachable:
+            raise LabUnreachable(
+                f"{server}: no recorder answers on port {RECORDER_PORT}; its JVM needs "
+                f"-javaagent:/jmx/lab-recorder.jar={RECORDER_PORT} (docs/your-own-service.md)"
+            ) from None
+
     def start_recording(self, server: str, kind: str, most_s: int) -> None:
         """Make the server's JVM record (lab.model.UNITS), for at most so many seconds. Raises
         Refused with the server's own words, as while it records."""
@@ -92,7 +108,7 @@ class Management:
 
     def _ask(self, server: str, method: str, path: str, body: Mapping[str, int]) -> dict[str, Json]:
         """The answer to a call that may take long. Raises Refused with the server's own words."""
-        url = _url(server, path)
+        url = _url(server, path, RECORDER_PORT if server in self._foreign else PORT)
         answer = self._http.ask(server, method, url, dict(body), deadline_s=SLOW_DEADLINE_S)
         told = json_object(server, answer)
         if not answer.is_success:
@@ -119,5 +135,5 @@ class Management:
         return RouteWork(requests, tuple(sorted(buckets)), failed)
 
 
-def _url(server: str, path: str) -> str:
-    return f"http://{server}:{PORT}{path}"
+def _url(server: str, path: str, port: int = PORT) -> str:
+    return f"http://{server}:{port}{path}"

@@ -65,7 +65,7 @@ class Stack:
         self._http = Http(transport)
         self._foreign: dict[str, Foreign] = {}
         self.traffic = Traffic(self._http, self._foreign)
-        self.management = Management(self._http)
+        self.management = Management(self._http, self._foreign)
         self.exporter = Exporter(self._http, self._foreign)
         self.agent = Agent(self._http, urls.agent, self._foreign)
         self.prometheus = Prometheus(urls.prometheus, self._http)

@@ -68,7 +68,10 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
             {"LAUNCHES": "2"},
             "bench: LAUNCHES=2 with TARGET is not allowed: my-service is no contai",
         ),
-        ({"RECORD": "cpu"}, "bench: RECORD with TARGET is not allowed"),
+        (
+            {"RECORD": "cpu"},
+            "bench: RECORD=cpu with TARGET is not allowed: my-service is no container",
+        ),
         ({"RATE": "auto"}, "RATE=auto is not allowed with TARGET: the lab does not know what"),
         ({"MODE": "both"}, "MODE=both without RATE is not allowed with TARGET"),
         ({"MODE": "open"}, "MODE=open without RATE is not allowed with TARGET"),
@@ -157,12 +160,17 @@ def test_a_file_without_a_rate_needs_one_where_its_load_is_open(tmp_path: Path) 
     assert found.rate_rps == 50
 
 
-def test_a_file_that_records_is_refused_with_a_target(tmp_path: Path) -> None:
+def test_a_file_that_records_needs_a_target_that_the_lab_can_replace(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'question = "?"\nhypothesis = "!"\n[load]\nconcurrency = [5]\n[loads]\nrecord = "cpu"\n'
     )
+    words = {"EXP": "mine", "TARGET": f"{URL}/x"}
     with pytest.raises(WordError, match=r"mine.toml: loads.record=cpu with TARGET is not allowed"):
-        of_file({"EXP": "mine", "TARGET": f"{URL}/x"}, OWN, tmp_path)
+        of_file(words, ELSEWHERE, tmp_path)
+    experiment, [*_, note] = of_file(words, OWN, tmp_path)
+    assert isinstance(experiment, Experiment)
+    assert experiment.own == {"record": "cpu"}
+    assert note.endswith("then it gets a fresh container")
 
 
 def test_an_inquiry_may_change_what_the_subject_of_a_container_of_the_lab_names(

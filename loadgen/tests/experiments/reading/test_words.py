@@ -65,10 +65,17 @@ def test_a_quick_look_waits_for_nothing_and_what_takes_long_for_a_quiet_machine(
 
 def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     of = bench(CONC="5", RECORD="lock")
-    assert (of.own["record"], settings_of(Loads, of)) == ("lock", Loads("lock"))
+    assert (of.own["record"], settings_of(Loads, of)) == ("lock", Loads())
     _, [note] = of_verb("bench", {"CONC": "5", "RECORD": "lock"}, Here(SERVERS, LIMIT))
     assert note.startswith("RECORD=lock: each server's last load once more with a recording")
-    assert settings_of(Loads, bench(CONC="5")) == Loads(None)
+    assert "record" not in bench(CONC="5").own
+    searched, [note] = of_verb("capacity", {"RECORD": "cpu"}, Here(SERVERS, LIMIT))
+    assert isinstance(searched, Experiment)
+    assert (searched.own["record"], searched.own["first"]) == ("cpu", 500)
+    assert note.startswith(
+        "RECORD=cpu: the highest rate that each server's last JVM held once more"
+    )
+    check_refused("explain", {"CONC": "5", "RECORD": "cpu"}, "explain: unknown word RECORD;")
 
 
 def check_refused(verb: str, words: dict[str, str], says: str) -> None:

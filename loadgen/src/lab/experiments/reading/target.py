@@ -16,8 +16,8 @@ WORD = "TARGET"
 KEY = "load.target"
 # Of the kinds whose load goes to a service of the user's as well as to a server.
 WORDS = {WORD: Word(KEY)}
-# Words that describe a server of the lab, or that need its management port.
-EXCLUDED = ("SERVER", "ROUTE", "RECORD")
+# Words that describe a server of the lab.
+EXCLUDED = ("SERVER", "ROUTE")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
 PATH = re.compile(r"/[A-Za-z0-9._~:/?@!&()*+,;=%-]*")
 _URL = re.compile(

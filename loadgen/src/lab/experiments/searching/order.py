@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.experiments.order import Design, Planner, after_damaged, counted, next_number
 from lab.experiments.searching.stages import Stage, Standing, Usual, stages
+from lab.experiments.searching.state import are_over, curve
 from lab.experiments.searching.trials import Trials
 from lab.model import Row, TrialPlan
 
@@ -34,6 +35,19 @@ class Searches(Design):
         # All are asked: any may refuse rows that are not of its search.
         plans = [plan for stage in self.stages if (plan := stage.next(servers))]
         return self.trials.planner.named(plans[0], next_number(done), digits=3) if plans else None
+
+    def to_record(self, done: Sequence[Row]) -> Iterator[str]:
+        """See Design: what each server held in the last launch, after its searches and its
+        curve."""
+        experiment = self.trials.experiment
+        for of in self._standings(counted(done)):
+            if not are_over(experiment, of.found):
+                continue
+            if self.trials.capacity.curve and curve(experiment, of.found):
+                continue
+            held = of.found[self.trials.launches[-1]].low
+            if held is not None:
+                yield held.held[-1].trial
 
     @property
     def typical(self) -> tuple[TrialPlan, ...]:

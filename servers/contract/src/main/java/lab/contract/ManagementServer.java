@@ -25,8 +25,6 @@ import java.util.function.Supplier;
  * a client that is slow to read does not hold up the scrape.)
  */
 final class ManagementServer implements AutoCloseable {
-  private static final int MAX_BODY_BYTES = 10_000;
-
   private final Identity identity;
   private final Knobs knobs;
   private final ContainerLimits limits =
@@ -34,7 +32,7 @@ final class ManagementServer implements AutoCloseable {
           Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
   private final Supplier<byte[]> exposition;
   private final Runnable restart;
-  private final Recorder recorder = new Recorder();
+  private final RecordingCalls recordings = new RecordingCalls();
   private final HttpServer server;
   private final ExecutorService threads =
       Executors.newFixedThreadPool(
@@ -67,41 +65,37 @@ final class ManagementServer implements AutoCloseable {
   public void close() {
     server.stop(0);
     threads.shutdown();
-    recorder.close();
+    recordings.close();
   }
 
   private void handle(HttpExchange exchange) throws IOException {
-    String call = exchange.getRequestMethod() + " " + exchange.getRequestURI().getPath();
+    String call = Exchanges.call(exchange);
     try (exchange) {
-      Answer answer =
-          switch (call) {
-            case "GET /health" -> Bodies.up(identity.model());
-            case "GET /identity" -> Answer.ok(identity.asMap());
-            case "GET /settings" -> settings();
-            case "PATCH /settings" -> change(exchange);
-            case "GET /metrics" -> Bodies.metrics(exposition.get());
-            case "POST /gc" -> collectGarbage();
-            case "POST /recording/cpu",
-                "POST /recording/alloc",
-                "POST /recording/lock",
-                "POST /recording/end" ->
-                recording(exchange, call.substring(call.lastIndexOf('/') + 1));
-            case "POST /restart" ->
-                new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
-            default ->
-                Answer.error(
-                    404,
-                    "no such call; there are GET /health /identity /settings /metrics,"
-                        + " PATCH /settings, POST /gc /restart"
-                        + " /recording/cpu /recording/alloc /recording/lock /recording/end");
-          };
-      exchange.getResponseHeaders().set("Content-Type", answer.contentType());
-      exchange.sendResponseHeaders(answer.status(), answer.body().length);
-      exchange.getResponseBody().write(answer.body());
+      Answer recorded = recordings.answer(exchange);
+      Exchanges.send(exchange, recorded != null ? recorded : answer(call, exchange));
     }
     if (call.equals("POST /restart")) {
       Thread.ofPlatform().daemon().name("restart").start(restart);
     }
+  }
+
+  private Answer answer(String call, HttpExchange exchange) throws IOException {
+    return switch (call) {
+      case "GET /health" -> Bodies.up(identity.model());
+      case "GET /identity" -> Answer.ok(identity.asMap());
+      case "GET /settings" -> settings();
+      case "PATCH /settings" -> change(exchange);
+      case "GET /metrics" -> Bodies.metrics(exposition.get());
+      case "POST /gc" -> collectGarbage();
+      case "POST /restart" ->
+          new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
+      default ->
+          Answer.error(
+              404,
+              "no such call; there are GET /health /identity /settings /metrics,"
+                  + " PATCH /settings, POST /gc /restart "
+                  + RecordingCalls.NAMES);
+    };
   }
 
   private Answer settings() {
@@ -141,25 +135,10 @@ final class ManagementServer implements AutoCloseable {
 
   private Answer change(HttpExchange exchange) throws IOException {
     try {
-      knobs.change(numbers(exchange));
+      knobs.change(Exchanges.numbers(exchange));
       return settings();
     } catch (BadValueException e) {
       return Answer.badRequest(e);
     }
-  }
-
-  private Answer recording(HttpExchange exchange, String what) throws IOException {
-    try {
-      Map<String, Long> words = numbers(exchange);
-      return what.equals("end") ? recorder.end(words) : recorder.start(what, words);
-    } catch (BadValueException e) {
-      return Answer.badRequest(e);
-    }
-  }
-
-  private static Map<String, Long> numbers(HttpExchange exchange)
-      throws IOException, BadValueException {
-    byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
-    return Json.readNumbers(new String(body, UTF_8));
   }
 }

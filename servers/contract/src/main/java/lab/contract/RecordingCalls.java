@@ -1,0 +1,50 @@
+package lab.contract;
+
+import com.sun.net.httpserver.HttpExchange;
+import java.io.IOException;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The calls that record this JVM. Any thread. */
+final class RecordingCalls implements AutoCloseable {
+  static final String NAMES = "/recording/cpu /recording/alloc /recording/lock /recording/end";
+
+  private final Recorder recorder = new Recorder();
+
+  /**
+   * Does what a call asks for.
+   *
+   * @return null where it is none of these calls
+   */
+  @Nullable Answer answer(HttpExchange exchange) throws IOException {
+    return switch (Exchanges.call(exchange)) {
+      case "POST /recording/cpu" -> start(Recorder.CPU, exchange);
+      case "POST /recording/alloc" -> start(Recorder.ALLOC, exchange);
+      case "POST /recording/lock" -> start(Recorder.LOCK, exchange);
+      case "POST /recording/end" -> asked(exchange, recorder::end);
+      default -> null;
+    };
+  }
+
+  @Override
+  public void close() {
+    recorder.close();
+  }
+
+  private Answer start(String kind, HttpExchange exchange) throws IOException {
+    return asked(exchange, words -> recorder.start(kind, words));
+  }
+
+  private static Answer asked(HttpExchange exchange, Call call) throws IOException {
+    try {
+      return call.answer(Exchanges.numbers(exchange));
+    } catch (BadValueException e) {
+      return Answer.badRequest(e);
+    }
+  }
+
+  @FunctionalInterface
+  private interface Call {
+    Answer answer(Map<String, Long> words) throws IOException, BadValueException;
+  }
+}
