@@ -410,7 +410,8 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
     ready.warm = warm  # type: ignore[method-assign]
     # What is put back in the end has a clock of its own.
     monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
-    experiment, notes = of_images({**IMAGES, "LAUNCHES": "2", "DURATION": "15s"}, HERE)
+    words = {**IMAGES, "LAUNCHES": "2", "DURATION": "15s", "RECORD": "cpu"}
+    experiment, notes = of_images(words, HERE)
     text = io.StringIO()
 
     def judge(run_dir: Path) -> int:
@@ -427,6 +428,12 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
         text.getvalue().split()
     )
     [run_dir] = ready.place.results.glob("*-gate")
+    # Each image is recorded under the load of its last launch, on its own JVM.
+    assert sorted(one.name for one in (run_dir / "recorded").iterdir()) == [
+        "03-a-candidate-closed-c100-l2-recorded", "04-a-base-closed-c100-l2-recorded",
+    ]  # fmt: skip
+    said = " ".join(text.getvalue().split())
+    assert "recorded of a@candidate, /downstream closed, 100 connections: " in said
     compared = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
     assert [(of["a"], of["b"]) for of in compared] == [("a@base", "a@candidate")]
     assert "make gate BASE=lab/a:1" in (run_dir / "REPORT.md").read_text()
