@@ -93,7 +93,8 @@ def test_its_hot_method_is_said_beside_the_verdict_and_drawn(ready: Bench) -> No
     assert (
         "a, /downstream closed, 200 connections, recorded: CPU time by CPUTimeSample, 400 samples; "
         "alone a.C.hot 100% [99%, 100%] (line 7: 100%); with recording / without: CPU per answer "
-        f"not known, answers ×1.00 (one pair); results/{ready.run_dir.name}/flamegraphs/"
+        "not known, answers ×1.00 (one pair, the recorded one second); "
+        f"results/{ready.run_dir.name}/flamegraphs/"
     ) in ready.said
     folder = ready.run_dir / "flamegraphs"
     name = f"{LAST['a']}{RECORDED}"

@@ -55,7 +55,8 @@ def test_the_hottest_method_is_named_with_its_share_its_line_and_the_cost() -> N
         "alone lab.Primes.isPrime 60% [55%, 65%] (line 31: 60%), "
         "sun.nio.ch.Net.poll 25% [21%, 29%], java.util.List.add 15% [12%, 19%] (line 3: 15%)",
         "with what they call lab.Routes.<init> 75% [71%, 79%], lab.Loop.poll 25% [21%, 29%]",
-        "with recording / without: CPU per answer ×1.03 (73 → 75 µs), answers ×0.99 (one pair)",
+        "with recording / without: CPU per answer ×1.03 (73 → 75 µs), answers ×0.99 (one pair, the "
+        "recorded one second)",
     ]
 
 
@@ -100,7 +101,7 @@ def test_what_is_not_known_is_said() -> None:
     beside = trial(valid=False, cpu_server_us=None)
     assert list(lines(told(beside=beside)))[-1] == (
         "with recording / without: CPU per answer not known, answers ×1.00 "
-        "(one pair, of which the one without is invalid)"
+        "(one pair, the recorded one second, of which the one without is invalid)"
     )
 
 
@@ -188,6 +189,7 @@ def test_two_recordings_say_what_costs_more_for_an_answer() -> None:
     )
     assert "] (0 → 60), lab.Primes.isPrime +45 [" in said
     assert "sun.nio.ch.Net.poll −18.8 [−" in said
+    assert said.endswith(" (two JVMs of one version may differ so, too)")
     assert changed(side(HOT), side(HOT)).endswith("no method alone surely differs by 1% of that")
 
 

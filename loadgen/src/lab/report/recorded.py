@@ -131,7 +131,7 @@ def cost(of: Recorded) -> str:
     invalid = "" if before.valid else ", of which the one without is invalid"
     return (
         f"with recording / without: CPU per answer {cpu}, answers "
-        f"{_ratio(goodput(after), goodput(before))} (one pair{invalid})"
+        f"{_ratio(goodput(after), goodput(before))} (one pair, the recorded one second{invalid})"
     )
 
 
@@ -142,8 +142,11 @@ def changed(a: Side, b: Side) -> str:
     most = changes(a, b)[:MOST_CHANGED]
     if not most:
         return f"{said}; no method alone surely differs by {LEAST:.0%} of that"
-    untested = "" if any(one.interval for one in most) else " (not tested: there is no interval)"
-    return f"{said}; alone {', '.join(map(_changed, most))}{untested}"
+    # An interval is of the samples: how far two JVMs of one version differ is in none.
+    how = "two JVMs of one version may differ so, too"
+    if not any(one.interval for one in most):
+        how = "not tested: there is no interval"
+    return f"{said}; alone {', '.join(map(_changed, most))} ({how})"
 
 
 def _changed(of: Change) -> str:
