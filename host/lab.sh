@@ -55,7 +55,7 @@ case ${1-} in
   room) room ;;
   start) start ;;
   facts) write_facts ;;
-  jmx) put_jmx ;;
+  jmx) put_agents ;;
   compose) compose "${@:2}" ;;
   step) step "${@:2}" ;;
   drive | stored)

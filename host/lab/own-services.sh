@@ -43,7 +43,7 @@ copy_agents() (
 
 # What a JVM of the user's own needs to be read and recorded (docs/your-own-service.md): the exporter with its
 # rules, and the recorder, out of the image of a server that is there.
-put_jmx() {
+put_agents() {
   local page image="" id jmx=$state/jmx
   mkdir -p "$jmx"
   cat servers/jmx-exporter.yaml >"$jmx/jmx-exporter.yaml"

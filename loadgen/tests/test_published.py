@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from lab.judge.intervals import median_of
+from lab.model import Row
+from support import resampled
+from support.fakes import plan
+from support.planned import row
 from support.published import NUMBER, otherwise, problems, published
 
 PAGES = published.pages()
@@ -88,6 +92,33 @@ def test_two_numbers_of_density_are_found_if_changed() -> None:
     (found,) = problems(replace(mark, block=mark.block.replace("5 of 6 valid", "6")))
     assert "virtual-threads 9500" in found
     assert [*problems(replace(mark, block=mark.block.replace("9500", "9501", 1)))]
+
+
+def test_gates_of_measured_launches_are_as_right_as_their_scatter_lets_them_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def launch(number: int, arm: str, cpu_us: float) -> Row:
+        return row(
+            plan("closed", launch=number, arm=arm),
+            achieved_rps=1000.0,
+            ok=15_000,
+            cpu_server_us=cpu_us,
+        )
+
+    def launches(scatter: float) -> list[Row]:
+        cpu_us = {number: 100 + scatter * (number % 5 - 2) for number in range(1, 31)}
+        pairs = [(launch(n, "a", 100.0), launch(n, "b", us)) for n, us in cpu_us.items()]
+        return [one for pair in pairs for one in pair]
+
+    monkeypatch.setattr(resampled, "GATES", 50)
+    assert resampled.shares(launches(0.5), 6, 1.0) == {"not worse": 1.0}
+    assert resampled.shares(launches(0.5), 6, 1.1) == {"worse": 1.0}
+    # The same launches are drawn again.
+    wide = resampled.shares(launches(5), 6, 1.1)
+    assert wide == resampled.shares(launches(5), 6, 1.1)
+    assert 0 < wide["cannot tell"] < 1
+    with pytest.raises(ValueError, match="larger sample than population"):
+        resampled.shares(launches(0.5), 32, 1.0)
 
 
 def test_a_name_and_a_folder_that_cannot_be_are_refused(tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> I
             problem = f"{DAMAGED}: {failure.said}"
         beside = known.get(trial.row.trial.removesuffix(RECORDED))
         jvms = {one.measurement.record.before.jvm_started_ms for one in (trial, beside) if one}
-        # Of a service whose exporter nobody reads it is not known.
+        # A JVM has no start time where nobody reads its exporter: it may be another one.
         same = beside if len(jvms) == 1 and None not in jvms else None
         yield Recorded(trial.row, same.row if same else None, found, problem)
 

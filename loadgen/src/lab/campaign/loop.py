@@ -24,7 +24,7 @@ from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.experiments.loads import images
-from lab.experiments.recorded import wanted
+from lab.experiments.reading.recording import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes

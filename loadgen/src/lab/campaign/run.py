@@ -12,7 +12,7 @@ from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
 from lab.campaign.tools import Lab, Place, Stages, Tools
 from lab.experiments import order
-from lab.experiments.recorded import wanted
+from lab.experiments.reading.recording import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import Engine, engines_of

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.experiments import recorded
 from lab.experiments.order import Design, Planner
-from lab.experiments.reading import Asked, Key, Word
+from lab.experiments.reading import Asked, Key, Word, recording
 from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
 from lab.model import Experiment, Finding, Row, Verdict
 from lab.model.density import Plan
@@ -98,7 +97,7 @@ class Kind:
         """The TOML type of every key that a file of this kind may have."""
         own = {f"{self.name}.{key}": of.rule.shape for key, of in self.keys.items()}
         if self.recorded_load:
-            own[f"{self.name}.{recorded.KEY}"] = TEXT
+            own[f"{self.name}.{recording.KEY}"] = TEXT
         return {**ALWAYS, **{key: SHARED[key] for key in self.uses}, **own}
 
     @property
@@ -106,7 +105,9 @@ class Kind:
         """The words of make that go with a file of this kind, but EXP."""
         shapes = self.shapes
         shared = {word: of for word, of in WORDS.items() if of.key in (*shapes, "name")}
-        record = {recorded.WORD: Word(f"{self.name}.{recorded.KEY}")} if self.recorded_load else {}
+        record = (
+            {recording.WORD: Word(f"{self.name}.{recording.KEY}")} if self.recorded_load else {}
+        )
         scale = {"SCALE": Word("scale")} if self.scales else {}
         return {**shared, **record, **self.words, **scale}
 
@@ -115,7 +116,7 @@ class Kind:
         found, notes = self.read(asked)
         if not self.recorded_load or not isinstance(found, Experiment):
             return found, notes
-        experiment, said = recorded.with_record(asked, found, self.recorded_load)
+        experiment, said = recording.with_record(asked, found, self.recorded_load)
         return experiment, (*notes, *said)
 
 
@@ -173,9 +174,9 @@ class TrialKind(Kind):
 
 
 def settings_of[T](record: type[T], experiment: Experiment) -> T:
-    """The settings of the experiment's kind, as that kind's record: all of its own but what is
-    recorded. Raises LabError."""
-    own = {key: value for key, value in experiment.own.items() if key != recorded.KEY}
+    """The settings of the experiment's kind, as that kind's record. RECORD is none of them: every
+    kind has it alike. Raises LabError."""
+    own = {key: value for key, value in experiment.own.items() if key != recording.KEY}
     try:
         return from_json(record, own)
     except ValueError as failure:

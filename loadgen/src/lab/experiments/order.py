@@ -123,8 +123,10 @@ class Listed:
         """The last trial of each server, or arm of one, that has no other left."""
         names = {row.trial.removesuffix(AGAIN) for row in done}
         left = {lane_of(plan) for plan in self.plans if plan.trial not in names}
-        # It may be one that is measured once more.
-        left |= {lane_of(plan) for plan in (self.next(done),) if plan}
+        following = self.next(done)
+        if following is not None:
+            # It may be a trial that is measured once more.
+            left.add(lane_of(following))
         last = {lane_of(row): row.trial for row in done}
         yield from (trial for lane, trial in last.items() if lane not in left)
 

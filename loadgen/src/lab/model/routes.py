@@ -15,7 +15,7 @@ from typing import Literal
 
 # Where a JVM's JMX exporter listens.
 EXPORTER_PORT = 9404
-# Where the recorder of a JVM listens that is no server of the lab.
+# Where the recorder listens, in a JVM that is no server of the lab.
 RECORDER_PORT = 9405
 # The user's machine, seen from a container (compose.yaml, extra_hosts).
 THIS_MACHINE = "host.docker.internal"

@@ -3,12 +3,13 @@ package lab.contract;
 import java.io.IOException;
 
 /**
- * Makes a JVM recordable that is no server of the lab: a Java agent with the recording calls of the
- * management port and nothing else.
+ * A Java agent for a JVM that is no server of the lab. It answers the recording calls of the
+ * management port, and nothing else.
  *
  * <pre>-javaagent:/jmx/lab-recorder.jar=9405</pre>
  *
- * It names no class of a module that a JVM may lack: such a JVM would not start.
+ * This class names no class of jdk.jfr or jdk.httpserver. A JVM without these modules would not
+ * start with an agent that does.
  */
 public final class RecorderAgent {
   private RecorderAgent() {}

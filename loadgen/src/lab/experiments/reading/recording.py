@@ -1,12 +1,13 @@
-"""RECORD=: what is recorded of a server's JVM, for every kind that takes it. It stands in the
-kind's own table, as `loads.record`. How it is done: lab.campaign.recording."""
+"""RECORD=: what is recorded of a server's JVM, in the kinds that take it. A file says it in the
+kind's own table, as `loads.record`. lab.campaign.recording does it."""
 
 from __future__ import annotations
 
 import dataclasses
 
 from lab.errors import LabError
-from lab.experiments.reading import Asked, rules, target
+from lab.experiments.reading import rules, target
+from lab.experiments.reading.settings import Asked
 from lab.model import UNITS, Experiment
 
 KEY, WORD = "record", "RECORD"
@@ -26,8 +27,9 @@ def rule(text: str) -> str:
 def with_record(
     asked: Asked, experiment: Experiment, what: str
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment with what is asked to be recorded of `what`, and a note of it. Raises
-    WordError for a service whose JVM nobody can replace."""
+    """The experiment with its recording, if the user asks for one, and a note of it. `what` is the
+    load that is recorded, for people. Raises WordError for a service whose JVM nobody can
+    replace."""
     key = f"{experiment.kind}.{KEY}"
     given, kind = asked.settings.get(key), asked.settings.one(key, rule, None)
     if given is None or kind is None:
