@@ -173,6 +173,16 @@ def test_launches_that_disagree_are_said() -> None:
     assert told[0].text.startswith("holds 0 req/s at p99 ≤ 500 ms [0, 1,682]; then")
 
 
+def test_a_launch_of_which_nobody_can_tell_did_not_hold_0() -> None:
+    def third(plan: TrialPlan) -> dict[str, Any]:
+        holds = server(1650 if plan.launch == 1 else 400)
+        return untold(lambda _: plan.launch == 3, holds)(plan)
+
+    of = searched(launches=3)
+    said = "a: its launches disagree. They held 1,646, 392 req/s; of 1 more nobody can tell."
+    assert (said,) in answers(of, found(of, run(of, {"a": third})))
+
+
 def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
     of = searched(servers=("a", "b"), launches=6)
     plain = server(1650)

@@ -533,8 +533,10 @@ def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
         each = [one for one in found if (one.name, one.server) == (SEARCH, server)]
         tops = [one.high for one in each if one.high is not None]
         if tops and max(one.low or 0 for one in each) >= min(tops):
-            rates = ", ".join(f"{one.value or 0:,.0f}" for one in each)
-            yield f"{server}: its launches disagree. They held {rates} req/s."
+            told = [f"{one.value:,.0f}" for one in each if one.value is not None]
+            untold = len(each) - len(told)
+            also = f"; of {untold} more nobody can tell" if untold else ""
+            yield f"{server}: its launches disagree. They held {', '.join(told)} req/s{also}."
 
 
 def _notes(experiment: Experiment, of: Sequence[Finding], launches: int) -> Iterator[str]:
