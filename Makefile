@@ -76,7 +76,7 @@ capacity: ## The highest rate that is held: [SERVER= ROUTE= OBJECTIVE="p99<500ms
 	@LAB_VERB=capacity $(MAKE) up
 	@$(DRIVER) capacity
 
-explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s PAIRS=6 STEPS=4 SUSPECT="worker pool"] or TARGET=<name>
+explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s PAIRS=6 STEPS=4 SUSPECT="worker pool" RECORD=cpu] or TARGET=<name>
 	@LAB_VERB=explain $(MAKE) up
 	@$(DRIVER) explain
 

@@ -9,6 +9,7 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.gate import Limits, gate_verb
 from lab.campaign.result_verbs import compare_verb
+from lab.experiments.explain import Explain
 from lab.experiments.objective import Objective
 from lab.experiments.searching.state import Capacity
 from lab.model import RECORDED
@@ -66,6 +67,20 @@ def test_a_search_records_the_highest_rate_that_each_server_held(ready: Bench) -
     # Below the answer.
     *_, after = ready.said.partition("a holds at least 400 req/s")
     assert "400/s, recorded: CPU time by CPUTimeSample" in after
+
+
+def test_an_inquiry_records_the_load_as_it_is_before_it_changes_anything(ready: Bench) -> None:
+    own = {**to_json(Explain(1, 1)), "record": "cpu"}
+    assert ready.run(kind="explain", own=own, modes=("closed",)) == 0
+    first = [row["trial"] for row in ready.rows if row["arm"] == "1-named"]
+    assert len(first) == 2
+    assert recorded(ready) == sorted(f"{trial}{RECORDED}" for trial in first)
+    loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
+    for trial in first:
+        assert loaded[loaded.index(trial) + 1] == f"{trial}{RECORDED}"
+    # Both on the JVM that was named.
+    sides = derive(ready.run_dir, [ready.lab.engine]).recorded
+    assert [one.beside and one.beside.trial for one in sides] == first
 
 
 def test_no_other_part_of_a_run_knows_of_it(ready: Bench) -> None:

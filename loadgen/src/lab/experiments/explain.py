@@ -28,7 +28,15 @@ from lab.experiments.order import (
     next_number,
     without_number,
 )
-from lab.experiments.proving.inquiry import Explain, NotTried, Step, Story, most_left, story
+from lab.experiments.proving.inquiry import (
+    FIRST,
+    Explain,
+    NotTried,
+    Step,
+    Story,
+    most_left,
+    story,
+)
 from lab.experiments.proving.levers import Present
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.judge.intervals import RatioOf
@@ -88,6 +96,16 @@ class Inquiries(Design):
             )
             for server in experiment.servers
         )
+
+    def to_record(self, done: Sequence[Row]) -> Iterator[str]:
+        """See Design: each server's load as it is, once that was named and before anything is
+        changed."""
+        done = counted(done)
+        for server in self.planner.experiment.servers:
+            wanted = self._story(server, done).wanted
+            named = [row.trial for row in done if (row.server, row.arm) == (server, FIRST)]
+            if named and (wanted is None or wanted.arm != FIRST):
+                yield named[-1]
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The next trial of the first server whose inquiry has not ended; first what was damaged.
@@ -269,6 +287,7 @@ KIND = TrialKind(
     title="a verdict, proven by changing what it names",
     uses=(*(key for key in SHARED if key.startswith("load.")), "repeat.patience"),
     keys=KEYS,
+    recorded_load="each server's load as it is, before anything is changed,",
     words={
         "PAIRS": Word("explain.pairs"),
         "STEPS": Word("explain.steps"),

@@ -106,7 +106,7 @@ def test_a_file_may_ask_for_a_recording(files: Files) -> None:
     found = files.experiment(f'{LOADS}\n[loads]\nrecord = "cpu"\n')
     assert found.own["record"] == "cpu"
     assert files.experiment(LOADS, RECORD="alloc").own["record"] == "alloc"
-    assert "RECORD does not apply to experiments/x.toml" in files.refusal(EXPLAIN, RECORD="cpu")
+    assert "RECORD does not apply to experiments/x.toml" in files.refusal(DENSITY, RECORD="cpu")
 
 
 def test_every_key_of_a_load_is_taken(files: Files) -> None:

@@ -75,7 +75,10 @@ def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     assert note.startswith(
         "RECORD=cpu: the highest rate that each server's last JVM held once more"
     )
-    check_refused("explain", {"CONC": "5", "RECORD": "cpu"}, "explain: unknown word RECORD;")
+    explained, _ = of_verb("explain", {"CONC": "5", "RECORD": "cpu"}, Here(SERVERS, LIMIT))
+    assert isinstance(explained, Experiment)
+    assert (explained.own["record"], settings_of(Explain, explained).pairs) == ("cpu", 6)
+    check_refused("density", {"RECORD": "cpu"}, "density: unknown word RECORD;")
 
 
 def check_refused(verb: str, words: dict[str, str], says: str) -> None:

@@ -39,6 +39,8 @@ from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodpu
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2
+# The arm of the first trial, of the load as it is.
+FIRST = "1-named"
 HOST_CPU, GENERATOR = MACHINE
 LIMIT = "the machine itself is the limit"
 
