@@ -350,7 +350,7 @@ def judged(of: TrialRecord, said: Reading) -> str:
 
 
 @pytest.mark.parametrize("said", [ERRORS, SILENCE])
-def test_the_gates_tell_that_a_server_gave_way(said: Reading) -> None:
+def test_the_gates_tell_that_a_server_failed(said: Reading) -> None:
     _, value, text = alone(gives_way(1650, judged(record(), said)))
     assert value == 1656
     assert text.endswith(f"{NO_ANSWER if said is SILENCE else NO_SUCCESS}, in 2 trials")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lab.judge import gate
 from lab.judge.compare import Side, Values
 from lab.judge.gate import Answer, Asked, Figure, Gate, Limit
-from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
+from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
 from lab.judge.grouping import Cell
 from lab.judge.intervals import needed
 from lab.model import Mode, Row
@@ -122,7 +122,7 @@ def test_a_closed_load_is_judged_on_goodput_an_open_one_on_p99_and_both_on_cost(
 
 
 def test_a_candidate_that_gives_way_in_most_of_its_launches_is_worse_and_not_untold() -> None:
-    gone = {"valid": False, "invalid_reasons": GAVE_WAY[-1]}
+    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
     label, whole = lane("open", "y")
     # Of six against none of six, 4 are chance with a probability of 0.03, and 3 with 0.09.
     for broken, answer in ((4, "worse"), (3, "cannot tell")):
@@ -197,7 +197,7 @@ def test_quick_errors_of_a_closed_load_cost_no_goodput_and_are_worse() -> None:
 
 
 def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
-    gone = {"valid": False, "invalid_reasons": GAVE_WAY[-1]}
+    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
     base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 9)]
     rows = [row("closed", n, arm="y") for n in range(1, 9)]
     rows[3] = dataclasses.replace(rows[3], **gone)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
     assert "1 of 8 launches of the candidate, none of the base" in checks["goodput"].why
     # What others did to the lab is not the candidate's.
     rows[3] = dataclasses.replace(
-        rows[3], invalid_reasons=f"{GAVE_WAY[-1]}; {NOT_ITS_OWN[0]} during the trial"
+        rows[3], invalid_reasons=f"{FAILED_ITSELF[-1]}; {NOT_ITS_OWN[0]} during the trial"
     )
     assert of_loads(base, ("run:a@y", rows))["goodput"] == "not worse"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.experiments.objective import gave_way
-from lab.judge.gates import GAVE_WAY, by_accident, judge
+from lab.judge.gates import FAILED_ITSELF, by_accident, judge
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
     Condition,
@@ -407,9 +407,9 @@ def test_what_shows_that_a_server_gave_way_counts_in_a_search() -> None:
         record(after=None, after_problem="a: does not answer"),
         after(identity=dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2)),
     ):
-        assert invalid(of).startswith(GAVE_WAY)
+        assert invalid(of).startswith(FAILED_ITSELF)
     other = record(after=None, after_problem="toxiproxy does not answer")
-    assert not invalid(other).startswith(GAVE_WAY)
+    assert not invalid(other).startswith(FAILED_ITSELF)
 
 
 def of_machines(*failed: int, answering: str = "") -> Observation:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from lab.judge.gates import GAVE_WAY, by_accident, judge
+from lab.judge.gates import FAILED_ITSELF, by_accident, judge
 from lab.judge.gates.steady import FALSE_ALARM
 from lab.model import (
     Judgement,
@@ -235,7 +235,7 @@ def test_a_server_that_hangs_is_not_the_generators_fault() -> None:
     open_load = record(plan(offered_rps=500, predicted_rps=None))
     said = reading(200.0, seconds=seconds(HANG))
     assert judged(open_load, said).reasons == (STOPPED,)
-    assert STOPPED.startswith(GAVE_WAY)
+    assert STOPPED.startswith(FAILED_ITSELF)
     # Too few answers for a percentile are the server's doing as well.
     of, said = closed([60.0] + [0.0] * 14)
     assert judged(of, said).reasons == ("the server stopped answering for 14.0 s of the window",)

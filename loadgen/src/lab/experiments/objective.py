@@ -11,7 +11,7 @@ from typing import Literal
 from lab.experiments.reading.rules import TEXT, Rule
 from lab.judge.fairness import UNEQUAL
 from lab.judge.gates import (
-    GAVE_WAY,
+    FAILED_ITSELF,
     GOODPUT_FELL,
     LATENCY_ROSE,
     NOT_ITS_OWN,
@@ -199,7 +199,7 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
         return None
     if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
-    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+    return next((reason for reason in FAILED_ITSELF if reason in row.invalid_reasons), None)
 
 
 def latency_ms(row: Row, name: str) -> float | None:

@@ -41,7 +41,7 @@ from lab.judge.compare import (
     uneven_tries,
 )
 from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
+from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
 from lab.judge.grouping import (
     Cell,
     Measure,
@@ -187,7 +187,7 @@ def of_loads(
     asked = []
     cells = list(shared_cells(rows_a, rows_b))
     for cell in cells:
-        broken, some = gave_way_more(every_a, every_b, cell, (1 - CONFIDENCE) / len(cells))
+        broken, some = failed_more(every_a, every_b, cell, (1 - CONFIDENCE) / len(cells))
         wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some or broken
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
         figure, measure, note = _of_requests(cell, a)
@@ -210,16 +210,16 @@ def of_loads(
     return asked
 
 
-def gave_way_more(
+def failed_more(
     base: Sequence[Row], candidate: Sequence[Row], cell: Cell, alpha: float
 ) -> tuple[str, str]:
-    """How the candidate itself gave way at a load in more of its launches than the base: it ended,
+    """How the candidate itself failed at a load in more of its launches than the base: it ended,
     answered nothing or errors only; or it failed more of the requests of a closed load, where quick
     errors cost no goodput, than are usual of the base. First if chance alone does that with a
     probability of `alpha` at most (Fisher's exact test, one-sided), which is worse; else second,
     which is no pass."""
     usual = usual_errors(of_load(base, cell))
-    of_base, of_candidate = (_gave_way(rows, cell, usual) for rows in (base, candidate))
+    of_base, of_candidate = (_failed(rows, cell, usual) for rows in (base, candidate))
     found = [why for why in of_candidate.values() if why]
     bad, count, of = sum(map(bool, of_base.values())), len(of_candidate), len(of_base)
     if len(found) * of <= bad * count:
@@ -231,14 +231,14 @@ def gave_way_more(
     return (why, "") if sure else ("", why)
 
 
-def _gave_way(
+def _failed(
     rows: Sequence[Row], cell: Cell, usual: float
 ) -> dict[tuple[str, str | None, int], str | None]:
-    """How each launch gave way at a load, where this share of errors is usual; None for one that
+    """How each launch failed at a load, where this share of errors is usual; None for one that
     did not, and where the lab was not its own."""
     launches: dict[tuple[str, str | None, int], str | None] = {}
     for row in of_load(rows, cell):
-        why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+        why = next((reason for reason in FAILED_ITSELF if reason in row.invalid_reasons), None)
         if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
             why = None
         if row.valid and cell.mode == "closed" and fails_beyond(row, usual):

@@ -12,10 +12,10 @@ from lab.judge.gates.figures import (
 )
 from lab.judge.gates.server import NOT_ITS_OWN
 from lab.judge.gates.steady import GOODPUT_FELL, LATENCY_ROSE, UNSTEADY
-from lab.judge.gates.trial import GAVE_WAY, by_accident, judge
+from lab.judge.gates.trial import FAILED_ITSELF, by_accident, judge
 
 __all__ = [
-    "GAVE_WAY",
+    "FAILED_ITSELF",
     "GOODPUT_FELL",
     "LATENCY_ROSE",
     "NOT_ITS_OWN",

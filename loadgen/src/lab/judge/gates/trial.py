@@ -42,9 +42,9 @@ HOST_FULL = 0.95
 # A reader should know of this share of CPU time that other machines took (steal).
 STEAL_FELT = 0.05
 NOT_OBSERVED = "the window was not observed"
-# Reasons for which the server itself gave way. The trial's figures mean nothing, but that the
-# server gave way does.
-GAVE_WAY = (RESTARTED, GONE, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS)
+# Reasons that say that the server itself failed. The trial's figures mean nothing, but that it
+# failed does.
+FAILED_ITSELF = (RESTARTED, GONE, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS)
 # How reasons begin that may not come again when the same load is measured once more.
 ACCIDENTS = (
     COMPILING,
