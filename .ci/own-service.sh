@@ -15,6 +15,9 @@ owned() {
 
 tomcat() { owned bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer RECORD=alloc NAME=tomcat; }
 
+# One lock that each request holds for 10 ms: 100 answers a second, and all other requests wait for it.
+locked() { owned bench TARGET=http://tomcat:8080/lock.jsp CONC=60 DURATION=4s WARMUP=2s NAME=locked; }
+
 # Beside the Tomcat, which `tomcat` has started with it.
 shop() { drive bench TARGET=http://shop:8080/ CONC=60 DURATION=4s WARMUP=2s NAME=shop; }
 

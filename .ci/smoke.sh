@@ -327,6 +327,7 @@ part_all_cells() { cells all; }
 part_own() {
   step smoke-target-wrong one refuses 'is not an address; allowed: http' make bench TARGET=ftp://x/ CONC=5
   step smoke-tomcat one tomcat
+  step smoke-locked one locked
   step smoke-shop one shop
   step smoke-lifted one lifted
   step smoke-nginx one outside
@@ -357,7 +358,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]=smoke [words]=interrupted [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [several]="several several-scripted several-searched several-cut several-cut-long several-power several-lost" [frameworks]=frameworks
+  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx" [several]="several several-scripted several-searched several-cut several-cut-long several-power several-lost" [frameworks]=frameworks
   [long_planted]=long-planted [long_regressed]=regressed [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {

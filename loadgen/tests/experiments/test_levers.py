@@ -133,7 +133,7 @@ def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    text = "".join((CONTRACT / name).read_text() for name in ("Settings.java", "Carriers.java"))
+    text = "".join(path.read_text() for path in CONTRACT.glob("*.java"))
     options = {
         name: int(most.replace("_", ""))
         for name, most in re.findall(

@@ -12,6 +12,7 @@ from lab.model import (
     STRONG,
     WEAK,
     Demand,
+    Exported,
     Observation,
     Series,
     TrialRecord,
@@ -227,6 +228,49 @@ def test_a_jvm_that_never_told_its_descriptors_is_not_said_to_have_none_left() -
     assert any("tells of no file descriptors" in line for line in found.missing)
 
 
+def waits(threads: float, kind: str = "monitor") -> Series:
+    labels = {"kind": kind, "threads": "platform", "site": "shop.Orders.next:12"}
+    return counter("lab_wait_seconds_total", threads, job="jvm", server="my-service", **labels)
+
+
+# 400 connections to 200 threads, R0 0.2 s, and one lock that is held for 10 ms: 100 req/s hold 20
+# threads where nothing waits, and 179 of the 200 wait for the lock.
+def test_a_lock_is_named_where_its_recorder_watches() -> None:
+    watches = dataclasses.replace(JVM, lock_watch_ms=10)
+    found = judged(foreign_record(watches), *TOMCAT, waits(179), rps=100, raw_ms=4000)
+    assert (found.bottleneck, found.strength, found.missing) == ("lock", STRONG, ())
+    assert "the lock at shop.Orders.next:12: 179.0 threads waited for it" in found.sentence
+    assert "of 180.0 requests with a thread that waited for anything" in found.sentence
+    unwatched = judged(foreign_record(), *TOMCAT, rps=100, raw_ms=4000)
+    assert unwatched.bottleneck == "worker pool"
+
+
+def test_pinned_carriers_are_named_where_its_recorder_watches() -> None:
+    watches = dataclasses.replace(JVM, pool_size=None, lock_watch_ms=10, carriers=2)
+    queued = gauge("lab_virtual_thread_scheduler_queued", 300, server="my-service")
+    found = judged(
+        foreign_record(watches), *without("lab_worker_pool_size", "lab_worker_pool_active"),
+        queued, waits(2.0, "pinned"), rps=40, raw_ms=10_000,
+    )  # fmt: skip
+    assert found.bottleneck == "pinned carriers"
+    assert "2.0 of 2 kept by virtual threads that waited" in found.sentence
+
+
+def test_an_unknown_verdict_says_that_nobody_watched_its_locks() -> None:
+    def missing(exported: Exported | None) -> str:
+        idle = gauge("lab_worker_pool_active", 20, server="my-service")
+        series = (*without("lab_worker_pool_active"), idle)
+        found = judged(foreign_record(exported), *series, rps=500, raw_ms=800)
+        assert found.bottleneck == "unknown", found
+        return " ".join(one for one in found.missing if "lock" in one)
+
+    assert "no recorder watches them, see docs/your-own-service.md" in missing(JVM)
+    idle = dataclasses.replace(JVM, lock_watch_ms=0)
+    assert missing(idle) == "whether requests waited for a lock: lock_watch_ms is 0"
+    watches = dataclasses.replace(JVM, lock_watch_ms=10)
+    assert "whether virtual threads waited for a lock: JDK 21 does not tell" in missing(watches)
+
+
 def test_the_quotas_of_several_containers_are_no_quota() -> None:
     def quota(container: str) -> Series:
         return gauge("container_spec_cpu_quota", 30_000, service="my-service", id=container)
@@ -256,3 +300,5 @@ def test_its_limits_are_those_that_it_tells() -> None:
         "url": URL, "jdk": "21.0.1", "max_heap_bytes": 2**30,
     }  # fmt: skip
     assert compare({"x": foreign(None)}).equal == {"url": URL}
+    watches = foreign(dataclasses.replace(JVM, lock_watch_ms=10))
+    assert compare({"x": watches}).own == {"lock_watch_ms": {"x": 10}}

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from lab.judge.gates.others import HOST_CROWDED
 from lab.judge.verdict.threads import CPUS_LEFT
 from lab.system.dashboards.asking import options
 from lab.system.dashboards.model import Window, load
@@ -94,6 +95,18 @@ def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections
     verdict = tomcat["verdict"]
     assert verdict["bottleneck"] == "worker pool", verdict
     assert verdict["missing"] == []
+
+
+def test_a_planted_lock_is_named_with_its_line(is_trusted: Trusted) -> None:
+    (locked,) = trials_of("locked")
+    assert is_trusted(locked["valid"], locked["reasons"]), locked["reasons"]
+    assert 60 <= locked["achieved_rps"] <= 100
+    if locked["usage"]["host_busy"] >= HOST_CROWDED:
+        return  # The machine had other work: then whoever holds a lock waits for a CPU.
+    verdict = locked["verdict"]
+    assert (verdict["bottleneck"], verdict["strength"]) == ("lock", "strong"), verdict
+    site = r"the lock at org\.apache\.jsp\.lock_jsp\._jspService:\d+"
+    assert re.search(site, verdict["sentence"])
 
 
 def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:

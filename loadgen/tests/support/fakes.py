@@ -120,6 +120,8 @@ class FakeLab:
     foreign: set[str] = dataclasses.field(default_factory=set)
     scraped_jvms: set[str] = dataclasses.field(default_factory=set)
     foreign_started_s: float = 1000.0
+    # What else its exporter tells.
+    foreign_tells: str = ""
     asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
     paths: set[str] = dataclasses.field(default_factory=set)
     patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
@@ -185,6 +187,7 @@ class FakeLab:
                 'jvm_runtime_info{runtime="x",vendor="y",version="21.0.1"} 1\n'
                 'jvm_memory_max_bytes{area="heap"} 1.048576E9\n'
                 'lab_worker_pool_size{connector="http-nio-8080"} 200.0\n'
+                f"{self.foreign_tells}"
             )
             return httpx.Response(200, text=text)
         if host in self.foreign:

@@ -28,6 +28,12 @@ def test_a_snapshot_has_what_an_exporter_tells(outside: FakeLab) -> None:
     assert ("my-service", 8081) not in outside.asked
 
 
+def test_a_snapshot_has_what_the_recorder_in_its_jvm_was_told(outside: FakeLab) -> None:
+    outside.foreign_tells = "lab_lock_watch_ms 10.0\nlab_virtual_thread_scheduler_parallelism 2.0\n"
+    now = outside.stack.snapshot("my-service")
+    assert (now.lock_watch_ms, now.carriers, now.pool_size) == (10, 2, 200)
+
+
 def test_an_exporter_that_is_not_listed_proves_nothing(outside: FakeLab) -> None:
     outside.scraped_jvms = set()
     outside.stack.adopt("my-service", URL)

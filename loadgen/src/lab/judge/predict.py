@@ -267,8 +267,7 @@ def _of_foreign(
     computing, and CPU time are measured, and the service's limits are not known."""
     if demand is None:
         return
-    pool = snapshot.exported.pool_size if snapshot.exported else None
-    for resource, count in (("connections", concurrency), ("worker pool", pool)):
+    for resource, count in (("connections", concurrency), ("worker pool", snapshot.pool_size)):
         if count and demand.r0_ms and _holds_r0(demand):
             formula = f"{count} / {demand.r0_ms / 1000:.3g} s"
             yield Bound(resource, count * 1000 / demand.r0_ms, formula, estimate=True)
@@ -337,7 +336,7 @@ def _resources(
 ) -> Iterator[tuple[str, float | None, float]]:
     """(name, how many there are, how many ms a request holds one of them)."""
     yield "connections", concurrency, r0_ms
-    yield "worker pool", snapshot.setting("pool_size"), r0_ms
+    yield "worker pool", snapshot.pool_size, r0_ms
     if call.route.calls_downstream:
         yield "downstream connections", snapshot.setting("downstream_connections"), r0_ms
     yield "carrier threads", pinned_carriers(call, snapshot), r0_ms
@@ -351,18 +350,17 @@ def pinned_carriers(call: RouteCall, snapshot: Snapshot) -> int | None:
     """How many carrier threads there are for requests of which each keeps one while it waits; None
     where none does. Before JDK 24 (JEP 491) a virtual thread that waits inside `synchronized` does.
     Models that run on such a JDK and have no pool have virtual threads."""
-    identity, pool = snapshot.identity, snapshot.setting("pool_size")
-    if identity is None or pool is not None or not call.route.in_synchronized:
+    if snapshot.foreign or snapshot.pool_size is not None or not call.route.in_synchronized:
         return None
-    release = release_of(identity.jdk)
+    release = release_of(snapshot.jdk)
     if release is None or release >= UNPINNED:
         return None
-    return snapshot.setting("virtual_thread_parallelism")
+    return snapshot.carriers
 
 
-def release_of(jdk: str) -> int | None:
+def release_of(jdk: str | None) -> int | None:
     """The feature release of a JDK's version, 25 of 25.0.3; None where that is not one."""
-    release = re.match(r"\d+", jdk)
+    release = re.match(r"\d+", jdk or "")
     return int(release[0]) if release else None
 
 

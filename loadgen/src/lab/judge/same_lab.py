@@ -125,7 +125,8 @@ def facts(snapshot: Snapshot) -> dict[str, Json]:
     None was read back: the model has no such thing."""
     identity, exported = snapshot.identity, snapshot.exported
     if identity is None:
-        known = {"jdk": exported.jdk, "max_heap_bytes": exported.max_heap_bytes} if exported else {}
+        names = ("jdk", "max_heap_bytes", "lock_watch_ms")
+        known = {name: getattr(exported, name) for name in names} if exported else {}
         return {**snapshot.settings, **{k: v for k, v in known.items() if v is not None}}
     read = {name: getattr(identity, name) for name in (*_BUILD, *_JVM)}
     lists = {name: list(value) for name, value in read.items() if isinstance(value, tuple)}

@@ -77,13 +77,18 @@ class Exported:
     """The JVM of a service that is not the lab's, as its JMX exporter tells.
 
     `pool_size`: worker threads of its one pool; None where it tells of no pool, or of several.
-    `scraped`: Prometheus has the exporter in its list, so there are series of it."""
+    `scraped`: Prometheus has the exporter in its list, so there are series of it. `lock_watch_ms`
+    is what the lab's recorder in that JVM was told, None without a recorder; `carriers` are its
+    carrier threads, None where it does not tell of them.
+    """
 
     start_time_ms: int
     jdk: str | None
     max_heap_bytes: int | None
     pool_size: int | None
     scraped: bool
+    lock_watch_ms: int | None = None
+    carriers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,31 @@ class Snapshot:
     def cpus(self) -> int | None:
         """The number of CPUs its JVM sees; None for a foreign service."""
         return self.identity.cpus if self.identity else None
+
+    @property
+    def jdk(self) -> str | None:
+        """The version of its JDK; None where nothing tells."""
+        if self.identity is not None:
+            return self.identity.jdk
+        return self.exported.jdk if self.exported else None
+
+    @property
+    def pool_size(self) -> int | None:
+        """Worker threads of its pool; None where it has no pool, or nothing tells."""
+        return self.exported.pool_size if self.exported else self.setting("pool_size")
+
+    @property
+    def carriers(self) -> int | None:
+        """Carrier threads of its virtual threads; None where nothing tells."""
+        if self.exported:
+            return self.exported.carriers
+        return self.setting("virtual_thread_parallelism")
+
+    @property
+    def lock_watch_ms(self) -> int | None:
+        """How long a wait for a lock must last to be counted, 0 where none is; None where its JVM
+        has nothing that could count."""
+        return self.exported.lock_watch_ms if self.exported else self.setting("lock_watch_ms")
 
     @property
     def cpu_set(self) -> int | None:

@@ -18,6 +18,8 @@ STARTED = "process_start_time_seconds"
 JDK = "jvm_runtime_info"
 MAX_HEAP = "jvm_memory_max_bytes"
 POOL_SIZE = "lab_worker_pool_size"
+LOCK_WATCH = "lab_lock_watch_ms"
+CARRIERS = "lab_virtual_thread_scheduler_parallelism"
 RESIDENT = "process_resident_memory_bytes"
 OPEN_FILES = "process_open_fds"
 LEASED = "lab_downstream_connections_leased"
@@ -79,16 +81,19 @@ class Exporter:
 
     def exported(self, server: str) -> Exported:
         """The numbers of a foreign service's JVM."""
-        found = self._http.samples(server, _url(server), STARTED, JDK, MAX_HEAP, POOL_SIZE)
+        asked = (STARTED, JDK, MAX_HEAP, POOL_SIZE, LOCK_WATCH, CARRIERS)
+        found = self._http.samples(server, _url(server), *asked)
         heap = [of.value for of in found if of.name == MAX_HEAP and of.labels == {"area": "heap"}]
-        pools = [of.value for of in found if of.name == POOL_SIZE]
         jdks = [of.labels.get("version") for of in found if of.name == JDK]
+        pool, watch, carriers = (_one(found, name) for name in (POOL_SIZE, LOCK_WATCH, CARRIERS))
         return Exported(
             start_time_ms=round(self._only(server, found, STARTED) * 1000),
             jdk=jdks[0] if jdks else None,
             max_heap_bytes=round(heap[0]) if heap and heap[0] > 0 else None,
-            pool_size=round(pools[0]) if len(pools) == 1 and pools[0] > 0 else None,
+            pool_size=pool if pool and pool > 0 else None,
             scraped=self._foreign[server].scraped,
+            lock_watch_ms=watch,
+            carriers=carriers,
         )
 
     def _counter(self, server: str, name: str) -> float:
@@ -111,6 +116,12 @@ class Exporter:
             if sample.name == name:
                 return float(sample.value)
         raise LabUnreachable(f"{server}: {_url(server)} has no {name}")
+
+
+def _one(found: list[Sample], name: str) -> int | None:
+    """The value that there is once; None of several, and of none."""
+    values = [sample.value for sample in found if sample.name == name]
+    return round(values[0]) if len(values) == 1 else None
 
 
 def _url(server: str) -> str:

@@ -9,7 +9,7 @@ CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"
 
 
 def test_every_knob_has_the_limits_of_the_contract() -> None:
-    text = "".join((CONTRACT / name).read_text() for name in ("Settings.java", "Carriers.java"))
+    text = "".join(path.read_text() for path in CONTRACT.glob("*.java"))
     options = {
         name: tuple(int(number.replace("_", "")) for number in limits.split(","))
         for name, limits in re.findall(

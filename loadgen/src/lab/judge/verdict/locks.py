@@ -1,7 +1,8 @@
 """Waits for locks, and carriers that waiting virtual threads keep, where a server watches them.
 
-It does while its knob `lock_watch_ms` is not 0, which is the default (docs/verdict.md). Of a server
-that does not watch nobody can tell, and there is no Standing.
+A server of the lab does while its knob `lock_watch_ms` is not 0, which is the default, and a
+service of the user's own where the lab's recorder in its JVM was told to (docs/verdict.md). Of a
+server that does not watch nobody can tell, and there is no Standing.
 
 Each function gives a Standing, or None where nothing is known. A score of STRONG_FROM or more takes
 at least two things: something waited there, and that explains what the load lost.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from lab.judge.predict import release_of
 from lab.judge.verdict.evidence import EXPLAINED, WAITING_SHARE, SeenTrial, kept, value
+from lab.judge.verdict.foreign import PAGE
 from lab.judge.verdict.threads import LOOP_FULL
 from lab.model import Evidence, Standing
 
@@ -28,7 +30,7 @@ SEES_VIRTUAL = 25
 
 def watched(seen: SeenTrial) -> bool:
     """Whether the server counted waits in this trial."""
-    return bool(seen.record.before.setting(WATCH))
+    return bool(seen.record.before.lock_watch_ms)
 
 
 def lock(seen: SeenTrial) -> Standing | None:
@@ -55,7 +57,7 @@ def lock(seen: SeenTrial) -> Standing | None:
     if not told:
         return None
     site, waiting = max(told, key=lambda one: one[1].value)
-    behind = _held_up(seen, seen.record.before.setting("pool_size"))
+    behind = _held_up(seen, seen.record.before.pool_size)
     share = waiting.value / behind.value if behind and behind.value > 0 else None
     score = 0.3
     sentence = f"the lock at {site}: {waiting.value:.1f} threads waited for it on average"
@@ -85,7 +87,7 @@ def pinned_carriers(seen: SeenTrial) -> Standing | None:
     """Carriers that virtual threads kept while they waited, below a frame of native code or of a
     class being initialised; before JDK 24 also inside synchronized (JEP 491). The seconds that they
     kept them, per second, are the mean number of carriers that were kept (Little's law)."""
-    carriers = seen.record.before.setting("virtual_thread_parallelism")
+    carriers = seen.record.before.carriers
     mine = {"server": seen.server}
     told = seen.rate("carriers kept", "threads", WAITED, kind=PINNED, **mine)
     if not watched(seen) or not carriers or told is None:
@@ -117,13 +119,17 @@ def pinned_carriers(seen: SeenTrial) -> Standing | None:
 
 
 def unseen(seen: SeenTrial) -> str | None:
-    """What is not known of locks; None where all is, and of servers that cannot watch."""
-    watch = seen.record.before.setting(WATCH)
-    if watch is None or seen.record.before.foreign:
-        return None
+    """What is not known of locks; None where all is, and of what cannot watch: a framework as it
+    ships, and a service that is no JVM as far as anybody knows."""
+    before = seen.record.before
+    watch = before.lock_watch_ms
     if watch == 0:
         return f"whether requests waited for a lock: {WATCH} is 0"
-    release = release_of(seen.record.before.own_identity.jdk)
+    if watch is None:
+        if before.exported is None:
+            return None
+        return f"whether requests waited for a lock: no recorder watches them, see {PAGE}"
+    release = release_of(before.jdk)
     if release is not None and release < SEES_VIRTUAL:
         return f"whether virtual threads waited for a lock: JDK {release} does not tell"
     return None

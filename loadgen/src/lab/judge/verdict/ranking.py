@@ -211,7 +211,8 @@ def _verdict(seen: SeenTrial) -> Verdict:
     unseen = _unseen(seen, ranked)
     missing += [f"whether it was the {one}: nothing was read of it" for one in unseen]
     doubted = doubted or any(_hides(one, name, ranked) for one in unseen)
-    if name == UNKNOWN or locks.watched(seen):
+    # Whether a service that is not the lab's has virtual threads, nobody knows.
+    if name == UNKNOWN or (locks.watched(seen) and not record.before.foreign):
         missing += kept(locks.unseen(seen))
     if name == UNKNOWN:
         return _unknown(sentence, ranked, tuple(missing))

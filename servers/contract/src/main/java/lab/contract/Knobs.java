@@ -97,7 +97,7 @@ public final class Knobs {
     map.put(Settings.BLOCK_THE_LOOP, null);
     map.put(Settings.LOCK_MS.name(), null);
     map.put(Settings.PIN_MS.name(), null);
-    map.put(Settings.LOCK_WATCH_MS.name(), null);
+    map.put(LockWatch.THRESHOLD_MS.name(), null);
     map.put("framework", framework.isEmpty() ? null : new TreeMap<>(framework));
     map.putAll(fixed);
     knobs.forEach((name, knob) -> map.put(name, knob.current.getAsInt()));

@@ -77,7 +77,9 @@ public final class LabServer implements AutoCloseable {
     Knobs knobs = new Knobs(settings);
     Carriers.show(knobs);
     LockWatch locks = new LockWatch();
-    locks.offer(knobs);
+    if (LockWatch.isPossible()) {
+      knobs.add(LockWatch.THRESHOLD_MS, locks::getThresholdMs, locks::watch);
+    }
     MBeans mbeans = new MBeans();
     LineFile file = new LineFile();
     TrafficServer traffic = null;
@@ -96,9 +98,9 @@ public final class LabServer implements AutoCloseable {
                   registry,
                   exposition));
       knobs.requireWhatShips();
+      mbeans.register(LockWatch.BEAN, locks);
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new CollectorThreads(Path.of("/proc/self")));
-      registry.register(locks);
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
       management.start();

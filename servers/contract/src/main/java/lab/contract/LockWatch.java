@@ -1,11 +1,7 @@
 package lab.contract;
 
-import io.prometheus.metrics.model.registry.MultiCollector;
-import io.prometheus.metrics.model.snapshots.CounterSnapshot;
-import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
-import io.prometheus.metrics.model.snapshots.Labels;
-import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,10 +23,23 @@ import org.jspecify.annotations.Nullable;
  * counted when it ends, about a second later. A virtual thread that waits for a lock leaves its
  * carrier, and for that JDK 25 has no event: {@link ParkedThreads} looks at them instead, every
  * second or so.
+ *
+ * <p>It is a bean, and the JMX exporter makes metrics of it: so it is one thing in a server of the
+ * lab and in any other JVM ({@link RecorderAgent}), and needs nothing but the JDK.
  */
-final class LockWatch implements MultiCollector, AutoCloseable {
-  /** Who waits for what: a label each. */
-  record Wait(String kind, String threads, String site) {}
+final class LockWatch implements LockWatchMXBean, AutoCloseable {
+  /** How long a wait must last to count. No variable sets it: watching costs. */
+  static final IntOption THRESHOLD_MS = new IntOption("lock_watch_ms", 0, 0, 60_000);
+
+  static final String BEAN = "LockWatch";
+
+  /** Who waits for what. None of the three has a space. */
+  record Wait(String kind, String threads, String site) {
+    @Override
+    public String toString() {
+      return kind + " " + threads + " " + site;
+    }
+  }
 
   static final String MONITOR = "monitor";
   static final String LOCK = "lock";
@@ -45,26 +54,25 @@ final class LockWatch implements MultiCollector, AutoCloseable {
   private static final double NANOS_PER_SECOND = 1e9;
 
   private final boolean seesVirtual = ParkedThreads.canBeSeen();
-  private int thresholdMs;
+  private volatile int thresholdMs;
   private @Nullable RecordingStream stream;
   private @Nullable ParkedThreads parked;
 
   /** What was counted since watching began; another one from the next beginning on. */
   private volatile Map<Wait, LongAdder> nanos = Map.of();
 
-  /** Adds the knob; a JVM without Flight Recorder has none. */
-  void offer(Knobs knobs) {
-    if (FlightRecorder.isAvailable()) {
-      knobs.add(Settings.LOCK_WATCH_MS, this::thresholdMs, this::watch);
-    }
+  /** Whether this JVM can tell of waits: one without Flight Recorder cannot. */
+  static boolean isPossible() {
+    return FlightRecorder.isAvailable();
   }
 
-  private synchronized int thresholdMs() {
+  @Override
+  public int getThresholdMs() {
     return thresholdMs;
   }
 
   /** Begins anew where the value is another one; 0 ends it, and forgets what was counted. */
-  private synchronized void watch(int ms) {
+  synchronized void watch(int ms) {
     if (ms == thresholdMs) {
       return;
     }
@@ -159,26 +167,9 @@ final class LockWatch implements MultiCollector, AutoCloseable {
   }
 
   @Override
-  public MetricSnapshots collect() {
-    Map<Wait, LongAdder> counted = nanos;
-    if (counted.isEmpty()) {
-      return MetricSnapshots.of();
-    }
-    CounterSnapshot.Builder told =
-        CounterSnapshot.builder()
-            .name("lab_wait_seconds")
-            .help(
-                "Time that threads waited for monitors and locks, and kept carriers while they"
-                    + " waited (pinned), by site; there while lock_watch_ms is not 0.");
-    counted.forEach(
-        (wait, sum) ->
-            told.dataPoint(
-                CounterDataPointSnapshot.builder()
-                    .labels(
-                        Labels.of(
-                            "kind", wait.kind(), "threads", wait.threads(), "site", wait.site()))
-                    .value(sum.sum() / NANOS_PER_SECOND)
-                    .build()));
-    return MetricSnapshots.of(told.build());
+  public Map<String, Double> getWaitedSeconds() {
+    Map<String, Double> told = new HashMap<>();
+    nanos.forEach((wait, sum) -> told.put(wait.toString(), sum.sum() / NANOS_PER_SECOND));
+    return told;
   }
 }

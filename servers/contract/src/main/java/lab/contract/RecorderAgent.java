@@ -4,25 +4,33 @@ import java.io.IOException;
 
 /**
  * A Java agent for a JVM that is no server of the lab. It answers the recording calls of the
- * management port, and nothing else.
+ * management port, and watches locks where it is told to: a bean shows what it counts.
  *
- * <pre>-javaagent:/jmx/lab-recorder.jar=9405</pre>
+ * <pre>-javaagent:/jmx/lab-recorder.jar=9405
+ * -javaagent:/jmx/lab-recorder.jar=9405,lock_watch_ms=10</pre>
  *
  * This class names no class of jdk.jfr or jdk.httpserver. A JVM without these modules would not
  * start with an agent that does.
  */
 public final class RecorderAgent {
+  private static final String WATCH = ",lock_watch_ms=";
+
   private RecorderAgent() {}
 
   /**
-   * Called by the JVM before its main class. What goes wrong costs the recordings, not the service.
+   * Called by the JVM before its main class. What goes wrong costs the recordings and the watch,
+   * not the service.
    *
-   * @param port where the calls are answered
+   * @param words the port where the calls are answered, and how long a wait must last to count
    */
-  public static void premain(String port) {
+  public static void premain(String words) {
     try {
-      RecorderPort.open(Integer.parseInt(port));
-    } catch (IOException | RuntimeException | LinkageError e) {
+      String[] parts = words.split(WATCH, 2);
+      RecorderPort.open(Integer.parseInt(parts[0]));
+      LockWatch locks = new LockWatch();
+      locks.watch(parts.length == 1 ? 0 : LockWatch.THRESHOLD_MS.parse(parts[1]));
+      new MBeans().register(LockWatch.BEAN, locks);
+    } catch (IOException | BadValueException | RuntimeException | LinkageError e) {
       System.err.println("lab-recorder: this JVM cannot be recorded: " + e);
     }
   }

@@ -72,9 +72,6 @@ public record Settings(
   /** Another one, of threads that can be virtual. */
   public static final IntOption PIN_MS = new IntOption("pin_ms", 0, 0, 60_000);
 
-  /** No variable sets it either: watching costs, so it is for the loads that ask for it. */
-  static final IntOption LOCK_WATCH_MS = new IntOption("lock_watch_ms", 0, 0, 60_000);
-
   static final String BLOCK_THE_LOOP = "block_the_loop";
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";

@@ -11,8 +11,6 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -51,7 +49,7 @@ class LockWatchTest {
     context.change("lock_watch_ms", 10);
     waitForLock();
     assertThat(awaited("lock", "takeLock", "platform")).isPositive();
-    assertThat(context.metrics()).doesNotContain("enterMonitor");
+    assertThat(context.waitedSeconds().toString()).doesNotContain("enterMonitor");
   }
 
   /** JDK 25 has no event for it: whoever waits while somebody looks is counted. */
@@ -109,17 +107,19 @@ class LockWatchTest {
     assertThat(awaited("monitor", "enterMonitor", "platform")).isPositive();
     waitForLock();
     assertThat(awaited("lock", "takeLock", "platform")).isPositive();
-    assertThat(context.metrics()).doesNotContain("idleQuietly").doesNotContain("lambda");
+    assertThat(context.waitedSeconds().toString())
+        .doesNotContain("idleQuietly")
+        .doesNotContain("lambda");
   }
 
   @Test
   void withoutTheKnobNothingIsTold() throws Exception {
-    assertThat(context.metrics()).doesNotContain("lab_wait_seconds");
+    assertThat(context.waitedSeconds()).isEmpty();
     context.change("lock_watch_ms", 10);
     waitForMonitor();
     assertThat(awaited("monitor", "enterMonitor", "platform")).isPositive();
     context.change("lock_watch_ms", 0);
-    assertThat(context.metrics()).doesNotContain("lab_wait_seconds");
+    assertThat(context.waitedSeconds()).isEmpty();
   }
 
   @Test
@@ -138,18 +138,16 @@ class LockWatchTest {
 
   /** Seconds that were counted, once any were. */
   private double awaited(String kind, String method, String threads) throws InterruptedException {
-    Pattern series =
-        Pattern.compile(
-            "lab_wait_seconds_total\\{kind=\"%s\",site=\"%s\\.%s:\\d+\",threads=\"%s\"} (\\S+)"
-                .formatted(kind, Pattern.quote(getClass().getName()), method, threads));
+    String site = "%s %s %s.%s:".formatted(kind, threads, getClass().getName(), method);
     long patience = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
     while (true) {
-      String metrics = context.metrics();
-      Matcher found = series.matcher(metrics);
-      if (found.find()) {
-        return Double.parseDouble(found.group(1));
+      Map<String, Double> waited = context.waitedSeconds();
+      for (Map.Entry<String, Double> one : waited.entrySet()) {
+        if (one.getKey().startsWith(site)) {
+          return one.getValue();
+        }
       }
-      assertThat(System.nanoTime()).as(metrics).isLessThan(patience);
+      assertThat(System.nanoTime()).as(waited.toString()).isLessThan(patience);
       Thread.sleep(20);
     }
   }

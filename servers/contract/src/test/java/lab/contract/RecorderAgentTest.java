@@ -4,12 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
 import com.sun.net.httpserver.HttpServer;
+import java.lang.management.ManagementFactory;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import javax.management.JMX;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -49,7 +53,23 @@ class RecorderAgentTest {
   void aPortThatCannotBeTakenDoesNotKeepTheServiceFromStarting() {
     String taken = Integer.toString(agent.getAddress().getPort());
     assertThatCode(() -> RecorderAgent.premain(taken)).doesNotThrowAnyException();
-    assertThatCode(() -> RecorderAgent.premain("none")).doesNotThrowAnyException();
+    for (String wrong : new String[] {"none", "0,lock_watch_ms=-1", "0,locks=10"}) {
+      assertThatCode(() -> RecorderAgent.premain(wrong)).doesNotThrowAnyException();
+    }
+  }
+
+  @Test
+  void itWatchesLocksForTheJmxExporter() throws Exception {
+    RecorderAgent.premain("0,lock_watch_ms=10");
+    var name = new ObjectName("lab:type=LockWatch");
+    MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+    LockWatchMXBean locks = JMX.newMXBeanProxy(beans, name, LockWatchMXBean.class);
+    try {
+      assertThat(locks.getThresholdMs()).isEqualTo(10);
+      assertThat(locks.getWaitedSeconds()).isEmpty();
+    } finally {
+      beans.unregisterMBean(name);
+    }
   }
 
   private HttpResponse<String> ask(String method, String path, String body) throws Exception {

@@ -26,8 +26,7 @@ public final class TestContext implements AutoCloseable {
     }
     Settings settings = Settings.fromEnvironment(environment);
     knobs = new Knobs(settings);
-    locks.offer(knobs);
-    registry.register(locks);
+    knobs.add(LockWatch.THRESHOLD_MS, locks::getThresholdMs, locks::watch);
     model =
         new ModelContext(
             "test",
@@ -54,6 +53,11 @@ public final class TestContext implements AutoCloseable {
   /** All metrics in Prometheus text format. */
   public String metrics() {
     return new String(model.exposition().get(), UTF_8);
+  }
+
+  /** Seconds that were waited for locks, by kind, threads and site with a space between. */
+  public Map<String, Double> waitedSeconds() {
+    return locks.getWaitedSeconds();
   }
 
   @Override

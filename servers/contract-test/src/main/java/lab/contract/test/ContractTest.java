@@ -695,6 +695,7 @@ public abstract class ContractTest {
           management(server).call("PATCH", "/settings", "{\"lock_watch_ms\":%d}".formatted(ms));
       assertThat(answer.statusCode()).isEqualTo(200);
       assertThat(answer.body()).contains("\"lock_watch_ms\":%d".formatted(ms));
+      assertThat(mbean("LockWatch", "ThresholdMs")).isEqualTo(ms);
       assertThat(get(server, "/downstream").status()).isEqualTo(200);
     }
   }

@@ -1,0 +1,1 @@
+<%@ page session="false" %><% synchronized (application) { Thread.sleep(10); } %>locked
