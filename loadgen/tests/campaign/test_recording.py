@@ -78,6 +78,7 @@ def test_an_inquiry_records_the_load_as_it_is_before_it_changes_anything(ready: 
     loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
     for trial in first:
         assert loaded[loaded.index(trial) + 1] == f"{trial}{RECORDED}"
+    assert "nothing was recorded" not in ready.said
     # Both on the JVM that was named.
     sides = derive(ready.run_dir, [ready.lab.engine]).recorded
     assert [one.beside and one.beside.trial for one in sides] == first

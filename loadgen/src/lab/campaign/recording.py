@@ -61,9 +61,10 @@ class Recorder:
         """As `before`, after the last trial; and say of which servers nothing is recorded, as
         their last JVM held no load."""
         self.before(rows)
-        named = set(self.order.to_record(rows))
-        without = {row.server for row in rows} - {r.server for r in rows if r.trial in named}
-        for server in sorted(without):
+        due, folder = set(self.order.to_record(rows)), self.run_dir / recording.FOLDER
+        made = {row.trial for row in rows if (folder / f"{row.trial}{RECORDED}").exists()}
+        of = {row.server for row in rows if row.trial in due | made}
+        for server in sorted({row.server for row in rows} - of):
             self.progress.warn(f"{server}: nothing was recorded: its last JVM held no load")
 
     def _record(self, trial: str) -> None:

@@ -36,6 +36,7 @@ from lab.experiments.proving.inquiry import (
     Story,
     most_left,
     story,
+    usable,
 )
 from lab.experiments.proving.levers import Present
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
@@ -99,13 +100,13 @@ class Inquiries(Design):
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: each server's load as it is, once that was named and before anything is
-        changed."""
-        done = counted(done)
+        changed. Never later: it would replace the JVM between the two sides of a pair."""
         for server in self.planner.experiment.servers:
-            wanted = self._story(server, done).wanted
-            named = [row.trial for row in done if (row.server, row.arm) == (server, FIRST)]
-            if named and (wanted is None or wanted.arm != FIRST):
-                yield named[-1]
+            own = [row for row in counted(done) if row.server == server]
+            wanted = self._story(server, own).wanted
+            is_next = wanted is not None and wanted.arm == FIRST
+            if own and not is_next and usable(own[-1]) and all(row.arm == FIRST for row in own):
+                yield own[-1].trial
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The next trial of the first server whose inquiry has not ended; first what was damaged.

@@ -1,6 +1,6 @@
 """Waits for locks, and carriers that waiting virtual threads keep, where a server watches them.
 
-A server of the lab does while its knob `lock_watch_ms` is not 0, which is the default, and a
+A server of the lab does while its knob `lock_watch_ms` is not 0 (0 is the default), and a
 service of the user's own where the lab's recorder in its JVM was told to (docs/verdict.md). Of a
 server that does not watch nobody can tell, and there is no Standing.
 
@@ -124,7 +124,8 @@ def unseen(seen: SeenTrial) -> str | None:
     before = seen.record.before
     watch = before.lock_watch_ms
     if watch == 0:
-        return f"whether requests waited for a lock: {WATCH} is 0"
+        where = f", see {PAGE}" if before.foreign else ""
+        return f"whether requests waited for a lock: {WATCH} is 0{where}"
     if watch is None:
         if before.exported is None:
             return None

@@ -24,14 +24,19 @@ public final class RecorderAgent {
    * @param words the port where the calls are answered, and how long a wait must last to count
    */
   public static void premain(String words) {
+    // Without any words it is null.
+    String[] parts = String.valueOf(words).split(WATCH, 2);
     try {
-      String[] parts = words.split(WATCH, 2);
       RecorderPort.open(Integer.parseInt(parts[0]));
+    } catch (IOException | RuntimeException | LinkageError e) {
+      System.err.println("lab-recorder: this JVM cannot be recorded: " + e);
+    }
+    try {
       LockWatch locks = new LockWatch();
       locks.watch(parts.length == 1 ? 0 : LockWatch.THRESHOLD_MS.parse(parts[1]));
       new MBeans().register(LockWatch.BEAN, locks);
-    } catch (IOException | BadValueException | RuntimeException | LinkageError e) {
-      System.err.println("lab-recorder: this JVM cannot be recorded: " + e);
+    } catch (BadValueException | RuntimeException | LinkageError e) {
+      System.err.println("lab-recorder: no lock is watched in this JVM: " + e);
     }
   }
 }

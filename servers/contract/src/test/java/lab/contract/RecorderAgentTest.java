@@ -11,6 +11,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import javax.management.JMException;
 import javax.management.JMX;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -19,7 +20,13 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class RecorderAgentTest {
+  private final MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+  private final ObjectName name;
   private HttpServer agent;
+
+  RecorderAgentTest() throws JMException {
+    name = new ObjectName("lab:type=LockWatch");
+  }
 
   @BeforeEach
   void begin() throws Exception {
@@ -27,8 +34,11 @@ class RecorderAgentTest {
   }
 
   @AfterEach
-  void end() {
+  void end() throws JMException {
     agent.stop(0);
+    if (beans.isRegistered(name)) {
+      beans.unregisterMBean(name);
+    }
   }
 
   @Test
@@ -59,17 +69,11 @@ class RecorderAgentTest {
   }
 
   @Test
-  void itWatchesLocksForTheJmxExporter() throws Exception {
+  void itWatchesLocksForTheJmxExporter() {
     RecorderAgent.premain("0,lock_watch_ms=10");
-    var name = new ObjectName("lab:type=LockWatch");
-    MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
     LockWatchMXBean locks = JMX.newMXBeanProxy(beans, name, LockWatchMXBean.class);
-    try {
-      assertThat(locks.getThresholdMs()).isEqualTo(10);
-      assertThat(locks.getWaitedSeconds()).isEmpty();
-    } finally {
-      beans.unregisterMBean(name);
-    }
+    assertThat(locks.getThresholdMs()).isEqualTo(10);
+    assertThat(locks.getWaitedSeconds()).isEmpty();
   }
 
   private HttpResponse<String> ask(String method, String path, String body) throws Exception {
