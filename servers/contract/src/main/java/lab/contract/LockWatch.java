@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * carrier, and for that JDK 25 has no event: {@link ParkedThreads} looks at them instead, every
  * second or so.
  *
- * <p>It is a bean, and the JMX exporter makes metrics of it: so it is one thing in a server of the
- * lab and in any other JVM ({@link RecorderAgent}), and needs nothing but the JDK.
+ * <p>The JMX exporter reads it as a bean. So the same code watches a server of the lab and any
+ * other JVM ({@link RecorderAgent}), and it needs nothing but the JDK.
  */
 final class LockWatch implements LockWatchMXBean, AutoCloseable {
   /** How long a wait must last to count. No variable sets it: watching costs. */
