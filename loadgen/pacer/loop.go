@@ -281,6 +281,9 @@ func (o *loop) count(now time.Duration) bool {
 			t.Waiting += g.waiting.len()
 		}
 		t.Unfinished += t.Waiting
+		if c := o.inFlight.first; c != nil {
+			t.Oldest = (over - c.since).Microseconds()
+		}
 		// From here on the tally is not the loop's.
 		number := t.Second
 		o.finished <- t

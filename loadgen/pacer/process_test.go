@@ -570,9 +570,38 @@ func TestAServerThatIsStopped(t *testing.T) {
 	}
 }
 
-// That pacer itself was stopped is no latency of the server's: not from the sending on, but from when a request was due.
+// That pacer itself was stopped is no latency of the server's: not from the sending on, but from when a request was due. Of a
+// closed load it is time that a connection waited for pacer.
 func TestPacerThatIsStopped(t *testing.T) {
 	t.Parallel()
+	t.Run(constant, func(t *testing.T) {
+		t.Parallel()
+		o, long, lasts := stopped(t, map[string]any{"arrivals": constant, "rate": 200, "connections": 100, "window_s": 600})
+		waited := o.last.Unfinished
+		for _, l := range o.seconds {
+			waited += l.Corrected.count((lasts / 2).Microseconds())
+		}
+		if long > 0 || waited < int((lasts/2).Seconds()*200)-1 {
+			t.Errorf("%d more answers took long than of the server's; %d requests waited", long, waited)
+		}
+	})
+	t.Run(closed, func(t *testing.T) {
+		t.Parallel()
+		o, long, lasts := stopped(t, map[string]any{"arrivals": closed, "rate": nil, "connections": 100, "window_s": 600})
+		waited := 0
+		for _, l := range o.seconds {
+			waited += l.Late.count((lasts / 2).Microseconds())
+		}
+		if long > 0 || waited < 90 {
+			t.Errorf("%d more answers took long than of the server's; %d of 100 connections waited for pacer", long, waited)
+		}
+	})
+}
+
+// stopped is what pacer told of a server that takes 200 ms, when pacer was stopped for a time: how many more answers took as
+// long as that than the server saw, and the time.
+func stopped(t *testing.T, change map[string]any) (outcome, int, time.Duration) {
+	t.Helper()
 	const takes, lasts = 200 * time.Millisecond, 1500 * time.Millisecond
 	var slow atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -583,19 +612,16 @@ func TestPacerThatIsStopped(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	command, output := startedOn(t, short(server.URL, map[string]any{"arrivals": constant, "rate": 200, "connections": 100, "window_s": 600}), toFile(t))
+	command, output := startedOn(t, short(server.URL, change), toFile(t))
 	_ = command.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(lasts)
 	_ = command.Process.Signal(syscall.SIGCONT)
 	o := interruptedLater(t, command, output)
-	long, waited := 0, o.last.Unfinished
+	long := -int(slow.Load())
 	for _, l := range o.seconds {
 		long += l.Raw.count((lasts - takes).Microseconds())
-		waited += l.Corrected.count((lasts / 2).Microseconds())
 	}
-	if long > int(slow.Load()) || waited < int((lasts/2).Seconds()*200)-1 {
-		t.Errorf("%d answers took long, and %d of the server's; %d requests waited", long, slow.Load(), waited)
-	}
+	return o, long, lasts
 }
 
 // started is pacer on a server that answers after 20 ms, with standard output in a file, when it has told a second.

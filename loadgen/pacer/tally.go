@@ -185,6 +185,8 @@ type tally struct {
 	Unfinished  int `json:"unfinished"`
 	Waiting     int `json:"waiting"`
 	Connections int `json:"connections"`
+	// Oldest is for how long a request had been in flight then, at most.
+	Oldest int64 `json:"oldest_us"`
 
 	Raw       histogram  `json:"raw"`
 	Corrected *histogram `json:"corrected"`
@@ -242,6 +244,7 @@ func (t *tally) merge(other *tally) {
 	t.Unfinished += other.Unfinished
 	t.Waiting += other.Waiting
 	t.Connections += other.Connections
+	t.Oldest = max(t.Oldest, other.Oldest)
 }
 
 // follow adds the second that comes next.

@@ -145,6 +145,22 @@ def test_every_request_is_accounted_for(opened: TrialPlan, tmp_path: Path) -> No
     assert error_share(reading, 10) == pytest.approx((2 + 2) / (17 + 2 + 2))
 
 
+def test_clients_that_no_latency_shows_are_told(opened: TrialPlan, tmp_path: Path) -> None:
+    def notes(**changes: Any) -> tuple[str, ...]:
+        last = second(3, [100.0] * 10, [105.0] * 10, [5.0] * 10, **changes)
+        few = changes.get("connections", 10)
+        third = second(2, [100.0] * 10, [105.0] * 10, [5.0] * 10, connections=few)
+        return tuple(read_back(tmp_path, opened, [*even(2), third, last]).notes)
+
+    assert notes(connections=4) == ("pacer: at most 4 of 10 connections were open at a time",)
+    # Twice as long as any, and a second.
+    assert notes(oldest_us=2_100_000) == (
+        "pacer: a request had waited for 2.1 s when the window ended, and no answer took longer "
+        "than 0.1 s: who still waits is in no latency",
+    )
+    assert notes(oldest_us=900_000) == ()
+
+
 def test_every_second_is_told_with_those_without_an_answer(
     opened: TrialPlan, tmp_path: Path
 ) -> None:
@@ -422,7 +438,12 @@ def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
 
 
 def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:
-    assert load_of(plan(), 10, Path())["seed"] == load_of(plan(), 10, Path())["seed"]
+    def seed(**changes: Any) -> int:
+        return int(load_of(plan(**changes), 10, Path())["seed"])
+
+    assert seed(server="a") == seed(server="b")
+    # Its next trial of that load is another one, and so is each launch.
+    assert len({seed(launch=launch, draw=draw) for launch in (0, 1, 100) for draw in (0, 1)}) == 6
 
 
 def test_what_the_generator_itself_could_not_open_makes_it_the_limit(

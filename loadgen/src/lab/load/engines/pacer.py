@@ -67,6 +67,13 @@ LOOK_BACK_S = 6
 WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
+# Where fewer than this share of the connections are open at any time, a reader should know. A server
+# that closes each after an answer has a few less.
+CONNECTED = 0.95
+# So much longer than the longest answer, and so long, nobody waits by chance.
+HANGS, LONG_US = 2, 1_000_000
+# No run has so many launches, so no two trials of a load have one seed.
+DRAWS = 1000
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
 _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
 # Names of headers that hold what is to stay secret.
@@ -145,7 +152,7 @@ class Pacer:
             seconds=tuple(_each_second(window, plan.mode)),
             shares=tuple(_shares(plan, raw, told)),
             problems=tuple(_own_limits(window)),
-            notes=(*_notes(told, window), *_misses(plan, window)),
+            notes=(*_notes(told, window), *_unseen(plan, window), *_misses(plan, window)),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -218,8 +225,8 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         # Without a warm-up, all at once: a crowd.
         "connect_per_s": math.ceil(plan.concurrency / opening_s) if opening_s else 0,
         "timeout_s": REQUEST_TIMEOUT_S,
-        # The same arrivals for all servers of a launch.
-        "seed": 1 + plan.launch,
+        # The same arrivals for all servers of a launch, and others in its next trial of this load.
+        "seed": 1 + plan.launch + DRAWS * plan.draw,
         "requests": list(_requests(plan)),
         # Whoever answers may have a load that holds no secret.
         "insecure": not any(map(_has_secret, plan.requests)),
@@ -283,7 +290,8 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class Line:
     """A second of the run. ``unfinished`` (sent or waiting), ``waiting`` and ``connections`` are
-    levels at its end; ``corrected`` is None in a closed load. ``unexpected`` are (request, status,
+    levels at its end, as is ``oldest_us``, for how long a request had been in flight at most;
+    ``corrected`` is None in a closed load. ``unexpected`` are (request, status,
     count) of the answers that were not as expected, the requests counted from 0."""
 
     second: int
@@ -303,6 +311,7 @@ class Line:
     late: Times
     corrected: Times | None
     unexpected: tuple[tuple[int, int, int], ...] = ()
+    oldest_us: int = 0
 
     @property
     def lost(self) -> int:
@@ -518,6 +527,23 @@ def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
     last = told.seconds[-1] if told.seconds else None
     if last and last.waiting > WAITING_SHARE * last.due:
         yield f"pacer: {last.waiting} requests were due and not yet sent when the load ended"
+
+
+def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
+    """Clients that no latency shows: those that were never connected, and those that wait for an
+    answer for much longer than any took."""
+    connected = max((line.connections for line in window), default=0)
+    if connected < CONNECTED * plan.concurrency:
+        yield (
+            f"pacer: at most {connected:,} of {plan.concurrency:,} connections were open at a time"
+        )
+    longest_us = max((line.raw.max_us for line in window), default=0)
+    oldest_us = window[-1].oldest_us if window else 0
+    if oldest_us > max(LONG_US, HANGS * longest_us):
+        yield (
+            f"pacer: a request had waited for {oldest_us / 1e6:.1f} s when the window ended, and "
+            f"no answer took longer than {longest_us / 1e6:.1f} s: who still waits is in no latency"
+        )
 
 
 def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:
