@@ -182,7 +182,8 @@ func (l *loop) rest(now time.Duration) int {
 	}
 	share := time.Duration(restShare * float64(l.requests.delay.Mean()))
 	left := l.began + min(longestRest, share) - now
-	if left <= 0 {
+	// What the last round left is due.
+	if left <= 0 || l.waiting[0].due <= now {
 		return 0
 	}
 	l.traffic.rest(left)

@@ -31,8 +31,8 @@ public final class RequestMetrics {
         Histogram.builder()
             .name("lab_http_request_seconds")
             .help(
-                "Time of a request: queue = waiting for a thread or its event loop, service = the"
-                    + " rest until answered, total = both.")
+                "Time of an answered request: queue = waiting for a thread or its event loop,"
+                    + " service = the rest until answered, total = both.")
             .labelNames("route", "phase")
             .classicOnly()
             .classicUpperBounds(Buckets.seconds())
@@ -57,7 +57,8 @@ public final class RequestMetrics {
   }
 
   /**
-   * A request has ended.
+   * A request has ended. One whose client was gone has no time: some models notice that at once,
+   * and others when they answer.
    *
    * @param queueNanos from hand-over to begun
    * @param serviceNanos from begun to the last byte written
@@ -65,9 +66,11 @@ public final class RequestMetrics {
   public void ended(Route route, Outcome outcome, long queueNanos, long serviceNanos) {
     Series of = of(route);
     of.inFlight.dec();
-    of.queue.observe(queueNanos / 1e9);
-    of.service.observe(serviceNanos / 1e9);
-    of.total.observe((queueNanos + serviceNanos) / 1e9);
+    if (outcome != Outcome.ABORTED) {
+      of.queue.observe(queueNanos / 1e9);
+      of.service.observe(serviceNanos / 1e9);
+      of.total.observe((queueNanos + serviceNanos) / 1e9);
+    }
     requireNonNull(of.outcomes.get(outcome)).inc();
   }
 

@@ -3,8 +3,9 @@ package lab.contract;
 /**
  * Since when the input of a selection has been there, on average. No selector tells. What it waited
  * for became ready as it returned. What it found at once became ready at any time since it returned
- * last, as the loop was at work: on average in the middle. What the loop itself waited for a CPU is
- * not in it. The loop's thread only.
+ * last, as the loop was at work: on average in the middle. Where that was all that a selection
+ * holds, there was more, which has been there since the same time. What the loop itself waited for
+ * a CPU is not in it. The loop's thread only.
  */
 public final class SelectorClock {
   /**
@@ -15,10 +16,14 @@ public final class SelectorClock {
 
   private static final int PART_OF_WORK = 64;
 
+  /** So many keys are all that one selection of the JDK's holds (EPollSelectorImpl). */
+  static final int MOST_KEYS = 1024;
+
   private long askedNanos;
   private long lastNanos;
   private long selectedNanos;
   private boolean foundAtOnce;
+  private boolean leftSome;
 
   /**
    * @param nowNanos of {@link System#nanoTime}, as all times of it
@@ -36,10 +41,17 @@ public final class SelectorClock {
 
   /** It has returned. */
   public void selected(long nowNanos) {
-    lastNanos = selectedNanos;
+    if (!leftSome) {
+      lastNanos = selectedNanos;
+    }
     selectedNanos = nowNanos;
     long atOnceNanos = Math.max(AT_ONCE_NANOS, (askedNanos - lastNanos) / PART_OF_WORK);
     foundAtOnce = nowNanos - askedNanos < atOnceNanos;
+  }
+
+  /** So many keys were in that selection. */
+  public void took(int keys) {
+    leftSome = keys >= MOST_KEYS;
   }
 
   /** When it returned last: since then at least, the input has been there. */

@@ -33,6 +33,20 @@ class SelectorClockTest {
   }
 
   @Test
+  void whatASelectionDidNotHoldHasBeenThereSinceTheOneBefore() {
+    clock.asked(100 * MS);
+    clock.selected(100 * MS);
+    clock.took(SelectorClock.MOST_KEYS);
+    clock.asked(110 * MS);
+    clock.selected(110 * MS);
+    assertThat(clock.readyNanos()).isEqualTo(55 * MS);
+    clock.took(SelectorClock.MOST_KEYS - 1);
+    clock.asked(120 * MS);
+    clock.selected(120 * MS);
+    assertThat(clock.readyNanos()).isEqualTo(115 * MS);
+  }
+
+  @Test
   void nothingIsReadyBeforeItWasAskedFor() {
     clock.asked(4 * MS);
     clock.selected(4 * MS);

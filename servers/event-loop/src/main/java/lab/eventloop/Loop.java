@@ -199,10 +199,12 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     busyNanos.setOpaque(busyNanos.getPlain() + before - clock.selectedNanos());
     clock.asked(before);
     selectedSome = false;
-    int _ = wait == 0 ? selector.selectNow(dispatch) : selector.select(dispatch, Math.max(0, wait));
+    int keys =
+        wait == 0 ? selector.selectNow(dispatch) : selector.select(dispatch, Math.max(0, wait));
     if (!selectedSome) {
       clock.selected(System.nanoTime());
     }
+    clock.took(keys);
     if (wait == 0) {
       // It did not wait: asking was work.
       busyNanos.setOpaque(busyNanos.getPlain() + clock.selectedNanos() - before);

@@ -67,10 +67,13 @@ final class LoopIo implements IoHandler {
       workingSinceNanos = 0;
     }
     around.context = context;
+    // Where it may not wait, asking is work.
+    around.workSinceNanos = context.canBlock() ? 0 : asked;
     int handled = nio.run(around);
     if (workingSinceNanos == 0) {
       around.selected();
     }
+    clock.took(handled);
     return handled;
   }
 
@@ -108,10 +111,13 @@ final class LoopIo implements IoHandler {
   private final class AroundSelect implements IoHandlerContext {
     private @Nullable IoHandlerContext context;
 
+    /** Since when the loop is at work, whenever the selector returns; 0: as it does. */
+    private long workSinceNanos;
+
     void selected() {
       long now = nanoTime.getAsLong();
       clock.selected(now);
-      workingSinceNanos = now;
+      workingSinceNanos = workSinceNanos == 0 ? now : workSinceNanos;
     }
 
     @Override

@@ -9,11 +9,11 @@ import io.netty.channel.IoRegistration;
 import org.junit.jupiter.api.Test;
 
 class LoopIoTest {
-  private static final IoHandlerContext CONTEXT =
+  private final IoHandlerContext context =
       new IoHandlerContext() {
         @Override
         public boolean canBlock() {
-          return true;
+          return mayWait;
         }
 
         @Override
@@ -27,22 +27,34 @@ class LoopIoTest {
         }
       };
 
+  private boolean mayWait = true;
   private long now = 1_000;
   private final LoopIo io = new LoopIo(new FakeNio(), () -> now);
 
   @Test
   void waitingInTheSelectorIsNotWork() {
-    var _ = io.run(CONTEXT);
+    var _ = io.run(context);
     assertThat(io.clock().selectedNanos()).isEqualTo(1_100);
     now += 30; // Tasks and timers.
     assertThat(io.busyNanos()).isEqualTo(7 + 30);
-    var _ = io.run(CONTEXT);
+    var _ = io.run(context);
     assertThat(io.busyNanos()).isEqualTo(2 * 7 + 30);
   }
 
   @Test
+  void askingASelectorThatMayNotWaitIsWork() {
+    mayWait = false;
+    var _ = io.run(context);
+    assertThat(io.clock().selectedNanos()).isEqualTo(1_100);
+    assertThat(io.busyNanos()).isEqualTo(100 + 7);
+    now += 30; // Tasks.
+    var _ = io.run(context);
+    assertThat(io.busyNanos()).isEqualTo(2 * (100 + 7) + 30);
+  }
+
+  @Test
   void workUnderWayIsCounted() {
-    var _ = io.run(CONTEXT);
+    var _ = io.run(context);
     now += 1_000_000;
     assertThat(io.busyNanos()).isEqualTo(1_000_007);
   }
@@ -55,9 +67,9 @@ class LoopIoTest {
 
   @Test
   void theClockOfItsSelectorKnowsWhenItWasAsked() {
-    var _ = io.run(CONTEXT);
+    var _ = io.run(context);
     now += 1_000_000; // Tasks and timers: 1,100 + 7 + 1,000,000.
-    var _ = io.run(CONTEXT);
+    var _ = io.run(context);
     assertThat(io.clock().selectedNanos()).isEqualTo(1_001_207);
     assertThat(io.clock().readyNanos()).isEqualTo((1_100 + 1_001_207) / 2);
   }

@@ -28,13 +28,29 @@ class VirtualThreadLagTest {
   void aThreadThatWaitsForACarrierIsLate() throws Exception {
     try (VirtualThreadLag lag = new VirtualThreadLag(registry)) {
       Thread.ofVirtual().start(() -> lag.of(Thread.currentThread())).join();
-      // Soon it sleeps, and wakes while every carrier is at work. Every time that passed meanwhile
-      // is late by what was left, 0.95 + 0.9 + ... of a second: less where a carrier had no CPU.
+      // Its input comes while every carrier is at work. Each time is late by what is left of that
+      // second, 0.95 + 0.9 + ... for 16 of them: less where a carrier had no CPU.
       while (seen().getSum() < 5) {
         everyCarrierWorks(Duration.ofSeconds(1));
       }
       assertThat(seen().getCount()).isGreaterThan(15);
     }
+  }
+
+  @Test
+  void itEndsAndItsThreadsWithIt() throws Exception {
+    VirtualThreadLag lag = new VirtualThreadLag(registry);
+    Thread.ofVirtual().start(() -> lag.of(Thread.currentThread())).join();
+    while (seen().getCount() < 20) {
+      Thread.sleep(10);
+    }
+    lag.close();
+    long then = 0;
+    for (long now = seen().getCount(); now != then; now = seen().getCount()) {
+      then = now;
+      Thread.sleep(500);
+    }
+    assertThat(Thread.getAllStackTraces().keySet()).noneMatch(one -> one.getName().equals("lag"));
   }
 
   private static void everyCarrierWorks(Duration time) throws InterruptedException {
