@@ -351,6 +351,10 @@ def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) ->
     [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
     with pytest.raises(LabError, match="were searched at different objectives"):
         status({"BASE": RUN, "CANDIDATE": other})
+    ready.run(**{**searched(Objective(p99_ms=500.0)), "duration_s": 5})
+    [short] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN, other}
+    with pytest.raises(LabError, match="were searched with windows of different lengths"):
+        status({"BASE": RUN, "CANDIDATE": short})
 
 
 # --- two images ----------------------------------------------------------------------------------

@@ -44,6 +44,20 @@ FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "s
         ({}, "held", ""),
         ({"p99_ms": 501.0}, "broke", "p99 501 ms"),
         ({"overloaded": True, "achieved_rps": 950.0}, "broke", "overloaded, 950 of 1,000 req/s"),
+        # The generator stood still for half a second: nobody can tell, unless it was too slow so,
+        # too, or was late by no more than a tenth of it, or the load was not kept.
+        (
+            {"p99_ms": 550.0, "late_p99_ms": 350.0},
+            "untold",
+            "the generator itself sent late, p99 by 350 ms (p99 550 ms)",
+        ),
+        ({"p99_ms": 900.0, "late_p99_ms": 350.0}, "broke", "p99 900 ms"),
+        ({"p99_ms": 550.0, "late_p99_ms": 54.0}, "broke", "p99 550 ms"),
+        (
+            {"p99_ms": 550.0, "late_p99_ms": 350.0, "overloaded": True, "achieved_rps": 950.0},
+            "broke",
+            "overloaded, 950 of 1,000 req/s and p99 550 ms",
+        ),
         ({"window_ok": 950, "window_http_errors": 50}, "broke", "5.00% errors, above 1.00%"),
         # Too few answers for p99, and all of them in time, or not.
         ({"p99_ms": None}, "held", ""),

@@ -179,8 +179,20 @@ def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> No
     rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
     found = findings(tmp_path, rows)[endurance.RESIDENT]
-    assert found.value is not None
     assert "2 of 5 legs left out: 02-a: invalid: toxics changed; 03-a: " in found.text
+    # Memory grew while these legs put load on the JVM, so that time counts.
+    assert found.value == pytest.approx(36, rel=1e-3)
+    assert found.high == pytest.approx(36, rel=1e-3)
+    assert "over 0.43 h of load" in found.text
+
+
+def test_a_leg_whose_record_is_gone_is_said_not_to_count(tmp_path: Path) -> None:
+    rows = kept(tmp_path, growing)
+    rows[1] = legs(2, valid=False, invalid_reasons="its raw data is gone")[1]
+    (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert "02-a: invalid: its raw data is gone, and its load is not counted" in found.text
+    assert "over 0.34 h of load" in found.text
 
 
 def test_where_nobody_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.experiments.recovery import Steady, recoveries
+from lab.experiments.recovery import Steady, check_calm, recoveries
 from lab.load.engines.histogram import Histogram
 from lab.model import Peak
 from support.felt import PEAKS, WINDOW, felt, second
@@ -66,6 +66,27 @@ def test_drawn_delays_vary_the_p95_of_the_calm_too() -> None:
     late_s = dict.fromkeys(range(25, 30), 265.0)
     _, (late, _) = recoveries({**felt(late_s), 15: worst}, WINDOW, PEAKS, STEADY, drawn=True)
     assert late.after_s == 5.0
+
+
+def test_requests_at_random_are_not_as_many_in_each_second() -> None:
+    # 400 a second, give or take 60: three deviations. Seconds on end have less room each.
+    some = dict.fromkeys(range(25, 35), second(200.0, 400)) | {26: second(200.0, 330)}
+    _, (evenly, _) = recoveries({**felt(), **some}, WINDOW, PEAKS, STEADY)
+    _, (at_random, _) = recoveries({**felt(), **some}, WINDOW, PEAKS, STEADY, random=True)
+    assert (evenly.after_s, at_random.after_s) == (2.0, 0.0)
+    fewer = {at: second(200.0, 330) for at in range(25, 30)}
+    _, (lost, _) = recoveries({**felt(), **fewer}, WINDOW, PEAKS, STEADY, random=True)
+    assert lost.after_s is not None
+    assert lost.after_s > 2
+
+
+def test_the_calm_of_requests_at_random_may_have_fewer() -> None:
+    calm = {at: second(200.0, 380) for at in range(10, 20)}
+    with pytest.raises(ValueError, match="380 of 400 req/s were answered"):
+        check_calm(calm, (10.0, 20.0), 400)
+    check_calm(calm, (10.0, 20.0), 400, random=True)
+    with pytest.raises(ValueError, match="of 400 req/s were answered"):
+        check_calm({at: second(200.0, 360) for at in range(10, 20)}, (10.0, 20.0), 400, random=True)
 
 
 def test_only_whole_seconds_after_the_end_count() -> None:

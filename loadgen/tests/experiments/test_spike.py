@@ -8,6 +8,7 @@ import pytest
 from lab.errors import WordError
 from lab.experiments import spike
 from lab.experiments.kind import Outcome
+from lab.judge.gates.server import RESTARTED
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import PACKED, Pacer
 from lab.model import Experiment, Finding, Peak, Row, Spike
@@ -91,6 +92,25 @@ def test_six_launches_have_an_interval(tmp_path: Path) -> None:
         rows.append(one)
     median = findings(tmp_path, *rows, launches=6)[-1]
     assert (median.value, median.low, median.high) == (3.5, 1.0, 6.0)
+
+
+def test_a_launch_in_which_the_server_failed_did_not_recover(tmp_path: Path) -> None:
+    rows = []
+    for launch in range(1, 8):
+        why = {3: RESTARTED, 4: "the generator sent late"}.get(launch, "")
+        of: dict[str, object] = {"valid": not why, "invalid_reasons": why}
+        one = trial(f"0{launch}-a", launch=launch, **of)
+        keep(tmp_path, one, felt(), *PEAKS)
+        rows.append(one)
+    median = findings(tmp_path, *rows, launches=7)[-1]
+    assert (median.value, median.low) == (0.0, None)
+    assert median.text == (
+        "recovered after 0.0 s, median over 10 spikes in 5 of 7 launches, and 1 in which the "
+        "server failed, no interval"
+    )
+    alone = findings(tmp_path, rows[2])[-1]
+    assert alone.value is None
+    assert alone.text.startswith("not recovered, median over 0 spikes in 0 of 1 launch, and 1 in")
 
 
 @pytest.mark.parametrize(

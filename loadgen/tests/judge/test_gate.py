@@ -107,7 +107,7 @@ def lane(mode: Mode, arm: str, **changes: object) -> Side:
 
 
 def of_loads(base: Side, candidate: Side) -> dict[Figure, Answer]:
-    found = gate.of_loads(base, candidate, LIMITS, lambda row: 1e9)
+    found = gate.of_loads([(base, candidate)], LIMITS, lambda row: 1e9)
     return {check.limit.figure: check.answer for check in gate.judge("a", "b", found).checks}
 
 
@@ -168,9 +168,36 @@ def test_quick_errors_are_no_quick_answers() -> None:
     fails = {"window_ok": 970, "window_http_errors": 30, "window_lost": 0, "p99_ms": 150.0}
     assert of_loads(lane("open", "x"), lane("open", "y", **fails))["p99"] == "worse"
     # Where the base fails, too, nothing is known of the latencies of its work.
-    of, *_ = gate.of_loads(lane("open", "x", **fails), lane("open", "y", **fails), LIMITS, "p99_ms")
+    both = lane("open", "x", **fails), lane("open", "y", **fails)
+    of, *_ = gate.of_loads([both], LIMITS, "p99_ms")
     assert of.limit == GOODPUT
     assert of.note == "goodput instead of p99: 3.0% of the base's requests fail"
+    # Without a limit of goodput the one of p99 does not vanish.
+    without = {figure: limit for figure, limit in LIMITS.items() if figure != "goodput"}
+    p99, *_ = gate.judge("a", "b", gate.of_loads([both], without, "p99_ms")).checks
+    assert (p99.limit.figure, p99.answer) == ("p99", "cannot tell")
+    assert p99.why.startswith("3.0% of the base's requests fail, so it takes a limit of goodput in")
+
+
+def test_a_p99_that_is_in_part_the_generators_own_is_not_judged() -> None:
+    late = lane("open", "y", p99_ms=300.0, late_p99_ms=100.0)
+    assert of_loads(lane("open", "x"), late)["p99"] == "cannot tell"
+    late = lane("open", "y", p99_ms=300.0, late_p99_ms=29.0)
+    assert of_loads(lane("open", "x"), late)["p99"] == "worse"
+
+
+def test_all_loads_of_all_lanes_and_runs_share_what_chance_may_say() -> None:
+    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
+    label, whole = lane("open", "y")
+    # Of six against none of six, 4 are chance with a probability of 0.03.
+    rows = [dataclasses.replace(one, **gone) for one in whole[:4]]  # type: ignore[arg-type]
+    pair = lane("open", "x"), (label, [*rows, *whole[4:]])
+
+    def answer(lanes: int, looks: int = 1) -> Answer:
+        asked = gate.of_loads([pair] * lanes, LIMITS, lambda row: 1e9, looks)
+        return gate.judge("a", "b", asked).checks[0].answer
+
+    assert [answer(1), answer(2), answer(1, looks=2)] == ["worse", "cannot tell", "cannot tell"]
 
 
 def test_quick_errors_of_a_closed_load_cost_no_goodput_and_are_worse() -> None:
@@ -201,7 +228,7 @@ def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
     base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 9)]
     rows = [row("closed", n, arm="y") for n in range(1, 9)]
     rows[3] = dataclasses.replace(rows[3], **gone)  # type: ignore[arg-type]
-    found = gate.of_loads(base, ("run:a@y", rows), LIMITS, lambda row: 1e9)
+    found = gate.of_loads([(base, ("run:a@y", rows))], LIMITS, lambda row: 1e9)
     checks = {check.limit.figure: check for check in gate.judge("a", "b", found).checks}
     assert checks["goodput"].answer == "cannot tell"
     assert "1 of 8 launches of the candidate, none of the base" in checks["goodput"].why
@@ -221,19 +248,19 @@ def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_ju
     assert of_loads(base, (name, rows))["cpu"] == "worse"
     for at in (1, 2):
         rows[at] = dataclasses.replace(wrong[at], valid=False)
-    found = gate.of_loads(base, (name, rows), LIMITS, "p99_ms")
+    found = gate.of_loads([(base, (name, rows))], LIMITS, "p99_ms")
     checks = gate.judge("a", "b", found).checks
     assert {check.answer for check in checks} == {"cannot tell"}
     assert "which launches were left out may decide" in checks[1].why
 
 
 def test_loads_of_one_side_only_are_not_judged() -> None:
-    assert gate.of_loads(lane("open", "x"), lane("closed", "y"), LIMITS, "p99_ms") == []
+    assert gate.of_loads([(lane("open", "x"), lane("closed", "y"))], LIMITS, "p99_ms") == []
 
 
 def test_a_figure_without_a_limit_is_not_judged() -> None:
     only = {"cpu": CPU}
-    [one] = gate.of_loads(lane("open", "x"), lane("open", "y"), only, "p99_ms")
+    [one] = gate.of_loads([(lane("open", "x"), lane("open", "y"))], only, "p99_ms")
     assert (one.limit, one.load) == (CPU, Cell.of(row("open", 1)))
 
 

@@ -43,7 +43,7 @@ OTHERS = (
     "the downstream was stopped by its CPU quota for 1.0 s of the window",
     f"{fairness.UNEQUAL}: cpu_quota a=1 b=2",
     f"{server.COLD}: not steady within {MAX_WARM_S:.0f} s: x",
-    f"{server.COLD}: nothing was answered for 12 s",
+    f"{server.COLD}: nothing was answered without an error for 12 s",
     f"{server.COLD}: {warm.RESTARTED}",
     f"{server.COLD}: {preparation.ANOTHER_JVM}",
     f"{server.COLD}: the JMX exporter stopped answering during the warm-up",

@@ -50,6 +50,16 @@ def test_a_jvm_that_stands_still_takes_three_cycles(lab: FakeLab, raw: Path) -> 
     assert len(seen) > 20
 
 
+def test_errors_alone_prove_nothing_however_steady_they_are(lab: FakeLab, raw: Path) -> None:
+    lab.answered = lambda at: 500 * max(0.0, at - OPENING_S)
+    lab.failed = lab.answered
+    warmth = warm_up(lab, raw)
+    assert not warmth.steady
+    assert (warmth.problem or "").startswith("nothing was answered without an error for 1")
+    lab.failed = lambda at: 0.9 * lab.answered(at)
+    assert warm_up(lab, raw).steady
+
+
 def test_medians_of_few_drawn_delays_may_differ_by_their_draws(lab: FakeLab, raw: Path) -> None:
     few = ((10, 150, 0.0), (10, 190, 0.0), (10, 150, 0.0))
     assert not steady(cycles(*few), 40)

@@ -66,6 +66,25 @@ def test_the_launches_of_a_load_have_an_interval_and_order_nothing_by_themselves
     assert (server, most) == ("a", "reached 1,004 [1,001, 1,006] req/s over 100 connections")
 
 
+def test_what_limits_is_what_most_trials_of_the_load_say() -> None:
+    rows = [
+        dataclasses.replace(measured("a", 1000.0 + launch), trial=f"{launch}", launch=launch)
+        for launch in (1, 2, 3)
+    ]
+    pool, unknown = verdict("worker pool", STRONG), verdict(UNKNOWN)
+
+    def limit(*verdicts: Verdict) -> str:
+        return of_loads(rows, dict(zip("123", verdicts, strict=True)))[0][2]
+
+    # The trial at the median does not decide it.
+    assert limit(unknown, pool, unknown).startswith("limit: unknown, in 2 of 3 trials (most susp")
+    assert limit(pool, pool, unknown) == (
+        "limit: worker pool, 200 of 200 busy (strong, in 2 of 3 trials)"
+    )
+    weak = verdict("worker pool", WEAK)
+    assert limit(weak, pool, weak) == "limit: worker pool, 200 of 200 busy (weak)"
+
+
 def test_an_open_load_says_what_was_offered_and_places_are_told_apart() -> None:
     opened = plan("open", trial="o", server="a", offered_rps=900, route="/block")
     rows = [row(opened, achieved_rps=899.6), measured("a", 450.0)]

@@ -41,7 +41,7 @@ def shares(rows: Sequence[Row], launches: int, cpu: float) -> dict[str, float]:
         base = [row for row in rows if row.launch in drawn and row.arm == a]
         other = [_with_cpu(row, cpu) for row in rows if row.launch in drawn and row.arm == b]
         # No row tells the memory, and without a limit it is not judged.
-        asked = gate.of_loads(("base", base), ("candidate", other), LIMITS, "cpu_server_us")
+        asked = gate.of_loads([(("base", base), ("candidate", other))], LIMITS, "cpu_server_us")
         answers[gate.judge("base", "candidate", asked).answer] += 1
     return {answer: count / GATES for answer, count in answers.items()}
 

@@ -209,13 +209,16 @@ def _asked(
         every = [one for run in runs for one in run.record.servers.values()]
         unread = any(one.foreign and not one.scraped for one in every)
         memory = memory_of({run.name: run.folder for run in runs}, unread=unread)
-        return [one for a, b in paired.lanes for one in gate.of_loads(a, b, limits, memory)]
+        return gate.of_loads(paired.lanes, limits, memory, paired.looks)
     if kinds != {CAPACITY}:
         raise LabError("gate: BASE and CANDIDATE are of several kinds, one of them capacity")
     if len({settings_of(Capacity, one).objective for one in searched}) > 1:
         raise LabError("gate: BASE and CANDIDATE were searched at different objectives")
     if len({one.routes for one in searched}) > 1:
         raise LabError("gate: BASE and CANDIDATE were searched on different routes")
+    # A rate that is too high shows in a long window and not in a short one.
+    if len({(one.duration_s, one.longer, one.warmup_s) for one in searched}) > 1:
+        raise LabError("gate: BASE and CANDIDATE were searched with windows of different lengths")
     judged = []
     for (_, a), (_, b) in paired.lanes:
         if CAPACITY in limits and any(row.arm is None for row in a):

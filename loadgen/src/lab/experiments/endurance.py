@@ -85,20 +85,23 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg that counts: the JVM it ran on and the proof that this JVM was warm, for how long the
-    leg put load on it before the window and until its end, and what Prometheus saw."""
+    """A leg: the JVM it ran on and the proof that this JVM was warm, for how long the leg put load
+    on it before the window and until its end, and what Prometheus saw; None of a leg whose figures
+    do not count, for `why`. Its load counts all the same: memory grew meanwhile."""
 
     started_ms: int
     warmth: Warmth | None
     before_window_s: float
     load_s: float
-    seen: Observation
+    seen: Observation | None
+    why: str = ""
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """How fast heap and resident memory of each server and launch grew, as a slope with its
-    95 % interval. Legs that are invalid, or whose series cannot be read, are left out, and the
-    text says so. Raises RawDataError without a trial.json."""
+    95 % interval. Legs that are invalid, or whose series cannot be read, are left out, but for the
+    time in which they put load on the JVM, and the text says so. Raises RawDataError without a
+    trial.json."""
     found: list[Finding] = []
     for server in outcome.experiment.servers:
         for launch in launches(outcome.experiment):
@@ -114,17 +117,20 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> 
         leg = _leg(row, outcome.raw(row))
         if isinstance(leg, str):
             problems.append(f"{row.trial}: {leg}")
-        else:
-            legs.append(leg)
-    # Two JVMs have no growth in common: the findings are of the JVM with the most legs.
+            continue
+        legs.append(leg)
+        if leg.why:
+            problems.append(f"{row.trial}: {leg.why}")
+    # Two JVMs have no growth in common: the findings are of the JVM with the most legs that count.
     of_jvm: dict[int, list[Leg]] = {}
     for leg in legs:
         of_jvm.setdefault(leg.started_ms, []).append(leg)
-    longest = max(of_jvm.values(), key=len, default=[])
-    if len(longest) < len(legs):
-        problems.append(f"{len(legs) - len(longest)} legs ran on another JVM")
-    left_out = f"; {len(rows) - len(longest)} of {len(rows)} legs left out: " + "; ".join(problems)
-    suffix = _interrupted(longest) + (left_out if problems else "")
+    longest = max(of_jvm.values(), key=_counting, default=[])
+    others = sum(map(_counting, of_jvm.values())) - _counting(longest)
+    if others:
+        problems.append(f"{others} legs ran on another JVM")
+    left_out = f"; {len(rows) - _counting(longest)} of {len(rows)} legs left out: "
+    suffix = _interrupted(longest) + (left_out + "; ".join(problems) if problems else "")
     found = []
     for name, what, read in ((HEAP, "heap that collections leave", heap_after_collections),
                              (RESIDENT, "resident memory", resident)):  # fmt: skip
@@ -139,6 +145,10 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> 
         text = f"{what}: {per_h:+.2f} MiB/h {_spread(low, high)} over {over}{old}{suffix}"
         found.append(Finding(name, server, launch, per_h, UNIT, low, high, text))
     return found
+
+
+def _counting(legs: Sequence[Leg]) -> int:
+    return sum(leg.seen is not None for leg in legs)
 
 
 def _interrupted(legs: Sequence[Leg]) -> str:
@@ -159,24 +169,32 @@ def _spread(low: float | None, high: float | None) -> str:
 
 
 def _leg(row: Row, raw: Path) -> Leg | str:
-    """The leg, or why it does not count."""
+    """The leg, or why nobody knows on which JVM it put its load."""
     # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
-    if not all(one.startswith(UNSTEADY) for one in row.reasons):
-        return f"invalid: {row.invalid_reasons}"
-    record = read_json(raw / RECORD, TrialRecord)
+    counts = all(one.startswith(UNSTEADY) for one in row.reasons)
+    why = "" if counts else f"invalid: {row.invalid_reasons}"
+    try:
+        record = read_json(raw / RECORD, TrialRecord)
+    except RawDataError:
+        if counts:
+            raise
+        return f"{why}, and its load is not counted"
     started_ms = record.before.jvm_started_ms
     if started_ms is None:
-        return "which JVM it ran on is not known, without a JMX exporter"
-    try:
-        seen = series.load(raw)
-    except RawDataError as failure:
-        return str(failure)
+        return why or "which JVM it ran on is not known, without a JMX exporter"
+    seen: Observation | None = None
+    if counts:
+        try:
+            seen = series.load(raw)
+        except RawDataError as failure:
+            why = str(failure)
     return Leg(
         started_ms=started_ms,
         warmth=record.warmth,
         before_window_s=record.window_offset_s,
         load_s=record.run_s,
         seen=seen,
+        why=why,
     )
 
 
@@ -187,12 +205,13 @@ def _growth(
     points: list[tuple[float, float]] = []
     loaded_s = 0.0
     for leg in legs:
-        opens, closes = leg.seen.window
-        points += [
-            (loaded_s + leg.before_window_s + at - opens, value)
-            for at, value in read(leg.seen)
-            if opens <= at <= closes
-        ]
+        if leg.seen is not None:
+            opens, closes = leg.seen.window
+            points += [
+                (loaded_s + leg.before_window_s + at - opens, value)
+                for at, value in read(leg.seen)
+                if opens <= at <= closes
+            ]
         loaded_s += leg.load_s
     parts = in_parts(points)
     if len(parts) < 2:
@@ -235,6 +254,7 @@ def _old_note(legs: Sequence[Leg]) -> str:
     after = {
         value
         for leg in legs
+        if leg.seen is not None
         for one in leg.seen.series(AFTER, job="jvm")
         if is_old(one)
         for value in one.values

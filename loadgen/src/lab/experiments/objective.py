@@ -19,6 +19,7 @@ from lab.judge.gates import (
     UNSTEADY,
 )
 from lab.judge.gates.figures import BACKLOG, BOUND_SLACK
+from lab.judge.gates.generator import allowed_ms
 from lab.judge.gates.server import COMPILING
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.model import (
@@ -140,11 +141,12 @@ def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tupl
     shows that the server gave way, that a backlog grew in its window, or that the objective was
     kept though one from the warm-up drained in it, or the JVM was cold. Nor does one that was
     limited by connections of which its rate takes more, or that others may have broken
-    (`by_others`). `after_break`: as of `gave_way`.
+    (`by_others`), or the generator (`by_generator`). `after_break`: as of `gave_way`.
     """
     outcome, why = _judged(objective, row, after_break=after_break)
-    others = by_others(row) if outcome == "broke" else None
-    return ("untold", f"{others} ({why})") if others else (outcome, why)
+    if outcome == "broke" and (other := by_others(row) or by_generator(objective, row)):
+        return "untold", f"{other} ({why})"
+    return outcome, why
 
 
 def by_others(row: Row) -> str | None:
@@ -156,6 +158,26 @@ def by_others(row: Row) -> str | None:
     if row.bottleneck in OWN_LIMITS and row.strength == STRONG and _at_its_bound(row):
         return None
     return f"work outside the lab used {row.others_cpu:.0%} of the CPUs"
+
+
+def by_generator(objective: Objective, row: Row) -> str | None:
+    """Why it may be no fault of the server that a valid trial was too slow: without the time by
+    which the generator itself sent late it may have kept the objective. Percentiles do not add up,
+    so nobody can tell. None where it was not late by more than the gates allow. They ask for the
+    mean and the p95; a stall of half a second in 15 s is in neither, and is the p99."""
+    if not row.valid or row.overloaded or error_share(row, row.offered_rps) > objective.error_share:
+        return None
+    late, own = [], {"p99": row.late_p99_ms, "max": row.late_max_ms}
+    for name, limit in objective.limits:
+        took_ms, own_ms = latency_ms(row, name), own.get(name)
+        if took_ms is not None and took_ms <= limit:
+            continue
+        if took_ms is None or own_ms is None or own_ms <= allowed_ms(took_ms):
+            return None
+        if took_ms - own_ms > limit:
+            return None
+        late.append(f"{name} by {own_ms:,.0f} ms")
+    return f"the generator itself sent late, {' and '.join(late)}" if late else None
 
 
 def _at_its_bound(row: Row) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome
+from lab.experiments.objective import gave_way
 from lab.judge.intervals import median_of
 from lab.load.engines import Second, every_second
 from lab.load.engines.histogram import Histogram
@@ -28,6 +29,8 @@ P95 = 0.95
 CALM_KEPT_UP = 0.97
 # A pause this short, as of a garbage collection, only moves answers into the next second.
 PAUSE_S = 0.05
+# By so many standard deviations a count may fall short by chance.
+DEVIATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ def recoveries(
     disturbances: Sequence[Peak],
     steady: Steady,
     drawn: bool = False,
+    random: bool = False,
 ) -> tuple[float, tuple[Recovery, ...]]:
     """The p95 of the calm before the first disturbance in ms, and the recovery from each.
 
@@ -65,7 +69,8 @@ def recoveries(
     answers shows them: each second, and all seconds on end, need the share CALM_KEPT_UP of the
     answers of the calm, less the answers that a pause or a tolerated rise of the latency moves
     over the edge. `drawn`: the downstream draws each delay, so the p95 of a second varies in the
-    calm, too; one that is no more than that of the calm's worst second counts as calm. Only whole
+    calm, too; one that is no more than that of the calm's worst second counts as calm. `random`:
+    requests come at random, so the number of answers varies as well (`by_chance`). Only whole
     seconds after a disturbance's end count. Raises ValueError where there is no calm, or where its
     seconds have too few answers for a p95.
     """
@@ -88,7 +93,8 @@ def recoveries(
 
     def held(on_end: range) -> bool:
         answered = sum(seconds[at].count for at in on_end if at in seconds)
-        return answered >= (CALM_KEPT_UP * len(on_end) - late_s) * per_second
+        fewer = by_chance(len(on_end) * per_second) if random else 0.0
+        return answered >= (CALM_KEPT_UP * len(on_end) - late_s) * per_second - fewer
 
     def as_before(first: int) -> bool:
         on_end = range(first, first + steady.steady_s)
@@ -116,13 +122,25 @@ def seconds_of(start_s: float, end_s: float) -> range:
     return range(math.floor(start_s + 1e-9), math.floor(end_s + 1e-9))
 
 
+def by_chance(expected: float) -> float:
+    """How many fewer requests than expected may come where they come at random: three standard
+    deviations of a Poisson distribution."""
+    return DEVIATIONS * math.sqrt(expected)
+
+
 def check_calm(
-    seconds: Mapping[int, Histogram], calm_s: tuple[float, float], offered_rps: int | None
+    seconds: Mapping[int, Histogram],
+    calm_s: tuple[float, float],
+    offered_rps: int | None,
+    random: bool = False,
 ) -> None:
-    """Raises ValueError if the server does not keep up with the load in the calm (from, to)."""
+    """Raises ValueError if the server does not keep up with the load in the calm (from, to).
+    `random` as of `recoveries`."""
     calm = whole_seconds(*calm_s)
     answered = sum(seconds[at].count for at in calm if at in seconds)
-    if answered < CALM_KEPT_UP * (offered_rps or 0) * len(calm):
+    offered = (offered_rps or 0) * len(calm)
+    fewer = by_chance(offered) if random else 0.0
+    if answered < CALM_KEPT_UP * offered - fewer:
         raise ValueError(
             f"{answered / max(1, len(calm)):.0f} of {offered_rps} req/s were answered before the "
             "first disturbance: there is no calm to come back to"
@@ -158,21 +176,26 @@ class Watch:
 def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
     """The recovery time after each disturbance of each server and launch, and their median: over
     the disturbances of a launch, then over launches. A trial that is invalid, or whose raw files
-    cannot be read, has none, and the text says why. Raises RawDataError without its trial.json."""
+    cannot be read, has none, and the text says why. A launch in which the server itself failed
+    counts as not recovered. Raises RawDataError without its trial.json."""
     found: list[Finding] = []
     for server in outcome.experiment.servers:
-        each: list[tuple[Recovery, ...]] = []
-        for row in outcome.rows:
-            if row.server != server:
-                continue
+        each: dict[int, tuple[Recovery, ...]] = {}
+        failed: set[int] = set()
+        rows = [row for row in outcome.rows if row.server == server]
+        for row in rows:
             told = _of_trial(watch, row, outcome.raw(row))
             if isinstance(told, str):
                 found.append(_finding(NAME, row, None, told))
+                if not row.valid and gave_way(row, after_miss=False):
+                    failed.add(row.launch)
                 continue
-            each.append(tuple(one for one, _ in told))
+            each[row.launch] = tuple(one for one, _ in told)
             for number, (one, text) in enumerate(told, 1):
                 found.append(_finding(f"{NAME}, {watch.name} {number}", row, one.after_s, text))
-        found += median_over_launches(server, each, f"{watch.name}s")
+        its = [one for launch, one in each.items() if launch not in failed]
+        count = len({row.launch for row in rows})
+        found += median_over_launches(server, its, f"{watch.name}s", count, len(failed))
     return tuple(found)
 
 
@@ -185,13 +208,14 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
     if not made:
         return watch.nothing
     peaks, first = [one.at for one in made], record.window_offset_s
+    random = record.plan.arrivals != "constant"
     window = (first, first + record.plan.duration_s)
     try:
         every = {second.second: second for second in every_second(record.plan, raw)}
         good = {at: one.corrected for at, one in every.items() if one.answers and watch.counts(one)}
-        check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps)
+        check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps, random)
         calm_ms, recovered = recoveries(
-            good, window, peaks, watch.steady, drawn=record.before.spread is not None
+            good, window, peaks, watch.steady, record.before.spread is not None, random
         )
     except (RawDataError, ValueError) as failure:
         return str(failure)
@@ -228,18 +252,22 @@ def _finding(name: str, row: Row, value: float | None, text: str) -> Finding:
 
 
 def median_over_launches(
-    server: str, each: Sequence[Sequence[Recovery]], what: str
+    server: str, each: Sequence[Sequence[Recovery]], what: str, launches: int, failed: int = 0
 ) -> tuple[Finding, ...]:
     """The median of a server: over the disturbances of each launch, then over launches, with the
-    interval over launches. Empty without disturbances; `what` is their name in the plural."""
-    if not each:
+    interval over launches. Empty without disturbances; `what` is their name in the plural. In
+    `failed` of the `launches` the server itself failed: these did not recover."""
+    if not each and not failed:
         return ()
     medians = [
         statistics.median(math.inf if one.after_s is None else one.after_s for one in launch)
         for launch in each
-    ]
+    ] + failed * [math.inf]
     count = sum(len(launch) for launch in each)
-    of = f"over {count} {what} in {len(each)} launch{'es' if len(each) > 1 else ''}"
+    told = f"{len(each)} of {launches}" if len(each) < launches else str(launches)
+    of = f"over {count} {what} in {told} launch{'es' if launches > 1 else ''}"
+    if failed:
+        of += f", and {failed} in which the server failed"
     middle = statistics.median(medians)
     if math.isinf(middle):
         text = f"not recovered, median {of}"

@@ -83,6 +83,7 @@ GENERATOR_SHARE = 0.01
 Answer = Literal[
     "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
 ]
+ALIKE: tuple[Answer, ...] = ("no difference", "differs, by less than 5 %")
 # A side: its name, and its rows. They are one lane, of one run or of runs that may be pooled.
 Side = tuple[str, Sequence[Row]]
 # A launch of a run, in which both sides were measured.
@@ -266,6 +267,8 @@ def compare_cell(
             rows_a, rows_b, ratio, answer, paired=values.paired, family=family
         ):
             answer, why = "inconclusive", other
+        if answer in ALIKE and (only := _only_one_is_overloaded(rows_a, rows_b)):
+            answer, why = "inconclusive", only
     if answer not in ("inconclusive", "slower") and (failing := _b_fails(rows_a, rows_b)):
         answer, why = "inconclusive", failing
     if answer != "inconclusive" and (uneven := uneven_tries(tries_a, tries_b)):
@@ -357,10 +360,29 @@ def _side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:
     return bool(runs_a & runs_b)
 
 
+def _overloaded_sides(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[str]:
+    rows = (("A", rows_a), ("B", rows_b))
+    return [name for name, of in rows if any(overloaded(row) for row in of if row.valid)]
+
+
+def _only_one_is_overloaded(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
+    """Why an open load's goodput does not tell how alike the sides are: one of them answered all
+    that was offered, and may do more. Empty where that is not so."""
+    over = _overloaded_sides(rows_a, rows_b)
+    if len(over) != 1:
+        return ""
+    (name,) = over
+    other = "B" if name == "A" else "A"
+    return (
+        f"only {name} was overloaded: {other} answered all that was offered, and how much more it "
+        "can answer is not known"
+    )
+
+
 def _no_p95(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
     """Why the p95 of an open load is not compared; empty where it is."""
     rows = (("A", rows_a), ("B", rows_b))
-    over = [name for name, of in rows if any(overloaded(row) for row in of if row.valid)]
+    over = _overloaded_sides(rows_a, rows_b)
     if over:
         were = "was" if len(over) == 1 else "were"
         return (
@@ -377,9 +399,13 @@ def overloaded(row: Row) -> bool:
     of a window explain as many requests as an engine may send at once, one for each connection."""
     if row.offered_rps is None or row.achieved_rps is None or row.window_s is None:
         return bool(row.overloaded)
+    # Arrivals at random are never just as many as planned.
+    offered_rps = row.offered_rps if row.due is None else row.due / row.window_s
+    if not offered_rps:
+        return bool(row.overloaded)
     ended_rps = row.achieved_rps + lost_rps(row, row.offered_rps)
-    grown_s = (1 - ended_rps / row.offered_rps) * row.window_s
-    edges_s = row.concurrency / row.offered_rps
+    grown_s = (1 - ended_rps / offered_rps) * row.window_s
+    edges_s = row.concurrency / offered_rps
     return bool(row.overloaded) or grown_s > max(GROWN * (row.p95_ms or 0.0) / 1000, edges_s)
 
 

@@ -13,7 +13,8 @@ ways, each in at most 5 % of gates:
 
 * worse, though every ratio is within its limit: only a lower end errs then. Each interval misses on
   that side half as often as on both, so of m limits each has a confidence of 1 - 2 x 5 % / m, and
-  95 % at least (Bonferroni, as in `compare`, but one-sided). 6 launches answer three limits.
+  95 % at least (Bonferroni, as in `compare`, but one-sided). 6 launches answer three limits. Worse
+  because more launches failed is a test beside the intervals, with 5 % of its own (`failed_more`).
 * not worse, though one ratio is beyond its limit: the interval of that one must have missed, and
   nothing is to be shared out (R. L. Berger, Technometrics 24 (1982) 295: intersection-union tests).
 """
@@ -42,6 +43,7 @@ from lab.judge.compare import (
 )
 from lab.judge.fairness import UNEQUAL
 from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
+from lab.judge.gates.generator import allowed_ms
 from lab.judge.grouping import (
     Cell,
     Measure,
@@ -178,19 +180,47 @@ def confidence_of(limits: int, looks: int = 1) -> float:
 
 
 def of_loads(
-    base: Side, candidate: Side, limits: Mapping[Figure, Limit], memory: Measure
+    pairs: Sequence[tuple[Side, Side]],
+    limits: Mapping[Figure, Limit],
+    memory: Measure,
+    looks: int = 1,
 ) -> list[Asked]:
-    """What is to be judged of two lanes at every load that both have: goodput of a closed load, p99
-    of an open one; and the server's CPU time per request, and memory."""
+    """What is to be judged of pairs of lanes, base and candidate, at every load that both have:
+    goodput of a closed load, p99 of an open one; and the server's CPU time per request, and memory.
+    `looks`: of how many runs a side is. All loads of all lanes share the probability that chance
+    alone says that the candidate failed more often (`failed_more`)."""
+    cells = [
+        list(shared_cells(without_shorter(a), without_shorter(b))) for (_, a), (_, b) in pairs
+    ]
+    alpha = (1 - CONFIDENCE) / max(1, looks * sum(map(len, cells)))
+    return [
+        one
+        for (base, candidate), its in zip(pairs, cells, strict=True)
+        for one in _of_lane(base, candidate, its, alpha, limits, memory)
+    ]
+
+
+def _of_lane(
+    base: Side,
+    candidate: Side,
+    cells: Sequence[Cell],
+    alpha: float,
+    limits: Mapping[Figure, Limit],
+    memory: Measure,
+) -> list[Asked]:
     (_, every_a), (lane, every_b) = base, candidate
     rows_a, rows_b = without_shorter(every_a), without_shorter(every_b)
     asked = []
-    cells = list(shared_cells(rows_a, rows_b))
     for cell in cells:
-        broken, some = failed_more(every_a, every_b, cell, (1 - CONFIDENCE) / len(cells))
+        broken, some = failed_more(every_a, every_b, cell, alpha)
         wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some or broken
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
-        figure, measure, note = _of_requests(cell, a)
+        figure, measure, fail = _of_requests(cell, a)
+        note = f"goodput instead of p99: {fail}" if fail else ""
+        if fail and figure not in limits and "p99" in limits:
+            # No limit that was given is left out in silence.
+            figure, measure, note = "p99", p99_ms, ""
+            wrong = wrong or f"{fail}, so it takes a limit of goodput instead of p99"
         measures: dict[Figure, Measure] = {
             figure: measure, "cpu": "cpu_server_us", "memory": memory,
         }  # fmt: skip
@@ -249,22 +279,24 @@ def _failed(
 
 
 def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:
-    """What the requests of a load are judged by, and why that is not the usual one."""
+    """What the requests of a load are judged by, and, where that is not the usual one, that too
+    many fail."""
     if cell.mode == "closed":
         return "goodput", "goodput_rps", ""
     usual = usual_errors(base)
     if usual > MOST_ERRORS:
-        share = f"{usual:.1%} of the base's requests fail"
-        return "goodput", "goodput_rps", f"goodput instead of p99: {share}"
+        return "goodput", "goodput_rps", f"{usual:.1%} of the base's requests fail"
     return "p99", p99_ms, ""
 
 
 def p99_ms(row: Row) -> float | None:
     """The p99 of an open trial, in ms from when a request was due; a request that failed counts
-    with FAILED_MS at least."""
-    if error_share(row, row.offered_rps) <= MOST_ERRORS:
-        return row.p99_ms
-    return max(row.p99_ms or 0.0, FAILED_MS)
+    with FAILED_MS at least. None where too much of it is the generator's own lateness."""
+    if error_share(row, row.offered_rps) > MOST_ERRORS:
+        return max(row.p99_ms or 0.0, FAILED_MS)
+    if row.p99_ms is not None and (row.late_p99_ms or 0.0) > allowed_ms(row.p99_ms):
+        return None
+    return row.p99_ms
 
 
 def of_capacity(

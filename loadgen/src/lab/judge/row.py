@@ -39,6 +39,7 @@ def row_of(
         **_columns(Counts, reading.counts if reading else None),
         **_columns(Latency, reading.corrected if reading else None),
         **_columns(Latency, reading.raw if reading else None, "raw_"),
+        **_columns(Latency, reading.late if reading else None, "late_"),
         **_columns(Usage, record.usage),
         **_columns(CpuSplit, cpu),
         **_columns(TimeSplit, time),

@@ -148,7 +148,9 @@ def demand_of_foreign(
     if isinstance(light, str) or light.reading.samples < LEAST_REQUESTS or _failed(light.reading):
         return Demand(1, alone.samples, None, None, r0_ms, r0_problem=problem)
     edges = light.opened, light.closed
-    answered = light.reading.achieved_rps * (light.closed.at_s - light.opened.at_s)
+    # The load may have ended before the second edge.
+    passed_s = light.closed.at_s - light.opened.at_s
+    answered = min(light.reading.achieved_rps * passed_s, light.reading.samples)
     cost = _cost(connections, answered, idle, edges, host_cores)
     if r0_ms is not None and light.reading.raw is not None:
         among_ms = light.reading.raw.mean_ms

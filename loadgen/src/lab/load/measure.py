@@ -145,5 +145,6 @@ def supported(reading: Reading) -> Reading:
         reading,
         corrected=without(reading.corrected),
         raw=without(reading.raw),
+        late=without(reading.late),
         notes=(*reading.notes, note),
     )

@@ -8,6 +8,7 @@ server's own figures are read after each. They stand still when, over the last S
 * JIT compile time per second is at most JIT_STEADY in each cycle;
 * the medians of the cycles are within SPREAD, or LEAST_MS, of each other; where the downstream
   draws each delay, or within what the draw alone explains (`_by_draw_ms`);
+* some requests succeed;
 * requests per second do not rise by more than SPREAD. They rise while code gets quicker, or while
   an engine still opens connections. One burst of all connections is allowed for: a route that waits
   answers them all at once, and a burst falls into one cycle or the next.
@@ -25,7 +26,7 @@ from lab.load.counters import Counters, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
-from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
+from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile, goodput
 from lab.model.routes import EXPORTER_PORT, parse
 from lab.system.host import System
 from lab.system.jvm import settled
@@ -144,6 +145,8 @@ def _until_steady_in_cycles(
             return RESTARTED
         p50_ms = done.reading.raw.p50_ms if done.reading.raw else None
         rps = done.reading.achieved_rps
+        if not goodput(done.reading):
+            p50_ms, rps = None, 0.0
         cycles.append(_cycle(began_s, (from_s, at_s), rps, p50_ms, after - before))
         if steady(cycles, connections):
             return None
@@ -224,7 +227,7 @@ def _until_steady(
             if steady(cycles, plan.concurrency, drawn_sd_ms):
                 return None
             if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
-                return f"nothing was answered for {elapsed_s:.0f} s"
+                return f"nothing was answered without an error for {elapsed_s:.0f} s"
         last = reading or last
         if elapsed_s >= MAX_WARM_S:
             return _not_steady(cycles)
@@ -235,11 +238,15 @@ def _between(before: Counters, after: Counters, began_s: float) -> WarmCycle | N
     """The cycle between two readings; None where a counter started again from 0."""
     compiled_s = after.compilation_s - before.compilation_s
     answered = after.work.requests - before.work.requests
+    failed = after.work.failed - before.work.failed
     if compiled_s < 0 or answered < 0:
         return None
     # A route has no buckets until its first request.
     earlier = dict(before.work.buckets)
     buckets = [(le, count - earlier.get(le, 0.0)) for le, count in after.work.buckets]
+    if failed >= answered:
+        # Errors alone show no work, however steady they are.
+        answered, buckets = 0.0, []
     p50_s = bucket_quantile(buckets, 0.5)
     p50_ms = None if p50_s is None else p50_s * 1000
     rps = answered / (after.at_s - before.at_s)

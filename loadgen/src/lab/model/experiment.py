@@ -201,7 +201,8 @@ class TrialPlan:
     a JVM that ran already. `spike` is load beside the one described here; `script` changes the
     toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
     the invalid trial that this one repeats. `requests` are what is sent to the host of `url`; none:
-    GET of `url`. `gives_up`: when it need not go on to its end; None: it always does.
+    GET of `url`. `gives_up`: when it need not go on to its end; None: it always does. `draw`: how
+    many trials of this load its JVM had before: each has other arrivals at random.
     """
 
     trial: str
@@ -225,6 +226,7 @@ class TrialPlan:
     arrivals: Arrivals = "constant"
     requests: tuple[Request, ...] = ()
     gives_up: GivesUp | None = None
+    draw: int = 0
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

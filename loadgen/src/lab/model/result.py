@@ -279,6 +279,9 @@ class Row:
     * time_…_ms: parts of the mean time of a request in the window (`TimeSplit`)
     * others_cpu: the share of the machine's CPUs that work outside the lab used in the window,
       where that left the lab too few; empty otherwise
+    * due: how many requests were due in the window (open); empty where the engine does not tell
+    * late_p99_ms, late_max_ms: by how much the generator itself sent late; empty as `due`, and the
+      p99 where there were too few requests for it
     """
 
     run: str
@@ -340,6 +343,9 @@ class Row:
     time_unexplained_ms: float | None = None
     others_cpu: float | None = None
     unexpected: int | None = None
+    due: int | None = None
+    late_p99_ms: float | None = None
+    late_max_ms: float | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -9,11 +9,12 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from lab.judge.grouping import Cell, lane_of, median_per_launch
+from lab.judge.grouping import Cell, lane_of, median_per_launch, without_shorter
 from lab.judge.intervals import LEAST_VALUES
-from lab.model import NONE, UNKNOWN, Row, Verdict, goodput
+from lab.model import NONE, STRONG, UNKNOWN, WEAK, Row, Verdict, goodput
 from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
+from lab.report.verdicts import named
 
 # Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
 Answers = Sequence[tuple[str, ...]]
@@ -100,7 +101,7 @@ def of_loads(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> tuple[tupl
 def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]:
     """The highest goodput that was measured, and what limited it."""
     cells: dict[Cell, list[Row]] = {}
-    for row in rows:
+    for row in without_shorter(rows):
         if row.valid and goodput(row) is not None:
             cells.setdefault(Cell.of(row), []).append(row)
     medians = {cell: median_per_launch(its, "goodput_rps") for cell, its in cells.items()}
@@ -116,19 +117,26 @@ def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]
         f"reached {interval_text(median, '{:,.0f}'.format)} req/s{rate} "
         f"over {cell.concurrency:,} connections{others}"
     )
-    nearest = min(cells[cell], key=lambda row: abs((goodput(row) or 0.0) - median.median))
-    verdict = verdicts.get(nearest.trial)
-    if verdict is not None:
-        yield f"limit: {_limit(verdict)}"
+    told = [(row, verdicts[row.trial]) for row in cells[cell] if row.trial in verdicts]
+    if told:
+        yield f"limit: {_limit(told, median.median)}"
 
 
-def _limit(of: Verdict) -> str:
-    if of.bottleneck == NONE:
-        return "none but the load"
-    if of.bottleneck == UNKNOWN:
+def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
+    """What most of these trials say, with the figures of the one nearest the median. The evidence
+    is strong only if it is in most of them."""
+    bottleneck = named([of for _, of in told])
+    mine = [(row, of) for row, of in told if of.bottleneck == bottleneck]
+    _, of = min(mine, key=lambda one: abs((goodput(one[0]) or 0.0) - median_rps))
+    count = f", in {len(mine)} of {len(told)} trials" if len(mine) < len(told) else ""
+    if bottleneck == NONE:
+        return f"none but the load{count}"
+    if bottleneck == UNKNOWN:
         suspects = [f"{one.resource}, {one.figures}" for one in of.ranked[:1]]
-        return f"{UNKNOWN} (most suspect: {suspects[0]})" if suspects else UNKNOWN
-    return f"{', '.join(filter(None, (of.bottleneck, of.figures)))} ({of.strength})"
+        return f"{UNKNOWN}{count}{f' (most suspect: {suspects[0]})' if suspects else ''}"
+    strong = 2 * sum(of.strength == STRONG for _, of in mine) > len(told)
+    figures = ", ".join(filter(None, (bottleneck, of.figures)))
+    return f"{figures} ({STRONG if strong else WEAK}{count})"
 
 
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:

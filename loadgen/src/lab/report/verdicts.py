@@ -204,7 +204,7 @@ def render(console: Console, of: Sequence[Said]) -> None:
 
 def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]]) -> Said:
     valid = [row for row in rows if row.valid]
-    bottleneck = _named([verdict for _, verdict in verdicts])
+    bottleneck = named([verdict for _, verdict in verdicts])
     mine = [(row, verdict) for row, verdict in verdicts if verdict.bottleneck == bottleneck]
     mine_valid = [(row, verdict) for row, verdict in mine if row.valid]
     strength: Strength = ""
@@ -236,7 +236,7 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
     )
 
 
-def _named(verdicts: Sequence[Verdict]) -> str:
+def named(verdicts: Sequence[Verdict]) -> str:
     """What most say; of as many, what strong evidence says."""
     if not verdicts:
         return UNKNOWN

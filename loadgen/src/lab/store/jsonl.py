@@ -21,7 +21,6 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         **to_json(row),
         "samples": reading.samples if reading else None,
         "lag_ms": reading.lag_ms if reading else None,
-        "late_p99_ms": reading.late.p99_ms if reading and reading.late else None,
         "mean_ms": reading.corrected.mean_ms if reading and reading.corrected else None,
         "raw_mean_ms": reading.raw.mean_ms if reading and reading.raw else None,
         "reasons": list(judgement.reasons),

@@ -75,6 +75,11 @@ class Deprived:
         rung: Rung = getattr(self, name)
         return rung.rate
 
+    def trials(self, name: str) -> int:
+        """How many trials a field has."""
+        rung: Rung = getattr(self, name)
+        return rung.trials
+
     def _with(self, name: str, objective: Objective, row: Row) -> Deprived:
         rung, spun = getattr(self, name), self.spun
         said, why = judged(objective, row)

@@ -405,13 +405,14 @@ def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     seconds."""
     held = [row for one in of if one.low for row in one.low.held if row.valid]
     known = [
-        (row.cpu_server_us, whole_us)
+        (row.offered_rps or 0, row.cpu_server_us, whole_us)
         for row in held
         if row.cpu_server_us and (whole_us := _whole_us(row)) is not None
     ]
     if known:
-        own_s, whole_s = map(statistics.median, zip(*known, strict=True))
-        rates = sorted({row.offered_rps or 0 for row in held})
+        own_s = statistics.median(own_us for _, own_us, _ in known)
+        whole_s = statistics.median(whole_us for _, _, whole_us in known)
+        rates = sorted({rate for rate, _, _ in known})
         at = " to ".join(f"{rate:,}" for rate in dict.fromkeys((rates[0], rates[-1])))
         text = (
             f"a million requests at {at} req/s take "

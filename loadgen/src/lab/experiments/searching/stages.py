@@ -231,7 +231,9 @@ class Depriving(Stage):
             return None
         arm = arm_of(name)
         condition = AS_IT_IS if arm == ALL else taken
-        return self.trials.plan(of.server, found.rate(name), 0, arm=arm, condition=condition)
+        return self.trials.plan(
+            of.server, found.rate(name), 0, arm=arm, condition=condition, draw=found.trials(name)
+        )
 
     def typical(self, of: Usual) -> Sequence[TrialPlan]:
         """See Stage. What gives way where no setting does is the machine."""

@@ -85,6 +85,7 @@ class Trials:
             if of.rate is not None:
                 if self._is_far(of):
                     changes["gives_up"] = self.capacity.objective.gives_up
+                changes["draw"] = of.next.trials
                 plan = self.plan(server, of.rate, launch, longer=of.is_long, **changes)
                 return lengthened(plan, [row for row, _ in of.next.untold])
         return None

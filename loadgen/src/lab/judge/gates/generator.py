@@ -132,9 +132,9 @@ def _late(reading: Reading) -> Iterator[str]:
     if latency is None:
         return
     if reading.lag_ms is not None:
-        allowed_ms = _allowed_ms(latency.p50_ms)
-        if reading.lag_ms > allowed_ms:
-            yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {allowed_ms:.0f} ms)"
+        most_ms = allowed_ms(latency.p50_ms)
+        if reading.lag_ms > most_ms:
+            yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {most_ms:.0f} ms)"
             return
     if told is None:
         return
@@ -148,9 +148,9 @@ def _late(reading: Reading) -> Iterator[str]:
         return
     if told.p95_ms is None or latency.p95_ms is None:
         return
-    allowed_ms = _allowed_ms(latency.p95_ms)
-    if told.p95_ms > allowed_ms:
-        yield f"{LATE}, by {told.p95_ms:.1f} ms or more for 5 % (allowed {allowed_ms:.1f} ms)"
+    most_ms = allowed_ms(latency.p95_ms)
+    if told.p95_ms > most_ms:
+        yield f"{LATE}, by {told.p95_ms:.1f} ms or more for 5 % (allowed {most_ms:.1f} ms)"
 
 
 def late_in_part(reading: Reading) -> Iterator[str]:
@@ -163,12 +163,12 @@ def late_in_part(reading: Reading) -> Iterator[str]:
             yield f"connections waited for the generator {share:.0%} of the time"
         own_ms = told.p95_ms if told else None
         p95_ms = raw.p95_ms if raw else None
-        if own_ms is not None and p95_ms is not None and own_ms > _allowed_ms(p95_ms):
+        if own_ms is not None and p95_ms is not None and own_ms > allowed_ms(p95_ms):
             yield f"p95 may be in part the generator's own: it sent 5 % late by {own_ms:.1f} ms"
         return
     if told is None or told.p99_ms is None or whole.p99_ms is None:
         return
-    if told.p99_ms > _allowed_ms(whole.p99_ms):
+    if told.p99_ms > allowed_ms(whole.p99_ms):
         own_ms = told.p99_ms
         yield f"p99 is in part the generator's own: it sent 1 % late by {own_ms:.1f} ms or more"
 
@@ -181,7 +181,8 @@ def _generator_share(reading: Reading) -> float:
     return reading.late.mean_ms / (reading.late.mean_ms + reading.raw.mean_ms)
 
 
-def _allowed_ms(latency_ms: float) -> float:
+def allowed_ms(latency_ms: float) -> float:
+    """By how much the generator itself may be late where requests take so long."""
     return max(LEAST_LAG_MS, LAG_SHARE * latency_ms)
 
 
@@ -224,9 +225,9 @@ def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if usage.window_wait_s is None or not usage.window_slices or latency is None:
         return
     wait_ms = usage.window_wait_s / usage.window_slices * 1000
-    allowed_ms = _allowed_ms(latency.p50_ms)
-    if wait_ms > allowed_ms:
-        yield f"{STARVED} {wait_ms:.1f} ms for each turn on a CPU (allowed {allowed_ms:.1f} ms)"
+    most_ms = allowed_ms(latency.p50_ms)
+    if wait_ms > most_ms:
+        yield f"{STARVED} {wait_ms:.1f} ms for each turn on a CPU (allowed {most_ms:.1f} ms)"
 
 
 def waited_share(record: TrialRecord, reading: Reading) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lab.judge.gates.parts import PART_RESTARTED
 from lab.judge.same_lab import Difference, between_snapshots
 from lab.model import AWAY, Snapshot, TrialRecord
 
@@ -45,6 +46,7 @@ NOT_ITS_OWN = (
     OTHER_SETTINGS,
     UNWATCHED,
     AWAY,
+    PART_RESTARTED,
 )
 
 

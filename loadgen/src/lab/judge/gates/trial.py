@@ -42,6 +42,7 @@ HOST_FULL = 0.95
 # A reader should know of this share of CPU time that other machines took (steal).
 STEAL_FELT = 0.05
 NOT_OBSERVED = "the window was not observed"
+UNSTEADY_UNTOLD = "not checked: whether the window was steady, as its seconds are not told"
 # Reasons that say that the server itself failed. The trial's figures mean nothing, but that it
 # failed does.
 FAILED_ITSELF = (RESTARTED, GONE, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS)
@@ -131,6 +132,8 @@ def _compared_with_the_load(
     found = [*figures.few(reading)]
     if reading.samples:
         found += [*figures.littles_law(record, reading), *generator.not_offered(record, reading)]
+    if not steps and record.before.foreign:
+        notes.append(UNSTEADY_UNTOLD)
     drift = steady.drift(record, reading, steps)
     silence_s = steady.silent_s(reading, steps, figures.silent_by_draw_s(record, reading))
     silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
