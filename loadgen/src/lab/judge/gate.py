@@ -189,9 +189,7 @@ def of_loads(
     goodput of a closed load, p99 of an open one; and the server's CPU time per request, and memory.
     `looks`: of how many runs a side is. All loads of all lanes share the probability that chance
     alone says that the candidate failed more often (`failed_more`)."""
-    cells = [
-        list(shared_cells(without_shorter(a), without_shorter(b))) for (_, a), (_, b) in pairs
-    ]
+    cells = [list(shared_cells(without_shorter(a), without_shorter(b))) for (_, a), (_, b) in pairs]
     alpha = (1 - CONFIDENCE) / max(1, looks * sum(map(len, cells)))
     return [
         one

@@ -67,8 +67,8 @@ LOOK_BACK_S = 6
 WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
-# Where fewer than this share of the connections are open at any time, a reader should know. A server
-# that closes each after an answer has a few less.
+# Where fewer than this share of the connections are open at any time, a reader should know. Some
+# are on their way where a server closes each after an answer.
 CONNECTED = 0.95
 # So much longer than the longest answer, and so long, nobody waits by chance.
 HANGS, LONG_US = 2, 1_000_000
