@@ -439,7 +439,7 @@ def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
 
 def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:
     def seed(**changes: Any) -> int:
-        return int(load_of(plan(**changes), 10, Path())["seed"])
+        return int(load_of(dataclasses.replace(plan(), **changes), 10, Path())["seed"])
 
     assert seed(server="a") == seed(server="b")
     # Its next trial of that load is another one, and so is each launch.

@@ -46,7 +46,8 @@ final class VirtualThreadLag implements AutoCloseable {
       Summary lag =
           Summary.builder()
               .name("lab_virtual_thread_lag_seconds")
-              .help("By how much later than it could a virtual thread went on that waited for input.")
+              .help(
+                  "By how much later than it could a virtual thread went on that waited for input.")
               .register(registry);
       Thread unused = Thread.ofPlatform().daemon().name("lag").start(() -> sample(lag));
     }
