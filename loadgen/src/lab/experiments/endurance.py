@@ -86,8 +86,9 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 @dataclass(frozen=True, slots=True)
 class Leg:
     """A leg: the JVM it ran on and the proof that this JVM was warm, for how long the leg put load
-    on it before the window and until its end, and what Prometheus saw; None of a leg whose figures
-    do not count, for `why`. Its load counts all the same: memory grew meanwhile."""
+    on it before the window and until its end, and what Prometheus saw. `seen` is None where the
+    figures of the leg do not count, and `why` says why not. Its load counts all the same: memory
+    grew meanwhile."""
 
     started_ms: int
     warmth: Warmth | None

@@ -46,7 +46,7 @@ class Deprived:
             name = found.next
             if name is None:
                 break
-            if (row.offered_rps, row.arm) == (found.rate(name), arm_of(name)):
+            if (row.offered_rps, row.arm) == (found.rung(name).rate, arm_of(name)):
                 found = found._with(name, objective, row)
         return found
 
@@ -54,12 +54,12 @@ class Deprived:
     def next(self) -> str | None:
         """The field whose trial is next; None: they are over."""
         for names, wanted in ((("whole", "less"), ("held", "broke")), (("part",), ("held",))):
-            told = [outcome(getattr(self, name)) for name in names]
+            told = [outcome(self.rung(name)) for name in names]
             if any(one not in (None, own) for one, own in zip(told, wanted, strict=True)):
                 return None
             left = [name for name, one in zip(names, told, strict=True) if one is None]
             if left:
-                return min(left, key=lambda name: getattr(self, name).trials)
+                return min(left, key=lambda name: self.rung(name).trials)
         return None
 
     @property
@@ -70,15 +70,10 @@ class Deprived:
         rungs = (self.whole, self.less, self.part)
         return sum(max(0, TRIES - max(len(one.held), len(one.broke))) for one in rungs)
 
-    def rate(self, name: str) -> int:
-        """The rate of a field."""
-        rung: Rung = getattr(self, name)
-        return rung.rate
-
-    def trials(self, name: str) -> int:
-        """How many trials a field has."""
-        rung: Rung = getattr(self, name)
-        return rung.trials
+    def rung(self, name: str) -> Rung:
+        """The rate of a field, with its trials."""
+        found: Rung = getattr(self, name)
+        return found
 
     def _with(self, name: str, objective: Objective, row: Row) -> Deprived:
         rung, spun = getattr(self, name), self.spun

@@ -230,9 +230,9 @@ class Depriving(Stage):
         if found is None or (name := found.next) is None:
             return None
         arm = arm_of(name)
-        condition = AS_IT_IS if arm == ALL else taken
+        condition, rung = AS_IT_IS if arm == ALL else taken, found.rung(name)
         return self.trials.plan(
-            of.server, found.rate(name), 0, arm=arm, condition=condition, draw=found.trials(name)
+            of.server, rung.rate, 0, arm=arm, condition=condition, draw=rung.trials
         )
 
     def typical(self, of: Usual) -> Sequence[TrialPlan]:
