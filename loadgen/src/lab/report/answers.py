@@ -11,10 +11,10 @@ from rich.text import Text
 
 from lab.judge.grouping import Cell, lane_of, median_per_launch, without_shorter
 from lab.judge.intervals import LEAST_VALUES
-from lab.model import NONE, STRONG, UNKNOWN, WEAK, Row, Verdict, goodput
+from lab.model import NONE, UNKNOWN, Row, Verdict, goodput
 from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
-from lab.report.verdicts import named
+from lab.report.verdicts import agreed
 
 # Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
 Answers = Sequence[tuple[str, ...]]
@@ -123,10 +123,8 @@ def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]
 
 
 def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
-    """What most of these trials say, with the figures of the one nearest the median. The evidence
-    is strong only if it is in most of them."""
-    bottleneck = named([of for _, of in told])
-    mine = [(row, of) for row, of in told if of.bottleneck == bottleneck]
+    """What most of these trials say, with the figures of the one nearest the median."""
+    bottleneck, mine, strength = agreed(told)
     _, of = min(mine, key=lambda one: abs((goodput(one[0]) or 0.0) - median_rps))
     count = f", in {len(mine)} of {len(told)} trials" if len(mine) < len(told) else ""
     if bottleneck == NONE:
@@ -134,9 +132,7 @@ def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
     if bottleneck == UNKNOWN:
         suspects = [f"{one.resource}, {one.figures}" for one in of.ranked[:1]]
         return f"{UNKNOWN}{count}{f' (most suspect: {suspects[0]})' if suspects else ''}"
-    strong = 2 * sum(of.strength == STRONG for _, of in mine) > len(told)
-    figures = ", ".join(filter(None, (bottleneck, of.figures)))
-    return f"{figures} ({STRONG if strong else WEAK}{count})"
+    return f"{', '.join(filter(None, (bottleneck, of.figures)))} ({strength}{count})"
 
 
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:

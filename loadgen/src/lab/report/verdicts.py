@@ -204,13 +204,8 @@ def render(console: Console, of: Sequence[Said]) -> None:
 
 def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]]) -> Said:
     valid = [row for row in rows if row.valid]
-    bottleneck = named([verdict for _, verdict in verdicts])
-    mine = [(row, verdict) for row, verdict in verdicts if verdict.bottleneck == bottleneck]
+    bottleneck, mine, strength = agreed(verdicts)
     mine_valid = [(row, verdict) for row, verdict in mine if row.valid]
-    strength: Strength = ""
-    if mine and bottleneck != UNKNOWN:
-        strong = sum(verdict.strength == STRONG for _, verdict in mine)
-        strength = STRONG if 2 * strong > len(verdicts) else WEAK
     others = Counter(
         verdict.bottleneck for _, verdict in verdicts if verdict.bottleneck != bottleneck
     )
@@ -236,7 +231,21 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
     )
 
 
-def named(verdicts: Sequence[Verdict]) -> str:
+def agreed(
+    verdicts: Sequence[tuple[Row, Verdict]],
+) -> tuple[str, list[tuple[Row, Verdict]], Strength]:
+    """The bottleneck that most trials name, those trials, and how strong the evidence is: STRONG
+    where most of all trials say so with strong evidence."""
+    bottleneck = _named([verdict for _, verdict in verdicts])
+    mine = [(row, verdict) for row, verdict in verdicts if verdict.bottleneck == bottleneck]
+    strength: Strength = ""
+    if mine and bottleneck != UNKNOWN:
+        strong = sum(verdict.strength == STRONG for _, verdict in mine)
+        strength = STRONG if 2 * strong > len(verdicts) else WEAK
+    return bottleneck, mine, strength
+
+
+def _named(verdicts: Sequence[Verdict]) -> str:
     """What most say; of as many, what strong evidence says."""
     if not verdicts:
         return UNKNOWN
