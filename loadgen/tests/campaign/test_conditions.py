@@ -121,6 +121,19 @@ def test_conditions_are_unlike_on_purpose(ready: Bench) -> None:
     assert "no row will be valid" not in ready.text.getvalue()
 
 
+def test_a_container_that_the_host_cannot_start_costs_its_trial(
+    ready: Bench, tmp_path: Path
+) -> None:
+    ready.hosted(tmp_path, refuses="SERVER_BACKLOG")
+    condition = Condition(host={"SERVER_BACKLOG": "1"})
+    assert ready.run(**planted(condition, AS_IT_IS)) == 1
+    bad, good = ready.rows
+    assert bad["invalid_reasons"].startswith(
+        "the trial could not begin: the host refused a with SERVER_BACKLOG=1: it does not start"
+    )
+    assert good["valid"] == "true"
+
+
 def test_an_interrupted_run_leaves_the_lab_as_it_was(ready: Bench) -> None:
     ready.interrupt(5.0, **planted(LIMITED))
     assert (ready.lab.pool_sizes["a"], ready.lab.toxics) == (200, [])

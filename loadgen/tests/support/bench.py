@@ -128,9 +128,9 @@ class Bench(Ready):
         self.lab.system.interrupt_at = None
         return self.csv
 
-    def hosted(self, parent: Path) -> list[str]:
-        """A host that does what it is asked for from now on, after which server a has another JVM.
-        Its requests."""
+    def hosted(self, parent: Path, refuses: str = "\0") -> list[str]:
+        """A host that does what it is asked for from now on, after which server a has another JVM;
+        but nothing that `refuses` is in. Its requests."""
         folder = parent / "host-changes"
         folder.mkdir()
         self.place = dataclasses.replace(self.place, host_changes=folder)
@@ -140,8 +140,10 @@ class Bench(Ready):
             for request in folder.glob("*.request"):
                 asked.append(request.read_text())
                 request.unlink()
-                (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
-                self.lab.new_jvm("a")
+                said = "failed: it does not start" if refuses in asked[-1] else "ok"
+                (folder / f"{request.name.split('.')[0]}.answer").write_text(f"{said}\n")
+                if said == "ok":
+                    self.lab.new_jvm("a")
             self.lab.system.at(self.lab.system.elapsed_s + 0.05, host)
 
         host()

@@ -7,9 +7,11 @@ import pytest
 
 from lab.errors import Interrupted, LabError, LabUnreachable
 from lab.model import AS_IT_IS, Condition
+from lab.model.toxic_script import WHOLE_PROXY
 from lab.system.conditions import Conditions, at_start
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
+from lab.system.undo_log import UndoLog
 from support.fakes import FakeLab, toxic
 from support.system import FakeSystem
 
@@ -193,7 +195,11 @@ def test_what_cannot_be_put_back_is_said_and_the_rest_is(
         "a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
     )
     host_changes.refuses = "no engine"
-    assert conditions.restore() == ["the lab could not be put back as it was: no engine"]
+    assert conditions.restore() == [
+        "the lab could not be put back as it was: no engine",
+        # Knobs need no engine.
+        "what a run had left changed: put back as they were: pool_size of a",
+    ]
     assert lab.toxics == []
 
 
@@ -209,8 +215,12 @@ def test_whatever_fails_the_rest_is_put_back(
         raise failure
 
     monkeypatch.setattr(lab.stack.toxiproxy, "restore", fail)
-    [problem] = conditions.restore()
-    assert problem == f"the lab could not be put back as it was: {failure}"
+    # What that left is in the undo log.
+    assert conditions.restore() == [
+        f"the lab could not be put back as it was: {failure}",
+        "what a run had left changed: put back as they were: downstream/planted",
+    ]
+    assert lab.toxics == []
     assert lab.pool_sizes["a"] == 200
 
 
@@ -235,6 +245,66 @@ def test_toxics_of_which_half_is_in_force_are_brought_again(
     conditions.bring("a", AS_IT_IS)
     assert lab.toxics == []
     assert conditions.as_it_is
+
+
+def test_what_the_host_may_have_done_by_half_is_asked_for_again(
+    conditions: Conditions, host_changes: FakeHostChanges
+) -> None:
+    limit = ("a", {"SERVER_CPUS": "0.5"})
+    limited = Condition(host=limit[1])
+    host_changes.refuses = "no answer in time"
+    for _ in range(2):
+        with pytest.raises(LabError, match="no answer in time"):
+            conditions.bring("a", limited)
+    # It may have another JVM meanwhile.
+    assert conditions.recreates("a", limited)
+    host_changes.refuses = None
+    conditions.bring("a", limited)
+    assert not conditions.recreates("a", limited)
+    assert host_changes.asked == [limit] * 3
+    host_changes.refuses = "no answer in time"
+    for _ in range(2):
+        with pytest.raises(LabError, match="no answer in time"):
+            conditions.bring("a", AS_IT_IS)
+    host_changes.refuses = None
+    conditions.bring("a", AS_IT_IS)
+    assert host_changes.asked[3:] == [("a", {})] * 3
+    assert conditions.as_it_is
+
+
+def test_so_is_a_limit_of_the_generator(
+    conditions: Conditions, host_changes: FakeHostChanges
+) -> None:
+    limited = Condition(generator_cpus=0.05)
+    host_changes.refuses = "no answer in time"
+    with pytest.raises(LabError):
+        conditions.bring("a", limited)
+    host_changes.refuses = None
+    conditions.bring("a", limited)
+    assert host_changes.asked == [("generator", {"GENERATOR_CPUS": "0.05"})] * 2
+    host_changes.refuses = "no answer in time"
+    with pytest.raises(LabError):
+        conditions.free_generator()
+    host_changes.refuses = None
+    conditions.free_generator()
+    assert host_changes.asked[2:] == [("generator", {})] * 2
+    assert conditions.as_it_is
+
+
+def test_in_the_end_what_else_a_run_left_changed_is_put_back(lab: FakeLab, tmp_path: Path) -> None:
+    undo_log = UndoLog(tmp_path / "changed.json")
+    conditions = Conditions(
+        lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), undo_log=undo_log
+    )
+    # A proxy that was taken down, as to cut what it had open, and did not come up again.
+    before = lab.stack.toxiproxy.in_force()
+    lab.enabled = False
+    undo_log.toxic(("downstream", WHOLE_PROXY), before, lab.stack.toxiproxy.in_force())
+    assert conditions.restore() == [
+        "what a run had left changed: put back as they were: downstream"
+    ]
+    assert lab.enabled
+    assert not (tmp_path / "changed.json").exists()
 
 
 def test_putting_back_is_not_cut_short(conditions: Conditions, lab: FakeLab) -> None:

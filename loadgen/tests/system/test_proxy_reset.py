@@ -32,6 +32,16 @@ def test_a_proxy_that_accepts_nothing_is_revived_and_said(lab: FakeLab) -> None:
     assert not lab.proxy_deaf
 
 
+def test_a_toxiproxy_that_is_busy_cutting_brings_its_proxy_up_later(lab: FakeLab) -> None:
+    lab.proxy_files = 16_229
+    # It takes the proxy down, and then does as little as it says for a while.
+    lab.stuck_from = 1
+    lab.system.at(5.0, lambda: setattr(lab, "stuck_from", None))
+    assert clear_proxy(lab.stack, lab.system, UndoLog(None)) is None
+    assert lab.enabled
+    assert lab.system.elapsed_s >= 5
+
+
 def test_a_proxy_that_is_down_stays_down(lab: FakeLab) -> None:
     lab.enabled, lab.proxy_files = False, 16_000
     assert clear_proxy(lab.stack, lab.system, UndoLog(None)) is None

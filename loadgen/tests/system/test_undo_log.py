@@ -46,7 +46,7 @@ def test_knobs_and_toxics_of_a_killed_driver_are_put_back(
     lab.toxics.append(OWN)
     conditions.bring("a", LIMITED)
     assert UndoLog(path).put_back(lab.stack) == (
-        "what a killed run had changed: put back as they were: downstream/planted, pool_size of a"
+        "what a run had left changed: put back as they were: downstream/planted, pool_size of a"
     )
     assert (lab.pool_sizes["a"], lab.toxics) == (123, [OWN])
     assert not path.exists()
@@ -61,7 +61,7 @@ def test_what_somebody_changed_since_stays(
     lab.toxics[0] |= {"attributes": {"latency": 100, "jitter": 0}}
     changed, patches = list(lab.toxics), len(lab.patches)
     assert UndoLog(path).put_back(lab.stack) == (
-        "what a killed run had changed: changed since, so left alone: downstream/planted, "
+        "what a run had left changed: changed since, so left alone: downstream/planted, "
         "pool_size of a"
     )
     assert (lab.toxics, len(lab.patches)) == (changed, patches)
@@ -104,7 +104,7 @@ def test_what_a_run_could_not_put_back_is_left_to_the_next(
     assert UndoLog(path).put_back(lab.stack) is None
     lab.down.clear()
     said = UndoLog(path).put_back(lab.stack)
-    assert said == "what a killed run had changed: put back as they were: downstream/planted"
+    assert said == "what a run had left changed: put back as they were: downstream/planted"
     assert lab.toxics == []
 
 
@@ -147,7 +147,7 @@ def test_what_a_script_could_not_take_back_is_left_to_the_next_run_whatever_foll
         lab.toxiproxy_stuck = False
     assert [toxic["name"] for toxic in lab.toxics] == ["latency"]
     said = UndoLog(path).put_back(lab.stack)
-    assert said == "what a killed run had changed: put back as they were: downstream/latency"
+    assert said == "what a run had left changed: put back as they were: downstream/latency"
     assert lab.toxics == []
     assert not path.exists()
 
@@ -176,10 +176,12 @@ def test_a_knob_that_an_earlier_driver_left_is_not_forgotten_with_a_later_one_s(
     # What it finds now is what was left.
     later = Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), UndoLog(path))
     later.bring("a", Condition(knobs={"pool_size": 30}))
-    assert later.restore() == []
-    assert lab.pool_sizes["a"] == 20
-    UndoLog(path).put_back(lab.stack)
+    assert later.restore() == [
+        "what a run had left changed: put back as they were: downstream/planted, pool_size of a"
+    ]
     assert lab.pool_sizes["a"] == 200
+    assert lab.toxics == []
+    assert not path.exists()
 
 
 def test_a_proxy_that_is_taken_down_to_cut_connections_comes_up_again_in_any_case(
@@ -196,7 +198,7 @@ def test_a_proxy_that_is_taken_down_to_cut_connections_comes_up_again_in_any_cas
     lab.enabled = False
     path.write_text(kept[1])
     said = UndoLog(path).put_back(lab.stack)
-    assert said == "what a killed run had changed: put back as they were: downstream"
+    assert said == "what a run had left changed: put back as they were: downstream"
     assert lab.enabled
 
 

@@ -157,7 +157,11 @@ class Loop:
         else:
             self._others_away = 0
             self._load(plan, prepared, runner, raw)
-            tools.conditions.free_generator()
+            try:
+                tools.conditions.free_generator()
+            except LabUnreachable as failure:
+                # What was measured is whole; the next trial asks for it again.
+                progress.warn(str(failure))
             # Prometheus takes some seconds to turn to another server. Where it is to look at none,
             # it goes on so: the next trial may not be observed either.
             unobserved = plan.condition.unobserved

@@ -7,13 +7,14 @@ two steps: first `at_start`, which a JVM must be started with, then all of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from lab.errors import LabUnreachable
+from lab.errors import LabError, LabUnreachable
 from lab.model import AS_IT_IS, Condition
-from lab.model.knobs import GENERATOR, GENERATOR_CPUS, KNOBS, LIVE, STARTS_AS
+from lab.model.knobs import GENERATOR, GENERATOR_CPUS, LIVE, STARTS_AS, knobs_of
 from lab.model.toxic_script import applied, concerns
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import ToxicsInForce
@@ -39,10 +40,11 @@ def _starting(host: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Server:
-    """A server that was changed: its knobs as they were found, and what its container has."""
+    """A server that was changed: its knobs as they were found, and what its container has. None: a
+    change of it failed half-way, so nothing tells what it has."""
 
     found: Mapping[str, int]
-    host: Mapping[str, str] = field(default_factory=dict)
+    host: Mapping[str, str] | None = field(default_factory=dict)
 
 
 class Conditions:
@@ -80,8 +82,12 @@ class Conditions:
         return not self._servers and self._toxics == () and self._generator is None
 
     def recreates(self, server: str, condition: Condition) -> bool:
-        """Whether the condition takes a new JVM of this server."""
-        return _starting(self._host(server)) != _starting(condition.host)
+        """Whether the condition takes a new JVM of this server, or may take one."""
+        state = self._servers.get(server)
+        if state is not None and state.host is None:
+            return True
+        has = state.host if state is not None and state.host else {}
+        return _starting(has) != _starting(condition.host)
 
     def bring(self, server: str, condition: Condition) -> None:
         """Change the lab to this condition, for a trial of this server. Raises LabError; what is
@@ -103,8 +109,9 @@ class Conditions:
         self._bring_generator(None, self._clock)
 
     def restore(self) -> list[str]:
-        """Put everything back as it was found, also after an interrupt. Returns a line for each
-        part that could not be put back; whatever fails, the others are tried."""
+        """Put everything back as it was found, also after an interrupt, and then what else is left
+        in the undo log. Returns a line for each part that could not be put back, and for what was
+        left; whatever fails, the others are tried."""
         parts = [
             partial(self._bring_generator, None, self._unhurried),
             partial(self._bring_toxics, ()),
@@ -116,7 +123,11 @@ class Conditions:
                 part()
             except Exception as failure:
                 problems.append(f"the lab could not be put back as it was: {failure}")
-        return problems
+        try:
+            left = self._undo_log.put_back(self._stack)
+        except LabError as failure:
+            left = f"the lab could not be put back as it was: {failure}"
+        return [*problems, *([left] if left else [])]
 
     def _put_back(self, server: str, clock: Clock) -> None:
         self._bring_host(server, {}, clock)
@@ -124,18 +135,18 @@ class Conditions:
         self._undo_log.knobs_back(server, self._servers[server].found)
         del self._servers[server]
 
-    def _host(self, server: str) -> Mapping[str, str]:
-        return self._servers[server].host if server in self._servers else {}
-
     def _bring_host(self, server: str, wanted: Mapping[str, str], clock: Clock) -> None:
         state, foreign = self._servers[server], self._stack.is_foreign(server)
-        if dict(state.host) == dict(wanted):
+        had = state.host
+        if had is not None and dict(had) == dict(wanted):
             return
-        fresh = _starting(state.host) != _starting(wanted)
-        before = self._start_time(server) if fresh and not foreign else NONE_RAN
-        # Set first, because a failed change may be half done.
-        state.host = {**wanted}
+        fresh = had is None or _starting(had) != _starting(wanted)
+        # Whether it was replaced by a change that failed nobody knows: then any JVM will do.
+        known = fresh and not foreign and had is not None
+        before = self._start_time(server) if known else NONE_RAN
+        state.host = None
         self._host_changes.change(server, wanted, clock)
+        state.host = {**wanted}
         if foreign:
             answers_again(server, self._stack, clock)
         elif fresh:
@@ -152,8 +163,9 @@ class Conditions:
             return
         state = self._servers[server]
         started_as: set[str] = set()
-        if _starting(state.host):
-            for name in state.host:
+        host = state.host or {}
+        if _starting(host):
+            for name in host:
                 started_as.update(STARTS_AS.get(name, ()))
         found = {name: value for name, value in state.found.items() if name not in started_as}
         now = self._stack.management.settings(server)
@@ -168,9 +180,7 @@ class Conditions:
         """Those the model has; none of a foreign service."""
         if self._stack.is_foreign(server):
             return {}
-        now = self._stack.management.settings(server)
-        known = {knob.name: now.get(knob.name) for knob in KNOBS}
-        return {n: v for n, v in known.items() if isinstance(v, int) and not isinstance(v, bool)}
+        return knobs_of(self._stack.management.settings(server))
 
     def _bring_toxics(self, wanted: tuple[Mapping[str, str], ...]) -> None:
         if self._toxics is not None and [*map(dict, self._toxics)] == [*map(dict, wanted)]:
@@ -195,6 +205,7 @@ class Conditions:
         if self._generator == wanted:
             return
         settings = {} if wanted is None else {GENERATOR_CPUS: f"{wanted:g}"}
-        self._generator = wanted if wanted is not None else self._generator
+        # Equal to no limit: a change that failed may be half done.
+        self._generator = math.nan
         self._host_changes.change(GENERATOR, settings, clock)
         self._generator = wanted

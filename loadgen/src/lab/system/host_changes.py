@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lab.errors import LabError, LabUnreachable
+from lab.errors import LabError, LabUnreachable, Refused
 from lab.model import OwnLever
 from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST, IMAGE
 from lab.store.records import write_text
@@ -65,7 +65,9 @@ class HostChanges:
 
     def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
         """Recreate the server's container with these settings, all others at their defaults. When
-        this returns the host has done it. Raises LabError, and Interrupted when the clock does."""
+        this returns the host has done it. Raises LabUnreachable where the host does not answer,
+        Refused where it could not do it, LabError where there is no host to ask, and Interrupted
+        when the clock does."""
         if self._folder is None or not self._folder.is_dir():
             raise LabError("host settings need `make`: nobody on the host answers")
         self._asked += 1
@@ -85,7 +87,7 @@ class HostChanges:
         answer.unlink(missing_ok=True)
         if said != "ok":
             problem = said.removeprefix("failed: ")
-            raise LabError(f"the host refused {_text(server, settings)}: {problem}")
+            raise Refused(f"the host refused {_text(server, settings)}: {problem}")
 
     def fresh(self, server: str, clock: Clock) -> None:
         """Put a new container in the place of the server's, as it is. Raises as `change`."""

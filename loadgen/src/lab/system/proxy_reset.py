@@ -14,6 +14,7 @@ from lab.model.toxic_script import WHOLE_PROXY, applied
 from lab.model.toxic_words import Enable
 from lab.system.host import Clock
 from lab.system.stack import Stack
+from lab.system.toxiproxy import Toxiproxy
 from lab.system.undo_log import UndoLog
 
 # The share of its descriptors that does no harm.
@@ -22,6 +23,9 @@ CROWDED = 0.05
 LOOK_S = 1.5
 # Beyond what the downstream and the toxics add.
 ANSWER_S = 3.0
+# A Toxiproxy that closes thousands of connections may not answer meanwhile.
+UP_S = 60.0
+POLL_S = 1.0
 
 
 def clear_proxy(
@@ -46,16 +50,16 @@ def clear_proxy(
     except LabUnreachable as failure:
         return None if harmless else f"idle connections of earlier loads were not cut: {failure}"
     if crowded or deaf:
-        _cut_proxies(stack, undo_log)
+        _cut_proxies(stack, clock, undo_log)
         clock.sleep(LOOK_S)
     if deaf:
         return "Toxiproxy did not answer any more: its proxies were taken down and up again"
     return None
 
 
-def _cut_proxies(stack: Stack, undo_log: UndoLog) -> None:
+def _cut_proxies(stack: Stack, clock: Clock, undo_log: UndoLog) -> None:
     """Close every connection through Toxiproxy: each proxy that is up is taken down and up again;
-    its toxics stay. Raises LabUnreachable."""
+    its toxics stay. Raises LabUnreachable where one does not come up within UP_S."""
     toxiproxy = stack.toxiproxy
     found = toxiproxy.in_force()
     for proxy in found.proxies:
@@ -66,5 +70,18 @@ def _cut_proxies(stack: Stack, undo_log: UndoLog) -> None:
         try:
             toxiproxy.apply(down)
         finally:
-            toxiproxy.enable(proxy.name, enabled=True)
+            _bring_up(toxiproxy, proxy.name, clock)
         undo_log.toxics_back([item], toxiproxy.in_force())
+
+
+def _bring_up(toxiproxy: Toxiproxy, name: str, clock: Clock) -> None:
+    until = clock.monotonic() + UP_S
+    while True:
+        try:
+            toxiproxy.enable(name, enabled=True)
+        except LabUnreachable:
+            if clock.monotonic() >= until:
+                raise
+            clock.sleep(POLL_S)
+        else:
+            return

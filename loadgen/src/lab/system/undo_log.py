@@ -106,7 +106,7 @@ class UndoLog:
             ("could not be put back", stuck),
         )
         said = [f"{what}: {', '.join(names)}" for what, names in parts if names]
-        return f"what a killed run had changed: {'; '.join(said)}" if said else None
+        return f"what a run had left changed: {'; '.join(said)}" if said else None
 
     def _touch(self, one: Touched) -> None:
         key = (one.kind, one.of, one.name)
