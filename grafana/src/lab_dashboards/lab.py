@@ -135,8 +135,8 @@ def way() -> list[Panel]:
     return [
         time_series(
             "Delay set on the way",
-            "What a call of the downstream should take at least: the delay the downstream is "
-            "set to, and the mean that the latency toxics of both streams add.",
+            "What a call of the downstream should take on average, at least: the delay the "
+            "downstream is set to, and the mean that the latency toxics of both streams add.",
             "s",
             Line("lab_downstream_delay_seconds", "downstream delay", dashed=True),
             Line("lab_toxics_added_latency_seconds", "added by toxics of {{proxy}}"),

@@ -27,8 +27,9 @@ def calls() -> list[Panel]:
         time_series(
             "Time of a downstream call",
             "p95 of a call as the server sees it (5 s window): waiting for a connection (pending), "
-            "and the call itself. The delay that is set and the toxics are the least it can take. "
-            "Failed calls are in it: quick failures lower it (see Timeouts and failed calls).",
+            "and the call itself. The delay that is set and the toxics are the least it takes on "
+            "average. Failed calls are in it: quick failures lower it (see Timeouts and failed "
+            "calls).",
             "s",
             per_server("server_phase:lab_downstream_call_seconds:p95_5s", "{{phase}}"),
             Line(

@@ -318,7 +318,8 @@ def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
     text = report(tmp_path)
     assert text.splitlines()[3:5] == ["a  no valid trial", "b  no valid trial"]
     assert told_first(tmp_path) == [
-        "> **4 of 4 trials are invalid** and in no median: see Validity."
+        "> **4 of 4 trials are invalid**, and what was measured in them is in no median: see "
+        "Validity."
     ]
     assert text.count("fake.txt:7: no | such line") == 4
     assert "| 0 of 2 | 0 |" in text

@@ -48,6 +48,28 @@ def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
         answers(of, told)[0][2] == "then: worker pool, 40 of 40 busy (strong, at 1,682 by 3 trials)"
     )
     assert told[1].text.endswith("worker pool: 0 requests waiting at 1,646 and 36 at 1,682 req/s")
+    # In a window twice as long more would have waited anyway.
+    longer = [
+        dataclasses.replace(one, duration_s=2 * (one.duration_s or 0)) if one.p99_ms == 210 else one
+        for one in rows
+    ]
+    told = findings(Outcome(of, longer, Path(), {one.trial: verdict(one) for one in longer}))
+    assert "waiting at" not in told[1].text
+
+
+def test_a_time_and_a_share_are_no_count_of_who_waits() -> None:
+    of = searched()
+    rows = run(of, {"a": server(1650, name="server CPU")})
+
+    def verdict(one: Row) -> Verdict:
+        stopped = 0.25 if one.bottleneck == NONE else 1234.0
+        own = Standing(
+            "server CPU", saturation=stopped, waiting="s throttled", score=0.9, sentence="full"
+        )
+        return Verdict(one.bottleneck or NONE, STRONG, "", (own,))
+
+    told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
+    assert told[1].text.endswith("server CPU: 0.25 s throttled at 1,646 and 1,234 at 1,682 req/s")
 
 
 def test_where_the_mean_time_went_is_said_also_where_nothing_is_named() -> None:

@@ -80,6 +80,14 @@ def test_the_knee_is_where_latency_begins_to_grow_faster_than_the_rate() -> None
         dataclasses.replace(one, valid=False, invalid_reasons=LATE_GENERATOR) for one in rows[-5:]
     ]
     assert not [one for one in found(of, [*rows[:-5], *spoilt]) if one.name == "knee"]
+    # A bend below the lowest rate is not at it.
+    steep = [dataclasses.replace(one, p99_ms=float(at**4)) for at, one in enumerate(rows[-7:], 10)]
+    (below,) = (one for one in found(of, [*rows[:-7], *steep]) if one.name == "knee")
+    assert (below.value, below.text) == (
+        None,
+        "the knee is at 823 req/s or below: p99 grew by a larger share than the rate, of 7 rates "
+        "from 823 to 1,728",
+    )
     flat = [dataclasses.replace(one, p99_ms=205.0) for one in rows[-7:]]
     (none,) = (one for one in found(of, [*rows[:-7], *flat]) if one.name == "knee")
     assert none.value is None

@@ -192,8 +192,16 @@ def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
 
     told = found(of, run(of, {"a": lost, "b": server(900)}))
     assert "in 5 of 6 launches" in told[0].text
-    (note,) = (cells[0] for cells in answers(of, told) if len(cells) == 1)
-    assert "every trial of 5 JVMs held" in note
+    sure, other = (cells[0] for cells in answers(of, told) if len(cells) == 1)
+    assert sure == "[from, to]: at least 95 %, over launches."
+    assert other == (
+        "But of a: up to the first rate every trial of 5 JVMs held, from the second on every one "
+        "broke. That does not order it."
+    )
+    # The others are ordered as ever.
+    three = searched(servers=("a", "b", "c"), launches=6)
+    told = found(three, run(three, {"a": lost, "b": server(900), "c": server(1650)}))
+    assert [one.server for one in told[:3]] == ["a", "c", "b"]
 
 
 def test_launches_that_were_not_measured_give_no_interval_over_launches() -> None:

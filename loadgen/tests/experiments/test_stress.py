@@ -28,6 +28,7 @@ from lab.model import (
     TrialPlan,
     TrialRecord,
     Unwatched,
+    p95_of,
 )
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
 from support.planned import experiment, planner, row, with_damaged, with_others_said
@@ -543,8 +544,8 @@ def test_rows_after_the_end_of_a_search_leave_no_value() -> None:
 def test_p95_is_the_corrected_one_in_an_open_load() -> None:
     rows, *_ = alone(holds(1))
     both = dataclasses.replace(rows[0], p95_ms=1.0, raw_p95_ms=2.0)
-    assert stress.p95_of(both) == 1.0
-    assert stress.p95_of(dataclasses.replace(both, mode="closed")) == 2.0
+    assert p95_of(both) == 1.0
+    assert p95_of(dataclasses.replace(both, mode="closed")) == 2.0
 
 
 def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:

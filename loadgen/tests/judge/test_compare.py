@@ -17,10 +17,12 @@ from lab.judge.compare import (
     overloaded,
     too_few_launches,
 )
-from lab.judge.grouping import Cell, lane_of, loads, most_errors, per_launch, per_round
+from lab.judge.grouping import Cell, Load, lane_of, loads, most_errors, per_launch, per_round
 from lab.judge.intervals import Interval, RatioOf
 from lab.model import Mode, Row
+from lab.report.blocks import Table
 from lab.report.comparison import beside
+from lab.report.loads import measured as measured_loads
 from support import planned
 from support.fakes import judged_row, measurement, plan
 
@@ -447,6 +449,28 @@ def test_open_and_closed_stand_side_by_side_per_lane() -> None:
     # A second rate at the same concurrency: its closed load stands beside the first.
     assert (faster.offered_rps, faster.closed_rps, faster.bound_rps) == (900, None, 900.0)
     assert (faster.open_rps, faster.valid, faster.trials) == (None, 0, 1)
+
+
+def test_windows_of_other_lengths_are_loads_of_their_own() -> None:
+    def measured(trial: str, launch: int, duration_s: int, p95_ms: float) -> Row:
+        of = plan("open", trial=trial, launch=launch, duration_s=duration_s)
+        return planned.row(of, p95_ms=p95_ms)
+
+    short, long = measured("1", 1, 15, 900.0), measured("3-again", 2, 34, 2000.0)
+    # What was measured again in a longer window counts in that one only.
+    first, again = loads([short, measured("3", 2, 15, 880.0), long])
+    assert (first.open_s, first.open_p95_ms.median, first.trials) == (15, 900.0, 1)
+    assert (again.open_s, again.open_p95_ms.median, again.trials) == (34, 2000.0, 1)
+    # The table says which is which, and only then.
+    told = table_of_loads([first, again])
+    assert list(told.header[:3]) == ["window", "connections", "server"]
+    assert [cells[0] for cells in told.rows] == ["15 s", "34 s"]
+    assert list(table_of_loads([first]).header[:2]) == ["connections", "server"]
+
+
+def table_of_loads(of: Sequence[Load]) -> Table:
+    (found,) = (one for one in measured_loads(of).blocks if isinstance(one, Table))
+    return found
 
 
 def test_each_mode_has_its_own_cpu_time_per_request() -> None:

@@ -57,6 +57,25 @@ def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -
     )
 
 
+def test_what_it_takes_is_what_the_comparisons_take() -> None:
+    def rows(launches: int, **changes: bool) -> list[Row]:
+        return [
+            dataclasses.replace(measured(server, 100.0, concurrency=load), launch=launch, **changes)
+            for server in ("a", "b", "c")
+            for load in (100, 200, 400, 800)
+            for launch in range(1, launches + 1)
+        ]
+
+    # 8 comparisons, together of 95 %.
+    assert [cells for cells in of_loads(rows(8), {}) if len(cells) == 1] == [
+        (TAKES[0].replace("6", "9"),)
+    ]
+    assert [cells for cells in of_loads(rows(9), {}) if len(cells) == 1] == []
+    # A launch of which nothing is valid is none.
+    lost = [dataclasses.replace(one, valid=one.launch < 9) for one in rows(9)]
+    assert [cells for cells in of_loads(lost, {}) if len(cells) == 1]
+
+
 def test_the_launches_of_a_load_have_an_interval_and_order_nothing_by_themselves() -> None:
     rows = [
         dataclasses.replace(measured("a", 1000.0 + launch), trial=f"{launch}", launch=launch)

@@ -171,6 +171,34 @@ def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None
     assert "objective" not in legend(rate)
 
 
+def test_a_search_by_rate_over_as_many_connections_is_a_line_too() -> None:
+    (first,) = (one for one in rows(1, (10,)) if (one.mode, one.server) == ("open", "fixed-pool"))
+    of = [dataclasses.replace(first, offered_rps=rate) for rate in (250, 350, 500)]
+    [place] = by_load(of, LaneStyles.of(("fixed-pool",), of), {"p95": 5.0})
+    p95 = next(one for one in place.figures if one.name.startswith("p95"))
+    assert [x for x, _ in points(p95, "medians", "fixed-pool")] == [250, 350, 500]
+    # One rate is a row, which says so.
+    [place] = by_load(of[:1], LaneStyles.of(("fixed-pool",), of), {"p95": 5.0})
+    p95 = next(one for one in place.figures if one.name.startswith("p95"))
+    assert subtitle(p95).startswith("10 connections, 250/s offered")
+    assert data(p95, "launches")[0]["tip"].splitlines()[1] == "250 requests/s"
+
+
+def test_only_the_longest_windows_of_a_load_are_drawn_along_connections() -> None:
+    of = rows(2)
+    # The second launch measured a load in a longer window, one trial of it again.
+    load = ("fixed-pool-closed-100-2", "fixed-pool-closed-1000-2")
+    longer = [dataclasses.replace(one, duration_s=34) for one in of if one.trial == load[0]]
+    again = [
+        dataclasses.replace(one, duration_s=34, trial=f"{one.trial}-again")
+        for one in of
+        if one.trial == load[1]
+    ]
+    drawn = closed_rates([*(one for one in of if one.trial != load[0]), *longer, *again])
+    assert points(drawn, "launches", "fixed-pool") == [(100, 402), (1000, 4002)]
+    assert len(points(drawn, "launches", "own-service")) == 4
+
+
 def test_the_knee_of_a_curve_stands_upright_in_each_figure_by_rate() -> None:
     of = [one for one in rows(1) if one.mode == "open"]
     styles = LaneStyles.of(("fixed-pool", "own-service"), of)
@@ -515,6 +543,8 @@ def test_missing_samples_leave_a_gap() -> None:
         ((90.0, 20_000.0), {"type": "log", "domain": [50, 20_000], "nice": False}),
         ((9.0, 45_000.0), {"type": "log", "domain": [5, 50_000], "nice": False}),
         ((90.0, 1_900.0), {"type": "log", "domain": [50, 2_000], "nice": False}),
+        # A logarithmic one has no place for a 0.
+        ((0.0, 90.0, 1_900.0), {"domain": [0, 1_900], "nice": True}),
     ],
 )
 def test_an_axis_is_logarithmic_where_values_are_far_apart(
@@ -543,7 +573,7 @@ def test_units_are_written_as_people_read_them() -> None:
 @pytest.mark.parametrize(
     ("unit", "values"),
     [
-        (units.RATE, (0, 0.25, 12, 99.5, 1800, 9999, 25_000, 1.25e6, 3e9)),
+        (units.RATE, (0, 0.25, 12, 99.5, 1800, 9999, 25_000, 999_600, 1.25e6, 999.6e6, 3e9)),
         (units.MILLISECONDS, (0, 0.5, 12.34, 99.97, 200, 999, 1500, 150_000, 1e6)),
     ],
 )

@@ -471,7 +471,7 @@ def test_a_lane_without_a_valid_trial_is_there_and_says_so(tmp_path: Path) -> No
     assert "b no valid trial – – – no valid trial –" in text
     assert "unknown: no series of its window were stored (no valid trial)" in text
     report = (folder / "REPORT.md").read_text()
-    assert "> **2 of 4 trials are invalid** and in no median: see Validity." in report
+    assert "> **2 of 4 trials are invalid**, and what was measured in them is in no" in report
 
 
 def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from lab.campaign.density import write_report
 from lab.campaign.derive import derive
 from lab.campaign.gate import UNTOLD, WORSE
 from lab.campaign.recorded_sides import between
+from lab.campaign.run_record import say
 from lab.campaign.sides import WORDS, Pool, missing_lanes, pair, read_pools
 from lab.experiments.reading import refuse_unknown
 from lab.load.engines import ENGINES, Engine
@@ -59,7 +59,7 @@ def report_verb(
         is_new, old = write_report(run_dir, keep=True)
         what, rows, unfinished = "launches", density.read(run_dir / density.NAME), ()
         if whole_rows(run_dir / density.NAME)[1]:
-            _say(console, f"the last row of {density.NAME} is torn, and left out")
+            say(console, f"the last row of {density.NAME} is torn, and left out")
         files, kept = (markdown.NAME,), ((old,) if old else ())
         changed = files if is_new else ()
         status = manifest.read_of(run_dir, Plan).status
@@ -69,18 +69,18 @@ def report_verb(
         files, changed, kept = derived.files, derived.changed, derived.kept
         status = manifest.read(run_dir).status
     valid = sum(row.valid for row in rows)
-    _say(console, f"results/{run_dir.name}: {len(rows)} {what}, {valid} of them valid")
+    say(console, f"results/{run_dir.name}: {len(rows)} {what}, {valid} of them valid")
     if status != "complete":
-        _say(console, f"the run is {status}, not complete")
+        say(console, f"the run is {status}, not complete")
     for name in unfinished:
-        _say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
+        say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
     unchanged = [name for name in files if name not in changed]
     if changed:
-        _say(console, f"rebuilt: {', '.join(changed)}")
+        say(console, f"rebuilt: {', '.join(changed)}")
     if unchanged:
-        _say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
+        say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
     for name in kept:
-        _say(console, f"what it said before differs, and is kept as {name}")
+        say(console, f"what it said before differs, and is kept as {name}")
     return 0 if valid else UNTOLD
 
 
@@ -99,17 +99,13 @@ def compare_verb(
     a, b, across = parse_compare(words, results, engines)
     paired = pair(a, b, across)
     for note in paired.notes:
-        _say(console, note)
+        say(console, note)
     comparison.render(console, paired.comparisons)
     for line in between(a, b, paired, engines):
-        _say(console, line)
+        say(console, line)
     answers = {cell.answer for of in paired.comparisons for cell in of.cells}
     if "slower" in answers:
         return WORSE
     # What B was not measured at nobody can tell.
     alone = any(of.only_a for of in paired.comparisons) or bool(missing_lanes(a, b))
     return UNTOLD if not answers or alone or answers & {"differs", "inconclusive"} else 0
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(Text(line), soft_wrap=True)

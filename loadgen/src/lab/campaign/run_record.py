@@ -78,6 +78,11 @@ def ending(run_dir: Path, end: Callable[[Status], None], console: Console) -> It
     end("complete")
 
 
+def say(console: Console, text: str) -> None:
+    """One line for the user, as wide as it is."""
+    console.print(Text(text), soft_wrap=True)
+
+
 def warn(console: Console, text: str) -> None:
     """One line for the user; the run goes on."""
-    console.print(Text(f"warning: {text}"), soft_wrap=True)
+    say(console, f"warning: {text}")

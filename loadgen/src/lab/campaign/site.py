@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from lab.campaign import executors
 from lab.campaign.derive import Trial, found_in, trials_again
+from lab.campaign.run_record import say
 from lab.campaign.sides import Run, unlike
 from lab.errors import Interrupted, LabError, WordError
 from lab.experiments.kind import Outcome
@@ -145,13 +145,13 @@ def site_verb(
     machines = len({run.machine.key for run in runs})
     page_bytes = (asked.to / site.NAME).stat().st_size
     rest = sum(path.stat().st_size for path in asked.to.rglob("*") if path.is_file()) - page_bytes
-    _say(
+    say(
         console,
         f"results/{asked.to.name}: {_counted(len(runs), 'run')}, "
         f"{_counted(machines, 'machine')}; {site.NAME} "
         f"{page_bytes / MIB:.1f} MiB, the runs' own reports {rest / MIB:.1f} MiB",
     )
-    _say(console, f"open results/{asked.to.name}/{site.NAME}, or put the folder on any static host")
+    say(console, f"open results/{asked.to.name}/{site.NAME}, or put the folder on any static host")
     return 0
 
 
@@ -169,7 +169,7 @@ def _write(
         names.setdefault(recorded, run_dir.name)
         found.append(one)
         _copy(run_dir, to / REPORTS / run_dir.name)
-        _say(console, f"[{number}/{len(folders)}] {run_dir.name}: {', '.join(one.shown.said)}")
+        say(console, f"[{number}/{len(folders)}] {run_dir.name}: {', '.join(one.shown.said)}")
     runs = tuple(_alike(found))
     write_text(to / site.NAME, site.page(runs))
     listed = [{**run.facets, "machine_name": run.machine.name} for run in runs]
@@ -384,7 +384,3 @@ def _differs(members: Sequence[Run], run: Run) -> str:
 
 def _counted(count: int, what: str, more: str = "s") -> str:
     return f"{count} {what}{'' if count == 1 else more}"
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(Text(line), soft_wrap=True)

@@ -27,7 +27,7 @@ from lab.experiments.reading import Asked, Key, read_load, rules, target
 from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Finding, Row, TrialPlan, error_share, goodput
+from lab.model import Finding, Row, TrialPlan, error_share, goodput, p95_of
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -242,11 +242,6 @@ def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
             "smaller load"
         )
     return " and ".join(problems) or None
-
-
-def p95_of(row: Row) -> float | None:
-    """The p95 in ms: corrected in an open load, raw in a closed load, which has no other."""
-    return row.p95_ms if row.mode == "open" else row.raw_p95_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,9 +195,14 @@ class Comparison:
 
 def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Comparison, ...]:
     """Comparisons of one family: every pair of A and B. `looks`: of how many runs a side is."""
-    shared = (shared_cells(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
-    family = Family(sum(map(len, shared)), looks)
+    family = family_of(pairs, looks)
     return tuple(compare(rows_a, rows_b, a, b, family) for (a, rows_a), (b, rows_b) in pairs)
+
+
+def family_of(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> Family:
+    """That of the comparisons of these pairs."""
+    shared = (shared_cells(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
+    return Family(sum(map(len, shared)), looks)
 
 
 def compare(
@@ -475,12 +480,17 @@ def too_few_launches(plans: Sequence[TrialPlan]) -> str:
 
 
 def lanes(rows: Sequence[Row]) -> tuple[Comparison, ...]:
-    """The comparisons inside one run. Where servers are in arms, each later arm of a server is
+    """The comparisons inside one run."""
+    return compare_all(pairs_in(rows))
+
+
+def pairs_in(rows: Sequence[Row]) -> list[tuple[Side, Side]]:
+    """What is compared inside one run. Where servers are in arms, each later arm of a server is
     compared with its first; else each later server with the first."""
     by_lane: dict[str, list[Row]] = {}
     for row in rows:
         by_lane.setdefault(lane_of(row), []).append(row)
-    return compare_all([((a, by_lane[a]), (b, by_lane[b])) for a, b in _pairs(by_lane)])
+    return [((a, by_lane[a]), (b, by_lane[b])) for a, b in _pairs(by_lane)]
 
 
 def _pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:

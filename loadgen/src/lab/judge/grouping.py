@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
@@ -162,7 +163,8 @@ class Load:
     runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the valid
     trials of a mode: CPU time per answered request by part. `closed_time` and `open_time` are means
     of those valid trials whose parts are known, so that they add up: where the mean time of a
-    request went. `valid` of `trials` are valid."""
+    request went. `closed_s` and `open_s` are the planned lengths of the windows, None without a
+    trial of that mode. `valid` of `trials` are valid."""
 
     lane: str
     route: str
@@ -181,32 +183,39 @@ class Load:
     open_cpu: CpuSplit
     closed_time: TimeSplit
     open_time: TimeSplit
+    closed_s: int | None
+    open_s: int | None
     valid: int
     trials: int
 
 
 def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
     """All loads, by route, engine, concurrency and offered rate in the order of their first trials,
-    and then by lane. A closed load goes with the first rate offered at its concurrency."""
+    and then by lane. A closed load goes with the first rate offered at its concurrency.
+
+    Trials with windows of another length are another load: what grows with the window, such as the
+    p95 of an overloaded load, is of one length. What was measured again in a longer window counts
+    in that one only."""
+    rows = without_shorter(rows)
     places = dict.fromkeys((row.route, row.engine, row.concurrency) for row in rows)
     lanes = dict.fromkeys(map(lane_of, rows))
     found = []
     for place in places:
         here = [row for row in rows if (row.route, row.engine, row.concurrency) == place]
-        rates = dict.fromkeys(row.offered_rps for row in here if row.offered_rps is not None)
-        for index, rate in enumerate(rates or [None]):
+        of_modes = (
+            dict.fromkeys(Cell.of(row) for row in here if row.mode == mode)
+            for mode in ("closed", "open")
+        )
+        for cells in zip_longest(*of_modes):
             for lane in lanes:
                 mine = [row for row in here if lane_of(row) == lane]
-                closed = [row for row in mine if row.mode == "closed" and index == 0]
-                opened = [row for row in mine if row.mode == "open" and row.offered_rps == rate]
+                closed, opened = ([row for row in mine if Cell.of(row) == one] for one in cells)
                 if closed or opened:
-                    found.append(_load(lane, rate, closed, opened, here))
+                    found.append(_load(lane, closed, opened, here))
     return tuple(found)
 
 
-def _load(
-    lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[Row], here: Sequence[Row]
-) -> Load:
+def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequence[Row]) -> Load:
     """`here` are the trials of all lanes with the same connections."""
     both = (*closed, *opened)
     bounds = [row.predicted_rps for row in closed or opened]
@@ -221,7 +230,7 @@ def _load(
         route=both[0].route,
         engine=both[0].engine,
         concurrency=both[0].concurrency,
-        offered_rps=rate,
+        offered_rps=opened[0].offered_rps if opened else None,
         bound_rps=bound_of(bounds),
         closed_rps=median_per_launch(closed, "goodput_rps"),
         closed_p95_ms=median_per_launch(closed, "raw_p95_ms"),
@@ -234,6 +243,8 @@ def _load(
         open_cpu=_cpu(opened),
         closed_time=_time(closed, here),
         open_time=_time(opened, here),
+        closed_s=closed[0].duration_s if closed else None,
+        open_s=opened[0].duration_s if opened else None,
         valid=sum(row.valid for row in both),
         trials=len(both),
     )

@@ -57,6 +57,7 @@ from lab.model.result import (
     good_share,
     goodput,
     lost_rps,
+    p95_of,
 )
 from lab.model.trial import (
     AWAY,

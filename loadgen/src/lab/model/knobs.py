@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,13 @@ STARTS_AS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "SERVER_JVM_FLAGS": ("virtual_thread_parallelism",),
     }
 )
+
+
+def knobs_of(settings: Mapping[str, Any]) -> dict[str, int]:
+    """The knobs among a server's settings: those that its model has."""
+    known = {knob.name: settings.get(knob.name) for knob in KNOBS}
+    # bool is an int to isinstance, and no number.
+    return {name: value for name, value in known.items() if type(value) is int}
 
 
 def check_knob(name: str, value: object) -> None:

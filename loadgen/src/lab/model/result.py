@@ -447,6 +447,12 @@ def goodput(of: Reading | Row) -> float | None:
     return None if of.achieved_rps is None else of.achieved_rps * good_share(of)
 
 
+def p95_of(row: Row) -> float | None:
+    """The p95 in ms that counts: corrected in an open load, raw in a closed load, which has no
+    other."""
+    return row.p95_ms if row.mode == "open" else row.raw_p95_ms
+
+
 def _counts(of: Reading | Row) -> Counts | Row:
     return of.counts if isinstance(of, Reading) else of
 

@@ -9,8 +9,8 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
+from lab.judge.compare import family_of, pairs_in
 from lab.judge.grouping import Cell, lane_of, median_per_launch, without_shorter
-from lab.judge.intervals import LEAST_VALUES
 from lab.model import NONE, UNKNOWN, Row, Verdict, goodput
 from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
@@ -138,9 +138,11 @@ def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
     """What these lines cannot say, and what would."""
     several = len(set(map(lane_of, rows))) > 1
-    launches = len({row.launch for row in rows})
-    if several and any(row.valid for row in rows) and launches < LEAST_VALUES:
+    launches = len({row.launch for row in rows if row.valid})
+    # As the comparisons of the report say.
+    takes = family_of(pairs_in(rows)).launches
+    if several and 0 < launches < takes:
         yield (
-            f"This orders no servers: that takes {LEAST_VALUES} fresh JVMs of each (make run "
-            f"EXP=… LAUNCHES={LEAST_VALUES}). The highest rate that is held: make capacity.",
+            f"This orders no servers: that takes {takes} fresh JVMs of each (make run "
+            f"EXP=… LAUNCHES={takes}). The highest rate that is held: make capacity.",
         )

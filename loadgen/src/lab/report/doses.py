@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.compare import MARGIN, compare
-from lab.model import Row, goodput
+from lab.model import Row, goodput, p95_of
 from lab.report import markdown
 from lab.report.blocks import Block, Bullets, Paragraph, Section, Table
 from lab.report.truth import made, share
@@ -98,5 +98,5 @@ def _ratio(a: Arm, b: Arm) -> str:
         return f"{statistics.median(ratios):.3f}" if ratios else "–"
 
     goodputs = median([(goodput(x), goodput(y)) for x, y in pairs])
-    p95s = median([(x.p95_ms or x.raw_p95_ms, y.p95_ms or y.raw_p95_ms) for x, y in pairs])
+    p95s = median([(p95_of(x), p95_of(y)) for x, y in pairs])
     return f"{goodputs}, {p95s}"

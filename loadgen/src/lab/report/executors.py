@@ -71,7 +71,7 @@ def render(console: Console, launches: Sequence[Launch]) -> None:
                 start,
                 _text(median_of([one.heap_delta_bytes for one in weighed]), MIB),
                 _text(median_of([one.resident_delta_bytes for one in weighed]), MIB),
-                str(max(one.platform_threads_peak for one in weighed)),
+                f"{median(one.platform_threads_peak for one in weighed):.0f}",
                 _text(median_of([one.allocated_bytes for one in weighed]), MIB),
             )
     for table in (time, memory):

@@ -21,8 +21,8 @@ LEGEND = (
     "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
     "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
     "timeouts of whole runs, warm-up included, with their largest share in a valid trial where "
-    f"that is above {MOST_ERRORS:.0%}. {NOTHING}: cannot be told; as a "
-    "bound: only computing limits, or no such bound is known."
+    f"that is above {MOST_ERRORS:.0%}. window: how long was measured, where that differs. "
+    f"{NOTHING}: cannot be told; as a bound: only computing limits, or no such bound is known."
 )
 GLANCE = ("server", "highest closed req/s", "at connections", "of its bound there",
           "raw p95 there", "highest rate kept/s", "p95 there")  # fmt: skip
@@ -30,6 +30,8 @@ GLANCE_LEGEND = (
     f"Of the valid trials of this run. Kept: at least {KEPT_UP * 100:g} % of what was offered was "
     f"answered. {NOTHING}: none of them, or nothing that bounds. Latencies in ms."
 )
+# The columns that most runs have one value of.
+SAME = ("route", "engine", "window")
 MEASURED = ("connections", "server", "bound", "closed req/s", "closed raw p95", "offered/s",
             "open req/s", "open p95", "open raw p95", "errors", "valid", "launches")  # fmt: skip
 
@@ -38,11 +40,11 @@ def table(
     label: str, header: Sequence[str], rows: Sequence[Sequence[str]], legend: str, names: int
 ) -> Table:
     """A table of loads. Of its first `names` columns, which say what load it is, it has those that
-    tell any: route and engine where they differ, others where any row has a value."""
+    tell any: those of SAME where they differ, others where any row has a value."""
 
     def tells(at: int) -> bool:
         said = {row[at] for row in rows}
-        return len(said) > 1 if header[at] in ("route", "engine") else said != {NOTHING}
+        return len(said) > 1 if header[at] in SAME else said != {NOTHING}
 
     kept = [at for at in range(len(header)) if at >= names or tells(at)]
     shown = [[row[at] for at in kept] for row in (header, *rows)]
@@ -58,6 +60,7 @@ def measured(loads: Sequence[Load]) -> Section:
         (
             load.route,
             load.engine,
+            windows(load.closed_s, load.open_s),
             str(load.concurrency),
             load.lane,
             rate(load.bound_rps),
@@ -73,7 +76,7 @@ def measured(loads: Sequence[Load]) -> Section:
         )
         for load in loads
     ]
-    whole = table("Loads", ("route", "engine", *MEASURED), rows, LEGEND, names=4)
+    whole = table("Loads", (*SAME, *MEASURED), rows, LEGEND, names=len(SAME) + 2)
     return Section("Loads", [Paragraph(same and f"All: {same}."), whole])
 
 
@@ -104,6 +107,12 @@ def at_a_glance(loads: Sequence[Load], rows: Sequence[Row]) -> Section:
 def offered(load: Load) -> str:
     """The rate that is offered in its open trials."""
     return NOTHING if load.offered_rps is None else str(load.offered_rps)
+
+
+def windows(*lengths_s: int | None) -> str:
+    """The length of windows, or lengths where they differ."""
+    known = dict.fromkeys(f"{length} s" for length in lengths_s if length is not None)
+    return ", ".join(known) or NOTHING
 
 
 def _keeps(load: Load) -> bool:

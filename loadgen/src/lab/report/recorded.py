@@ -175,7 +175,7 @@ def _seen(of: Recording, row: Row) -> str:
         return f"{what}: {of.samples:,} waits of {of.total / 1e9:.3g} s in all{each} ({kinds})"
     said = f"{what}, {of.samples:,} samples"
     if of.kind == ALLOC and row.window_s:
-        said += f", {of.total / row.window_s / 1e6:,.3g} MB/s"
+        said += f", {three(of.total / row.window_s / 1e6)} MB/s"
     return said if named(of) else f"{said}: fewer than {LEAST_SAMPLES} name nothing"
 
 

@@ -103,7 +103,9 @@ def _notices(of: Content) -> Iterator[Text]:
     invalid = sum(not row.valid and not row.ended_as_lost for row in of.rows)
     if invalid:
         strong = f"{invalid} of {len(of.rows)} trials {'is' if invalid == 1 else 'are'} invalid"
-        yield Strong(strong), " and in no median: ", Link("see Validity", "#validity"), "."
+        # A search may learn from one that a rate is held or broken: that rate was not measured.
+        said = ", and what was measured in them is in no median: "
+        yield Strong(strong), said, Link("see Validity", "#validity"), "."
     for name in of.manifest.fairness.unequal:
         see = Link("see Fairness manifest", "#fairness")
         yield Strong(f"{name} is not equal for all servers:"), " ", see, "."
@@ -118,7 +120,8 @@ def _came_out(of: Content) -> list[Block]:
         recorded.section(of.recorded),
         comparison.section(of.comparisons),
         Paragraph("Only one server was measured: there is nothing to compare." if alone else ""),
-        loads.at_a_glance(of.loads, of.rows),
+        # The answer of a search says what a lane holds. The most that it once kept is another rate.
+        *([loads.at_a_glance(of.loads, of.rows)] if of.limits is None else []),
     ]
 
 

@@ -8,7 +8,7 @@ from lab.judge.grouping import Load
 from lab.judge.time_split import allowed_ms, growth, is_explained
 from lab.model import CpuSplit, Row, TimeSplit, around_server_us
 from lab.report.blocks import Bullets, Section, Table
-from lab.report.loads import offered, table
+from lab.report.loads import SAME, offered, table, windows
 from lab.report.table import NOTHING, microseconds
 
 CPU_PARTS = ("its CPU µs", "around the server", "proxy", "downstream", "generator", "observation")
@@ -102,11 +102,12 @@ def _taken(load: Load, mode: str, of: TimeSplit, kept: Sequence[int]) -> tuple[f
 def _table(
     label: str, parts: Sequence[str], cells: Sequence[tuple[Load, str, Iterable[str]]], legend: str
 ) -> Table:
-    header = ("route", "engine", "connections", "offered/s", "mode", "server")
+    header = (*SAME, "connections", "offered/s", "mode", "server")
     rows = [
         (
             load.route,
             load.engine,
+            windows(load.closed_s if mode == "closed" else load.open_s),
             str(load.concurrency),
             NOTHING if mode == "closed" else offered(load),
             mode,

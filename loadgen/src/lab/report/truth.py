@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.model import NONE, UNKNOWN, Row
+from lab.model import NONE, UNKNOWN, Row, goodput, p95_of
 from lab.report.blocks import Bullets, Paragraph, Section, Table
 from lab.report.markdown import document
 from lab.report.words import host, times
@@ -231,8 +231,8 @@ def _listed(trials: Sequence[Planted]) -> Table:
             one.setting,
             " or ".join(one.expected),
             f"{one.named}{', strong' if one.strong else ''}",
-            _number(one.row.achieved_rps),
-            _number(one.row.p95_ms if one.mode == "open" else one.row.raw_p95_ms),
+            _number(goodput(one.row)),
+            _number(p95_of(one.row)),
             one.row.invalid_reasons,
         )
         for one in trials

@@ -29,6 +29,7 @@ from lab.model import (
     Strength,
     Verdict,
     goodput,
+    p95_of,
     strength_text,
 )
 from lab.report import comparison as texts
@@ -209,7 +210,6 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
     others = Counter(
         verdict.bottleneck for _, verdict in verdicts if verdict.bottleneck != bottleneck
     )
-    closed = rows[0].mode == "closed"
     predicted = valid or rows
     bindings = Counter(row.binding for row in predicted if row.binding)
     return Said(
@@ -227,7 +227,7 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
         binding=bindings.most_common(1)[0][0] if bindings else None,
         goodput_rps=_median([goodput(row) for row in valid]),
         expected_p95_ms=_median([row.expected_p95_ms for row in predicted]),
-        p95_ms=_median([row.raw_p95_ms if closed else row.p95_ms for row in valid]),
+        p95_ms=_median(list(map(p95_of, valid))),
     )
 
 

@@ -110,7 +110,7 @@ def what(of: Content) -> Iterator[tuple[str, str]]:
     experiment, manifest = of.experiment, of.manifest
     valid = sum(row.valid for row in of.rows)
     again = sum(row.trial.endswith(AGAIN) for row in of.rows)
-    repeated = f", {again} of them to measure an invalid one again" if again else ""
+    repeated = f", {again} of them to measure one again" if again else ""
     yield of.title, f"{len(of.rows)} trials, {valid} of them valid{repeated}, {times(manifest)}"
     arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
     yield "servers", f"{', '.join(experiment.servers)}{arms}"

@@ -107,44 +107,41 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         beside += _cost(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
-    ranked = _in_order(answers, ranked=_launches(answers, details) >= LEAST_VALUES)
+    ranked = _in_order(answers, _launches(details))
     return (*ranked, *details, *beside)
 
 
-def _launches(answers: Sequence[Finding], details: Sequence[Finding]) -> int:
-    """How many launches of each server told what it holds, at least: fewer than the experiment has
-    where the run was ended before, or nobody can tell of a launch."""
-    searched = [
+def _launches(details: Sequence[Finding]) -> Counter[str]:
+    """How many launches of each server told what it holds: fewer than the experiment has where the
+    run was ended before, or nobody can tell of a launch."""
+    return Counter(
         one.server
         for one in details
         if one.name == SEARCH and one.value is not None and NOT_FINISHED not in one.text
-    ]
-    return min((searched.count(one.server) for one in answers), default=0)
+    )
 
 
 def _begun(of: Mapping[int, Search]) -> dict[int, Search]:
     return {launch: one for launch, one in of.items() if one.rungs}
 
 
-def _in_order(answers: Sequence[Finding], *, ranked: bool) -> Iterator[Finding]:
+def _in_order(answers: Sequence[Finding], launches: Mapping[str, int]) -> Iterator[Finding]:
     """Servers whose interval is surely above that of another one come before it; others stay in
     the order that was given."""
     waiting = list(answers)
     while waiting:
+        below = (any(_above(other, one, launches) for other in waiting) for one in waiting)
         first = next(
-            (
-                one
-                for one in waiting
-                if not ranked or not any(_above(other, one) for other in waiting)
-            ),
-            waiting[0],
+            (one for one, is_below in zip(waiting, below, strict=True) if not is_below), waiting[0]
         )
         waiting.remove(first)
         yield first
 
 
-def _above(one: Finding, other: Finding) -> bool:
-    return one.low is not None and other.high is not None and one.low > other.high
+def _above(one: Finding, other: Finding, launches: Mapping[str, int]) -> bool:
+    """Whether a server surely holds more than another one: both have an interval of 95 %."""
+    sure = min(launches[one.server], launches[other.server]) >= LEAST_VALUES
+    return sure and one.low is not None and other.high is not None and one.low > other.high
 
 
 def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
@@ -247,16 +244,28 @@ def _details(
 
 
 def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
-    """How much waited for the resource that gave way, before and after."""
-    last = top.broke[-1][0]
+    """How much waited for the resource that gave way, before and after. Of windows about as long:
+    some of it is a sum over the window, and what is overloaded waits longer with each second."""
+    last, held = top.broke[-1][0], _shown(low.held) if low else None
+    if low is None or held is None or not _is_about_as_long(held, [last]):
+        return
     after = _standing(last, last.bottleneck, verdicts)
-    before = _standing(_shown(low.held), last.bottleneck, verdicts) if low else None
+    before = _standing(held, last.bottleneck, verdicts)
     if after is None or before is None or None in (after.saturation, before.saturation):
         return
+    # A share or a time is named by itself; others are counts of who waits.
+    is_count = not after.waiting.startswith(("s ", "of "))
     yield (
-        f"{after.resource}: {before.saturation or 0:,.3g} {after.waiting} waiting at "
-        f"{low.rate if low else 0:,} and {after.saturation or 0:,.3g} at {top.rate:,} req/s"
+        f"{after.resource}: {_three(before.saturation)} {after.waiting}"
+        f"{' waiting' if is_count else ''} at {low.rate:,} and {_three(after.saturation)} at "
+        f"{top.rate:,} req/s"
     )
+
+
+def _three(value: float | None) -> str:
+    """A value in three digits, or all of those before its point."""
+    known = value or 0.0
+    return f"{known:,.0f}" if abs(known) >= 99.95 else f"{known:.3g}"
 
 
 def _standing(row: Row, name: str | None, verdicts: Verdicts) -> Standing | None:
@@ -520,7 +529,7 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
     if not of:
         return ()
     after = [f"{one.server}: {one.text}." for one in found if one.name == BESIDE]
-    notes = [*_disagree(of, found), *after, *_notes(experiment, of, _launches(of, found))]
+    notes = [*_disagree(of, found), *after, *_notes(experiment, of, _launches(found))]
     return (*lines, *((note,) for note in notes))
 
 
@@ -540,24 +549,35 @@ def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
             yield f"{server}: its launches disagree. They held {', '.join(told)} req/s{also}."
 
 
-def _notes(experiment: Experiment, of: Sequence[Finding], launches: int) -> Iterator[str]:
-    if launches < LEAST_VALUES:
-        jvms = "one JVM" if launches < 2 else f"{launches} JVMs"
+def _notes(
+    experiment: Experiment, of: Sequence[Finding], launches: Mapping[str, int]
+) -> Iterator[str]:
+    """What the brackets are, and which servers they do not order."""
+    few = [one.server for one in of if launches[one.server] < LEAST_VALUES]
+    if len(few) == len(of):
+        least = min(launches[server] for server in few)
+        jvms = "one JVM" if least < 2 else f"{least} JVMs"
         more = f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
         if experiment.target or experiment.launches >= LEAST_VALUES:
             more = ""
-        ends = (
-            f"[from, to]: up to the first rate every trial of {jvms} held, from the second on "
-            "every one broke"
-        )
-        yield f"{ends}{'. That orders no servers' if len(of) > 1 else ''}{more}."
+        orders = ". That orders no servers" if len(of) > 1 else ""
+        yield f"[from, to]: {_ends(jvms)}{orders}{more}."
         return
     yield "[from, to]: at least 95 %, over launches."
+    for one in of:
+        if one.server in few and one.value is not None:
+            count = launches[one.server]
+            jvms = "one JVM" if count < 2 else f"{count} JVMs"
+            yield f"But of {one.server}: {_ends(jvms)}. That does not order it."
     alike = [
         f"{one.server} and {other.server}"
         for at, one in enumerate(of)
         for other in of[at + 1 :]
-        if not _above(one, other)
+        if not {one.server, other.server} & set(few) and not _above(one, other, launches)
     ]
     if alike:
         yield f"Not told apart: {'; '.join(alike)}."
+
+
+def _ends(jvms: str) -> str:
+    return f"up to the first rate every trial of {jvms} held, from the second on every one broke"

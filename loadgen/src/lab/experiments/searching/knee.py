@@ -26,10 +26,17 @@ def knee(server: str, launch: int, objective: Objective, curve: Sequence[Row]) -
     if len(power) < LEAST_RATES:
         return None
     best = max(power, key=lambda row: power[row])
-    rate, most = best.offered_rps or 0, max(row.offered_rps or 0 for row in power)
-    tried = f"of {len(power)} rates from {min(row.offered_rps or 0 for row in power):,} to {most:,}"
+    rates = [row.offered_rps or 0 for row in power]
+    rate, least, most = best.offered_rps or 0, min(rates), max(rates)
+    tried = f"of {len(power)} rates from {least:,} to {most:,}"
     if rate == most:
         text = f"no knee {tried} req/s: {name} grew by a smaller share than the rate"
+        return Finding(KNEE, server, launch, None, "req/s", None, None, text)
+    if rate == least:
+        text = (
+            f"the knee is at {rate:,} req/s or below: {name} grew by a larger share than the rate, "
+            f"{tried}"
+        )
         return Finding(KNEE, server, launch, None, "req/s", None, None, text)
     text = (
         f"the knee is at {rate:,} req/s ({name} {latency_ms(best, name) or 0:,.0f} ms): {tried} "

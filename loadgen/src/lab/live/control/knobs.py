@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable, Refused, WordError
-from lab.model.knobs import KNOBS, check_knob
+from lab.model.knobs import KNOBS, check_knob, knobs_of
 from lab.system.management import Management
 
 
@@ -55,5 +55,4 @@ class Servers:
             settings = self._management.settings(server)
         except LabUnreachable as failure:
             return ServerKnobs(server, {}, str(failure).removeprefix(f"{server}: "))
-        known = {knob.name: settings.get(knob.name) for knob in KNOBS}
-        return ServerKnobs(server, {n: v for n, v in known.items() if type(v) is int})
+        return ServerKnobs(server, knobs_of(settings))

@@ -1,17 +1,18 @@
 """Throughput and latency against concurrency, closed and open beside each other; or against rate.
 
 Each launch is a shape of its own where they are too few for an interval, else their median is,
-with its interval. Where no lane has more than one concurrency, it is a row instead of a line.
-Invalid trials are crosses and in no median.
+with its interval. Where no lane has more than one load, it is a row instead of a line.
+Invalid trials are crosses and in no median. What was measured again in a longer window is drawn in
+that one only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lab.judge.grouping import bound_of, lane_of, loads
+from lab.judge.grouping import Cell, bound_of, lane_of, loads, without_shorter
 from lab.model import BESIDE, Row
 from lab.report.page import spec, units
 from lab.report.page.by_part import by_part
@@ -65,6 +66,7 @@ def by_load(
     """The figures of every route and engine, as they first appear. With `limits`, which an
     objective allows, they are drawn against the rate, with the `knees` of lanes."""
     rates, times = (RATES, TIMES) if limits is None else by_rate(limits)
+    rows = without_shorter(rows)
     places = dict.fromkeys((row.route, row.engine) for row in rows)
     found = []
     for route, engine in places:
@@ -98,9 +100,9 @@ def _figures(
         for value in (*what.values(row), what.bound(row), what.offered(row), what.limit)
         if value is not None
     ]
-    many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
     for what in wanted:
         mine = _drawn(what, rows)
+        many = len({(lane_of(row), what.load(row)) for row in mine}) > len(set(map(lane_of, mine)))
         by_rate = what.x is units.RATE and what.is_rate
         scale = units.linear(max(values)) if by_rate else units.scale(values)
         if many:
@@ -111,9 +113,20 @@ def _figures(
 
 def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
     """The trials of a figure. Along rates a trial that tells nothing, such as of a load that was
-    lost at once, would only stretch the axis."""
+    lost at once, would only stretch the axis. Along connections only a lane's longest windows of a
+    load are drawn: earlier launches may have shorter ones, which no median mixes with these."""
     mine = [row for row in rows if row.mode == what.mode]
-    return list(filter(what.values, mine)) if what.x is units.RATE else mine
+    if what.x is units.RATE:
+        return list(filter(what.values, mine))
+    longest: dict[tuple[str, Cell], int] = {}
+    for row in mine:
+        longest[_load(row)] = max(longest.get(_load(row), 0), row.duration_s or 0)
+    return [row for row in mine if (row.duration_s or 0) == longest[_load(row)]]
+
+
+def _load(row: Row) -> tuple[str, Cell]:
+    """What a lane has in windows of whatever length."""
+    return lane_of(row), replace(Cell.of(row), duration_s=None)
 
 
 def _lines(

@@ -47,7 +47,7 @@ def in_rows(
         style = styles.lanes[lane]
         for metric, kind in what.metrics:
             at: Spec = {
-                "series": lane, "kind": kind, "x": mine[0].concurrency, "row": "",
+                "series": lane, "kind": kind, "x": what.load(mine[0]), "row": "",
                 "hue": spec.hue(style.hue), "shape": spec.SHAPES[style.shape],
             }  # fmt: skip
             if not list(what.dots(at, mine, metric)):
@@ -96,7 +96,7 @@ def _one_server(rows: Sequence[Row]) -> bool:
 
 
 def _one_load(rows: Sequence[Row]) -> bool:
-    return len({row.concurrency for row in rows}) == 1
+    return len({(row.concurrency, row.offered_rps) for row in rows}) == 1
 
 
 def _load(rows: Sequence[Row]) -> str:
@@ -115,6 +115,7 @@ def _name(rows: Sequence[Row], first: Row, kind: str) -> tuple[str, str]:
     below = (
         first.server if first.arm and not _one_server(rows) else "",
         "" if _one_load(rows) else f"{first.concurrency:,} connections",
+        "" if _one_load(rows) or first.offered_rps is None else f"{first.offered_rps:,}/s",
     )
     name = first.arm or first.server
     return f"{name}, {kind}" if kind else name, ", ".join(part for part in below if part)

@@ -30,9 +30,10 @@ class Unit:
 def number(value: float) -> str:
     """A plain number: 0.25, 12, 1,800, 25k, 1.2M."""
     size = abs(value)
-    if size >= 1e9:
+    # What rounds to a thousand of a unit is one of the next.
+    if size >= 999.5e6:
         return f"{value / 1e9:.3g}G"
-    if size >= 1e6:
+    if size >= 999.5e3:
         return f"{value / 1e6:.3g}M"
     if size >= 10_000:
         return f"{value / 1000:.3g}k"
@@ -52,7 +53,7 @@ def milliseconds(value: float) -> str:
 
 _SHORT = "format(@,@>=99.95?',.0f':'.3~r')"
 _NUMBER = (
-    "@>=1e9?format(@/1e9,'.3~r')+'G':@>=1e6?format(@/1e6,'.3~r')+'M':"
+    "@>=999.5e6?format(@/1e9,'.3~r')+'G':@>=999.5e3?format(@/1e6,'.3~r')+'M':"
     "@>=1e4?format(@/1e3,'.3~r')+'k':@>=100||@==round(@)?format(@,',.0f'):format(@,'.3~r')"
 )
 _MS = (
@@ -85,9 +86,11 @@ def axis(unit: Unit) -> Spec:
 
 
 def scale(values: Iterable[float]) -> Spec:
-    """Linear from 0, or logarithmic where the values are far apart."""
-    known = [value for value in values if value > 0]
-    if known and max(known) / min(known) >= LOG_FROM:
+    """Linear from 0, or logarithmic where the values are far apart. A logarithmic axis has no place
+    for a 0."""
+    every = list(values)
+    known = [value for value in every if value > 0]
+    if known and min(every) > 0 and max(known) / min(known) >= LOG_FROM:
         low = max(value for value in _rounds(min(known)) if value <= min(known))
         high = min(value for value in _rounds(max(known)) if value >= max(known))
         return {"type": "log", "domain": [low, high], "nice": False, "clamp": True}

@@ -24,6 +24,8 @@ from lab.report.page.quantity import Quantity
 from lab.report.site.told import SiteRun
 from lab.report.table import NOTHING
 
+# A smaller share rounds to none.
+LEAST_SHARE = 0.0001
 # A closed load has raw latencies only.
 _LATENCIES: Mapping[str, tuple[tuple[str, Metric], ...]] = {
     "closed": (("p50", "raw_p50_ms"), ("p95", "raw_p95_ms"), ("p99", "raw_p99_ms")),
@@ -94,7 +96,8 @@ class Group:
         if self.overloaded:
             yield "overloaded: latencies grow with the length of the window"
         if share := most_errors(self.rows):
-            yield f"up to {share:.2%} of requests were errors"
+            text = f"{share:.2%}" if share >= LEAST_SHARE else f"less than {LEAST_SHARE:.2%}"
+            yield f"up to {text} of requests were errors"
         if tries.again or tries.lost:
             yield f"of {tries.launches} launches {tries.again} measured again, {tries.lost} lost"
 
