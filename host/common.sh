@@ -17,6 +17,10 @@ setting() {
 # else goes by name and tag, under which the image is also built where it cannot be pulled: so NAME_IMAGE is exported
 # without the digest, for Compose too, and NAME_DIGEST has it.
 while IFS='=' read -r pin image; do
+  # Compose takes quotes and comments off; the lab does not.
+  if [[ $pin =~ ^[A-Z][A-Z0-9_]*$ && ($image == [\"\']* || $image == *' #'*) ]]; then
+    fail ".env: $pin=$image: a value has no quotes around it, and no comment behind it"
+  fi
   if [[ $pin != *_IMAGE ]]; then continue; fi
   if [[ -n ${!pin-} ]]; then image=${!pin}; fi
   if [[ $image != *@* ]]; then continue; fi

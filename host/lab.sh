@@ -65,7 +65,10 @@ case ${1-} in
     if [[ $1 == drive ]] && at_generator; then drive_there "${@:2}"; else "$@"; fi
     ;;
   where) where ;;
-  need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
+  need-up)
+    check_project
+    is_up || fail "the lab is not up: \`make up\` starts it"
+    ;;
   idle) idle ;;
   down) down ;;
   doctor) doctor ;;

@@ -116,7 +116,8 @@ send() {
     if [[ $(ask "$1" image inspect --format '{{.Id}}' "$image" 2>/dev/null) != "$id" ]]; then missing+=("$image"); fi
   done
   if ((${#missing[@]} == 0)); then return 0; fi
-  for image in "${missing[@]}"; do printf '%s %s\n' "$1" "$image" >>"$folder/sent"; done
+  # By its id, too: the next build takes the name away from it.
+  for image in "${missing[@]}"; do printf '%s %s\n' "$1" "$image" "$1" "$(docker image inspect --format '{{.Id}}' "$image")" >>"$folder/sent"; done
   docker save "${missing[@]}" | ask "$1" load >>"$log" 2>&1 || fail "the images did not get to node $1: $(tail -n 1 "$log")"
   for image in "${missing[@]}"; do
     if [[ $(ask "$1" image inspect --format '{{.Id}}' "$image" 2>/dev/null) != "$(docker image inspect --format '{{.Id}}' "$image")" ]]; then
@@ -125,12 +126,16 @@ send() {
   done
 }
 
-# place NODE: the label that services are placed by.
+# The label that services are placed by: label_of NODE, what it is now; place NODE, gives it; unlabelled NODE, fails where
+# another lab has given it, be it one of the same name.
+label_of() { ask "$(manager)" node inspect --format '{{index .Spec.Labels "lab.node"}}' "$(id_of "$1")"; }
 place() {
-  local now wanted=$project.$1
-  now=$(ask "$(manager)" node inspect --format '{{index .Spec.Labels "lab.node"}}' "$(id_of "$1")")
-  if [[ -n $now && $now != "$wanted" ]]; then fail "node $1 has the label lab.node=$now already, of another lab: \`make down\` there removes it"; fi
-  if [[ -z $now ]]; then ask "$(manager)" node update --label-add "lab.node=$wanted" "$(id_of "$1")" >>"$log"; fi
+  if [[ -z $(label_of "$1") ]]; then ask "$(manager)" node update --label-add "lab.node=$project.$1" "$(id_of "$1")" >>"$log"; fi
+}
+unlabelled() {
+  local now
+  now=$(label_of "$1")
+  if [[ -n $now ]]; then fail "node $1 has the label lab.node=$now, of a lab that this checkout did not start: \`make down\` in the other checkout removes it"; fi
 }
 
 # fill: the volume of the agent and the driver, with what they read of this checkout.
@@ -158,6 +163,11 @@ await() {
   local until=$((SECONDS + START_DEADLINE_S)) left why
   sleep 1
   while left=$(not_ready) && [[ -n $left ]]; do
+    # The downstream says in its own log which setting it refuses, and what is allowed.
+    if [[ $left == *downstream* ]]; then
+      why=$(ask "$(manager)" service logs --raw --tail 1 "${project}_downstream" 2>&1 </dev/null | grep DOWNSTREAM_ | head -n 1 || true)
+      if [[ -n $why ]]; then fail "$why"; fi
+    fi
     if ((SECONDS >= until)); then
       why=$(ask "$(manager)" stack ps --no-trunc --format '{{.Name}} on {{.Node}}: {{.Error}}' "$project" | grep -v ': $' | head -n 1 || true)
       fail "not ready after $START_DEADLINE_S s: $(sort -u <<<"$left" | paste -sd ' ' -)${why:+; $why}"
@@ -179,6 +189,7 @@ up() {
   log=$state/logs/several.log
   mkdir -p "$state/logs"
   : >"$log"
+  if [[ ! -e $folder/up ]]; then for name in $(node_names); do unlabelled "$name"; done; fi
   touch "$folder/up"
   IFS=, read -r -a profiles <<<"$(read_off COMPOSE_PROFILES),driver"
   images=(compose)
@@ -271,7 +282,7 @@ put_home() {
 
 # A run that is here as it is there is not touched. One that is half here has another name.
 results() {
-  local run sum newest="" to agent generator uid gid
+  local run sum newest="" to agent generator uid gid status=0
   generator=$(node_with generator)
   to=$(setting LAB_RESULTS_DIR)
   agent=$(agent_there) || return 1
@@ -283,13 +294,15 @@ results() {
     if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ $run == latest ]]; then continue; fi
     if [[ -e $to/$run && $(cat "$to/$run/manifest.json" "$to/$run/trials.csv" 2>/dev/null | cksum) == "$sum" ]]; then continue; fi
     rm -rf "$to/.$run.part"
-    ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" </dev/null || return 1
+    # One that stays there keeps no other away.
+    if ! ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" </dev/null; then status=1; continue; fi
     if [[ $(id -u) == 0 ]]; then chown -R "$uid:$gid" "$to/.$run.part"; fi
-    put_home "$to/.$run.part" "$to/$run" || return 1
+    if ! put_home "$to/.$run.part" "$to/$run"; then status=1; continue; fi
     newest=$run
   done <"$folder/stored"
-  # As a run on this machine leaves it: names begin with the time.
-  if [[ -n $newest ]]; then ln -sfn "$newest" "$to/latest"; fi
+  # As a run on this machine leaves it: names begin with the time, and an older one may have come home later.
+  if [[ -n $newest && ! $newest < $(readlink "$to/latest") ]]; then ln -sfn "$newest" "$to/latest"; fi
+  return "$status"
 }
 
 # A run may have begun before a `make down`, so that it is only here.
@@ -320,7 +333,7 @@ clear_node() {
   ask "$1" volume ls --quiet --filter "label=com.docker.stack.namespace=$project" | xargs -r docker -H "$(address_of "$1")" volume rm >>"$log"
   if [[ -e $folder/sent ]]; then
     for image in $(awk -v node="$1" '$1 == node {print $2}' "$folder/sent" | sort -u); do
-      ask "$1" image rm "$image" >>"$log" || ! ask "$1" image inspect "$image" >/dev/null 2>&1 || fail "node $1 does not remove the image $image: $(tail -n 1 "$log")"
+      ask "$1" image rm "$image" >>"$log" || [[ $image == sha256:* ]] || ! ask "$1" image inspect "$image" >/dev/null 2>&1 || fail "node $1 does not remove the image $image: $(tail -n 1 "$log")"
     done
   fi
 }
@@ -345,7 +358,7 @@ down() {
       sleep 1
     done
     clear_node "$name"
-    ask "$(manager)" node update --label-rm lab.node "$(id_of "$name")" >>"$log" 2>&1 || true
+    if [[ $(label_of "$name") == "$project.$name" ]]; then ask "$(manager)" node update --label-rm lab.node "$(id_of "$name")" >>"$log" 2>&1 || true; fi
   done
   for name in ${there[@]+"${there[@]}"}; do
     until [[ -z $(rest "$name") ]]; do

@@ -20,10 +20,11 @@ of_engine() {
 
 # Of several machines the server's is the one that figures are of; all are told, too.
 of_server() {
-  local name address roles
+  local name address roles encrypted=""
+  if grep -Eq '^ *encrypted *= *true' "$state/several/hosts.toml" 2>/dev/null; then encrypted=', "encrypted": true'; fi
   while read -r name address _ roles; do
-    printf 'machine %s {"roles": "%s", "kernel": "%s", "engine": %s}\n' "$name" "$roles" \
-      "$(docker -H "$address" info --format '{{.KernelVersion}}' </dev/null)" "$(of_engine -H "$address" </dev/null)"
+    printf 'machine %s {"roles": "%s", "kernel": "%s", "engine": %s%s}\n' "$name" "$roles" \
+      "$(docker -H "$address" info --format '{{.KernelVersion}}' </dev/null)" "$(of_engine -H "$address" </dev/null)" "$encrypted"
     if [[ ,$roles, == *,server,* ]]; then
       docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
       printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"

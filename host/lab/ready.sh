@@ -54,16 +54,29 @@ write_health() {
   : "${health_interval:=5s}"
 }
 
-# write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
-# is there already: it stays as it is.
+# of_stored: whether the verb works on stored results alone.
+of_stored() {
+  case ${LAB_VERB-} in
+    compare | report | site) return 0 ;;
+    gate) [[ ${BASE-}${CANDIDATE-} != */* ]] ;;
+    *) return 1 ;;
+  esac
+}
+
+# write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what is there already: it
+# stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it to one that does.
 write_env() {
-  local uid gid profiles password results sets cpus health_interval compose_file socket
-  if [[ -s $state/env ]] && measuring; then return 0; fi
-  sets=$(auto_cpu_sets)
+  local uid gid profiles password results sets cpus health_interval compose_file socket status=0
   results=$(results_folder)
-  mkdir -p "$state"
   read -r uid gid <<<"$(owner)"
+  if [[ -s $state/env ]]; then
+    measuring || status=$?
+    if ((status != 1)); then return 0; fi
+  fi
   check_results "$results" "$uid" "$gid"
+  if [[ -s $state/env ]] && of_stored; then return 0; fi
+  sets=$(auto_cpu_sets)
+  mkdir -p "$state"
 
   profiles=$(sed -n 's/^profiles //p' <<<"$1")
   if ! has_image "$(setting GRAFANA_IMAGE)"; then

@@ -53,6 +53,18 @@ check "drive: however often somebody presses Ctrl-C, the end of the driver is wa
 FAKE_GONE=yes run "$lab/host/lab.sh" drive toxics </dev/null
 check "drive: a driver that is gone is waited for no longer" '[[ $status == 1 && $(count "docker wait") == 1 ]]'
 
+# Something began to be measured while containers were made ready.
+fake docker <<'FAKE'
+printf 'docker %s\n' "$*" >>"$(dirname "$0")/../calls"
+case $1 in ps) echo "other loadgen c1" ;; exec) exit 75 ;; wait) echo 7 ;; esac
+FAKE
+: >"$calls"
+run "$lab/host/lab.sh" drive bench </dev/null
+check "drive: nothing is measured beside another lab of this machine" \
+  '[[ $status == 1 && $out == "lab: another measurement is under way, in the lab other of this machine; wait for its end" && $(count "compose run") == 0 ]]'
+run "$lab/host/lab.sh" drive toxic </dev/null
+check "drive: a toxic is for what is measured" '[[ $status == 7 && $(count "compose run") == 1 ]]'
+
 # --- the driver's own exit status -----------------------------------------------------------
 # answering STATUS: a driver that ends with it.
 answering() {

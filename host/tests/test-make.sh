@@ -112,7 +112,7 @@ check "make executors: refused at once" '[[ $status == 2 && $out == *"$under_way
 made executors 0 75
 check "make executors: one that began during the build keeps its launcher" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 && $(count "docker compose rm") == 0 ]]'
-made executors 0 0 75
+made executors 0 0 0 75
 check "make executors: refused by the lock itself, it does not take the launcher away" \
   '[[ $status == 2 && $out != *"$under_way"* && $(count "docker compose run") == 1 && $(count "docker compose rm") == 0 ]]'
 made executors 0

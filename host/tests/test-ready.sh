@@ -75,6 +75,23 @@ check "ready: a lab of the same name in another checkout is not taken over" \
 readied FAKE_ELSEWHERE="$lab"
 check "ready: this checkout's own is" '[[ $status == 0 && -s $state/env ]]'
 
+run env FAKE_ELSEWHERE=/somewhere/else "$lab/host/lab.sh" need-up
+check "need-up: toxics of another checkout's lab are left alone" '[[ $status == 1 && $out == "lab: a lab of this name is there, of the checkout /somewhere/else: "* ]]'
+
+# --- what a starting bench has written down --------------------------------------------------
+readied
+printf '# of a bench that is being built\n' >>"$state/env"
+printf '[cpu]\nat_most = 1.05\n' >"$lab/gate.toml"
+for verb in report compare site gate; do
+  run env LAB_VERB="$verb" BASE=one CANDIDATE=other "$lab/host/lab.sh" ready
+  check "ready: $verb of stored runs leaves it as it is" '[[ $status == 0 && $(<"$state/env") == *"# of a bench"* ]]'
+done
+run env LAB_VERB=bench "$lab/host/lab.sh" ready
+check "ready: what starts containers writes its own" '[[ $status == 0 && $(<"$state/env") != *"# of a bench"* ]]'
+printf 'SERVER_CPUS="2"\n' >>"$lab/.env"
+run "$lab/host/lab.sh" ready
+check "ready: a value in quotes, which Compose takes off, is refused" '[[ $status == 1 && $out == '"'lab: .env: SERVER_CPUS=\"2\": a value has no quotes around it, and no comment behind it'"' ]]'
+
 # --- who owns results ---------------------------------------------------------------------
 readied
 fake id <<<'[[ $1 == -u ]] && echo 0 || echo root'

@@ -28,7 +28,7 @@ b ssh://b server,downstream,monitor}" ;;
       *) echo x86_64 ;;
     esac ;;
   "node ls") echo "id-a Ready Active" ;;
-  "node inspect") echo "${FAKE_LABEL-}" ;;
+  "node inspect") if [[ -n ${FAKE_LABEL-} ]]; then printf '%s.%s\n' "$FAKE_LABEL" "${*: -1}" | sed 's/id-//'; fi ;;
   "image inspect")
     if [[ $at == here || " ${FAKE_THERE-} " == *" ${*: -1} "* || -e $lab/loaded ]]; then echo "sha256:of-${*: -1}"; else exit 1; fi ;;
   "load ") cat >"$lab/loaded" ;;
@@ -41,6 +41,8 @@ b ssh://b server,downstream,monitor}" ;;
       *) for one in ${FAKE_RUNS-}; do printf '%s %s\n' "$one" "$(cat "$lab/of-node/"{manifest.json,trials.csv} 2>/dev/null | cksum)"; done ;;
     esac ;;
   "cp "*) if [[ -e $lab/of-node ]]; then cp -R "$lab/of-node" "${*: -1}"; else mkdir "${*: -1}"; fi ;;
+  "stack services") if [[ $* == *Replicas* ]]; then echo "concurrency-lab_downstream 0/1"; fi ;;
+  "service logs") echo "${FAKE_SAID-}" ;;
   "ps "*)
     if [[ -s $lab/agent-away ]]; then sed -i 1d "$lab/agent-away"; else printf '%s' "${FAKE_LEFT-}"; fi ;;
 esac
@@ -87,6 +89,16 @@ printf 'other\n' >"$state/several/hosts.toml"
 run env HOSTS="$lab/hosts.toml" "$lab/host/swarm.sh" check
 check "a lab that is up stays on its machines" '[[ $status == 1 && $out == *"another hosts.toml: \`make down\` first"* ]]'
 
+# --- facts -----------------------------------------------------------------------------------------------
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+facts() { run bash -c "cd '$lab'; . host/common.sh; . host/lab/facts.sh; of_server"; }
+facts
+check "each machine is told" '[[ $status == 0 && $(grep -c "^machine [ab] " <<<"$out") == 2 && $out != *encrypted* ]]'
+printf 'encrypted = true\n' | cat - "$lab/hosts.toml" >"$state/several/hosts.toml"
+facts
+check "what is encrypted between them is another lab" '[[ $(grep -c "\"encrypted\": true}$" <<<"$out") == 2 ]]'
+
 # --- images: only what a node lacks, and remembered before it is sent ------------------------------
 sed '/^case \${1-} in/,$d' host/swarm.sh >"$root/functions.sh"
 functions() { sed "s|^cd .*|cd '$lab'|" "$root/functions.sh"; }
@@ -94,17 +106,35 @@ machines
 cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
 printf 'a one:1\na two:2\nb two:2\n' >"$state/several/images"
 run env FAKE_THERE="one:1" bash -c "$(functions); log=\$state/log; send a"
-check "an image that is there is not sent" '[[ $status == 0 && $(count "^here: docker save two:2$") == 1 && $(count "docker load") == 1 && $(<"$state/several/sent") == "a two:2" ]]'
+check "an image that is there is not sent" '[[ $status == 0 && $(count "^here: docker save two:2$") == 1 && $(count "docker load") == 1 && $(<"$state/several/sent") == "a two:2"$'"'\n'"'"a sha256:of-two:2" ]]'
 
 # --- down --------------------------------------------------------------------------------------------
 machines
 cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
 touch "$state/several/up"
 echo a >"$state/several/manager"
-printf 'b two:2\n' >"$state/several/sent"
-run "$lab/host/swarm.sh" down
+printf 'b two:2\nb sha256:of-two:2\n' >"$state/several/sent"
+run env FAKE_LABEL=concurrency-lab "$lab/host/swarm.sh" down
 check "down removes the stack, labels and what was sent" '[[ $status == 0 && $out == "lab: down on all nodes" && $(count "^ssh://a: docker stack rm concurrency-lab") == 1 && $(count "label-rm lab.node") == 2 && $(count "^ssh://b: docker image rm two:2") == 1 && $(count "^ssh://a: docker image rm") == 0 ]]'
 check "and forgets the machines" '[[ ! -e $state/several ]]'
+check "so is what a later build took the name from" '[[ $(count "^ssh://b: docker image rm sha256:of-two:2") == 1 ]]'
+
+# --- another lab on the same nodes ---------------------------------------------------------------------
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+echo a >"$state/several/manager"
+run env FAKE_LABEL=concurrency-lab "$lab/host/swarm.sh" up
+check "nodes of a lab that this checkout did not start are refused, and left as they are" \
+  '[[ $status == 1 && $out == "lab: node a has the label lab.node=concurrency-lab.a, of a lab that this checkout did not start: "* && $(wc -l <<<"$out") == 1 && ! -e $state/several/up && $(count "docker load") == 0 ]]'
+touch "$state/several/up"
+run env FAKE_LABEL=other "$lab/host/swarm.sh" down
+check "whoever goes down leaves the label of another lab" '[[ $status == 0 && $(count "label-rm") == 0 ]]'
+
+machines
+cp "$lab/nodes" "$state/several/"
+echo a >"$state/several/manager"
+run env START_DEADLINE_S=60 FAKE_SAID="DOWNSTREAM_DELAY_MS=fast: allowed are whole ms" bash -c "$(functions); log=\$state/log; await"
+check "a setting that the downstream refuses is one line at once" '[[ $status == 1 && $out == "lab: DOWNSTREAM_DELAY_MS=fast: allowed are whole ms" ]]'
 
 machines
 cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"

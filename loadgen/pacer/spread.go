@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -19,6 +20,14 @@ import (
 
 // here is the name of this machine's own share.
 const here = "here"
+
+// far is how other machines are reached. One that falls silent, as without power, is found out within idle + count x interval.
+var far = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{
+	Timeout:         connectWithin,
+	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 8},
+}).DialContext}}
+
+const connectWithin = 10 * time.Second
 
 // signalled is why a run ended before its time.
 type signalled struct{ signal syscall.Signal }
@@ -176,7 +185,7 @@ func putThere(going context.Context, name string, share []byte, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := far.Do(request)
 	if err != nil {
 		return err
 	}

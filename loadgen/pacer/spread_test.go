@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,6 +39,37 @@ func TestSharesAddUp(t *testing.T) {
 	}
 	if few := sharesOf(l.words, 20); len(few) != 8 {
 		t.Errorf("%d shares of 8 connections", len(few))
+	}
+}
+
+func TestWhoFallsSilentIsFoundOut(t *testing.T) {
+	t.Parallel()
+	place, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer place.Close()
+	connection, err := far.Transport.(*http.Transport).DialContext(t.Context(), "tcp", place.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	raw, err := connection.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[int]int{syscall.SO_KEEPALIVE: 0, syscall.TCP_KEEPIDLE: 0, syscall.TCP_KEEPINTVL: 0, syscall.TCP_KEEPCNT: 0}
+	err = raw.Control(func(fd uintptr) {
+		for option := range of {
+			level := syscall.IPPROTO_TCP
+			if option == syscall.SO_KEEPALIVE {
+				level = syscall.SOL_SOCKET
+			}
+			of[option], _ = syscall.GetsockoptInt(int(fd), level, option)
+		}
+	})
+	if longest := of[syscall.TCP_KEEPIDLE] + of[syscall.TCP_KEEPCNT]*of[syscall.TCP_KEEPINTVL]; err != nil || of[syscall.SO_KEEPALIVE] == 0 || longest > 10 {
+		t.Error("found out after", longest, "s", of, err)
 	}
 }
 

@@ -127,12 +127,17 @@ def test_lines_that_are_none_are_left_to_whoever_reads_the_output() -> None:
 def test_what_was_measured_before_the_end_is_read_and_no_more(tmp_path: Path) -> None:
     of, seconds = open_plan(), run(100, 0)[: OPENS + 6]
     # The last second was cut off.
+    seconds[-1] = {**seconds[-1], "length_s": 0.4}
     write(tmp_path, seconds, warmup_s=OPENS, ended="interrupted")
     Pacer().condense(of, tmp_path)
     reading = Pacer().read(dataclasses.replace(of, duration_s=5), tmp_path)
     assert (reading.window_s, reading.samples) == (5, 5000)
     with pytest.raises(Exception, match="did not run to its end"):
         Pacer().read(dataclasses.replace(of, duration_s=6), tmp_path)
+    # Several machines tell whole seconds only.
+    write(tmp_path, seconds[:-1], warmup_s=OPENS, ended="interrupted")
+    Pacer().condense(of, tmp_path)
+    assert Pacer().read(dataclasses.replace(of, duration_s=5), tmp_path).samples == 5000
 
 
 def simulated(seed: int) -> tuple[TrialPlan, list[Request]]:

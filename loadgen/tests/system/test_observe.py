@@ -89,6 +89,21 @@ def test_a_container_that_was_read_before_the_end_is_waited_for(
     assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
 
 
+def test_each_machine_is_waited_for(lab: FakeLab, tmp_path: Path) -> None:
+    up = {"__name__": "up", "job": "cadvisor", "instance": "b:8080"}
+    # The first machine's is there; of the second nothing has come since 24 s, until it answers.
+    seen_until = 24.0
+    lab.scraped.append((up, lambda at: 1.0 if at <= seen_until else float("nan")))
+
+    def answer() -> None:
+        nonlocal seen_until
+        seen_until = 1e9
+
+    lab.system.at(3.0, answer)
+    assert observed(lab, tmp_path) is None
+    assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
+
+
 def test_it_does_not_wait_for_more_than_a_sample_after_the_end(
     lab: FakeLab, tmp_path: Path
 ) -> None:
@@ -122,7 +137,7 @@ def test_a_long_window_is_thinned(lab: FakeLab, tmp_path: Path) -> None:
     assert all(
         query.endswith("[1817s:4s]")
         for query in lab.queries
-        if "[60" not in query and "[1m" not in query
+        if "[60" not in query and "[2m" not in query
     )
 
 

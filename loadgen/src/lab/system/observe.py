@@ -97,13 +97,16 @@ def observe(
 def _wait(
     server: str, jobs: Sequence[str], closes: float, stack: Stack, system: System
 ) -> tuple[str, ...]:
-    """Wait until every one of the jobs has samples from `closes` or later; those that do not."""
+    """Wait until every one of the jobs has samples from `closes` or later, on each machine that it
+    is on; those that do not."""
     given_up = system.monotonic() + WAIT_S
-    asked = f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]'
+    asked = f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[2m]'
     while True:
         newest: dict[str, float] = {}
+        # From a minute before it closes: a machine of which nothing has come since is among them.
         for up in stack.prometheus.series(asked, closes + 60):
-            newest[up.labels.get("job", "")] = max(up.times_of(1.0), default=0.0)
+            job, last = up.labels.get("job", ""), max(up.times_of(1.0), default=0.0)
+            newest[job] = min(newest.get(job, last), last)
         late = [job for job in jobs if newest.get(job, 0.0) < closes]
         if "cadvisor" not in late and newest.get("cadvisor", closes) < closes + OLDER_S:
             # Of a container that is gone there is none, and OLDER_S is the end of its wait.
