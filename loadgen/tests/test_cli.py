@@ -222,6 +222,18 @@ def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
     assert "allowed: A, B" in refused(["compare", "C=1"], home, capsys)
 
 
+def test_a_run_of_executors_does_not_go_on(
+    home: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = Path(home["LAB_HOME"]) / "results/20260131T120000Z-executors"
+    run_dir.mkdir(parents=True)
+    told = {"format_version": 2, "experiment": {"tasks": 10_000, "sleep_ms": 100}}
+    (run_dir / "manifest.json").write_text(json.dumps(told))
+    said = "only runs of trials and of density go on"
+    assert said in refused(["plan", "run", f"RESUME={run_dir.name}"], home, capsys)
+    assert said in refused(["run", f"RESUME={run_dir.name}"], home, capsys)
+
+
 @pytest.mark.parametrize("verb", [["gate"], ["plan", "gate"]])
 def test_wrong_words_of_a_gate_are_one_line(
     verb: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]

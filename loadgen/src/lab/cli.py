@@ -24,7 +24,7 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.site import parse_site, site_verb
 from lab.campaign.tools import Lab, Place
-from lab.errors import LabError, WordError
+from lab.errors import LabError, RawDataError, WordError
 from lab.experiments import on_several
 from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
@@ -128,8 +128,17 @@ def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
 
 
 def _experiment_of(run_dir: Path) -> Experiment | None:
-    """That of a stored run; None where it has no trials, as of density."""
-    return manifest.read(run_dir).experiment if manifest.is_of_trials(run_dir) else None
+    """That of a stored run that can go on; None of density, which has no trials. Raises WordError
+    for any other."""
+    if manifest.is_of_trials(run_dir):
+        return manifest.read(run_dir).experiment
+    try:
+        manifest.read_of(run_dir, DensityPlan)
+    except RawDataError:
+        raise WordError(
+            f"run: RESUME={run_dir.name} is not allowed: only runs of trials and of density go on"
+        ) from None
+    return None
 
 
 def _check_machines(plan: Experiment | DensityPlan | None, environ: Environ) -> None:

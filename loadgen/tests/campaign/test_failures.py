@@ -36,6 +36,24 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.campaign.derive.page.png", lambda svg: b"png")
 
 
+@pytest.mark.usefixtures("plain")
+def test_what_was_measured_is_on_the_disk_before_its_row_says_so(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+
+    def fsync(descriptor: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    monkeypatch.setattr("os.fsync", fsync)
+    assert ready.run(servers=("a",), modes=("open",), concurrencies=(100,)) == 0
+    (raw,) = (ready.run_dir / "raw").iterdir()
+    before = flushed[: flushed.index(ready.run_dir / "trials.csv")]
+    assert {raw / "fake.txt", raw / "plan.json", raw, raw.parent} <= set(before)
+    # The record is a file of its own, which takes its place once it is whole.
+    assert any(path.parent == raw and path.name.startswith("trial.json") for path in before)
+
+
 def again(ready: Bench, name: str) -> Bench:
     """The same bench from the same moment on, with another folder of results."""
     results = ready.place.results / name

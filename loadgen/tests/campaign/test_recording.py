@@ -200,6 +200,19 @@ def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
     assert ready.lab.patches == [("a", {"pool_size": 20})]
 
 
+def test_so_it_has_after_a_ctrl_c_while_it_is_recorded(ready: Bench) -> None:
+    restart = ready.lab.new_jvm
+
+    def new_jvm(server: str) -> None:
+        restart(server)
+        ready.lab.pool_sizes[server] = 200
+
+    ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
+    ready.lab.pool_sizes["a"] = 20
+    ready.interrupt(90.0, **CPU)
+    assert ready.lab.pool_sizes["a"] == 20
+
+
 def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
     # In the fourth trial, after the recorded one of server a.
     ready.interrupt(110.0, **CPU)

@@ -10,7 +10,7 @@ from lab.experiments import endurance, recovery, stress
 from lab.experiments.kind import settings_of
 from lab.model import Experiment
 from lab.store import manifest
-from support.stored import run_of, trials_of
+from support.stored import Trusted, run_of, trials_of
 
 
 def findings_of(name: str) -> list[dict[str, Any]]:
@@ -21,6 +21,12 @@ def findings_of(name: str) -> list[dict[str, Any]]:
 def jvms(trials: list[dict[str, Any]]) -> list[int]:
     """The JVMs as they first appear, by start time."""
     return list(dict.fromkeys(trial["jvm_started_ms"] for trial in trials))
+
+
+@pytest.mark.parametrize("name", ["spiked", "endured", "launched"])
+def test_only_a_busy_machine_makes_its_trials_invalid(name: str, is_trusted: Trusted) -> None:
+    for trial in trials_of(name):
+        assert is_trusted(trial["valid"], trial["reasons"]), trial["reasons"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from lab.errors import CannotWrite, RawDataError
 from lab.model import Experiment, Fairness, TrialPlan, TrialRecord, WarmCycle, Warmth
+from lab.store import csv
 from lab.store.records import (
     append_row,
     drop_torn_row,
@@ -218,3 +219,9 @@ def test_a_missing_file_is_refused_without_its_place(tmp_path: Path) -> None:
     with pytest.raises(RawDataError) as refused, packed_lines(tmp_path / "none.gz"):
         pass
     assert refused.value.said == "none.gz: cannot be read: No such file or directory"
+
+
+def test_a_torn_row_names_no_trial(tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_bytes(b"run,trial,server\nr,0011-netty-open,netty\nr,0012-netty-op")
+    assert csv.trials(path) == ("0011-netty-open",)

@@ -117,17 +117,24 @@ def test_real_processes_spin_and_are_gone_afterwards() -> None:
 def test_a_real_one_does_not_outlive_the_driver() -> None:
     # A driver that starts it and is killed, as by SIGKILL.
     script = (
-        "import subprocess, sys, os, signal\n"
-        "argv = [sys.executable, '-m', 'lab.system.spinner', str(os.getpid()), '0.05', '600']\n"
+        "import subprocess, sys, os, signal, time\n"
+        "argv = [sys.executable, '-m', 'lab.system.spinner', str(os.getpid()), '0.5', '600']\n"
         "child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+        # By then it spins: to begin takes less.
+        "def ticks():\n"
+        "    return int(open(f'/proc/{child.pid}/stat').read().rpartition(')')[2].split()[11])\n"
+        "while child.poll() is None and ticks() < 2 * os.sysconf('SC_CLK_TCK'):\n"
+        "    time.sleep(0.02)\n"
+        "assert child.poll() is None\n"
         "print(child.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     driver = subprocess.run(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False
     )
-    pid = int(driver.stdout)
+    pid, patience = int(driver.stdout), time.monotonic() + 60
     while _runs(pid):
+        assert time.monotonic() < patience
         time.sleep(0.02)
 
 

@@ -17,6 +17,7 @@ from lab.load.trial import RESTART_S, Runner
 from lab.model import AS_IT_IS, Condition, Demand, Experiment, Fairness, Snapshot, TrialPlan, Warmth
 from lab.report.progress import Trials
 from lab.system.conditions import at_start
+from lab.system.host import Clock
 from lab.system.proxy_reset import clear_proxy
 
 ANOTHER_JVM = "its JVM was replaced after it was warmed up"
@@ -152,16 +153,17 @@ class Preparation:
         self.replace_jvm(plan.server)
         self.launched[plan.server] = (plan.launch, plan.arm)
 
-    def replace_jvm(self, server: str) -> None:
+    def replace_jvm(self, server: str, clock: Clock | None = None) -> None:
         """Put another JVM in the place of the one that runs; of a service that is not the lab's
-        another container. Raises LabUnreachable, and LabError."""
-        tools, lab = self.tools, (self.tools.stack, self.tools.system)
+        another container. `clock`: what a JVM is waited for by. Raises LabUnreachable, and
+        LabError."""
+        tools, clock = self.tools, clock or self.tools.system
         if self.experiment.target:
-            tools.stages.fresh_container(server, tools.host_changes, *lab)
+            tools.stages.fresh_container(server, tools.host_changes, tools.stack, clock)
             self.once.forget(server)
         else:
             self.runner.snapshot(server)  # Waits for one that is just coming back.
-            tools.stages.fresh(server, *lab)
+            tools.stages.fresh(server, tools.stack, clock)
 
     def _fresh_due(self, plan: TrialPlan) -> bool:
         return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)

@@ -22,10 +22,11 @@ from lab.judge.grouping import lane_of
 from lab.load.measure import PLAN, RECORD
 from lab.load.trial import OVERTIME_S
 from lab.model import RECORDED, Row, Snapshot, TrialPlan, TrialRecord
-from lab.model.knobs import KNOBS
+from lab.model.knobs import knobs_of
 from lab.report.progress import Trials
 from lab.store import recording
 from lab.store.records import read_json
+from lab.system.host import Clock
 
 
 @dataclass(slots=True)
@@ -90,7 +91,8 @@ class Recorder:
 
     def _replace(self, server: str, before: Snapshot) -> None:
         if not before.foreign:
-            self.preparation.replace_jvm(server)
+            # Not cut short by a Ctrl-C: the new JVM has none of the user's knobs.
+            self.preparation.replace_jvm(server, Clock())
             self._turn_knobs_back(server, before)
             return
         try:
@@ -104,12 +106,6 @@ class Recorder:
     def _turn_knobs_back(self, server: str, before: Snapshot) -> None:
         """A fresh JVM has what it starts with, not what the user has set since."""
         management = self.tools.stack.management
-        now = management.settings(server)
-        known = {knob.name: before.settings.get(knob.name) for knob in KNOBS}
-        changed = {
-            name: value
-            for name, value in known.items()
-            if type(value) is int and now.get(name) != value
-        }
-        if changed:
+        now, had = management.settings(server), knobs_of(before.settings)
+        if changed := {name: value for name, value in had.items() if now.get(name) != value}:
             management.change_knobs(server, changed)

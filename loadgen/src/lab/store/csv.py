@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 from lab.model import Row
-from lab.store.records import append_row, cell, csv_text, read_rows
+from lab.store.records import append_row, cell, csv_text, read_rows, whole_rows
 
 NAME = "trials.csv"
 _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
@@ -34,11 +34,14 @@ def read(path: Path) -> tuple[Row, ...]:
 
 
 def trials(path: Path) -> tuple[str, ...]:
-    """The names of the trials in a file, of whatever version; none without a file."""
+    """The names of the trials in a file, of whatever version; none without a file. Raises
+    RawDataError."""
     if not path.is_file():
         return ()
-    with path.open(newline="") as file:
-        return tuple(row["trial"] for row in DictReader(file) if row.get("trial"))
+    # Of a row that a power cut left torn nobody knows the name.
+    whole, _ = whole_rows(path)
+    rows = DictReader(StringIO(whole.decode(errors="replace"), newline=""))
+    return tuple(row["trial"] for row in rows if row.get("trial"))
 
 
 def told_otherwise(path: Path, rows: Sequence[Row]) -> tuple[str, ...]:

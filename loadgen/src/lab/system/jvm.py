@@ -15,7 +15,7 @@ RESTART_S = 120.0
 SETTLE_S = 30.0
 
 
-def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
+def fresh_jvm(server: str, stack: Stack, clock: Clock) -> Identity:
     """Restart the server's JVM, and wait until a new one answers traffic, as itself.
 
     Raises LabUnreachable when that takes longer than RESTART_S: also when the old JVM, which
@@ -23,7 +23,7 @@ def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
     """
     before = stack.management.identity(server).start_time_ms
     stack.management.restart(server)
-    return another_jvm(server, before, stack, system)
+    return another_jvm(server, before, stack, clock)
 
 
 def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identity:
