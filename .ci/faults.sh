@@ -31,7 +31,7 @@ planted() {
       plant trial -c43 && sleep 1 && docker exec "$(container_of "$faulty")" sh -c 'kill -SEGV 1' &&
       # The new JVM is warmed up before the next trial. Another one in the middle is warmed up
       # again; one more in the middle of that is measured as it is.
-      plant restarts faults "$faulty"
+      plant kills faults "$faulty" | while read -r _; do kill_9 "$(pid_of server)"; done
   } || status=1
   docker unpause "$(container_of "$faulty")" 2>/dev/null
   # No trial is valid, and the bench says so.

@@ -3,8 +3,8 @@
     trial NAME          returns when the window of the trial whose name ends so has begun
     over NAME           returns when the agent announces that trial no longer
     toxic NAME          in that window: adds a toxic, waits until the agent has seen it, removes it
-    restarts RUN SERVER replaces the JVM in the middle of its warm-up, and once more when that is
-                        begun again
+    kills RUN SERVER    prints a line when the JVM is to be killed: in the middle of its warm-up,
+                        and once more when that is begun again
     status SERVER PATH  prints the status of an answer to a client
     ask METHOD SERVER PATH [JSON]  of a server's management port
     found               prints what a run can change of the core's servers and of Toxiproxy
@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -25,7 +26,8 @@ PATIENCE_S = 300.0
 LOOK_S = 0.1
 # A warm-up proof takes three cycles of 2 s at least; after the first it is under way.
 FIRST_CYCLE_S = 3.0
-BACK_S = 6.0
+# The driver looks at its server every 2 s.
+NOTICED_S = 6.0
 AGENT = "http://loadgen:9464"
 TOXICS = "http://toxiproxy:8474/proxies/downstream/toxics"
 SLOW = {"name": "planted", "type": "latency", "attributes": {"latency": 50}}
@@ -96,8 +98,22 @@ def status(server: str, path: str) -> None:
         print(0)
 
 
-def restarts(run: str, server: str) -> None:
-    """Replace the JVM in two warm-ups, one after the other."""
+def started(server: str) -> int | None:
+    """When its JVM started; None where it does not answer."""
+    try:
+        answer = client.get(f"http://{server}:8081/identity")
+        return int(answer.raise_for_status().json()["start_time_ms"])
+    except httpx.HTTPError:
+        return None
+
+
+def is_another(server: str, before: int | None) -> bool:
+    """Whether a JVM answers that started at another time."""
+    return started(server) not in (None, before)
+
+
+def kills(run: str, server: str) -> None:
+    """Say when to kill the JVM: in two warm-ups, one after the other."""
 
     def warms_up() -> bool:
         return any(Path("/lab/results").glob(f"*-{run}/warm-up"))
@@ -105,10 +121,12 @@ def restarts(run: str, server: str) -> None:
     for _ in range(2):
         until(warms_up, "a warm-up")
         time.sleep(FIRST_CYCLE_S)
-        ask("POST", server, "/restart")
-        # The next one may begin between two looks; a JVM is back sooner than this.
-        back = time.monotonic() + BACK_S
-        while warms_up() and time.monotonic() < back:
+        before = started(server)
+        print("now", flush=True)
+        until(partial(is_another, server, before), f"another JVM of {server}")
+        # The next one may begin between two looks.
+        noticed = time.monotonic() + NOTICED_S
+        while warms_up() and time.monotonic() < noticed:
             time.sleep(LOOK_S)
 
 
@@ -116,7 +134,7 @@ DO = {
     "trial": trial,
     "over": over,
     "toxic": toxic,
-    "restarts": restarts,
+    "kills": kills,
     "ask": ask,
     "found": found,
     "status": status,
