@@ -125,7 +125,10 @@ in_java() {
 }
 on_the_host() { part host; }
 # What needs the tests' image, as soon as that is built.
-in_the_image() { if step test-image one test_image_build; then beside in_static oracles; fi; }
+in_the_image() {
+  trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
+  if step test-image one test_image_build; then beside in_static oracles; fi
+}
 
 step host one make ready || finish
 beside in_the_image in_java on_the_host

@@ -130,12 +130,17 @@ send() {
 # another lab has given it, be it one of the same name.
 label_of() { ask "$(manager)" node inspect --format '{{index .Spec.Labels "lab.node"}}' "$(id_of "$1")"; }
 place() {
-  if [[ -z $(label_of "$1") ]]; then ask "$(manager)" node update --label-add "lab.node=$project.$1" "$(id_of "$1")" >>"$log"; fi
+  local now
+  now=$(label_of "$1")
+  if [[ -n $now && $now != "$project.$1" ]]; then unlabelled "$1"; fi
+  if [[ -z $now ]]; then ask "$(manager)" node update --label-add "lab.node=$project.$1" "$(id_of "$1")" >>"$log"; fi
 }
 unlabelled() {
   local now
   now=$(label_of "$1")
-  if [[ -n $now ]]; then fail "node $1 has the label lab.node=$now, of a lab that this checkout did not start: \`make down\` in the other checkout removes it"; fi
+  if [[ -n $now ]]; then
+    fail "node $1 has the label lab.node=$now, of a lab that this checkout did not start: \`make down\` in the other checkout removes it, or \`make down HOSTS=… FORCE=yes\` here if it is left over"
+  fi
 }
 
 # fill: the volume of the agent and the driver, with what they read of this checkout.
@@ -160,12 +165,12 @@ not_ready() {
 }
 
 await() {
-  local until=$((SECONDS + START_DEADLINE_S)) left why
+  local begun=$SECONDS until=$((SECONDS + START_DEADLINE_S)) left why
   sleep 1
   while left=$(not_ready) && [[ -n $left ]]; do
-    # The downstream says in its own log which setting it refuses, and what is allowed.
+    # The downstream says in its own log which setting it refuses, and what is allowed. An earlier start has lines there, too.
     if [[ $left == *downstream* ]]; then
-      why=$(ask "$(manager)" service logs --raw --tail 1 "${project}_downstream" 2>&1 </dev/null | grep DOWNSTREAM_ | head -n 1 || true)
+      why=$(ask "$(manager)" service logs --raw --since "$((SECONDS - begun + 1))s" --tail 1 "${project}_downstream" 2>&1 </dev/null | grep DOWNSTREAM_ | head -n 1 || true)
       if [[ -n $why ]]; then fail "$why"; fi
     fi
     if ((SECONDS >= until)); then
@@ -333,7 +338,9 @@ clear_node() {
   ask "$1" volume ls --quiet --filter "label=com.docker.stack.namespace=$project" | xargs -r docker -H "$(address_of "$1")" volume rm >>"$log"
   if [[ -e $folder/sent ]]; then
     for image in $(awk -v node="$1" '$1 == node {print $2}' "$folder/sent" | sort -u); do
-      ask "$1" image rm "$image" >>"$log" || [[ $image == sha256:* ]] || ! ask "$1" image inspect "$image" >/dev/null 2>&1 || fail "node $1 does not remove the image $image: $(tail -n 1 "$log")"
+      # What has another name by now is somebody else's.
+      if [[ $image == sha256:* && $(ask "$1" image inspect --format '{{len .RepoTags}}' "$image" 2>/dev/null) != 0 ]]; then continue; fi
+      ask "$1" image rm "$image" >>"$log" || ! ask "$1" image inspect "$image" >/dev/null 2>&1 || fail "node $1 does not remove the image $image: $(tail -n 1 "$log")"
     done
   fi
 }
@@ -344,6 +351,7 @@ down() {
   mkdir -p "$state/logs"
   if [[ ! -e $folder/nodes ]]; then LAB_VERB="" check; fi
   for name in $(node_names); do
+    if [[ ! -e $folder/up && ${FORCE-} != yes ]]; then unlabelled "$name"; fi
     if ask "$name" version >>"$log" 2>&1; then there+=("$name"); else away+=("$name"); fi
   done
   results || { if [[ ${FORCE-} != yes ]]; then fail "not all runs could be brought home from node $(node_with generator); \`make down FORCE=yes\` gives them up"; fi; }

@@ -64,9 +64,10 @@ of_stored() {
 }
 
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what is there already: it
-# stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it to one that does.
+# stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it to one that does
+# which of them there are, and what may be changed of them.
 write_env() {
-  local uid gid profiles password results sets cpus health_interval compose_file socket status=0
+  local uid gid profiles password results sets cpus health_interval compose_file socket status=0 kept=no
   results=$(results_folder)
   read -r uid gid <<<"$(owner)"
   if [[ -s $state/env ]]; then
@@ -74,17 +75,18 @@ write_env() {
     if ((status != 1)); then return 0; fi
   fi
   check_results "$results" "$uid" "$gid"
-  if [[ -s $state/env ]] && of_stored; then return 0; fi
+  if [[ -s $state/env ]] && of_stored; then kept=yes; fi
   sets=$(auto_cpu_sets)
   mkdir -p "$state"
 
   profiles=$(sed -n 's/^profiles //p' <<<"$1")
+  if [[ $kept == yes ]]; then profiles=$(read_off COMPOSE_PROFILES); fi
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
   fi
   write_own_servers
   write_health
-  sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
+  if [[ $kept == no ]]; then sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"; fi
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
   if [[ -z $password ]]; then
@@ -118,7 +120,7 @@ check_project() {
       fail "a lab of this name is there, of the checkout $other: \`make down\` ends it, or COMPOSE_PROJECT_NAME and ports of its own (.env) let this one be beside it"
     fi
   done < <(docker ps --all --filter "label=com.docker.compose.project=$project" \
-    --format '{{.Label "com.docker.compose.project.working_dir"}}' | sort -u)
+    --format '{{.Label "com.docker.compose.project.working_dir"}}' 2>/dev/null | sort -u)
 }
 
 # Wrong words are refused before anything else is done, if the driver's image is there. Only a line of

@@ -30,6 +30,7 @@ b ssh://b server,downstream,monitor}" ;;
   "node ls") echo "id-a Ready Active" ;;
   "node inspect") if [[ -n ${FAKE_LABEL-} ]]; then printf '%s.%s\n' "$FAKE_LABEL" "${*: -1}" | sed 's/id-//'; fi ;;
   "image inspect")
+    if [[ $* == *RepoTags* ]]; then echo "${FAKE_TAGS-0}"; exit; fi
     if [[ $at == here || " ${FAKE_THERE-} " == *" ${*: -1} "* || -e $lab/loaded ]]; then echo "sha256:of-${*: -1}"; else exit 1; fi ;;
   "load ") cat >"$lab/loaded" ;;
   "save "*) echo "${*:2}" ;;
@@ -42,7 +43,7 @@ b ssh://b server,downstream,monitor}" ;;
     esac ;;
   "cp "*) if [[ -e $lab/of-node ]]; then cp -R "$lab/of-node" "${*: -1}"; else mkdir "${*: -1}"; fi ;;
   "stack services") if [[ $* == *Replicas* ]]; then echo "concurrency-lab_downstream 0/1"; fi ;;
-  "service logs") echo "${FAKE_SAID-}" ;;
+  "service logs") if [[ $* == *--since* ]]; then echo "${FAKE_SAID-}"; fi ;;
   "ps "*)
     if [[ -s $lab/agent-away ]]; then sed -i 1d "$lab/agent-away"; else printf '%s' "${FAKE_LEFT-}"; fi ;;
 esac
@@ -118,6 +119,13 @@ run env FAKE_LABEL=concurrency-lab "$lab/host/swarm.sh" down
 check "down removes the stack, labels and what was sent" '[[ $status == 0 && $out == "lab: down on all nodes" && $(count "^ssh://a: docker stack rm concurrency-lab") == 1 && $(count "label-rm lab.node") == 2 && $(count "^ssh://b: docker image rm two:2") == 1 && $(count "^ssh://a: docker image rm") == 0 ]]'
 check "and forgets the machines" '[[ ! -e $state/several ]]'
 check "so is what a later build took the name from" '[[ $(count "^ssh://b: docker image rm sha256:of-two:2") == 1 ]]'
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+touch "$state/several/up"
+echo a >"$state/several/manager"
+printf 'b sha256:of-two:2\n' >"$state/several/sent"
+run env FAKE_TAGS=1 "$lab/host/swarm.sh" down
+check "but not what has another name by now" '[[ $status == 0 && $(count "image rm") == 0 ]]'
 
 # --- another lab on the same nodes ---------------------------------------------------------------------
 machines
@@ -126,6 +134,13 @@ echo a >"$state/several/manager"
 run env FAKE_LABEL=concurrency-lab "$lab/host/swarm.sh" up
 check "nodes of a lab that this checkout did not start are refused, and left as they are" \
   '[[ $status == 1 && $out == "lab: node a has the label lab.node=concurrency-lab.a, of a lab that this checkout did not start: "* && $(wc -l <<<"$out") == 1 && ! -e $state/several/up && $(count "docker load") == 0 ]]'
+run env FAKE_LABEL=concurrency-lab "$lab/host/swarm.sh" down
+check "nor are they brought down from here" '[[ $status == 1 && $out == "lab: node a has the label "* && $(count "stack rm") == 0 ]]'
+run env FAKE_LABEL=concurrency-lab FORCE=yes "$lab/host/swarm.sh" down
+check "but where that is meant" '[[ $status == 0 && $(count "stack rm") == 1 && $(count "label-rm") == 2 ]]'
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+echo a >"$state/several/manager"
 touch "$state/several/up"
 run env FAKE_LABEL=other "$lab/host/swarm.sh" down
 check "whoever goes down leaves the label of another lab" '[[ $status == 0 && $(count "label-rm") == 0 ]]'

@@ -195,8 +195,8 @@ def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
     sure, other = (cells[0] for cells in answers(of, told) if len(cells) == 1)
     assert sure == "[from, to]: at least 95 %, over launches."
     assert other == (
-        "But of a: up to the first rate every trial of 5 JVMs held, from the second on every one "
-        "broke. That does not order it."
+        "The brackets of a are of 5 JVMs, too few for 95 %: up to the first rate every trial of "
+        "these held, from the second on every one broke. They order nothing."
     )
     # The others are ordered as ever.
     three = searched(servers=("a", "b", "c"), launches=6)

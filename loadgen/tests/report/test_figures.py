@@ -353,6 +353,10 @@ def test_the_parts_of_the_mean_time_are_stacked_without_the_downstream_s() -> No
     assert {"fixed-pool, 100", "own-service, 1,000", "35.5 ms"} <= texts(closed)
     assert "fixed-pool, 100, 400/s" in texts(opened)
     assert "fixed-pool, 100: queue 30.0, own 1.0, path 2.5, unexplained 2.0." in closed.alt
+    # A load with windows of two lengths is two bars.
+    longer = [dataclasses.replace(one, launch=2, duration_s=34) for one in known]
+    closed = figures([*known, *longer])["time-closed-downstream-wrk2"]
+    assert {"fixed-pool, 100, 15 s", "fixed-pool, 100, 34 s"} <= texts(closed)
 
 
 def test_what_is_below_zero_is_in_the_stack_and_a_pair_is_no_line() -> None:

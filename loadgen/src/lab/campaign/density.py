@@ -47,7 +47,7 @@ from lab.system.host_changes import HostChanges
 from lab.system.jvm import fresh_jvm
 from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
-from lab.system.undo_log import UndoLog
+from lab.system.undo_log import NOT_PUT_BACK, UndoLog
 
 POLL_S = 0.2
 # Connections between two collections.
@@ -299,10 +299,10 @@ class _Launcher:
                     found.reasons = (early,)
         finally:
             # Told at once: an interrupt leaves no row.
-            problems = self.conditions.restore()
-            for problem in problems:
-                warn(self.console, problem)
-            found.reasons = (*found.reasons, *problems)
+            said = self.conditions.restore()
+            for line in said:
+                warn(self.console, line)
+            found.reasons = (*found.reasons, *(line for line in said if NOT_PUT_BACK in line))
 
     def _waiting(self, server: str, route: Route) -> Condition:
         """The lab in which so many requests are in flight at once: a pool has a thread for each."""

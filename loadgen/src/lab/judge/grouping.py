@@ -194,8 +194,8 @@ def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
     and then by lane. A closed load goes with the first rate offered at its concurrency.
 
     Trials with windows of another length are another load: what grows with the window, such as the
-    p95 of an overloaded load, is of one length. What was measured again in a longer window counts
-    in that one only."""
+    p95 of an overloaded load, is of one length. Their warm-ups may differ. What was measured again
+    in a longer window counts in that one only."""
     rows = without_shorter(rows)
     places = dict.fromkeys((row.route, row.engine, row.concurrency) for row in rows)
     lanes = dict.fromkeys(map(lane_of, rows))
@@ -203,16 +203,21 @@ def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
     for place in places:
         here = [row for row in rows if (row.route, row.engine, row.concurrency) == place]
         of_modes = (
-            dict.fromkeys(Cell.of(row) for row in here if row.mode == mode)
+            dict.fromkeys(_warmed_up(row) for row in here if row.mode == mode)
             for mode in ("closed", "open")
         )
         for cells in zip_longest(*of_modes):
             for lane in lanes:
                 mine = [row for row in here if lane_of(row) == lane]
-                closed, opened = ([row for row in mine if Cell.of(row) == one] for one in cells)
+                closed, opened = ([row for row in mine if _warmed_up(row) == one] for one in cells)
                 if closed or opened:
                     found.append(_load(lane, closed, opened, here))
     return tuple(found)
+
+
+def _warmed_up(row: Row) -> Cell:
+    """The cell of a trial, however long it was warmed up."""
+    return replace(Cell.of(row), warmup_s=None)
 
 
 def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequence[Row]) -> Load:

@@ -22,7 +22,7 @@ from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
 from lab.system.jvm import another_jvm, answers_again
 from lab.system.stack import Stack
-from lab.system.undo_log import UndoLog
+from lab.system.undo_log import NOT_PUT_BACK, UndoLog
 
 # Stands for "no JVM was running".
 NONE_RAN = -1
@@ -122,11 +122,11 @@ class Conditions:
             try:
                 part()
             except Exception as failure:
-                problems.append(f"the lab could not be put back as it was: {failure}")
+                problems.append(f"the lab {NOT_PUT_BACK} as it was: {failure}")
         try:
             left = self._undo_log.put_back(self._stack)
         except LabError as failure:
-            left = f"the lab could not be put back as it was: {failure}"
+            left = f"the lab {NOT_PUT_BACK} as it was: {failure}"
         return [*problems, *([left] if left else [])]
 
     def _put_back(self, server: str, clock: Clock) -> None:

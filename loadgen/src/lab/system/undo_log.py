@@ -20,6 +20,7 @@ from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.stack import Stack
 
 Kind = Literal["toxic", "knob"]
+NOT_PUT_BACK = "could not be put back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class UndoLog:
         parts = (
             ("put back as they were", back),
             ("changed since, so left alone", stayed),
-            ("could not be put back", stuck),
+            (NOT_PUT_BACK, stuck),
         )
         said = [f"{what}: {', '.join(names)}" for what, names in parts if names]
         return f"what a run had left changed: {'; '.join(said)}" if said else None

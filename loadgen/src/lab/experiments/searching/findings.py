@@ -567,8 +567,11 @@ def _notes(
     for one in of:
         if one.server in few and one.value is not None:
             count = launches[one.server]
-            jvms = "one JVM" if count < 2 else f"{count} JVMs"
-            yield f"But of {one.server}: {_ends(jvms)}. That does not order it."
+            jvms, these = ("one JVM", "it") if count < 2 else (f"{count} JVMs", "these")
+            yield (
+                f"The brackets of {one.server} are of {jvms}, too few for 95 %: {_ends(these)}. "
+                "They order nothing."
+            )
     alike = [
         f"{one.server} and {other.server}"
         for at, one in enumerate(of)

@@ -4,10 +4,12 @@ changes it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lab.judge.grouping import Load
 from lab.model import TimeSplit
+from lab.report.loads import windows
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
 from lab.report.page.lanes import WIDTH, named
@@ -45,13 +47,20 @@ def _place(one: tuple[Load, TimeSplit]) -> tuple[str, int, int]:
     return load.lane, load.offered_rps or 0, load.concurrency
 
 
+def _label(load: Load, mode: str) -> str:
+    rated = mode == "open" and load.offered_rps is not None
+    return f"{load.lane}, {load.concurrency:,}{f', {load.offered_rps:,}/s' if rated else ''}"
+
+
 def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figure:
     names: list[str] = []
     points: list[Spec] = []
     told: list[str] = []
+    labels = Counter(_label(load, mode) for load, _ in known)
     for load, time in sorted(known, key=_place):
-        rated = mode == "open" and load.offered_rps is not None
-        label = f"{load.lane}, {load.concurrency:,}{f', {load.offered_rps:,}/s' if rated else ''}"
+        label = _label(load, mode)
+        if labels[label] > 1:
+            label += f", {windows(load.closed_s if mode == 'closed' else load.open_s)}"
         parts = zip(TIME_PARTS, time.parts, strict=True)
         own = {part: value for part, value in parts if value and part in HUES}
         end = f"{milliseconds(sum(own.values()))} ms"
