@@ -24,7 +24,7 @@ BUSY = (
     "cold JVM: the JIT compiler ran for ",
     "not steady: ",
     "the downstream was late by ",
-    "the generator sent late, by ",
+    "the generator sent late",
     "the generator was starved: its threads waited ",
 )
 
