@@ -299,10 +299,10 @@ class _Launcher:
                     found.reasons = (early,)
         finally:
             # Told at once: an interrupt leaves no row.
-            said = self.conditions.restore()
-            for line in said:
+            restored = self.conditions.restore()
+            for line in restored:
                 warn(self.console, line)
-            found.reasons = (*found.reasons, *(line for line in said if NOT_PUT_BACK in line))
+            found.reasons = (*found.reasons, *(line for line in restored if NOT_PUT_BACK in line))
 
     def _waiting(self, server: str, route: Route) -> Condition:
         """The lab in which so many requests are in flight at once: a pool has a thread for each."""
