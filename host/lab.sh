@@ -62,6 +62,8 @@ case ${1-} in
     # By then $2 may be that of a function.
     verb=${2-}
     trap 'ended "$verb"' EXIT
+    # Something may have begun to be measured while containers were made ready. In a process of its own, as in `start`.
+    if [[ $1 == drive && $verb != toxic* && $verb != doctor ]]; then (idle); fi
     if [[ $1 == drive ]] && at_generator; then drive_there "${@:2}"; else "$@"; fi
     ;;
   where) where ;;

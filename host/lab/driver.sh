@@ -57,8 +57,6 @@ await_driver() {
 drive() {
   local name=$project-driver-$$ status=0 logs changes changes_folder word ended=$state/ended.$$
   local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
-  # Something may have begun to be measured while containers were made ready.
-  case ${1-} in toxic* | doctor) ;; *) (idle) || return ;; esac
   for word in LAB_LIMITS NO_COLOR COLUMNS; do if [[ -n ${!word-} ]]; then run+=(-e "$word"); fi; done
   start_changes "${1-}" "$name"
   if [[ -n $changes ]]; then run+=(-e "LAB_HOST_CHANGES=$(basename "$changes_folder")"); fi
@@ -95,8 +93,6 @@ drive() {
 # drive_there VERB: on the generator's node, with the run that it goes on with; its runs come home, however it ended.
 drive_there() {
   local status=0
-  # Runs are not sent beside a measurement, either.
-  case ${1-} in toxic* | doctor) ;; *) (idle) || return ;; esac
   env -u DOCKER_HOST host/swarm.sh resumed
   drive "$@" || status=$?
   # As where its engine was restarted. A Ctrl-C gives 130.

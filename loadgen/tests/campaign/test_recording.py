@@ -185,8 +185,8 @@ def test_one_that_was_not_read_back_is_made_again_too(ready: Bench) -> None:
     assert (ready.run_dir / "abandoned" / f"{trial}-1" / "trial.json").exists()
 
 
-def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
-    ready.without_knobs()
+def with_a_knob(ready: Bench) -> None:
+    """The user has set server a's pool, which a new JVM does not know."""
     restart = ready.lab.new_jvm
 
     def new_jvm(server: str) -> None:
@@ -195,20 +195,18 @@ def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
 
     ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
     ready.lab.pool_sizes["a"] = 20
+
+
+def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
+    ready.without_knobs()
+    with_a_knob(ready)
     ready.warm = lambda plan, *_: WARM  # type: ignore[method-assign]
     ready.run(**CPU, servers=("a",))
     assert ready.lab.patches == [("a", {"pool_size": 20})]
 
 
 def test_so_it_has_after_a_ctrl_c_while_it_is_recorded(ready: Bench) -> None:
-    restart = ready.lab.new_jvm
-
-    def new_jvm(server: str) -> None:
-        restart(server)
-        ready.lab.pool_sizes[server] = 200
-
-    ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
-    ready.lab.pool_sizes["a"] = 20
+    with_a_knob(ready)
     ready.interrupt(90.0, **CPU)
     assert ready.lab.pool_sizes["a"] == 20
 

@@ -1,6 +1,7 @@
 """`capacity`: what is said: what a server holds, what gave way first, where the time went."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from lab.model import (
     NONE,
     STRONG,
     UNKNOWN,
+    Experiment,
+    Finding,
     Row,
     Standing,
     TrialPlan,
@@ -28,22 +31,32 @@ from support.searched import (
 )
 
 
+def found_beside(
+    of: Experiment, rows: Sequence[Row], full: Standing, held: float
+) -> tuple[Finding, ...]:
+    """What is found where every verdict ranks this resource, with `held` waiting for it in the
+    trials that held."""
+    of_held = dataclasses.replace(full, saturation=held)
+    verdicts = {
+        one.trial: Verdict(
+            one.bottleneck or NONE, STRONG, "", (of_held if one.bottleneck == NONE else full,)
+        )
+        for one in rows
+    }
+    return findings(Outcome(of, rows, Path(), verdicts))
+
+
 def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
     of = searched()
     rows = run(of, {"a": server(1650, name="worker pool")})
-
-    def verdict(one: Row) -> Verdict:
-        waiting = 0.0 if one.bottleneck == NONE else 36.0
-        pool = Standing(
-            "worker pool",
-            saturation=waiting,
-            waiting="requests",
-            score=0.9,
-            sentence="the worker pool: 40 of 40 busy, 36 waiting",
-        )
-        return Verdict(one.bottleneck or NONE, STRONG, "", (pool,))
-
-    told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
+    pool = Standing(
+        "worker pool",
+        saturation=36.0,
+        waiting="requests",
+        score=0.9,
+        sentence="the worker pool: 40 of 40 busy, 36 waiting",
+    )
+    told = found_beside(of, rows, pool, 0.0)
     assert (
         answers(of, told)[0][2] == "then: worker pool, 40 of 40 busy (strong, at 1,682 by 3 trials)"
     )
@@ -53,22 +66,17 @@ def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
         dataclasses.replace(one, duration_s=2 * (one.duration_s or 0)) if one.p99_ms == 210 else one
         for one in rows
     ]
-    told = findings(Outcome(of, longer, Path(), {one.trial: verdict(one) for one in longer}))
+    told = found_beside(of, longer, pool, 0.0)
     assert "waiting at" not in told[1].text
 
 
 def test_a_time_and_a_share_are_no_count_of_who_waits() -> None:
     of = searched()
     rows = run(of, {"a": server(1650, name="server CPU")})
-
-    def verdict(one: Row) -> Verdict:
-        stopped = 0.25 if one.bottleneck == NONE else 1234.0
-        own = Standing(
-            "server CPU", saturation=stopped, waiting="s throttled", score=0.9, sentence="full"
-        )
-        return Verdict(one.bottleneck or NONE, STRONG, "", (own,))
-
-    told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
+    own = Standing(
+        "server CPU", saturation=1234.0, waiting="s throttled", score=0.9, sentence="full"
+    )
+    told = found_beside(of, rows, own, 0.25)
     assert told[1].text.endswith("server CPU: 0.25 s throttled at 1,646 and 1,234 at 1,682 req/s")
 
 

@@ -39,6 +39,11 @@ class Cell:
         load = row.route, row.engine, row.mode, row.concurrency, row.offered_rps
         return cls(*load, row.duration_s, row.warmup_s)
 
+    @property
+    def any_window(self) -> Cell:
+        """The same load, of whatever length its windows are."""
+        return replace(self, duration_s=None)
+
 
 def without_shorter(rows: Sequence[Row]) -> list[Row]:
     """The rows without those in whose place their load was measured again in a longer window."""
@@ -101,8 +106,7 @@ def median_per_launch(rows: Sequence[Row], metric: Measure) -> MedianOf | None:
 
 def of_load(rows: Iterable[Row], cell: Cell) -> Iterator[Row]:
     """The rows of a cell's load, of whatever length their windows are."""
-    load = replace(cell, duration_s=None)
-    return (row for row in rows if replace(Cell.of(row), duration_s=None) == load)
+    return (row for row in rows if Cell.of(row).any_window == cell.any_window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,4 +100,5 @@ from lab.model.verdict import (
     Strength,
     Verdict,
     strength_text,
+    three,
 )

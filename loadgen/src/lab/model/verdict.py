@@ -199,6 +199,11 @@ class Verdict:
             raise ValueError(f"{self.bottleneck} with the strength {self.strength!r}")
 
 
+def three(value: float) -> str:
+    """A value for people: in three digits, or the whole number where it has more."""
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+
+
 def strength_text(strength: str) -> str:
     """The strength of a verdict's evidence for people; empty for none. Every report takes it from
     here, so a measured share can be stated here beside it: how often a verdict on this resource

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -129,7 +128,7 @@ def _windows(of: Comparison) -> Iterator[str]:
     lengths: dict[Cell, set[int]] = {}
     for cell in (*(one.cell for one in of.cells), *of.only_a, *of.only_b):
         if cell.duration_s is not None:
-            lengths.setdefault(replace(cell, duration_s=None), set()).add(cell.duration_s)
+            lengths.setdefault(cell.any_window, set()).add(cell.duration_s)
     several = {cell: of_cell for cell, of_cell in lengths.items() if len(of_cell) > 1}
     if several:
         names, lengths_s = cell_names(list(several)), sorted(set().union(*several.values()))

@@ -12,9 +12,9 @@ from rich.text import Text
 from lab.judge.grouping import lane_of
 from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
 from lab.judge.hot_difference import COSTS, LEAST, Change, Side, answers_of, changes
-from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput
+from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput, three
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
-from lab.report.table import NOTHING, microseconds, three
+from lab.report.table import NOTHING, microseconds
 
 FOLDER = "flamegraphs"
 # In a sentence, and in a table.

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.judge.intervals import MedianOf
-from lab.model import Row, around_server_us, goodput
+from lab.model import Row, around_server_us, goodput, three
 
 WIDE = 118
 # From here on there is room for what limited.
@@ -151,11 +151,6 @@ def data(value: float) -> str:
         if abs(value) >= unit:
             return f"{three(value / unit)} {name}"
     return f"{three(value)} B" if value else "0"
-
-
-def three(value: float) -> str:
-    """Three digits, or the whole number where it has more."""
-    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def _rates(row: Row) -> tuple[str, str, str]:

@@ -84,10 +84,8 @@ class Conditions:
     def recreates(self, server: str, condition: Condition) -> bool:
         """Whether the condition takes a new JVM of this server, or may take one."""
         state = self._servers.get(server)
-        if state is not None and state.host is None:
-            return True
-        has = state.host if state is not None and state.host else {}
-        return _starting(has) != _starting(condition.host)
+        has = state.host if state else {}
+        return has is None or _starting(has) != _starting(condition.host)
 
     def bring(self, server: str, condition: Condition) -> None:
         """Change the lab to this condition, for a trial of this server. Raises LabError; what is

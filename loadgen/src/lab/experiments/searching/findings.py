@@ -56,6 +56,7 @@ from lab.model import (
     Standing,
     TrialPlan,
     Verdict,
+    three,
 )
 from lab.store import manifest
 from lab.store.records import read_json
@@ -256,16 +257,10 @@ def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
     # A share or a time is named by itself; others are counts of who waits.
     is_count = not after.waiting.startswith(("s ", "of "))
     yield (
-        f"{after.resource}: {_three(before.saturation)} {after.waiting}"
-        f"{' waiting' if is_count else ''} at {low.rate:,} and {_three(after.saturation)} at "
+        f"{after.resource}: {three(before.saturation or 0)} {after.waiting}"
+        f"{' waiting' if is_count else ''} at {low.rate:,} and {three(after.saturation or 0)} at "
         f"{top.rate:,} req/s"
     )
-
-
-def _three(value: float | None) -> str:
-    """A value in three digits, or all of those before its point."""
-    known = value or 0.0
-    return f"{known:,.0f}" if abs(known) >= 99.95 else f"{known:.3g}"
 
 
 def _standing(row: Row, name: str | None, verdicts: Verdicts) -> Standing | None:

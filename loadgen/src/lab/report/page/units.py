@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from lab.model import three
 from lab.report.page.spec import Spec
-from lab.report.table import BINARY, data, three
+from lab.report.table import BINARY, data
 
 # From here on a linear axis would press the small values into its foot.
 LOG_FROM = 12.0
