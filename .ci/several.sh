@@ -123,6 +123,7 @@ several() {
         step several-searched one there searched_there
         step several-cut one there ran hit_there several-cut .ci/three-engines.sh cut tested 5
         step several-cut-long one there ran hit_there several-cut-long .ci/three-engines.sh cut tested 60
+        step several-lossy one there ran hit_there several-lossy .ci/three-engines.sh lose tested 5 120
         step several-power one there ran hit_there several-power power_cut tested 20
         step several-lost one there generator_lost_there
       fi

@@ -363,7 +363,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]=smoke [words]=interrupted [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [gated]=regressed [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx" [several]="several several-scripted several-searched several-cut several-cut-long several-power several-lost" [frameworks]=frameworks
+  [queueing]=queueing [gated]=regressed [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx" [several]="several several-scripted several-searched several-cut several-cut-long several-lossy several-power several-lost" [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {

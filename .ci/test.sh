@@ -120,10 +120,13 @@ in_java() {
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile shipped --profile executors --profile more --profile costs); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
+}
+# Scripts, and services in Go: together about as long as the tests in Java.
+in_go() {
+  part host
   part downstream
   part pacer
 }
-on_the_host() { part host; }
 # What needs the tests' image, as soon as that is built.
 in_the_image() {
   trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
@@ -131,7 +134,7 @@ in_the_image() {
 }
 
 step host one make ready || finish
-beside in_the_image in_java on_the_host
+beside in_the_image in_java in_go
 . .ci/smoke.sh
 if some_wanted; then smoke_test; else part python; fi
 finish

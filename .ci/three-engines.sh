@@ -6,12 +6,13 @@
 #   three-engines.sh kill NAME       as if its power was cut: nothing of the engine and its containers runs any more
 #   three-engines.sh again NAME      start one that was killed
 #   three-engines.sh cut NAME SECONDS  nothing gets to it or from it for so long
+#   three-engines.sh lose NAME PERCENT SECONDS  so much of what the overlay sends to it and from it is lost meanwhile
 #   three-engines.sh down     end them, and leave no namespace, mount, process, cgroup or file
 #
 # Each engine has a network namespace of its own, with an address on a bridge that is in a namespace, too; and a mount
 # namespace, in which /run and /var/lib/docker are folders of its own. So data root, containerd, exec root and socket
 # are where every engine has them, and the engine of this machine is not touched. They have no way out: images come
-# by load. Two CPUs remain two CPUs: this proves the wiring, not the speed. Needs root and iproute2.
+# by load. Two CPUs remain two CPUs: this proves the wiring, not the speed. Needs root, iproute2, and iptables for `lose`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -158,6 +159,18 @@ cut() {
   sleep "$2"
 }
 
+lose() {
+  local chain space=$prefix-$1 rule
+  number_of "$1" >/dev/null
+  [[ $2 =~ ^[1-9][0-9]?$ ]] || fail "'$2' is not a percentage from 1 to 99"
+  rule=(-p udp --dport 4789 -m statistic --mode random --probability "$(printf '0.%02d' "$2")" -j DROP)
+  # Whoever ends this has the packets back, too.
+  # shellcheck disable=SC2064 # as it is now
+  trap "for chain in PREROUTING OUTPUT; do nsenter --net='/run/netns/$space' iptables -t raw -D \$chain ${rule[*]} 2>/dev/null || true; done" EXIT
+  for chain in PREROUTING OUTPUT; do nsenter --net="/run/netns/$space" iptables -t raw -A "$chain" "${rule[@]}"; done
+  sleep "$3"
+}
+
 down() {
   local name space
   # What is there then is another checkout's.
@@ -189,6 +202,7 @@ case ${1-} in
   kill) number_of "${2-}" >/dev/null && end "$2" KILL ;;
   again) again "${2-}" ;;
   cut) cut "${2-}" "${3?: seconds}" ;;
+  lose) lose "${2-}" "${3?: percent}" "${4?: seconds}" ;;
   down) down ;;
-  *) fail "'${1-}' is not one of up, status, kill, again, cut, down" ;;
+  *) fail "'${1-}' is not one of up, status, kill, again, cut, lose, down" ;;
 esac

@@ -17,6 +17,7 @@ import (
 //
 //	GET   /health    200 when the traffic port answers a request, else 503
 //	GET   /metrics   for Prometheus
+//	GET   /time      {"unix_ms":…}: what its clock says
 //	GET   /settings  {"delay_ms":200,"mean_ms":200,…}: what it was set to, and its facts
 //	PATCH /settings  {"delay_ms":300} or {"delay_ms":"lognormal:median=200,p99=800"}: for requests that
 //	                 arrive from now on
@@ -34,6 +35,10 @@ func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handl
 			return
 		}
 		writeJSON(w, http.StatusOK, map[string]any{"status": "up", "service": "downstream"})
+	})
+
+	mux.HandleFunc("GET /time", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]any{"unix_ms": time.Now().UnixMilli()})
 	})
 
 	showSettings := func(w http.ResponseWriter, _ *http.Request) {

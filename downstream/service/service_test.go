@@ -3,6 +3,7 @@ package service
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -291,6 +292,18 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 	}
 	if _, body := manage(t, s, "GET", "/settings", ""); body != `{"delay_ms":200,"mean_ms":200,"sd_ms":0,"median_ms":200,"p95_ms":200,"p99_ms":200,"longest_ms":200}` {
 		t.Errorf("the delay is now %s", body)
+	}
+}
+
+func TestItsClockIsThatOfItsMachine(t *testing.T) {
+	s := started(t, 0, NewClock())
+	before := time.Now().UnixMilli()
+	_, body := manage(t, s, "GET", "/time", "")
+	var told struct {
+		UnixMS int64 `json:"unix_ms"`
+	}
+	if err := json.Unmarshal([]byte(body), &told); err != nil || told.UnixMS < before || told.UnixMS > time.Now().UnixMilli() {
+		t.Errorf("got %s, %v", body, err)
 	}
 }
 

@@ -119,6 +119,17 @@ def test_gates_of_measured_launches_are_as_right_as_their_scatter_lets_them_be(
     assert 0 < wide["cannot tell"] < 1
     with pytest.raises(ValueError, match="larger sample than population"):
         resampled.shares(launches(0.5), 32, 1.0)
+    # One after the other, as they were measured. 30 launches are four gates of 7.
+    assert resampled.in_turn(launches(0.5), 7) == ["not worse"] * 4
+    names = {"a": "base", "b": "candidate"}
+    images = [
+        replace(one, arm=names[one.arm or ""], cpu_server_us=(one.cpu_server_us or 0) * more)
+        for one in launches(0.5)
+        for more in [1.1 if one.arm == "b" else 1.0]
+    ]
+    assert resampled.in_turn(images, 6) == ["worse"] * 5
+    # Of two images the base is never the candidate.
+    assert resampled.shares(images, 6, 1.0) == {"worse": 1.0}
 
 
 def test_a_name_and_a_folder_that_cannot_be_are_refused(tmp_path: Path) -> None:

@@ -154,7 +154,9 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     # Per lab, as the lock is: labs beside each other may share a folder.
     lab = project_of(environ)
     settings = given_settings(environ)
-    with _claimed(home) as held, closing(Stack(Urls.read(environ))) as stack:
+    several = bool(environ.get(MACHINES))
+    lab_now = closing(Stack(Urls.read(environ), several=several))
+    with _claimed(home) as held, lab_now as stack:
         place = Place(
             home / "results",
             home / "host.json",
@@ -166,7 +168,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
             settings=settings,
             ports=source_ports(),
-            one_machine=not environ.get(MACHINES),
+            one_machine=not several,
             generators=tuple(environ.get(GENERATORS, "").split()),
         )
         system = System(held=held, shared=place.one_machine)

@@ -104,6 +104,7 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
         "connections of the load",
         "host CPU",
         "generator",
+        "network",
     }:
         assert lever(resource, now) == f"the service's subject has no [levers] for the {resource}"
     assert isinstance(lever("connections of the load", now), Lever)
@@ -130,6 +131,7 @@ def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:
     assert {*_LEVERS} | {*_WITHOUT} == {*RESOURCES}
     assert not {*_LEVERS} & {*_WITHOUT}
     assert refused("generator")
+    assert refused("network")
 
 
 def test_the_limits_are_those_of_the_contract() -> None:

@@ -111,6 +111,9 @@ def test_a_verdict_that_names_nothing_says_that_nobody_watched_the_locks() -> No
     assert (watched.bottleneck, watched.missing) == ("unknown", ())
     older = judged(seen(), rps=100, concurrency=100, settings=WATCHED, jdk="21.0.8")
     assert older.missing == ("whether virtual threads waited for a lock: JDK 21 does not tell",)
+    blind = seen(counter("lab_lock_watch_failed_looks_total", 0.4, server=SERVER))
+    failed = judged(blind, rps=100, concurrency=100, settings=WATCHED)
+    assert failed.missing == ("whether virtual threads waited for a lock: 4 looks at them failed",)
     # As in runs before there was such a setting.
     assert judged(seen(), rps=100, concurrency=100).missing == ()
 

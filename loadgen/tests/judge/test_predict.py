@@ -1,10 +1,20 @@
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
-from lab.judge.predict import AT_RANDOM, auto_rate_rps, predict, response_time_ms
-from lab.model import Condition, Demand, Json, Snapshot, ToxicState
+from lab.judge.predict import (
+    AT_RANDOM,
+    auto_rate_rps,
+    hold_spread,
+    hold_time_ms,
+    predict,
+    response_spread,
+    response_time_ms,
+)
+from lab.model import TO_CALLED, TO_SERVER, Condition, Demand, Json, Snapshot, ToxicState, Way
 from lab.model.routes import parse
+from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, SETTINGS, snapshot
 
 
@@ -38,6 +48,31 @@ def test_latency_toxics_are_part_of_the_response_time() -> None:
     slow = snapshot(toxics=ToxicState(("x",), added_latency_ms=300.0))
     assert response_time_ms(parse("/downstream"), slow) == 500
     assert predict("/downstream", 200, None, slow).rps == 400
+
+
+def test_on_several_machines_a_round_trip_of_each_way_is_part_of_the_response_time() -> None:
+    far = snapshot(ways=(Way(TO_SERVER, 4.0, 1450), Way(TO_CALLED, 1.0)))
+    assert response_time_ms(parse("/downstream"), far) == 205
+    # Nobody holds a worker on the way to the generator.
+    assert hold_time_ms(parse("/downstream"), far) == 201
+    pool = predict("/downstream", 2000, None, far)
+    assert (pool.bounds[0].resource, pool.rps) == ("worker pool", pytest.approx(200 / 0.201))
+    few = predict("/downstream", 41, None, far)
+    assert (few.bounds[0].resource, few.rps) == ("connections", pytest.approx(200))
+    assert response_time_ms(parse("/?wait_ms=50"), far) == 54
+    assert response_time_ms(parse("/compute"), far) == 0
+    computes = predict("/compute", 1, 10, far, Demand(1, 10, 0.002, 0.003))
+    assert computes.expected_ms == pytest.approx(6)
+    # What is measured anew each time is in no rate that two runs are to share.
+    assert auto_rate_rps("/downstream", 2000, far) == auto_rate_rps("/downstream", 2000, snapshot())
+    # The server's deadline knows nothing of the way to the generator.
+    late = replace(far, spread=SPREAD, settings={"downstream_timeout_ms": 0})
+    held = hold_spread(parse("/downstream"), late)
+    assert held is not None
+    assert held.p99_ms == SPREAD.p99_ms + 1
+    drawn = response_spread(parse("/downstream"), replace(far, spread=SPREAD))
+    assert drawn is not None
+    assert drawn.p95_ms == SPREAD.p95_ms + 5
 
 
 def test_toxics_do_not_touch_a_route_without_downstream() -> None:

@@ -155,6 +155,15 @@ def test_a_clock_of_prometheus_that_is_another(lab: Lab, ahead_s: float, says: s
     assert lab.reason() == f"{APART} {says} the driver's (± 0.0 s)"
 
 
+def test_the_clock_of_another_machine_is_named(lab: Lab) -> None:
+    clocks = (ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream"))
+    of = dataclasses.replace(lab.run(), clocks=clocks)
+    assert [*parts.clocks_apart(of)] == [
+        "the clocks of the lab were apart: that of the downstream was 3.0 s behind the driver's "
+        "(± 0.0 s)"
+    ]
+
+
 def test_a_clock_of_prometheus_that_is_set_in_the_middle(lab: Lab) -> None:
     lab.fake.ahead_s = 0.0
     lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "ahead_s", 2.1))
@@ -232,7 +241,9 @@ def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> 
 
 
 def test_usage_is_that_of_the_window(lab: Lab) -> None:
+    lab.system.resent_rps = 4.0
     usage = lab.run().usage
+    assert usage.window_resent == pytest.approx(4 * 15, rel=0.05)
     assert usage.window_cpu_s == pytest.approx(0.5 * 15)
     assert usage.window_wait_s == pytest.approx(0.05 * 15)
     assert usage.window_slices == pytest.approx(15_000, abs=10)

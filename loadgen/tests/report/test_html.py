@@ -30,6 +30,8 @@ from lab.model import (
     STRAIGHT,
     STRONG,
     THROUGH,
+    TO_CALLED,
+    TO_SERVER,
     Curves,
     Evidence,
     Fairness,
@@ -40,6 +42,7 @@ from lab.model import (
     Row,
     Standing,
     Verdict,
+    Way,
 )
 from lab.report import markdown, verdicts
 from lab.report.page.by_load import by_load
@@ -420,6 +423,21 @@ def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
     path.write_text(json.dumps(record))
     said = f"(mean 200 ms, p95 {SPREAD.p95_ms:.4g}, p99 {SPREAD.p99_ms:.4g})"
     assert f"drawn for each call {SPREAD.words} {said}" in Page(made(folder)).text
+
+
+def test_the_network_between_several_machines_is_told_with_each_trial(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    path = folder / "raw" / "01-a-closed" / "trial.json"
+    record = json.loads(path.read_text())
+    assert "a round trip" not in Page(made(folder)).text
+    ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED))
+    record["before"]["ways"] = [dataclasses.asdict(way) for way in ways]
+    path.write_text(json.dumps(record))
+    text = Page(made(folder)).text
+    told = "a round trip 0.31 ms, packets of up to 1,450 bytes"
+    assert f"network, generator and server {told}" in text
+    assert "network, server and downstream not measured: taken as none" in text
 
 
 def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:

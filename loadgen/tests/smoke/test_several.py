@@ -47,6 +47,19 @@ def test_each_machine_is_recorded(manifest: dict[str, Any]) -> None:
         assert one["engine"]["cores"] >= 1
 
 
+def test_the_network_and_the_clocks_of_each_trial_are_recorded() -> None:
+    for row in rows_of("several"):
+        record = json.loads((run_of("several") / "raw" / row["trial"] / "trial.json").read_text())
+        ways = {way["between"]: way for way in record["before"]["ways"]}
+        assert sorted(ways) == ["generator and server", "server and downstream"]
+        assert all(0 < way["ms"] < 1000 for way in ways.values()), ways
+        # VXLAN's headers are 50 bytes of the bridge's 1,500.
+        assert ways["generator and server"]["mtu"] == 1450
+        of = [clock["of"] for clock in record["clocks"]]
+        assert of == 2 * ["Prometheus", "the server", "the downstream"]
+        assert record["usage"]["window_resent"] is not None
+
+
 def test_every_machine_is_in_the_series() -> None:
     for trial in trials_of("several"):
         seen = series_of(trial)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lab.model import AWAY
-from support.stored import run_of
+from support.stored import run_of, trials_of
 
 LOADS = ["20", "30", "40"]
 
@@ -29,7 +29,8 @@ def test_a_trial_that_a_machine_missed_says_so_and_is_measured_again(name: str) 
 
 
 @pytest.mark.parametrize(
-    "name", ["several-cut", "several-cut-long", "several-power", "several-lost"]
+    "name",
+    ["several-cut", "several-cut-long", "several-lossy", "several-power", "several-lost"],
 )
 def test_each_load_was_measured_once_or_again(name: str) -> None:
     rows = _rows(name)
@@ -38,6 +39,13 @@ def test_each_load_was_measured_once_or_again(name: str) -> None:
     assert sorted(row["concurrency"] for row in rows if "-again" not in row["trial"]) == LOADS, rows
     manifest = json.loads((run_of(name) / "manifest.json").read_text())
     assert manifest["status"] == "complete"
+
+
+def test_a_network_that_loses_packets_is_named() -> None:
+    before, *lossy = (one["verdict"]["bottleneck"] for one in trials_of("several-lossy"))
+    assert before == "none"
+    # The loss begins within the second one.
+    assert "network" in lossy
 
 
 def test_the_row_from_before_the_generators_machine_was_lost_is_kept() -> None:

@@ -39,6 +39,7 @@ from lab.model import (
     Warmth,
 )
 from lab.model.routes import ROUTES
+from lab.system.network import Reached
 from lab.system.stack import Stack, Urls
 from support.system import START, FakeSystem
 
@@ -140,11 +141,22 @@ class FakeLab:
     away: set[str] = dataclasses.field(default_factory=set)
     # How far the clock of Prometheus is ahead; None: it does not tell its time.
     ahead_s: float | None = None
+    # Whether it is on several machines; how far the clocks of its parts there are ahead, and the
+    # ways between them, where somebody tells.
+    several: bool = False
+    parts_ahead_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    reached: Reached | None = None
+    round_trip_us: int | None = None
     queries: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock: Callable[[], float] = self.system.monotonic
-        self.stack = Stack(Urls.read({}), httpx.MockTransport(self.answer))
+        self.stack = Stack(
+            Urls.read({}),
+            httpx.MockTransport(self.answer),
+            several=self.several,
+            reach=lambda host, port: self.reached,
+        )
 
     def new_jvm(self, server: str) -> None:
         """Its JVM is another from now on, of the same settings."""
@@ -159,6 +171,8 @@ class FakeLab:
             raise httpx.ConnectError("refused", request=request)
         if host == "toxiproxy":
             return self._toxiproxy(request)
+        if path == "/time":
+            return self._time(host)
         if host == "downstream":
             return httpx.Response(200, json=self.drawn or {"delay_ms": self.delay_ms})
         if host == "prometheus":
@@ -194,6 +208,12 @@ class FakeLab:
             return httpx.Response(self.route_status, stream=httpx.ByteStream(b"{}"))
         model = self.answering_model or self.identities[host].model
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json=self.route_said)
+
+    def _time(self, part: str) -> httpx.Response:
+        if part not in self.parts_ahead_s:
+            return httpx.Response(404, json={"error": "no such call"})
+        told_s = START.timestamp() + self.clock() + self.parts_ahead_s[part]
+        return httpx.Response(200, json={"unix_ms": round(told_s * 1000)})
 
     def _toxiproxy(self, request: httpx.Request) -> httpx.Response:
         if request.url.port == 8666:
@@ -276,6 +296,10 @@ class FakeLab:
             settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
             settings.update(self.settings.get(server, {}))
             return httpx.Response(200, json={"model": identity.model, "settings": settings})
+        if path == "/round-trip":
+            if self.round_trip_us is None:
+                return httpx.Response(502, json={"error": "it does not accept"})
+            return httpx.Response(200, json={"microseconds": self.round_trip_us})
         name = "lab_http_requests_in_flight"
         answered = float(self.answered(self.clock()))
         failed = float(self.failed(self.clock()))

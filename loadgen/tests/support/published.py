@@ -17,6 +17,8 @@ text:
                           part of the mean time of the one with it, or whole, allowed, or a column
     gate 1.1 worse        the share of gates of so many launches as the row begins with that say so,
                           drawn from the launches of the file, with the candidate's CPU time x 1.1
+    gates worse           how many gates of so many launches, one after the other as the file has
+                          them, say so: 3 of 5
     found NAME            the findings of that name of the server that the row begins with: their
                           median and range. With `, 2 of 3` where one launch has no value
     density               of a whole block of density: all rows of all its files
@@ -50,7 +52,7 @@ from lab.report.density import HEADER
 from lab.store import csv, density
 from lab.store.records import csv_text, from_json
 from support.repo import script
-from support.resampled import shares
+from support.resampled import in_turn, shares
 
 published = script("published")
 
@@ -137,6 +139,8 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
             wrong = _beside_pair(text, cell.removeprefix("pair "), label, rows)
         elif cell.startswith("found "):
             wrong = _beside_found(text, cell.removeprefix("found "), label, name)
+        elif cell.startswith("gates "):
+            wrong = _beside_real_gates(text, cell.removeprefix("gates "), label, name)
         elif cell.startswith("gate "):
             wrong = _beside_gates(text, cell.removeprefix("gate "), label, name)
         else:
@@ -204,6 +208,13 @@ def _beside_gates(text: str, asked: str, launches: str, name: str) -> str | None
     cpu, _, answer = asked.partition(" ")
     said = f"{_gates(name, int(launches), float(cpu)).get(answer, 0.0):.1%}"
     return None if text.replace(" ", "") == said else said
+
+
+def _beside_real_gates(text: str, answer: str, launches: str, name: str) -> str | None:
+    """As `_wrong`, of the gates of so many launches that the file has one after the other."""
+    answers = in_turn(rows_of(name), int(launches))
+    said = f"{answers.count(answer)} of {len(answers)}"
+    return None if text == said else said
 
 
 @cache

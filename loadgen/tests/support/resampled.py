@@ -1,9 +1,10 @@
 """How often a gate would be right of measured launches: gates of a few that are drawn from many.
 
-The many are launches of one server as arm a and as arm b, in turns (experiment `aa`), so nothing
-differs between the sides. A gate gets so many rounds of them, each at most once, half of them of
-those in which arm a came first, and the one arm or the other as its base, at random. A candidate of
-which the CPU time per request is multiplied by 1.1 is one that needs 10 % more.
+The many are launches of two arms, in turns: of one server against itself (experiment `aa`), or of
+two images (`make gate`). A gate gets so many rounds of them, each at most once, half of them of
+those in which the first arm came first. Where nothing differs between the sides, the one arm or the
+other is its base, at random. A candidate of which the CPU time per request is multiplied by 1.1 is
+one that needs 10 % more.
 """
 
 from collections import Counter
@@ -17,6 +18,8 @@ from lab.judge.gate import Figure, Limit
 from lab.model import Row
 
 GATES = 1_000
+# Arms of images, the first of them the base.
+OF_IMAGES = ["base", "candidate"]
 LIMITS: dict[Figure, Limit] = {
     "goodput": Limit("goodput", 0.95), "p99": Limit("p99", 1.1), "cpu": Limit("cpu", 1.05),
 }  # fmt: skip
@@ -25,8 +28,7 @@ LIMITS: dict[Figure, Limit] = {
 def shares(rows: Sequence[Row], launches: int, cpu: float) -> dict[str, float]:
     """The share of each answer among GATES gates of so many launches of each side, where the
     candidate's CPU time per request is `cpu` times what was measured."""
-    arms = sorted({row.arm or "" for row in rows})
-    rounds = sorted({row.launch for row in rows})
+    arms, rounds = _arms(rows), _rounds(rows)
     turns = [at for at in rounds if at % 2], [at for at in rounds if not at % 2]
     rng = np.random.default_rng([launches, round(1000 * cpu)])
     answers: Counter[str] = Counter()
@@ -37,13 +39,36 @@ def shares(rows: Sequence[Row], launches: int, cpu: float) -> dict[str, float]:
             for turn, count in zip(turns, halves, strict=True)
             for at in rng.choice(turn, count, replace=False).tolist()
         }
-        a, b = rng.permutation(arms).tolist()
-        base = [row for row in rows if row.launch in drawn and row.arm == a]
-        other = [_with_cpu(row, cpu) for row in rows if row.launch in drawn and row.arm == b]
-        # No row tells the memory, and without a limit it is not judged.
-        asked = gate.of_loads([(("base", base), ("candidate", other))], LIMITS, "cpu_server_us")
-        answers[gate.judge("base", "candidate", asked).answer] += 1
+        a, b = arms if arms == OF_IMAGES else rng.permutation(arms).tolist()
+        answers[_answer(rows, drawn, a, b, cpu)] += 1
     return {answer: count / GATES for answer, count in answers.items()}
+
+
+def in_turn(rows: Sequence[Row], launches: int) -> list[str]:
+    """The answer of each gate of so many launches of each side, one after the other as they were
+    measured: each launch is of one gate at most."""
+    a, b = _arms(rows)
+    rounds = _rounds(rows)
+    whole = len(rounds) // launches * launches
+    drawn = (set(rounds[at : at + launches]) for at in range(0, whole, launches))
+    return [_answer(rows, one, a, b, 1.0) for one in drawn]
+
+
+def _arms(rows: Sequence[Row]) -> list[str]:
+    return sorted({row.arm or "" for row in rows})
+
+
+def _rounds(rows: Sequence[Row]) -> list[int]:
+    return sorted({row.launch for row in rows})
+
+
+def _answer(rows: Sequence[Row], launches: set[int], a: str, b: str, cpu: float) -> str:
+    """The gate of arm b against arm a, by these launches of them."""
+    base = [row for row in rows if row.launch in launches and row.arm == a]
+    other = [_with_cpu(row, cpu) for row in rows if row.launch in launches and row.arm == b]
+    # No row tells the memory, and without a limit it is not judged.
+    asked = gate.of_loads([(("base", base), ("candidate", other))], LIMITS, "cpu_server_us")
+    return gate.judge("base", "candidate", asked).answer
 
 
 def _with_cpu(row: Row, times: float) -> Row:

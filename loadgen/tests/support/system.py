@@ -52,6 +52,8 @@ class FakeSystem:
         self.busy = 0.5
         self.wait_ms = 0.05
         self.throttled = 0.0
+        # Segments that TCP sends again a second.
+        self.resent_rps = 0.0
         # What others keep from who wants a CPU, look after look; then nothing.
         self.crowds: list[tuple[float, float] | None] = []
         # How far the wall clock was set.
@@ -113,6 +115,9 @@ class FakeSystem:
 
     def crowd(self, seconds: float) -> tuple[float, float] | None:
         return self.crowds.pop(0) if self.crowds else (0.0, 0.0)
+
+    def resent(self) -> int:
+        return round(self.elapsed_s * self.resent_rps)
 
     def throttled_s(self) -> float:
         return self.elapsed_s * self.throttled

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import EngineError, Interrupted, LabError
+from lab.system import host
 from lab.system.host import HostCpu, System, interrupt_at_once, pin
 from lab.system.lock import claimed, is_claimed
 
@@ -220,6 +221,19 @@ def test_both_versions_of_cgroups_tell_it(tmp_path: Path, text: str, seconds: fl
     file = tmp_path / "cpu.stat"
     file.write_text(text)
     assert System((tmp_path / "none", file)).throttled_s() == seconds
+
+
+def test_segments_sent_again_are_counted_without_attempts_to_connect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (System().resent() or 0) >= 0
+    files = {name: tmp_path / name for name in ("NET_SNMP", "NET_STAT")}
+    for name, file in files.items():
+        monkeypatch.setattr(host, name, file)
+    files["NET_SNMP"].write_text("Ip: InReceives\nIp: 9\nTcp: MaxConn RetransSegs\nTcp: -1 56\n")
+    assert System().resent() is None
+    files["NET_STAT"].write_text("TcpExt: Resets TCPSynRetrans\nTcpExt: 3 7\nIpExt: In\nIpExt: 1\n")
+    assert System().resent() == 49
 
 
 def test_open_sockets_are_counted(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 import dataclasses
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
 
 from lab.errors import LabUnreachable
-from lab.model import ToxicState
+from lab.model import TO_CALLED, TO_SERVER, ToxicState, Way
 from lab.model.knobs import DIRECT, PROXIED
+from lab.system.network import Reached
 from lab.system.stack import Stack, Urls
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, SETTINGS, START, FakeLab, toxic
@@ -29,7 +31,7 @@ def test_how_a_drawn_delay_spreads_is_read_back(lab: FakeLab) -> None:
     assert (snapshot.downstream_delay_ms, snapshot.spread) == (200.0, SPREAD)
     assert snapshot.delay_words == "lognormal:mean=200,p99=800"
     del lab.drawn["p95_ms"]
-    with pytest.raises(LabUnreachable, match="hold no p95_ms"):
+    with pytest.raises(LabUnreachable, match="holds no p95_ms"):
         lab.stack.snapshot("a")
 
 
@@ -45,12 +47,42 @@ def test_the_clock_of_prometheus_is_told_by_the_quickest_of_three_answers(lab: F
     lab.ahead_s = 0.5
     # Asked and answered: after 1 s, 10 ms and 200 ms. Prometheus tells the same time each time.
     read = iter([0.0, 1.0, 0.1, 0.11, 0.3, 0.5])
-    (clock,) = lab.stack.clock(lambda: START + timedelta(seconds=next(read)))
+    (clock,) = lab.stack.clocks("a", lambda: START + timedelta(seconds=next(read)))
     assert (clock.offset_s, clock.uncertainty_s) == pytest.approx((0.5 - 0.105, 0.005))
 
 
 def test_of_a_prometheus_that_does_not_tell_its_time_there_is_no_clock(lab: FakeLab) -> None:
-    assert lab.stack.clock(lab.system.now) == ()
+    assert lab.stack.clocks("a", lab.system.now) == ()
+
+
+def on_several(**changes: Any) -> FakeLab:
+    return FakeLab(several=True, **changes)
+
+
+def test_on_several_machines_the_clocks_of_server_and_downstream_are_told_too() -> None:
+    lab = on_several(ahead_s=0.1, parts_ahead_s={"a": -2.0, "downstream": 0.4})
+    clocks = lab.stack.clocks("a", lab.system.now)
+    assert [(one.of, pytest.approx(one.offset_s)) for one in clocks] == [
+        ("Prometheus", 0.1),
+        ("the server", -2.0),
+        ("the downstream", 0.4),
+    ]
+    # Whoever does not tell its time has none.
+    assert [one.of for one in lab.stack.clocks("b", lab.system.now)] == [
+        "Prometheus",
+        "the downstream",
+    ]
+    alone = FakeLab(ahead_s=0.1, parts_ahead_s={"a": -2.0})
+    assert [one.of for one in alone.stack.clocks("a", alone.system.now)] == ["Prometheus"]
+
+
+def test_on_several_machines_the_ways_between_them_are_told() -> None:
+    lab = on_several(reached=Reached(0.3, 1450), round_trip_us=420)
+    assert lab.stack.snapshot("a").ways == (Way(TO_SERVER, 0.3, 1450), Way(TO_CALLED, 0.42))
+    # Nobody tells.
+    assert on_several().stack.snapshot("a").ways == (Way(TO_SERVER), Way(TO_CALLED))
+    assert on_several().stack.snapshot("a").way_ms(TO_CALLED) == 0
+    assert FakeLab(reached=Reached(0.3, 1450), round_trip_us=420).stack.snapshot("a").ways == ()
 
 
 def test_a_disabled_proxy_is_in_force_and_unpredicted(lab: FakeLab) -> None:

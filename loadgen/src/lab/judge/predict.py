@@ -29,6 +29,8 @@ from lab.model import (
     AS_IT_IS,
     EXTRAPOLATED,
     OFFERED,
+    TO_CALLED,
+    TO_SERVER,
     Arrivals,
     Bound,
     Condition,
@@ -113,19 +115,39 @@ class Prediction:
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
     """R0: how long one request takes when nothing waits in a queue, without its computing: the
-    mean. 0 where it only computes."""
+    mean. It is how long the server holds it, and a round trip between the machines of generator and
+    server, where these are two. 0 where it only computes."""
+    held_ms = hold_time_ms(call, snapshot)
+    return held_ms + snapshot.way_ms(TO_SERVER) if held_ms else 0.0
+
+
+def hold_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
+    """How long the server holds a request when nothing waits in a queue, without its computing: its
+    wait, and a round trip between the machines of server and downstream, where these are two. 0
+    where it only computes."""
     wait_ms = call.wait_ms
     if wait_ms is not None:
         return wait_ms
-    return snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
+    own_ms = snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
+    return own_ms + snapshot.way_ms(TO_CALLED)
 
 
 def response_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
-    """How R0 spreads: the downstream's delay, and on top of it what toxics add. None where all
-    requests wait alike, toxics with jitter aside."""
-    spread, added_ms = snapshot.spread, snapshot.toxics.added_latency_ms
+    """How R0 spreads: the downstream's delay, and on top of it what toxics and the network add.
+    None where all requests wait alike, toxics with jitter aside."""
+    spread = hold_spread(call, snapshot)
+    return _later(spread, snapshot.way_ms(TO_SERVER)) if spread else None
+
+
+def hold_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
+    """How `hold_time_ms` spreads; None where all requests wait alike, toxics with jitter aside."""
+    spread = snapshot.spread
     if spread is None or not call.route.calls_downstream:
         return None
+    return _later(spread, snapshot.toxics.added_latency_ms + snapshot.way_ms(TO_CALLED))
+
+
+def _later(spread: Spread, added_ms: float) -> Spread:
     return replace(
         spread,
         median_ms=spread.median_ms + added_ms,
@@ -141,7 +163,7 @@ def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
     they are drawn."""
     if not call.route.calls_downstream:
         return ()
-    spread, deadline_ms = response_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
+    spread, deadline_ms = hold_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
     if (
         spread is None
         or not deadline_ms
@@ -156,7 +178,7 @@ def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
     """By what share a window of so many answers may at most exceed a bound on X, because its delays
     were drawn: the mean of so many draws varies (four standard errors), and calls that the deadline
     ends do not take their whole delay. 0 where all requests wait alike."""
-    spread = response_spread(call, snapshot)
+    spread = hold_spread(call, snapshot)
     if spread is None:
         return 0.0
     cut = _cut(call, snapshot, spread)
@@ -167,11 +189,11 @@ def _cut(call: RouteCall, snapshot: Snapshot, spread: Spread) -> float:
     """What the server's deadline T takes off the mean of the delays S at most, as a share of it:
     E[(S - T)+] / E[S], bounded for any distribution by its mean and variance (H. Scarf, "A Min-Max
     Solution of an Inventory Problem", 1958)."""
-    deadline_ms, r0_ms = snapshot.setting("downstream_timeout_ms"), response_time_ms(call, snapshot)
+    deadline_ms, hold_ms = snapshot.setting("downstream_timeout_ms"), hold_time_ms(call, snapshot)
     if not deadline_ms or spread.longest_ms <= deadline_ms:
         return 0.0
-    over_ms = deadline_ms - r0_ms
-    return (math.hypot(spread.sd_ms, over_ms) - over_ms) / 2 / r0_ms
+    over_ms = deadline_ms - hold_ms
+    return (math.hypot(spread.sd_ms, over_ms) - over_ms) / 2 / hold_ms
 
 
 def rate_error(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
@@ -210,7 +232,7 @@ def predict(
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     cpus = _cpus(snapshot, condition)
-    for name, count, busy_ms in _resources(call, concurrency, snapshot, r0_ms, cpus):
+    for name, count, busy_ms in _resources(call, concurrency, snapshot, cpus):
         if count and busy_ms:
             rps = count * 1000 / busy_ms
             bounds.append(Bound(name, rps, f"{count:g} / {busy_ms / 1000:g} s"))
@@ -226,7 +248,9 @@ def predict(
     if arrivals != "constant":
         return predicted(no_tail=AT_RANDOM)
     spins = snapshot.settings.get("block_the_loop") == SPIN
-    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand, spins=spins)
+    # Of a request that only computes R0 says nothing, and it is on its way all the same.
+    least_ms = r0_ms or snapshot.way_ms(TO_SERVER)
+    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
     spread = response_spread(call, snapshot)
     jittered = call.route.calls_downstream and snapshot.toxics.jittered
     if expected_ms is None or (spread is None and not jittered):
@@ -332,14 +356,15 @@ def _response_time_ms(
 
 
 def _resources(
-    call: RouteCall, concurrency: int, snapshot: Snapshot, r0_ms: float, cpus: float
+    call: RouteCall, concurrency: int, snapshot: Snapshot, cpus: float
 ) -> Iterator[tuple[str, float | None, float]]:
     """(name, how many there are, how many ms a request holds one of them)."""
-    yield "connections", concurrency, r0_ms
-    yield "worker pool", snapshot.pool_size, r0_ms
+    held_ms = hold_time_ms(call, snapshot)
+    yield "connections", concurrency, response_time_ms(call, snapshot)
+    yield "worker pool", snapshot.pool_size, held_ms
     if call.route.calls_downstream:
-        yield "downstream connections", snapshot.setting("downstream_connections"), r0_ms
-    yield "carrier threads", pinned_carriers(call, snapshot), r0_ms
+        yield "downstream connections", snapshot.setting("downstream_connections"), held_ms
+    yield "carrier threads", pinned_carriers(call, snapshot), held_ms
     if block := snapshot.settings.get("block_the_loop"):
         yield "event loop", snapshot.setting("loops"), call.asleep_ms
         if block == SPIN:
@@ -366,8 +391,9 @@ def release_of(jdk: str | None) -> int | None:
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:
     """RATE=auto: the rate at which the connections are no limit while an answer takes up to
-    AUTO_LATENCIES × R0, which is the same for every server. None where nothing waits."""
-    r0_ms = response_time_ms(parse(path), snapshot)
+    AUTO_LATENCIES × R0, which is the same for every server: the network, which is measured anew
+    each time, is left out. None where nothing waits."""
+    r0_ms = response_time_ms(parse(path), replace(snapshot, ways=()))
     if r0_ms <= 0:
         return None
     return rate_with_spare(concurrency, AUTO_LATENCIES * r0_ms / 1000)

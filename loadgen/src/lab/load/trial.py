@@ -118,7 +118,7 @@ class Runner:
         Interrupted after every engine was ended.
         """
         self.begin(plan, raw)
-        clocks = self._stack.clock(self._system.now)
+        clocks = self._stack.clocks(plan.server, self._system.now)
         schedule = engine.schedule(plan, raw)
         demand = prediction.demand if prediction else None
         peaks = Peaks(plan, schedule.window_offset_s, engine, self._system, raw)
@@ -132,7 +132,7 @@ class Runner:
         started_at, ended_at = ran.start.run.started_at, self._system.now()
         process, given_up = ran.start.run.process, ran.given_up
         window_s = schedule.window_s if given_up is None else given_up.window_s
-        clocks += self._stack.clock(self._system.now)
+        clocks += self._stack.clocks(plan.server, self._system.now)
         after, after_problem = self._after(plan.server)
         # The snapshot comes first: neither would see a toxic that comes and goes between the two.
         seen = self._agent.toxics_seen()

@@ -16,7 +16,7 @@ from lab.system.stack import Stack
 class Edge:
     """Every counter at one edge of the window. `compiled` is the server's JIT compile time with
     the moment it was read, None where the server did not answer. `spun_s` is the CPU time per CPU
-    of the machine that a spinner took, None without one."""
+    of the machine that a spinner took, None without one. `resent`: segments that TCP sent again."""
 
     at_s: float
     host: HostCpu | None
@@ -25,6 +25,7 @@ class Edge:
     throttled_s: float | None
     compiled: tuple[float, float] | None
     spun_s: float | None = None
+    resent: int | None = None
 
     @classmethod
     def read(
@@ -34,10 +35,11 @@ class Edge:
         at_s = system.monotonic()
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
         throttled_s, spun_s = system.throttled_s(), spinner.taken_s()
+        resent = system.resent()
         compiled = None
         with suppress(LabUnreachable):
             compiled = system.monotonic(), stack.exporter.compilation_s(server)
-        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s)
+        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent)
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class Window:
             return Usage(process.cpu_s(), None, None, None)
         # The counters were read slightly beside the edges. The rate per second is kept.
         scale = window_s / (closed.at_s - opened.at_s)
-        shares = wait_s = slices = throttled_s = spun = None
+        shares = wait_s = slices = throttled_s = spun = resent = None
         if opened.host is not None and closed.host is not None:
             shares = closed.host.shares_since(opened.host)
         if opened.turns is not None and closed.turns is not None:
@@ -64,6 +66,9 @@ class Window:
             throttled_s = (closed.throttled_s - opened.throttled_s) * scale
         if opened.spun_s is not None and closed.spun_s is not None:
             spun = (closed.spun_s - opened.spun_s) / (closed.at_s - opened.at_s)
+        if opened.resent is not None and closed.resent is not None:
+            # Two files of the kernel, read one after the other.
+            resent = max(0, closed.resent - opened.resent) * scale
         return Usage(
             run_cpu_s=process.cpu_s(),
             window_cpu_s=(closed.cpu_s - opened.cpu_s) * scale,
@@ -73,6 +78,7 @@ class Window:
             window_slices=slices,
             window_throttled_s=throttled_s,
             spun=spun,
+            window_resent=resent,
         )
 
     @property

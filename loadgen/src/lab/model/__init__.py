@@ -67,6 +67,8 @@ from lab.model.trial import (
     ENDED_AS_LOST,
     NOT_BACK,
     NOT_BEGUN,
+    TO_CALLED,
+    TO_SERVER,
     ClockOffset,
     Exported,
     Fairness,
@@ -82,6 +84,7 @@ from lab.model.trial import (
     Usage,
     WarmCycle,
     Warmth,
+    Way,
 )
 from lab.model.verdict import (
     AS_IT_IS,

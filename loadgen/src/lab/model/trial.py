@@ -91,6 +91,21 @@ class Exported:
     carriers: int | None = None
 
 
+# Between which parts of a lab on several machines a way is.
+TO_SERVER = "generator and server"
+TO_CALLED = "server and downstream"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The network `between` two parts of the lab (TO_SERVER, TO_CALLED): one round trip in ms, and
+    the largest packet it takes, in bytes. None: nobody told."""
+
+    between: str
+    ms: float | None = None
+    mtu: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The state of one server as it was read back, before or after its trial. Of one that is
@@ -100,6 +115,7 @@ class Snapshot:
     only setting is its `url`. `exported` is what its JMX exporter tells, None without one.
 
     `downstream_delay_ms` is the delay of every call, or its mean where the delay has a `spread`.
+    `ways` are those between the machines of a lab on several; they differ a little each time.
     """
 
     identity: Identity | None
@@ -108,6 +124,12 @@ class Snapshot:
     downstream_delay_ms: float
     exported: Exported | None = None
     spread: Spread | None = None
+    ways: tuple[Way, ...] = ()
+
+    def way_ms(self, between: str) -> float:
+        """One round trip between two parts of the lab; 0.0 on one machine, and where nobody told
+        it."""
+        return sum(way.ms or 0.0 for way in self.ways if way.between == between)
 
     @property
     def foreign(self) -> bool:
@@ -230,7 +252,8 @@ class Usage:
     long the engine's threads were ready to run without a CPU, summed, in `window_slices` turns
     (/proc/<pid>/task/*/schedstat). `window_throttled_s` is how long the CPU quota of its container
     stopped it (cgroup cpu.stat). `spun` is the share of the machine's CPUs that the spinner of the
-    trial's condition took in the window; None without one.
+    trial's condition took in the window; None without one. `window_resent` is how many segments TCP
+    sent again in the driver's network namespace, attempts to connect left out (/proc/net).
     """
 
     run_cpu_s: float
@@ -241,6 +264,7 @@ class Usage:
     window_slices: int | None = None
     window_throttled_s: float | None = None
     spun: float | None = None
+    window_resent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +333,13 @@ class Unwatched:
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """How far the clock of Prometheus was ahead of the driver's, in seconds. It told its time in an
-    answer that took 2 × `uncertainty_s`: the offset is within that of `offset_s`, wherever on the
-    way the time went (Cristian, Probabilistic clock synchronization, 1989)."""
+    """How far the clock `of` a part of the lab was ahead of the driver's, in seconds. It told its
+    time in an answer that took 2 × `uncertainty_s`: the offset is within that of `offset_s`,
+    wherever on the way the time went (Cristian, Probabilistic clock synchronization, 1989)."""
 
     offset_s: float
     uncertainty_s: float
+    of: str = "Prometheus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +363,7 @@ class TrialRecord:
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one
-    * `clocks` are the clocks just before and just after the load, where Prometheus told its own
+    * `clocks` are the clocks just before and just after the load, of the parts that told theirs
     * `wall_s` is what the wall clock says that `run_s` took, which is by a clock that never jumps
     * `problem` is why the engine's output is not that of a whole run
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not

@@ -23,6 +23,7 @@ RESOURCES = (
     "ports",
     "downstream connections",
     "downstream timeout",
+    "network",
     "connection set-up",
     "Toxiproxy",
     "downstream",

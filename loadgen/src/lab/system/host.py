@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from lab.model.cpu_sets import cpus_of
 from lab.store.records import writing
 
 GRACE_S = 3.0
+NET_SNMP, NET_STAT = Path("/proc/net/snmp"), Path("/proc/net/netstat")
 CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
 
 
@@ -220,6 +222,20 @@ class System(Clock):
         user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
         total = user + nice + system + idle + iowait + irq + softirq + steal
         return HostCpu(total=total, idle=idle + iowait, steal=steal)
+
+    def resent(self) -> int | None:
+        """How many segments TCP has sent again in this network namespace since it is there,
+        attempts to connect left out (proc(5): RetransSegs of /proc/net/snmp, TCPSynRetrans of
+        netstat). None where the system does not tell."""
+        told: dict[str, int] = {}
+        for path in (NET_SNMP, NET_STAT):
+            with suppress(OSError, ValueError):
+                lines = path.read_text(encoding="ascii").splitlines()
+                for names, values in zip(lines[::2], lines[1::2], strict=False):
+                    counts = map(int, values.split()[1:])
+                    told.update(zip(names.split()[1:], counts, strict=False))
+        again, connecting = told.get("RetransSegs"), told.get("TCPSynRetrans")
+        return None if again is None or connecting is None else again - connecting
 
     def crowd(self, seconds: float) -> tuple[float, float] | None:
         """What others do with the CPUs now: the share of its time that a thread which never rests

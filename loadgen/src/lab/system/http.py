@@ -5,6 +5,7 @@ A part that does not answer, or not as its contract says, is a LabUnreachable th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -88,6 +89,14 @@ def json_object(who: str, answer: httpx.Response) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise LabUnreachable(f"{who}: {answer.url} does not answer with a JSON object")
     return body
+
+
+def number(who: str, answer: Mapping[str, Any], name: str) -> float:
+    """A number of an answer's JSON object. Raises LabUnreachable where it is none."""
+    value = answer.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise LabUnreachable(f"{who}: its answer holds no {name}")
+    return float(value)
 
 
 def reason(failure: Exception) -> str:

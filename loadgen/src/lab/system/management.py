@@ -10,10 +10,12 @@ from lab.errors import LabUnreachable, Refused
 from lab.model import Identity, Json, Recording
 from lab.model.routes import RECORDER_PORT
 from lab.store.records import from_json
-from lab.system.http import Http, json_object
+from lab.system.http import Http, json_object, number
 from lab.system.traffic import ForeignServices
 
 PORT = 8081
+# In the answer of the servers and of the downstream to GET /time: ms since 1970.
+TIME_MS = "unix_ms"
 # A full collection of a large heap, thousands of threads to start, or a recording to start or to
 # read, on a busy machine.
 SLOW_DEADLINE_S = 60.0
@@ -65,6 +67,15 @@ class Management:
         for name, value in wanted.items():
             if now.get(name) != value:
                 raise LabUnreachable(f"{server}: {name} reads back {now.get(name)}, not {value}")
+
+    def time_s(self, server: str) -> float:
+        """What the clock of its machine says, in seconds since 1970, to a millisecond."""
+        return number(server, self._http.get(server, _url(server, "/time")), TIME_MS) / 1000
+
+    def round_trip_ms(self, server: str) -> float:
+        """One round trip of the network between it and what it calls."""
+        answer = self._http.get(server, _url(server, "/round-trip"))
+        return number(server, answer, "microseconds") / 1000
 
     def restart(self, server: str) -> None:
         """Tell the server's JVM to end; Docker starts the next."""

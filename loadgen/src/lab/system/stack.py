@@ -10,16 +10,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import httpx
 
 from lab.errors import LabUnreachable
-from lab.model import ClockOffset, Snapshot, Spread, ToxicState
+from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Snapshot, Spread, ToxicState, Way
 from lab.model.routes import EXPORTER_PORT
 from lab.system.agent import Agent
 from lab.system.exporter import Exporter
-from lab.system.http import DEADLINE_S, Http
-from lab.system.management import Management
+from lab.system.http import DEADLINE_S, Http, number
+from lab.system.management import PORT, TIME_MS, Management
+from lab.system.network import Reach, reach
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
 from lab.system.traffic import Foreign, Traffic
@@ -58,10 +60,19 @@ class Urls:
 
 
 class Stack:
-    """The running lab. `transport` is the seam for tests (httpx.MockTransport)."""
+    """The running lab, on one machine or on `several`. `transport` (httpx.MockTransport) and
+    `reach` are the seams for tests."""
 
-    def __init__(self, urls: Urls, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        urls: Urls,
+        transport: httpx.BaseTransport | None = None,
+        *,
+        several: bool = False,
+        reach: Reach = reach,
+    ) -> None:
         self._urls = urls
+        self._several, self._reach = several, reach
         self._http = Http(transport)
         self._foreign: dict[str, Foreign] = {}
         self.traffic = Traffic(self._http, self._foreign)
@@ -109,12 +120,7 @@ class Stack:
         answer = self._http.get("downstream", f"{self._urls.downstream}/settings")
         words = answer.get("delay_ms")
 
-        def told(name: str) -> float:
-            value = answer.get(name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise LabUnreachable(f"downstream: its settings hold no {name}")
-            return float(value)
-
+        told = partial(number, "downstream", answer)
         if not isinstance(words, str):
             return told("delay_ms"), None
         names = ("sd_ms", "median_ms", "p95_ms", "p99_ms", "longest_ms")
@@ -132,18 +138,41 @@ class Stack:
             return tuple(sorted(labels["machine"] for labels, _ in found))
         return ()
 
-    def clock(self, now: Callable[[], datetime]) -> tuple[ClockOffset, ...]:
-        """The clock of Prometheus beside that of `now`: of CLOCK_QUESTIONS answers the quickest,
-        which is the surest. Empty where it does not answer."""
-        found = []
+    def clocks(self, server: str, now: Callable[[], datetime]) -> tuple[ClockOffset, ...]:
+        """The clocks of the lab beside that of `now`: that of Prometheus, and on several machines
+        those of the server and the downstream. Of CLOCK_QUESTIONS answers the quickest counts,
+        which is the surest. Without those that do not answer."""
+        asked: dict[str, Callable[[], float]] = {
+            "Prometheus": lambda: self.prometheus.time_s(DEADLINE_S)
+        }
+        if self._several:
+            asked["the server"] = lambda: self.management.time_s(server)
+            asked["the downstream"] = self._downstream_time_s
+        told = []
+        for part, time_s in asked.items():
+            found = []
+            with suppress(LabUnreachable):
+                for _ in range(CLOCK_QUESTIONS):
+                    sent_s = now().timestamp()
+                    told_s = time_s()
+                    half_s = (now().timestamp() - sent_s) / 2
+                    found.append(ClockOffset(told_s - sent_s - half_s, half_s, part))
+            told += sorted(found, key=lambda one: one.uncertainty_s)[:1]
+        return tuple(told)
+
+    def _downstream_time_s(self) -> float:
+        answer = self._http.get("downstream", f"{self._urls.downstream}/time")
+        return number("downstream", answer, TIME_MS) / 1000
+
+    def _ways(self, server: str) -> tuple[Way, ...]:
+        """The ways between the machines of a lab on several."""
+        if not self._several:
+            return ()
+        there, called_ms = self._reach(server, PORT), None
         with suppress(LabUnreachable):
-            for _ in range(CLOCK_QUESTIONS):
-                sent_s = now().timestamp()
-                told_s = self.prometheus.time_s(DEADLINE_S)
-                received_s = now().timestamp()
-                half_s = (received_s - sent_s) / 2
-                found.append(ClockOffset(told_s - sent_s - half_s, half_s))
-        return (min(found, key=lambda one: one.uncertainty_s),) if found else ()
+            called_ms = self.management.round_trip_ms(server)
+        to_server = Way(TO_SERVER, there.ms, there.mtu) if there else Way(TO_SERVER)
+        return to_server, Way(TO_CALLED, called_ms)
 
     def snapshot(self, server: str) -> Snapshot:
         """All that a trial on this server depends on. Raises LabUnreachable."""
@@ -160,5 +189,6 @@ class Stack:
             downstream_delay_ms=delay_ms,
             exported=self.exporter.exported(server) if foreign and foreign.exporter else None,
             spread=spread,
+            ways=self._ways(server),
         )
         return replace(found, toxics=ToxicState()) if found.direct else found

@@ -537,4 +537,5 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
 }
 _WITHOUT: Mapping[str, str] = {
     "generator": "only another machine has more of it",
+    "network": "nobody can change the network from here",
 }

@@ -82,13 +82,13 @@ def restarted(record: TrialRecord, observation: Observation | None) -> Iterator[
 
 
 def clocks_apart(record: TrialRecord) -> Iterator[str]:
-    """Whether the clock of Prometheus, which its samples have, was surely further from that of the
-    window than its figures bear."""
+    """Whether a clock that samples have (that of Prometheus, and on several machines those of their
+    parts) was surely further from that of the window than its figures bear."""
     for one in record.clocks:
         if abs(one.offset_s) - one.uncertainty_s > CLOCKS_APART_S:
             side = "ahead of" if one.offset_s > 0 else "behind"
             yield (
-                f"{CLOCKS_APART}: that of Prometheus was {abs(one.offset_s):.1f} s {side} the "
+                f"{CLOCKS_APART}: that of {one.of} was {abs(one.offset_s):.1f} s {side} the "
                 f"driver's (± {one.uncertainty_s:.1f} s)"
             )
             return

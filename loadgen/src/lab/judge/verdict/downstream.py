@@ -40,12 +40,12 @@ def connections(seen: SeenTrial) -> Standing | None:
         f"{waiting:.0f} calls waiting"
     )
     if used >= FULL and waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency):
-        bound = cap.value / seen.r0_s if seen.r0_s else 0.0
+        bound = cap.value / seen.hold_s if seen.hold_s else 0.0
         score = 0.96 if bound and seen.rps >= EXPLAINED * bound else 0.7
         if wait is not None:
             sentence += f" {wait.value:.2f} s each"
         sentence += (
-            f"; {cap.value:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
+            f"; {cap.value:.0f} / {seen.hold_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
         )
     return Standing(
         "downstream connections",
@@ -77,14 +77,14 @@ def timeout(seen: SeenTrial) -> Standing | None:
     if share >= FELT:
         # A deadline below the time of an answer is itself the limit. Else something else is slow.
         # Of drawn delays more than FELT are above their p95.
-        below = limit <= seen.p95_r0_s * 1000
+        below = limit <= seen.p95_hold_s * 1000
         score = 0.98 if below else 0.6
-        sentence += f", and an answer takes {seen.r0_s * 1000:.0f} ms"
+        sentence += f", and an answer takes {seen.hold_s * 1000:.0f} ms"
         if seen.spread is not None:
-            sentence += f" on average, {seen.p95_r0_s * 1000:.0f} ms at p95"
+            sentence += f" on average, {seen.p95_hold_s * 1000:.0f} ms at p95"
     return Standing(
         "downstream timeout",
-        utilisation=min(1.0, seen.r0_s * 1000 / limit),
+        utilisation=min(1.0, seen.hold_s * 1000 / limit),
         errors=share,
         score=score,
         sentence=sentence,

@@ -10,8 +10,15 @@ from functools import cached_property
 from lab.judge.gates.generator import offered_rps
 from lab.judge.gates.others import HOST_CROWDED
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
-from lab.judge.predict import response_spread, response_time_ms, uncovered
+from lab.judge.predict import (
+    hold_spread,
+    hold_time_ms,
+    response_spread,
+    response_time_ms,
+    uncovered,
+)
 from lab.model import (
+    TO_SERVER,
     Evidence,
     Judgement,
     Measurement,
@@ -85,10 +92,25 @@ class SeenTrial:
         return response_time_ms(self.call, self.record.before) / 1000
 
     @cached_property
+    def hold_s(self) -> float:
+        """How long the server holds a request when nothing waits in a queue, without its computing:
+        R0 without the way to the generator. Of a foreign service it is R0, as nothing tells."""
+        if self.record.before.foreign:
+            return self.r0_s
+        return hold_time_ms(self.call, self.record.before) / 1000
+
+    @cached_property
     def spread(self) -> Spread | None:
         """How R0 spreads; None where all requests wait alike, or nobody knows."""
         before = self.record.before
         return None if before.foreign else response_spread(self.call, before)
+
+    @property
+    def p95_hold_s(self) -> float:
+        """The p95 of `hold_s`, which is `hold_s` itself where all requests wait alike."""
+        before = self.record.before
+        spread = None if before.foreign else hold_spread(self.call, before)
+        return spread.p95_ms / 1000 if spread else self.hold_s
 
     @property
     def p95_r0_s(self) -> float:
@@ -124,7 +146,11 @@ class SeenTrial:
             return None
         # R0 of a foreign service is measured, so it includes the computing.
         own_s = demand.server_cpu_s if demand and not record.before.foreign else None
-        return (self.r0_s + (own_s or 0.0)) * 1000 or None
+        if not self.r0_s and not own_s:
+            return None
+        # Of a request that only computes R0 says nothing, and it is on its way all the same.
+        way_s = 0.0 if self.r0_s else record.before.way_ms(TO_SERVER) / 1000
+        return (self.r0_s + (own_s or 0.0) + way_s) * 1000
 
     @property
     def crowded(self) -> bool:

@@ -18,6 +18,7 @@ from lab.model import Evidence, Standing
 
 WATCH = "lock_watch_ms"
 WAITED = "lab_wait_seconds_total"
+FAILED_LOOKS = "lab_lock_watch_failed_looks_total"
 PINNED = "pinned"
 # What a server calls all sites beyond the most that it names (LockWatch.java).
 OTHER = "other"
@@ -133,6 +134,9 @@ def unseen(seen: SeenTrial) -> str | None:
     release = release_of(before.jdk)
     if release is not None and release < SEES_VIRTUAL:
         return f"whether virtual threads waited for a lock: JDK {release} does not tell"
+    failed = seen.observation.increase(FAILED_LOOKS, server=seen.server)
+    if failed:
+        return f"whether virtual threads waited for a lock: {failed:.0f} looks at them failed"
     return None
 
 

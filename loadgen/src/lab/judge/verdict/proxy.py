@@ -95,19 +95,19 @@ def toxiproxy(seen: SeenTrial) -> Standing | None:
     if toxics:
         names = "; ".join(toxics)
         share = value(failed) or 0.0
-        excess_s = taken.value - seen.r0_s if taken and seen.r0_s else 0.0
+        excess_s = taken.value - seen.hold_s if taken and seen.hold_s else 0.0
         if share >= FELT:
             score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
         elif (
             taken is not None
             and excess_s > 0
-            and excess_s >= EXCESS * seen.r0_s
+            and excess_s >= EXCESS * seen.hold_s
             # Else the connections that the toxic costs are the cause: `connection_set_up`.
             and _accept_wait_s(seen) < _MOST * excess_s
         ):
             # On a full machine every call takes longer, with or without a toxic.
             score = 0.7 if seen.crowded else 0.93
-            sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
+            sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.hold_s:g} s"
             sentence += f" under {names}"
     return Standing(
         "Toxiproxy",

@@ -22,6 +22,7 @@ from lab.judge.verdict import (
     load,
     locks,
     machine,
+    network,
     proxy,
     server_limits,
     threads,
@@ -45,6 +46,7 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     downstream.timeout,
     server_limits.file_descriptors,
     server_limits.ports,
+    network.network,
     proxy.connection_set_up,
     proxy.toxiproxy,
     downstream.downstream,
@@ -66,15 +68,20 @@ _EXPLAINS: dict[str, frozenset[str]] = {
     "generator": frozenset(("host CPU",)),
     # A call that ends at a short deadline takes its connection with it: the next needs a new one.
     "downstream timeout": frozenset(
-        ("worker pool", "downstream", "Toxiproxy", "connection set-up")
+        ("worker pool", "downstream", "Toxiproxy", "connection set-up", "network")
     ),
     "file descriptors": frozenset(
-        ("accept queue", "downstream", "worker pool", "host CPU", "connection set-up")
+        ("accept queue", "downstream", "worker pool", "host CPU", "connection set-up", "network")
     ),
     # Calls without a port fail at once, and clients that come again at once fill the CPUs.
     "ports": frozenset(("downstream", "worker pool", "host CPU")),
-    "connection set-up": frozenset(
+    # Whoever waits for a segment that was lost holds what it has.
+    "network": frozenset(
         ("worker pool", "downstream connections", "downstream timeout", "Toxiproxy")
+    ),
+    # A full queue drops what comes in on a new connection, and TCP sends it again.
+    "connection set-up": frozenset(
+        ("worker pool", "downstream connections", "downstream timeout", "Toxiproxy", "network")
     ),
     "Toxiproxy": frozenset(
         ("worker pool", "downstream connections", "downstream timeout", "downstream")
@@ -267,7 +274,7 @@ def _inner(full: list[Standing]) -> Standing:
         return sum(other is not one and other.resource in _explained_by(one) for other in full)
 
     if any(one.resource in _POOLS and one.score >= _AT_OWN_BOUND for one in full):
-        full = [one for one in full if one.resource not in _CPU]
+        full = [one for one in full if one.resource not in (*_CPU, "network")]
     return max(full, key=lambda one: (explained(one), one.score))
 
 

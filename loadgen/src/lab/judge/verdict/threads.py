@@ -134,9 +134,9 @@ def _or_by_time(gauge: Evidence | None, seen: SeenTrial, each: Evidence | None) 
 
 def _explained(seen: SeenTrial, size: float, held_s: float | None) -> tuple[float, str]:
     """The score of a full pool, and how far its bound explains the measured rate."""
-    if seen.r0_s <= 0:
+    if seen.hold_s <= 0:
         return 0.6, ""
-    bound = size / seen.r0_s
+    bound = size / seen.hold_s
     explained, score = seen.rps / bound, 0.6
     if seen.record.before.foreign and explained > MOST_OF_R0:
         pass  # A worker is held for less than the R0 that was measured.
@@ -144,7 +144,7 @@ def _explained(seen: SeenTrial, size: float, held_s: float | None) -> tuple[floa
         score = 0.97
     elif held_s is not None and seen.rps * held_s >= EXPLAINED * size:
         score = 0.75  # The pool is full, but something holds its workers longer than predicted.
-    text = f"; {size:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
+    text = f"; {size:.0f} / {seen.hold_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
     if held_s is not None and explained < EXPLAINED:
         text += f" as each was held {held_s:.2f} s"
     return score, text
@@ -195,8 +195,8 @@ def _pinned(seen: SeenTrial, carriers: int) -> Standing:
     busy follows from the answers (Little's law)."""
     request = {"server": seen.server, "route": seen.call.route.path}
     wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
-    law = "Little's law: achieved_rps × R0"
-    busy = Evidence("carriers kept by a waiting request", seen.rps * seen.r0_s, "threads", law)
+    law = "Little's law: achieved_rps × the time of a wait"
+    busy = Evidence("carriers kept by a waiting request", seen.rps * seen.hold_s, "threads", law)
     used = min(1.0, busy.value / carriers)
     waiting = seen.rps * (value(wait) or 0.0)
     if seen.record.plan.mode == "closed":

@@ -198,6 +198,10 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "marked in its figures", "; ".join(marked) if of.panels else None
     if record.before.spread is not None:
         yield "downstream delay, drawn for each call", record.before.delay_text
+    for way in record.before.ways:
+        mtu = "" if way.mtu is None else f", packets of up to {way.mtu:,} bytes"
+        told = "not measured: taken as none" if way.ms is None else f"a round trip {way.ms:.3g} ms"
+        yield f"network, {way.between}", f"{told}{mtu}"
     yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
     yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
     warmth = record.warmth

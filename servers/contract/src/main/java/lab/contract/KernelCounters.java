@@ -63,6 +63,11 @@ final class KernelCounters implements MultiCollector {
         "lab_kernel_tcp_retransmits",
         "TCP segments sent again.",
         numbers.get("Tcp.RetransSegs"));
+    counter(
+        out,
+        "lab_kernel_tcp_syn_retransmits",
+        "Of these, attempts to connect: an accept queue was full, or they were lost.",
+        numbers.get("TcpExt.TCPSynRetrans"));
     Long inUse4 = numbers.get("TCP.inuse");
     Long inUse6 = numbers.get("TCP6.inuse");
     gauge(

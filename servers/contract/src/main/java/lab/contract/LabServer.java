@@ -102,7 +102,13 @@ public final class LabServer implements AutoCloseable {
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new CollectorThreads(Path.of("/proc/self")));
       ManagementServer management =
-          new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
+          new ManagementServer(
+              settings.managementPort(),
+              identity,
+              knobs,
+              settings.downstreamUrl(),
+              exposition,
+              restart);
       management.start();
       return new LabServer(traffic, management, mbeans, file, locks);
     } catch (BadValueException | IOException | RuntimeException e) {

@@ -54,6 +54,7 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
   private static final double NANOS_PER_SECOND = 1e9;
 
   private final boolean seesVirtual = ParkedThreads.canBeSeen();
+  private final LongAdder failedLooks = new LongAdder();
   private volatile int thresholdMs;
   private @Nullable RecordingStream stream;
   private @Nullable ParkedThreads parked;
@@ -83,7 +84,8 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
       if (seesVirtual) {
         parked =
             new ParkedThreads(
-                (kind, site, waited) -> add(counted, new Wait(kind, VIRTUAL, site), waited));
+                (kind, site, waited) -> add(counted, new Wait(kind, VIRTUAL, site), waited),
+                failedLooks::increment);
       }
       nanos = counted;
     }
@@ -164,6 +166,11 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
         .findFirst()
         .map(Waits::text)
         .orElseGet(() -> Waits.text(frames.getFirst()));
+  }
+
+  @Override
+  public long getFailedLooks() {
+    return failedLooks.sum();
   }
 
   @Override

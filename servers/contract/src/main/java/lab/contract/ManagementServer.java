@@ -5,12 +5,17 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.URI;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -25,8 +30,19 @@ import java.util.function.Supplier;
  * a client that is slow to read does not hold up the scrape.)
  */
 final class ManagementServer implements AutoCloseable {
+  private static final Logger LOG = System.getLogger(ManagementServer.class.getName());
+
+  /** The quickest of so many connections tells how long one takes. */
+  private static final int CONNECTIONS = 5;
+
+  /** Longer than TCP waits before it sends a lost attempt again (1 s). */
+  private static final int CONNECT_MS = 2500;
+
+  private static final int HTTP_PORT = 80;
+
   private final Identity identity;
   private final Knobs knobs;
+  private final URI downstream;
   private final ContainerLimits limits =
       new ContainerLimits(
           Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
@@ -39,13 +55,20 @@ final class ManagementServer implements AutoCloseable {
           2, Thread.ofPlatform().daemon().name("management-", 1).factory());
 
   /**
+   * @param downstream what the model calls
    * @param restart called after a restart was promised; ends the process, may take its time
    */
   ManagementServer(
-      int port, Identity identity, Knobs knobs, Supplier<byte[]> exposition, Runnable restart)
+      int port,
+      Identity identity,
+      Knobs knobs,
+      URI downstream,
+      Supplier<byte[]> exposition,
+      Runnable restart)
       throws IOException {
     this.identity = identity;
     this.knobs = knobs;
+    this.downstream = downstream;
     this.exposition = exposition;
     this.restart = restart;
     server = HttpServer.create(new InetSocketAddress(port), 128);
@@ -85,6 +108,8 @@ final class ManagementServer implements AutoCloseable {
       case "GET /identity" -> Answer.ok(identity.asMap());
       case "GET /settings" -> settings();
       case "PATCH /settings" -> change(exchange);
+      case "GET /time" -> Answer.ok(Map.of("unix_ms", System.currentTimeMillis()));
+      case "GET /round-trip" -> roundTrip();
       case "GET /metrics" -> Bodies.metrics(exposition.get());
       case "POST /gc" -> collectGarbage();
       case "POST /restart" ->
@@ -92,7 +117,7 @@ final class ManagementServer implements AutoCloseable {
       default ->
           Answer.error(
               404,
-              "no such call; there are GET /health /identity /settings /metrics,"
+              "no such call; there are GET /health /identity /settings /time /round-trip /metrics,"
                   + " PATCH /settings, POST /gc /restart "
                   + RecordingCalls.NAMES);
     };
@@ -105,6 +130,35 @@ final class ManagementServer implements AutoCloseable {
     body.put("model", identity.model());
     body.put("settings", settings);
     return Answer.ok(body);
+  }
+
+  /**
+   * How much longer a connection to what the model calls takes to be set up than one within this
+   * machine: one round trip of the network between the two. Nothing is sent on it.
+   */
+  private Answer roundTrip() {
+    int port = downstream.getPort() < 0 ? HTTP_PORT : downstream.getPort();
+    long there = connecting(new InetSocketAddress(downstream.getHost(), port));
+    long here = connecting(new InetSocketAddress(InetAddress.getLoopbackAddress(), port()));
+    if (there == Long.MAX_VALUE || here == Long.MAX_VALUE) {
+      return Answer.error(502, downstream + " accepts no connection");
+    }
+    return Answer.ok(Map.of("microseconds", Math.max(0, there - here) / 1000));
+  }
+
+  /** In ns; the greatest number where there is no connection. */
+  private static long connecting(InetSocketAddress address) {
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < CONNECTIONS; i++) {
+      try (Socket socket = new Socket()) {
+        long begun = System.nanoTime();
+        socket.connect(address, CONNECT_MS);
+        least = Math.min(least, System.nanoTime() - begun);
+      } catch (IOException e) {
+        LOG.log(Level.DEBUG, "no connection to {0}: {1}", address, e);
+      }
+    }
+    return least;
   }
 
   /**

@@ -44,11 +44,23 @@ final class ParkedThreads implements AutoCloseable {
   private static final Logger LOG = System.getLogger(ParkedThreads.class.getName());
 
   private final Found found;
+  private final Runnable failed;
+  private final Path temporary;
   private final Thread thread;
 
-  /** Starts to look, on a thread of its own. */
-  ParkedThreads(Found found) {
+  /**
+   * Starts to look, on a thread of its own.
+   *
+   * @param failed called after each look that failed
+   */
+  ParkedThreads(Found found, Runnable failed) {
+    this(found, failed, Path.of(System.getProperty("java.io.tmpdir")));
+  }
+
+  ParkedThreads(Found found, Runnable failed, Path temporary) {
     this.found = found;
+    this.failed = failed;
+    this.temporary = temporary;
     this.thread = Thread.ofPlatform().daemon().name("parked-threads").start(this::look);
   }
 
@@ -65,18 +77,24 @@ final class ParkedThreads implements AutoCloseable {
 
   private void look() {
     try {
-      Path directory = Files.createTempDirectory("parked-threads");
-      Path dump = directory.resolve("dump.txt");
-      try {
-        lookAgainAndAgain(dump);
-      } finally {
-        Files.deleteIfExists(dump);
-        Files.delete(directory);
+      while (true) {
+        try {
+          Path directory = Files.createTempDirectory(temporary, "parked-threads");
+          Path dump = directory.resolve("dump.txt");
+          try {
+            lookAgainAndAgain(dump);
+          } finally {
+            Files.deleteIfExists(dump);
+            Files.delete(directory);
+          }
+        } catch (IOException e) {
+          LOG.log(Level.WARNING, "virtual threads that wait for locks are not counted", e);
+          failed.run();
+          TimeUnit.NANOSECONDS.sleep(LEAST_NANOS);
+        }
       }
     } catch (InterruptedException e) {
       // The end of watching.
-    } catch (IOException e) {
-      LOG.log(Level.WARNING, "virtual threads that wait for locks are not counted", e);
     }
   }
 
@@ -99,6 +117,7 @@ final class ParkedThreads implements AutoCloseable {
       } catch (IOException | RuntimeException e) {
         if (!Thread.currentThread().isInterrupted()) {
           LOG.log(Level.WARNING, "a look at the virtual threads failed", e);
+          failed.run();
         }
       }
       pause = Math.max(LEAST_NANOS, (ONE_OF - 1) * (System.nanoTime() - begun));

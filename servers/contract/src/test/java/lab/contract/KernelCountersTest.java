@@ -24,8 +24,8 @@ class KernelCountersTest {
     Files.writeString(
         procNet.resolve("netstat"),
         """
-        TcpExt: SyncookiesSent ListenOverflows ListenDrops
-        TcpExt: 0 12 34
+        TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPSynRetrans
+        TcpExt: 0 12 34 7
         IpExt: InNoRoutes
         IpExt: 5
         """);
@@ -38,6 +38,7 @@ class KernelCountersTest {
         .contains("lab_kernel_listen_overflows_total 12.0")
         .contains("lab_kernel_listen_drops_total 34.0")
         .contains("lab_kernel_tcp_retransmits_total 56.0")
+        .contains("lab_kernel_tcp_syn_retransmits_total 7.0")
         .contains("lab_kernel_tcp_sockets_in_use 10.0")
         .contains("lab_kernel_tcp_time_wait 9.0");
   }

@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.BufferedReader;
 import java.io.StringReader;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** How a thread dump of JDK 25 is read; that it still looks so, LockWatchTest asks the JVM. */
 class ParkedThreadsTest {
@@ -50,6 +54,16 @@ class ParkedThreadsTest {
 
                 """))
         .containsExactly("lock lab.A$Inner.take:27 7", "monitor lab.C.enter 7", "monitor other 7");
+  }
+
+  @Test
+  void aLookThatFailsIsCountedAndTriedAgain(@TempDir Path there) throws Exception {
+    CountDownLatch twice = new CountDownLatch(2);
+    try (ParkedThreads parked =
+        new ParkedThreads((kind, site, nanos) -> {}, twice::countDown, there.resolve("gone"))) {
+      assertThat(twice.await(1, TimeUnit.MINUTES)).isTrue();
+      assertThat(parked).isNotNull();
+    }
   }
 
   private static List<String> read(String dump) throws Exception {

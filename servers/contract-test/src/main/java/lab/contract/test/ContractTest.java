@@ -505,6 +505,7 @@ public abstract class ContractTest {
     expected.add("lab_kernel_listen_drops_total ");
     expected.add("lab_kernel_accept_queue_length 0");
     expected.add("lab_kernel_tcp_retransmits_total ");
+    expected.add("lab_kernel_tcp_syn_retransmits_total ");
     expected.add("lab_kernel_tcp_sockets_in_use ");
     expected.add("lab_kernel_tcp_time_wait ");
     expected.add("lab_gc_cpu_seconds_total ");
@@ -610,6 +611,17 @@ public abstract class ContractTest {
         .contains("\"start_time_ms\":" + jvm.getStartTime())
         .contains("\"jvm_flags\":[")
         .contains("\"gc\":[");
+  }
+
+  @Order(SHARED)
+  @Test
+  void theClockAndTheRoundTripToTheDownstreamAreTold() throws Exception {
+    Management management = management(shared());
+    long before = System.currentTimeMillis();
+    long told = Long.parseLong(management.get("/time").replaceAll("\\D", ""));
+    // The clock of the same machine.
+    assertThat(told).isBetween(before, System.currentTimeMillis());
+    assertThat(management.get("/round-trip")).matches("\\{\"microseconds\":\\d+}");
   }
 
   @Order(SHARED)
