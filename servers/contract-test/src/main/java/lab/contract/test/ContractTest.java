@@ -613,15 +613,16 @@ public abstract class ContractTest {
         .contains("\"gc\":[");
   }
 
-  @Order(SHARED)
   @Test
   void theClockAndTheRoundTripToTheDownstreamAreTold() throws Exception {
-    Management management = management(shared());
+    Management management = management(start());
     long before = System.currentTimeMillis();
     long told = Long.parseLong(management.get("/time").replaceAll("\\D", ""));
     // The clock of the same machine.
     assertThat(told).isBetween(before, System.currentTimeMillis());
     assertThat(management.get("/round-trip")).matches("\\{\"microseconds\":\\d+}");
+    // Nobody listens where this one calls.
+    assertThat(management(shared()).call("GET", "/round-trip", "").statusCode()).isEqualTo(502);
   }
 
   @Order(SHARED)
