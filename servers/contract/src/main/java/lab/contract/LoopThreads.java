@@ -3,9 +3,10 @@ package lab.contract;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
+import java.util.TreeMap;
 import java.util.function.IntSupplier;
 
 /**
@@ -32,6 +33,7 @@ public final class LoopThreads {
   private final String prefix;
   private final int most;
   private List<LoopThread> found = List.of();
+  private boolean complete;
 
   private LoopThreads(String prefix, int most) {
     this.prefix = prefix;
@@ -52,15 +54,20 @@ public final class LoopThreads {
     LoopMetrics.register(context.registry(), threads::all, openConnections);
   }
 
+  /** One of each name: threads of a server that ends may still be there as the next one starts. */
   private synchronized List<LoopThread> all() {
-    if (found.size() < most) {
-      List<LoopThread> now = new ArrayList<>();
+    if (!complete) {
+      Map<String, LoopThread> newest = new TreeMap<>();
+      int there = 0;
       for (ThreadInfo each : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {
         if (each != null && each.getThreadName().startsWith(prefix)) {
-          now.add(new LoopThread(each.getThreadName(), each.getThreadId()));
+          there++;
+          LoopThread one = new LoopThread(each.getThreadName(), each.getThreadId());
+          newest.merge(one.name(), one, (a, b) -> a.id() > b.id() ? a : b);
         }
       }
-      found = now;
+      found = List.copyOf(newest.values());
+      complete = there == found.size() && there >= most;
     }
     return found;
   }

@@ -333,7 +333,9 @@ abstract class ProtocolTest {
     try (RawClient slow = new RawClient(server.httpPort(), 4096);
         RawClient other = client()) {
       // So many answers that the kernel does not hold them all: the server has to keep some back.
-      int requests = Math.ceilDiv(6_000_000, slow.get("/metrics").body().length());
+      RawAnswer first = slow.get("/metrics");
+      assertThat(first.status()).isEqualTo(200);
+      int requests = Math.ceilDiv(6_000_000, first.body().length());
       Thread sender = Thread.ofVirtual().start(() -> askForMetrics(slow, requests));
       for (int i = 0; i < 20; i++) {
         assertThat(other.get("/health").status()).isEqualTo(200);
@@ -342,8 +344,9 @@ abstract class ProtocolTest {
       while (answered < requests && slow.read().status() == 200) {
         answered++;
       }
-      sender.join();
+      // Before the sender is waited for: nobody reads any more.
       assertThat(answered).isEqualTo(requests);
+      sender.join();
     }
   }
 
