@@ -122,7 +122,7 @@ in_java() {
   part servers
 }
 # Scripts, and services in Go: together about as long as the tests in Java.
-in_go() {
+in_shell_and_go() {
   part host
   part downstream
   part pacer
@@ -134,7 +134,7 @@ in_the_image() {
 }
 
 step host one make ready || finish
-beside in_the_image in_java in_go
+beside in_the_image in_java in_shell_and_go
 . .ci/smoke.sh
 if some_wanted; then smoke_test; else part python; fi
 finish

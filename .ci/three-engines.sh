@@ -159,15 +159,22 @@ cut() {
   sleep "$2"
 }
 
+# dropping -A|-D NAME PERCENT: begin to drop so much of the overlay's packets, or end it.
+dropping() {
+  local chain
+  for chain in PREROUTING OUTPUT; do
+    nsenter --net="/run/netns/$prefix-$2" iptables -t raw "$1" "$chain" -p udp --dport 4789 \
+      -m statistic --mode random --probability "$(printf '0.%02d' "$3")" -j DROP
+  done
+}
+
 lose() {
-  local chain space=$prefix-$1 rule
   number_of "$1" >/dev/null
   [[ $2 =~ ^[1-9][0-9]?$ ]] || fail "'$2' is not a percentage from 1 to 99"
-  rule=(-p udp --dport 4789 -m statistic --mode random --probability "$(printf '0.%02d' "$2")" -j DROP)
   # Whoever ends this has the packets back, too.
   # shellcheck disable=SC2064 # as it is now
-  trap "for chain in PREROUTING OUTPUT; do nsenter --net='/run/netns/$space' iptables -t raw -D \$chain ${rule[*]} 2>/dev/null || true; done" EXIT
-  for chain in PREROUTING OUTPUT; do nsenter --net="/run/netns/$space" iptables -t raw -A "$chain" "${rule[@]}"; done
+  trap "dropping -D '$1' '$2' 2>/dev/null || true" EXIT
+  dropping -A "$1" "$2"
   sleep "$3"
 }
 

@@ -155,8 +155,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     lab = project_of(environ)
     settings = given_settings(environ)
     several = bool(environ.get(MACHINES))
-    lab_now = closing(Stack(Urls.read(environ), several=several))
-    with _claimed(home) as held, lab_now as stack:
+    with _claimed(home) as held, closing(Stack(Urls.read(environ), several=several)) as stack:
         place = Place(
             home / "results",
             home / "host.json",

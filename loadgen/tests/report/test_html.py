@@ -413,14 +413,19 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
     assert row in report
 
 
+def find_a_closed(folder: Path, **changes: object) -> None:
+    """Changes what was read back before the first trial."""
+    path = folder / "raw" / "01-a-closed" / "trial.json"
+    record = json.loads(path.read_text())
+    record["before"] |= changes
+    path.write_text(json.dumps(record))
+
+
 def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
     folder = write_manifest(tmp_path)
     write_raw(folder, plans(launches=1))
-    path = folder / "raw" / "01-a-closed" / "trial.json"
-    record = json.loads(path.read_text())
     assert "drawn for each call" not in Page(made(folder)).text
-    record["before"]["spread"] = dataclasses.asdict(SPREAD)
-    path.write_text(json.dumps(record))
+    find_a_closed(folder, spread=dataclasses.asdict(SPREAD))
     said = f"(mean 200 ms, p95 {SPREAD.p95_ms:.4g}, p99 {SPREAD.p99_ms:.4g})"
     assert f"drawn for each call {SPREAD.words} {said}" in Page(made(folder)).text
 
@@ -428,12 +433,9 @@ def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
 def test_the_network_between_several_machines_is_told_with_each_trial(tmp_path: Path) -> None:
     folder = write_manifest(tmp_path)
     write_raw(folder, plans(launches=1))
-    path = folder / "raw" / "01-a-closed" / "trial.json"
-    record = json.loads(path.read_text())
     assert "a round trip" not in Page(made(folder)).text
     ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED))
-    record["before"]["ways"] = [dataclasses.asdict(way) for way in ways]
-    path.write_text(json.dumps(record))
+    find_a_closed(folder, ways=[dataclasses.asdict(way) for way in ways])
     text = Page(made(folder)).text
     told = "a round trip 0.31 ms, packets of up to 1,450 bytes"
     assert f"network, generator and server {told}" in text

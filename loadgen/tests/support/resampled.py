@@ -13,13 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from lab.campaign.gate import ARMS
 from lab.judge import gate
 from lab.judge.gate import Figure, Limit
 from lab.model import Row
 
 GATES = 1_000
-# Arms of images, the first of them the base.
-OF_IMAGES = ["base", "candidate"]
 LIMITS: dict[Figure, Limit] = {
     "goodput": Limit("goodput", 0.95), "p99": Limit("p99", 1.1), "cpu": Limit("cpu", 1.05),
 }  # fmt: skip
@@ -39,7 +38,7 @@ def shares(rows: Sequence[Row], launches: int, cpu: float) -> dict[str, float]:
             for turn, count in zip(turns, halves, strict=True)
             for at in rng.choice(turn, count, replace=False).tolist()
         }
-        a, b = arms if arms == OF_IMAGES else rng.permutation(arms).tolist()
+        a, b = arms if arms == [*ARMS] else rng.permutation(arms).tolist()
         answers[_answer(rows, drawn, a, b, cpu)] += 1
     return {answer: count / GATES for answer, count in answers.items()}
 

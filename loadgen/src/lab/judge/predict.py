@@ -248,7 +248,7 @@ def predict(
     if arrivals != "constant":
         return predicted(no_tail=AT_RANDOM)
     spins = snapshot.settings.get("block_the_loop") == SPIN
-    # Of a request that only computes R0 says nothing, and it is on its way all the same.
+    # R0 leaves out the way of a request that only computes.
     least_ms = r0_ms or snapshot.way_ms(TO_SERVER)
     expected_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
     spread = response_spread(call, snapshot)

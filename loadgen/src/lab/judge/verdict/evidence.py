@@ -148,9 +148,9 @@ class SeenTrial:
         own_s = demand.server_cpu_s if demand and not record.before.foreign else None
         if not self.r0_s and not own_s:
             return None
-        # Of a request that only computes R0 says nothing, and it is on its way all the same.
-        way_s = 0.0 if self.r0_s else record.before.way_ms(TO_SERVER) / 1000
-        return (self.r0_s + (own_s or 0.0) + way_s) * 1000
+        # R0 leaves out the way of a request that only computes.
+        least_s = self.r0_s or record.before.way_ms(TO_SERVER) / 1000
+        return (least_s + (own_s or 0.0)) * 1000
 
     @property
     def crowded(self) -> bool:
