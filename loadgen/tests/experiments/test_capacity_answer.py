@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.experiments.kind import Outcome
-from lab.experiments.searching.findings import answers, findings
+from lab.experiments.searching.answers import answers
+from lab.experiments.searching.findings import findings
 from lab.judge.gates import (
     LATENCY_ROSE,
 )

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from lab.experiments.searching.findings import answers
+from lab.experiments.searching.answers import answers
 from lab.model import (
     TrialPlan,
 )

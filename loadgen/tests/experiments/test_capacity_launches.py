@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.experiments.searching.findings import answers
+from lab.experiments.searching.answers import answers
 from lab.model import (
     AGAIN,
     NONE,

@@ -8,8 +8,9 @@ import pytest
 
 from lab.experiments import capacity
 from lab.experiments.kind import Outcome
+from lab.experiments.searching.answers import answers
 from lab.experiments.searching.deprived import Deprived
-from lab.experiments.searching.findings import answers, findings
+from lab.experiments.searching.findings import findings
 from lab.load.measure import PLAN
 from lab.model import (
     AS_IT_IS,

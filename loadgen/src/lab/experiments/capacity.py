@@ -3,7 +3,7 @@
 The rate is searched: doubled until it is not held, then bisected. Connections follow from the rate,
 so they are never the limit by accident. Every decision is made from rows alone, so the same rows
 lead to the same next rate. `searching` has the parts: `state` says where the searches stand,
-`order` which trial is next, `findings` what was found.
+`order` which trial is next, `findings` what was found, `answers` what a reader wants first.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from lab.experiments.kind import ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.objective import RULE, parse
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.experiments.reading.load import EXACT
-from lab.experiments.searching.findings import NAME, answers, findings
+from lab.experiments.searching.answers import answers
+from lab.experiments.searching.findings import findings
 from lab.experiments.searching.order import design
 from lab.experiments.searching.state import Capacity
+from lab.experiments.searching.told import NAME
 
 DEFAULT_OBJECTIVE = "p99<500ms,errors<1%"
 

@@ -1,0 +1,112 @@
+"""The lines that a reader of a run of capacity wants first, and the order of the servers. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from lab.experiments.searching.beside import NAME as BESIDE
+from lab.experiments.searching.spent import GREW
+from lab.experiments.searching.state import LIFTED
+from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
+from lab.judge.intervals import LEAST_VALUES
+from lab.model import KNEE, Experiment, Finding
+
+
+def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+    """What a reader wants first: for each server its name, what it holds, what gave way, what grew
+    and what came of lifting it; then what these lines do not say."""
+    of = [one for one in found if one.name == NAME]
+    lines = []
+    for one in of:
+        text, _, then = one.text.partition(SEPARATOR)
+        more = [it.text for it in found if (it.server, it.name) in _beside(one.server)]
+        cells = [f"then: {then}" if then else "", *more]
+        lines.append((one.server, text, *(cells if any(cells) else [])))
+    if not of:
+        return ()
+    after = [f"{one.server}: {one.text}." for one in found if one.name == BESIDE]
+    notes = [*_disagree(of, found), *after, *_notes(experiment, of, launches_told(found))]
+    return (*lines, *((note,) for note in notes))
+
+
+def launches_told(each: Sequence[Finding]) -> Counter[str]:
+    """How many launches of each server told what it holds: fewer than the experiment has where the
+    run was ended before, or nobody can tell of a launch."""
+    return Counter(
+        one.server
+        for one in each
+        if one.name == SEARCH and one.value is not None and NOT_FINISHED not in one.text
+    )
+
+
+def in_order(answers: Sequence[Finding], launches: Mapping[str, int]) -> Iterator[Finding]:
+    """Servers whose interval is surely above that of another one come before it; others stay in
+    the order that was given."""
+    waiting = list(answers)
+    while waiting:
+        below = (any(_above(other, one, launches) for other in waiting) for one in waiting)
+        first = next(
+            (one for one, is_below in zip(waiting, below, strict=True) if not is_below), waiting[0]
+        )
+        waiting.remove(first)
+        yield first
+
+
+def _above(one: Finding, other: Finding, launches: Mapping[str, int]) -> bool:
+    """Whether a server surely holds more than another one: both have an interval of 95 %."""
+    sure = min(launches[one.server], launches[other.server]) >= LEAST_VALUES
+    return sure and one.low is not None and other.high is not None and one.low > other.high
+
+
+def _beside(server: str) -> tuple[tuple[str, str], ...]:
+    return (server, GREW), (server, KNEE), (server, LIFTED)
+
+
+def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
+    """Servers one launch of which held what surely broke another."""
+    for server in (one.server for one in of):
+        each = [one for one in found if (one.name, one.server) == (SEARCH, server)]
+        tops = [one.high for one in each if one.high is not None]
+        if tops and max(one.low or 0 for one in each) >= min(tops):
+            told = [f"{one.value:,.0f}" for one in each if one.value is not None]
+            untold = len(each) - len(told)
+            also = f"; of {untold} more nobody can tell" if untold else ""
+            yield f"{server}: its launches disagree. They held {', '.join(told)} req/s{also}."
+
+
+def _notes(
+    experiment: Experiment, of: Sequence[Finding], launches: Mapping[str, int]
+) -> Iterator[str]:
+    """What the brackets are, and which servers they do not order."""
+    few = [one.server for one in of if launches[one.server] < LEAST_VALUES]
+    if len(few) == len(of):
+        least = min(launches[server] for server in few)
+        jvms = "one JVM" if least < 2 else f"{least} JVMs"
+        more = f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
+        if experiment.target or experiment.launches >= LEAST_VALUES:
+            more = ""
+        orders = ". That orders no servers" if len(of) > 1 else ""
+        yield f"[from, to]: {_ends(jvms)}{orders}{more}."
+        return
+    yield "[from, to]: at least 95 %, over launches."
+    for one in of:
+        if one.server in few and one.value is not None:
+            count = launches[one.server]
+            jvms, these = ("one JVM", "it") if count < 2 else (f"{count} JVMs", "these")
+            yield (
+                f"The brackets of {one.server} are of {jvms}, too few for 95 %: {_ends(these)}. "
+                "They order nothing."
+            )
+    alike = [
+        f"{one.server} and {other.server}"
+        for at, one in enumerate(of)
+        for other in of[at + 1 :]
+        if not {one.server, other.server} & set(few) and not _above(one, other, launches)
+    ]
+    if alike:
+        yield f"Not told apart: {'; '.join(alike)}."
+
+
+def _ends(jvms: str) -> str:
+    return f"up to the first rate every trial of {jvms} held, from the second on every one broke"

@@ -1,0 +1,111 @@
+"""What a server holds with what gave way lifted, and whether that proves that it was the limit.
+Reads what a run says of the servers and of the lifted trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from lab.errors import RawDataError
+from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.order import launches
+from lab.experiments.proving.answers import answer_of_ends
+from lab.experiments.searching.deprived import ARMS, Deprived
+from lab.experiments.searching.lifting import lever_of
+from lab.experiments.searching.state import LIFTED, Capacity, Search, are_over, held_by, lifted
+from lab.experiments.searching.told import (
+    NOT_FINISHED,
+    SEPARATOR,
+    UNIT,
+    Held,
+    begun,
+    each_search,
+    said,
+)
+from lab.judge.intervals import LEAST_VALUES
+from lab.load.measure import PLAN
+from lab.model import Finding, Row, TrialPlan
+from lab.store import manifest
+from lab.store.records import read_json
+
+LIFTED_SEARCH = "lifted search"
+
+
+def proof(
+    outcome: Outcome, server: str, own: Sequence[Row], found: Mapping[int, Search]
+) -> Iterator[Finding]:
+    """What the server holds with what gave way lifted, and whether that proves it; or why nothing
+    was lifted."""
+    experiment = outcome.experiment
+    if not are_over(experiment, found):
+        ended = {launch: one for launch, one in found.items() if one.rate is None}
+        none = [launch for launch, one in ended.items() if one.low is None and one.has_told]
+        untold = [launch for launch, one in ended.items() if not one.has_told]
+        # Where the first launch holds nothing there are no others.
+        all_began = len(found) == len(launches(experiment)) or min(found) in (*none, *untold)
+        if (none or untold) and all_began and len(ended) == len(found):
+            which = ", ".join(map(str, untold or none))
+            holds = "holds cannot be told" if untold else "holds is nothing that was tried"
+            text = f"not lifted: what launch {which} {holds}"
+            yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
+        return
+    with_it = begun(lifted(experiment, own, found))
+    if not with_it:
+        record = manifest.read(outcome.run_dir)
+        cores = record.limits.get("generator_cores")
+        known = cores if isinstance(cores, int) else 1
+        why = lever_of(experiment, found, record.servers[server], known)
+        text = f"not lifted: {why}" if isinstance(why, str) else "not lifted yet"
+        if not isinstance(why, str) and why.takes:
+            rate, *_ = held_by(found)
+            less = [row for row in own if row.arm in ARMS]
+            objective = settings_of(Capacity, experiment).objective
+            text = Deprived.of(objective, round(rate), less).text
+        yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
+        return
+    text, value = said(with_it, "", outcome.verdicts)
+    text, *then = text.split(SEPARATOR, 1)
+    whole = f"lifted to {_condition(outcome, own)}: {text}"
+    told = min(sum(one.has_told for one in of.values()) for of in (found, with_it))
+    foreign = experiment.target is not None
+    answer = _answer(held_by(found), value, told, foreign=foreign)
+    every = with_it.values()
+    if not any(one.rate is not None or one.strayed for one in every):
+        # Where the first launch holds nothing there are no others.
+        left = len(with_it) < experiment.launches and next(iter(every)).low is not None
+        whole += f", {NOT_FINISHED}" if left else f", {answer}" if answer else ""
+    whole += "".join(f"{SEPARATOR}{one}" for one in then)
+    yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
+    capacity = settings_of(Capacity, experiment)
+    yield from each_search(capacity, LIFTED_SEARCH, server, with_it, outcome.verdicts)
+
+
+def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
+    """What the lifted trials really had, for people."""
+    for row in own:
+        if row.arm == LIFTED:
+            # A plan that cannot be read leaves it to the next one.
+            with suppress(RawDataError):
+                return read_json(outcome.raw(row) / PLAN, TrialPlan).condition.text
+    return "what is not recorded"
+
+
+def _answer(before: Held, after: Held, launches: int, *, foreign: bool) -> str:
+    """Whether what was lifted was the limit; empty where nothing is held with it. Fewer launches
+    than an interval needs give the ratio only. `foreign`: of a service that is not the lab's."""
+    rate, low, high = before
+    rate_after, low_after, high_after = after
+    if not rate or not low or rate_after is None or low_after is None:
+        return ""
+    ratio = f"×{rate_after / rate:.2f}"
+    if high is None:
+        return f"{ratio} (inconclusive: how much it holds without is open above)"
+    if launches < LEAST_VALUES:
+        return f"{ratio} (no proof without an interval: LAUNCHES={LEAST_VALUES})"
+    answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
+    no_help = "not confirmed: more of it is no help"
+    if foreign:
+        no_help += ", or the service does not take it"
+    sure = {"confirmed": "confirmed", "withdrawn": no_help}
+    return f"{ratio} ({sure.get(answer, answer)})"

@@ -1,0 +1,167 @@
+"""What one or more searches of a server found, in words: what it holds, what gave way, and how each
+search ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lab.experiments.objective import Objective, latency_ms
+from lab.experiments.order import STRAYED
+from lab.experiments.searching.spent import is_about_as_long, whole_us
+from lab.experiments.searching.state import LIFTED, Capacity, Rung, Search, capacity_of, gave_way
+from lab.model import STRONG, UNKNOWN, Finding, Row, Standing, Verdict, three
+
+NAME = "capacity"
+SEARCH = "search"
+UNIT = "req/s"
+# What the parts of the lab share.
+SHARED = "host CPU"
+SEPARATOR = "; then: "
+NOT_FINISHED = "not finished"
+Verdicts = Mapping[str, Verdict]
+# What a capacity is: the highest rate that more than half of the launches held, and its interval.
+Held = tuple[float | None, float | None, float | None]
+
+
+def begun(of: Mapping[int, Search]) -> dict[int, Search]:
+    """The searches that have a trial."""
+    return {launch: one for launch, one in of.items() if one.rungs}
+
+
+def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
+    """What a server holds, and what gave way, in a line; and the capacity with its interval."""
+    begun = list(found.values())
+    told = [one for one in begun if one.has_told]
+    strayed = [one.strayed for one in begun if one.strayed]
+    then = _then(begun, verdicts)
+    value: Held = None, None, None
+    if strayed:
+        text = f"{STRAYED}: {strayed[0]}"
+    elif not any(one.low for one in told):
+        broken = begun[0].broken
+        text = f"does not hold {broken.rate if broken else 0:,} req/s{at}"
+        if begun[0].rate is not None:
+            text = f"{NOT_FINISHED}, {begun[0].rate:,} req/s are next"
+        elif not broken:
+            text, then = then, ""
+    else:
+        rate, low, high = capacity_of(told)
+        # What another launch holds that broke there, nobody can tell, or not yet.
+        less = any(one.broken and one.broken.rate <= rate for one in begun if one not in told)
+        value = rate, None if less else low, high
+        text = f"holds {rate:,.0f} req/s{at} [{'not to be told' if less else f'{low:,.0f}'}, "
+        if high is not None:
+            text += f"{high:,.0f}]"
+        elif any(one.broken for one in told):
+            text += "not to be told]"
+        else:
+            text = f"holds at least {rate:,.0f} req/s{at}"
+        if any(one.rate is not None for one in begun):
+            text += f", {NOT_FINISHED}"
+        if len(told) < len(begun):
+            text += f", in {len(told)} of {len(begun)} launches"
+    return f"{text}{SEPARATOR}{then}" if then else text, value
+
+
+def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
+    """What gave way first, with its figures, the rate, and how many of the trials that broke there
+    name it. Where no rate broke: why nobody can tell of the next."""
+    first = gave_way(of)
+    if first is None:
+        unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
+        return f"cannot be told: {unknown[0].untold[-1][1]}" if unknown else ""
+    named, broke = len(first.rows), len(first.broke)
+    if first.resource is None:
+        few = f" ({named} of {broke} trials name {first.rows[0].bottleneck})" if named else ""
+        return f"{UNKNOWN}{few}"
+    # A trial that was ended as lost tells of a part of its window only.
+    rows = [row for row in first.rows if not row.ended_as_lost] or first.rows
+    whole = sum(not row.ended_as_lost for row in first.broke)
+    strong = 2 * sum(row.strength == STRONG for row in rows) > whole
+    last = verdicts.get(rows[-1].trial)
+    full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
+    if first.resource == SHARED:
+        full += _whose(rows[-1])
+    by = f" by {named}{'' if named == broke else f' of {broke}'} trial{'s' if broke > 1 else ''}"
+    return f"{full} ({'strong' if strong else 'weak'}, at {first.rate:,}{by})"
+
+
+def _whose(row: Row) -> str:
+    """Whose the CPU time is, where that of each part is known: what the lab itself takes is no
+    fault of the server."""
+    server, proxy, all_us = row.cpu_server_us, row.cpu_proxy_us, whole_us(row)
+    if not server or not proxy or not all_us:
+        return ""
+    return f": of the lab's CPU time server {server / all_us:.0%}, proxy {proxy / all_us:.0%}"
+
+
+def each_search(
+    capacity: Capacity, name: str, server: str, found: Mapping[int, Search], verdicts: Verdicts
+) -> Iterator[Finding]:
+    """How each search ended: with the figures of the highest rate that was held, why the lowest
+    above it was not, and what waited more there."""
+    for launch, of in found.items():
+        low, top, broken = of.low, of.top, of.broken
+        parts = ["no rate was held"]
+        if low is not None:
+            figures = _figures(capacity.objective, _shown(low.held))
+            parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {low.trials} trials)"]
+        if broken is not None:
+            whys = "; ".join(dict.fromkeys(why for _, why in broken.broke))
+            count = f"{len(broken.broke)} of {broken.trials} trials"
+            parts.append(f"broke {broken.rate:,} ({count}): {whys}")
+            parts += _queue(low, broken, verdicts)
+        if top is not None and top is not broken and top.untold:
+            parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
+        elif broken is None and low is not None and low.rate >= capacity.most:
+            parts.append("the most that was tried")
+        if of.strayed:
+            parts.append(f"{STRAYED}: {of.strayed}")
+        elif of.rate is not None:
+            parts.append(f"{NOT_FINISHED}, {of.rate:,} req/s are next")
+        # What broke and never held holds nothing. Of what nobody can tell there is no value.
+        told = of.has_told
+        value, ends = low.rate if low else 0, of.interval
+        known = [None if one is None or not told else float(one) for one in (value, *ends)]
+        text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)
+        yield Finding(name, server, launch, known[0], UNIT, known[1], known[2], text)
+
+
+def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
+    """How much waited for the resource that gave way, before and after. Of windows about as long:
+    some of it is a sum over the window, and what is overloaded waits longer with each second."""
+    last, held = top.broke[-1][0], _shown(low.held) if low else None
+    if low is None or held is None or not is_about_as_long(held, [last]):
+        return
+    after = _standing(last, last.bottleneck, verdicts)
+    before = _standing(held, last.bottleneck, verdicts)
+    if after is None or before is None or None in (after.saturation, before.saturation):
+        return
+    # A share or a time is named by itself; others are counts of who waits.
+    is_count = not after.waiting.startswith(("s ", "of "))
+    yield (
+        f"{after.resource}: {three(before.saturation or 0)} {after.waiting}"
+        f"{' waiting' if is_count else ''} at {low.rate:,} and {three(after.saturation or 0)} at "
+        f"{top.rate:,} req/s"
+    )
+
+
+def _standing(row: Row, name: str | None, verdicts: Verdicts) -> Standing | None:
+    ranked = verdicts[row.trial].ranked if row.trial in verdicts else ()
+    return next((one for one in ranked if one.resource == name), None)
+
+
+def _shown(held: Sequence[Row]) -> Row:
+    """The last of the trials that held a rate: the last valid one, if there is one."""
+    return next((row for row in reversed(held) if row.valid), held[-1])
+
+
+def _figures(objective: Objective, row: Row) -> str:
+    """The latencies that the objective limits; the longest one for those of which there are too few
+    answers. Those of an invalid trial are too high, if anything, and said to be."""
+    known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
+    shown = known if len(known) == len(objective.limits) else [*known, "max"]
+    most = "" if row.valid else "at most "
+    return ", ".join(
+        f"{name} {most}{latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
+    )
