@@ -11,6 +11,8 @@ import java.lang.System.Logger.Level;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -26,6 +28,9 @@ final class ParkedThreads implements AutoCloseable {
   interface Found {
     void add(String kind, String site, long waitedNanos);
   }
+
+  /** A thread that waits: the kind of the lock, and where in the code of its own. */
+  record Waiting(String kind, String site) {}
 
   /** From this JDK on a dump tells what a virtual thread waits for (JDK-8356870). */
   private static final int TOLD_SINCE = 25;
@@ -109,8 +114,13 @@ final class ParkedThreads implements AutoCloseable {
       try {
         Files.deleteIfExists(dump);
         jvm.dumpThreads(dump.toString(), ThreadDumpFormat.TEXT_PLAIN);
+        List<Waiting> all;
         try (BufferedReader lines = Files.newBufferedReader(dump, UTF_8)) {
-          read(lines, begun - counted, found);
+          all = read(lines);
+        }
+        // Only now, as half of a look would be counted again with the next one.
+        for (Waiting one : all) {
+          found.add(one.kind(), one.site(), begun - counted);
         }
         // After a look that failed, the next one stands for the time of both.
         counted = begun;
@@ -124,12 +134,9 @@ final class ParkedThreads implements AutoCloseable {
     }
   }
 
-  /**
-   * Tells of each virtual thread of a dump that waits for a lock or a monitor.
-   *
-   * @param eachNanos how long each stands for
-   */
-  static void read(BufferedReader lines, long eachNanos, Found found) throws IOException {
+  /** The virtual threads of a dump that wait for a lock or a monitor. */
+  static List<Waiting> read(BufferedReader lines) throws IOException {
+    List<Waiting> all = new ArrayList<>();
     boolean isVirtual = false;
     String kind = null;
     String site = LockWatch.OTHER_SITES;
@@ -141,7 +148,7 @@ final class ParkedThreads implements AutoCloseable {
       } else if (line.isEmpty()) {
         // So ends every thread.
         if (kind != null) {
-          found.add(kind, site, eachNanos);
+          all.add(new Waiting(kind, site));
         }
         kind = null;
       } else if (isVirtual && line.startsWith(PARKED)) {
@@ -152,6 +159,7 @@ final class ParkedThreads implements AutoCloseable {
         site = Waits.isOfTheJdk(frame) ? site : text(frame);
       }
     }
+    return all;
   }
 
   /** Of {@code a.B.run(B.java:12)}, as a frame of Flight Recorder is written. */

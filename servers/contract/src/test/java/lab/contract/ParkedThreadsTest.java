@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.BufferedReader;
 import java.io.StringReader;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import lab.contract.ParkedThreads.Waiting;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -53,7 +53,10 @@ class ParkedThreadsTest {
                     at java.base/java.io.PrintStream.println(PrintStream.java:1168)
 
                 """))
-        .containsExactly("lock lab.A$Inner.take:27 7", "monitor lab.C.enter 7", "monitor other 7");
+        .containsExactly(
+            new Waiting("lock", "lab.A$Inner.take:27"),
+            new Waiting("monitor", "lab.C.enter"),
+            new Waiting("monitor", "other"));
   }
 
   @Test
@@ -66,12 +69,7 @@ class ParkedThreadsTest {
     }
   }
 
-  private static List<String> read(String dump) throws Exception {
-    List<String> found = new ArrayList<>();
-    ParkedThreads.read(
-        new BufferedReader(new StringReader(dump)),
-        7,
-        (kind, site, nanos) -> found.add("%s %s %d".formatted(kind, site, nanos)));
-    return found;
+  private static List<Waiting> read(String dump) throws Exception {
+    return ParkedThreads.read(new BufferedReader(new StringReader(dump)));
   }
 }
