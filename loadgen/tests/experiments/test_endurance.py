@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab.errors import WordError
-from lab.experiments import endurance
+from lab.experiments import endurance, growth
 from lab.experiments.endurance import Endurance
 from lab.experiments.kind import Outcome
 from lab.judge.heap import AFTER, heap_after_collections
@@ -141,14 +141,14 @@ def growing(at: float) -> float:
 
 def findings(run_dir: Path, rows: list[Row]) -> dict[str, Finding]:
     found = endurance.findings(Outcome(enduring(servers=("a",)), rows, run_dir))
-    return {one.name: one for one in found}
+    return {one.name: one for one in found if one.server == "a"}
 
 
 def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
     rows = kept(tmp_path, growing, old=lambda s: 1e6 + s * 3.6 * MIB / 3600)
     found = findings(tmp_path, rows)
-    resident, heap = found[endurance.RESIDENT], found[endurance.HEAP]
+    resident, heap = found[growth.RESIDENT], found[growth.HEAP]
     assert resident.value == pytest.approx(36, rel=1e-3)
     assert resident.unit == "MiB/h"
     assert resident.low is not None
@@ -159,9 +159,56 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     assert "the old generation was not collected meanwhile" in heap.text
 
 
+def test_files_threads_and_the_parts_around_are_watched_too(tmp_path: Path) -> None:
+    rows = kept(tmp_path, growing)
+    for number, one in enumerate(rows):
+        opens = 1_000_000.0 + number * 2000
+        times = [opens + s for s in range(LEG_S)]
+        loaded = {at: number * 310 + 10 + s for s, at in enumerate(times)}
+        # One file more in each leg. The driver is another one from the last leg on.
+        more = [
+            line("process_open_fds", dict.fromkeys(times, 100.0 + number)),
+            line("jvm_threads_current", dict.fromkeys(times, 30.0)),
+            line(
+                "prometheus_tsdb_head_series",
+                {at: x / 100 for at, x in loaded.items()},
+                job="prometheus",
+            ),
+            line(
+                "container_memory_rss",
+                {at: growing(x) if number < 4 else 0.0 for at, x in loaded.items()},
+                service="driver",
+            ),
+            line(
+                "container_start_time_seconds",
+                dict.fromkeys(times, float(number == 4)),
+                service="driver",
+            ),
+        ]
+        with gzip.open(tmp_path / "raw" / one.trial / SERIES, "at") as file:
+            file.write("\n".join(more) + "\n")
+    found = endurance.findings(Outcome(enduring(servers=("a",)), rows, tmp_path))
+    of = {(one.server, one.name): one for one in found}
+    assert list(of) == [
+        *(("a", name) for name in (growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS)),
+        ("driver", growth.RESIDENT),
+        ("prometheus", growth.SERIES),
+    ]
+    assert of["a", growth.FILES].value == pytest.approx(3600 / 310, rel=0.02)
+    assert "no growth shown" not in of["a", growth.FILES].text
+    assert of["a", growth.THREADS].value == 0.0
+    series = of["prometheus", growth.SERIES]
+    assert series.value == pytest.approx(36)
+    assert series.text.startswith("series: +36.00 series/h (95 % interval +36.00 to +36.00)")
+    assert series.text.endswith("over 0.43 h of load")
+    driver = of["driver", growth.RESIDENT]
+    assert driver.value == pytest.approx(36, rel=1e-3)
+    assert driver.text.endswith("over 0.43 h of load; 1 of 5 legs left out")
+
+
 def test_no_growth_is_said(tmp_path: Path) -> None:
     rows = kept(tmp_path, lambda s: 3e8 + s % 7 * 1e5)
-    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    found = findings(tmp_path, rows)[growth.RESIDENT]
     assert found.low is not None
     assert found.high is not None
     assert found.low <= 0 <= found.high
@@ -171,14 +218,14 @@ def test_no_growth_is_said(tmp_path: Path) -> None:
 def test_growth_of_the_first_minutes_only_is_no_growth(tmp_path: Path) -> None:
     """Pages touched for the first time: Theil-Sen forgives up to 29 % of the values."""
     rows = kept(tmp_path, lambda s: 3e8 + min(s, 300) * 1e6)
-    assert findings(tmp_path, rows)[endurance.RESIDENT].value == pytest.approx(0, abs=1e-6)
+    assert findings(tmp_path, rows)[growth.RESIDENT].value == pytest.approx(0, abs=1e-6)
 
 
 def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing)
     rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
-    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    found = findings(tmp_path, rows)[growth.RESIDENT]
     assert "2 of 5 legs left out: 02-a: invalid: toxics changed; 03-a: " in found.text
     # Memory grew while these legs put load on the JVM, so that time counts.
     assert found.value == pytest.approx(36, rel=1e-3)
@@ -189,7 +236,7 @@ def test_a_leg_whose_record_is_gone_is_said_not_to_count(tmp_path: Path) -> None
     rows = kept(tmp_path, growing)
     rows[1] = legs(2, valid=False, invalid_reasons="its raw data is gone")[1]
     (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
-    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    found = findings(tmp_path, rows)[growth.RESIDENT]
     assert "02-a: invalid: its raw data is gone, and its load is not counted" in found.text
     assert "over 0.34 h of load" in found.text
 
@@ -199,7 +246,7 @@ def test_where_nobody_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path
     for one in rows:
         untold = record(plan(trial=one.trial), before=foreign(None))
         write_json(tmp_path / "raw" / one.trial / "trial.json", untold)
-    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    found = findings(tmp_path, rows)[growth.RESIDENT]
     assert found.value is None
     assert "5 of 5 legs left out: 01-a: which JVM it ran on is not known" in found.text
 
@@ -210,7 +257,7 @@ def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
         # A new JVM after two legs; it begins at less.
         base, started = (9e8, 1) if number < 2 else (3e8, 2)
         keep(tmp_path, one, number, lambda s, b=base: b, started_ms=started)  # type: ignore[misc]
-    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    found = findings(tmp_path, rows)[growth.RESIDENT]
     assert found.value == 0.0
     assert "2 of 5 legs left out: 2 legs ran on another JVM" in found.text
 
@@ -221,7 +268,7 @@ def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
     for number, one in enumerate(rows):
         again = Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))
         keep(tmp_path, one, number, growing, warmth=again)
-    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    found = findings(tmp_path, rows)[growth.RESIDENT]
     assert found.value == pytest.approx(36, rel=1e-3)
     assert found.text.endswith(
         "over 0.43 h of load; interrupted once, and the load on this JVM meanwhile is not counted"
@@ -230,7 +277,7 @@ def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
 
 def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
     rows = legs(1, valid=False, invalid_reasons="x")
-    found = findings(tmp_path, rows)[endurance.HEAP]
+    found = findings(tmp_path, rows)[growth.HEAP]
     assert found.value is None
     assert "cannot be told" in found.text
 
@@ -239,7 +286,7 @@ def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
     rows = legs()
     for number, one in enumerate(rows):
         keep(tmp_path, one, number, lambda s: 3e8, old_after=float(number))
-    assert "not collected" not in findings(tmp_path, rows)[endurance.HEAP].text
+    assert "not collected" not in findings(tmp_path, rows)[growth.HEAP].text
 
 
 def test_the_heap_after_collections_is_survivors_and_the_old_generation_now() -> None:
@@ -276,9 +323,9 @@ def test_a_heap_of_one_pool_is_told_by_its_collections_and_one_half_seen_is_not_
 
 def test_parts_have_medians_and_a_part_without_samples_is_left_out() -> None:
     points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 101))]
-    parts = endurance.in_parts(points)
+    parts = growth.in_parts(points)
     # 10 s each: 0..9, 10..19, 20..29, then 60..69, …, 90..100.
     assert [at for at, _ in parts] == [4.5, 14.5, 24.5, 64.5, 74.5, 84.5, 95.0]
     assert parts[0] == (4.5, 9.0)
-    assert endurance.in_parts([]) == ()
-    assert endurance.in_parts([(1.0, 1.0)]) == ()
+    assert growth.in_parts([]) == ()
+    assert growth.in_parts([(1.0, 1.0)]) == ()

@@ -21,7 +21,7 @@ from lab.campaign.recorded_sides import between
 from lab.campaign.sides import Asked, Paired, Pool, missing_lanes, pair, read_pools
 from lab.errors import CannotWrite, LabError, RawDataError, WordError
 from lab.experiments import loads
-from lab.experiments.endurance import resident
+from lab.experiments.growth import OF_JVM, in_window, of_container
 from lab.experiments.kind import settings_of
 from lab.experiments.loads import Loads
 from lab.experiments.order import counted
@@ -35,7 +35,7 @@ from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, without_shorter
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.engines import ENGINES, Engine
-from lab.model import Experiment, Observation, Row
+from lab.model import Experiment, Row
 from lab.model.knobs import IMAGE_NAME
 from lab.report import gate as report
 from lab.report.comparison import cell_names
@@ -330,18 +330,11 @@ def memory_of(
             return None
         if seen is None:
             return None
-        opens, closes = seen.window
-        points = of_container(seen, row.server) if unread else resident(seen)
-        values = [value for at, value in points if opens <= at <= closes]
+        figure = of_container(row.server) if unread else OF_JVM
+        values = [value for _, value in in_window(seen, figure)]
         return statistics.median(values) if values else None
 
     return of
-
-
-def of_container(seen: Observation, server: str) -> Sequence[tuple[float, float]]:
-    """Resident memory of the server's one container, in bytes by time; nothing of several."""
-    found = seen.series("container_memory_rss", service=server)
-    return found[0].points if len(found) == 1 else ()
 
 
 def _one_image(candidate: Pool) -> Iterator[str]:

@@ -1,44 +1,48 @@
-"""A constant load for a long time, and how memory grows meanwhile.
+"""A constant load for a long time, and what grows meanwhile.
 
 The load is cut into legs: trials of their own on the same JVM. Servers take turns leg by leg, so
 that a drift of the machine falls on all alike. Growth is per hour of *load*: the time between a
-server's own legs does not count.
+server's own legs does not count. The parts around the servers are under load in all legs.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import RawDataError
+from lab.experiments.growth import (
+    HEAP,
+    HOUR_S,
+    OF_LAB,
+    OF_SERVER,
+    Figure,
+    Growth,
+    Points,
+    growth,
+    in_window,
+    process_of,
+    said,
+)
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules, target
 from lab.judge.gates import UNSTEADY
-from lab.judge.heap import AFTER, heap_after_collections, is_old
-from lab.judge.intervals import slope_of
+from lab.judge.heap import AFTER, is_old
 from lab.load.measure import RECORD
 from lab.model import Finding, Observation, Row, TrialRecord, Warmth
 from lab.store import series
 from lab.store.records import read_json
 
-HEAP = "growth of the heap that collections leave"
-RESIDENT = "growth of resident memory"
-UNIT = "MiB/h"
-# Samples a second apart depend on each other. So the time under load is cut into this many parts,
-# and the median of each part is one value. These depend less on each other, and the interval of the
-# slope is wider for what is left (`slope_of`).
-PARTS = 10
 # A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
 # longer.
 LEAST_LEG_S = 30
-MIB = 2**20
-HOUR_S = 3600
+# Whose figures are those of the measured server.
+SERVER = ""
 KEYS = {"leg": Key(rules.seconds(1))}
-Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,39 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What Prometheus saw in the window of a leg. `samples` are those of each figure, by whose it
+    is (the server's: SERVER) and its name, in seconds since the window opened. `processes` tells
+    one process of a part of the lab from another; `old` is what collections left in the old
+    generation."""
+
+    samples: Mapping[tuple[str, str], Points]
+    processes: Mapping[str, tuple[tuple[str, float], ...]]
+    old: frozenset[float]
+
+    @classmethod
+    def of(cls, whole: Observation) -> Seen:
+        """Of all series of a window, which are many."""
+        opens, _ = whole.window
+        return cls(
+            {
+                (whose, figure.name): tuple(
+                    (at - opens, value) for at, value in in_window(whole, figure)
+                )
+                for whose, figures in {SERVER: OF_SERVER, **OF_LAB}.items()
+                for figure in figures
+            },
+            {part: process_of(whole, part) for part in OF_LAB},
+            frozenset(
+                value
+                for one in whole.series(AFTER, job="jvm")
+                if is_old(one)
+                for value in one.values
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Leg:
     """A leg: the JVM it ran on and the proof that this JVM was warm, for how long the leg put load
     on it before the window and until its end, and what Prometheus saw. `seen` is None where the
@@ -94,34 +131,39 @@ class Leg:
     warmth: Warmth | None
     before_window_s: float
     load_s: float
-    seen: Observation | None
+    seen: Seen | None
     why: str = ""
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """How fast heap and resident memory of each server and launch grew, as a slope with its
-    95 % interval. Legs that are invalid, or whose series cannot be read, are left out, but for the
-    time in which they put load on the JVM, and the text says so. Raises RawDataError without a
+    """How fast what must not grow did, per hour of load, as slopes with their 95 % intervals: of
+    each server and launch, then of the parts around them, which are under load in the legs of every
+    server. Legs that are invalid, or whose series cannot be read, are left out, but for the time in
+    which they put load on the JVM, and the text says so. Raises RawDataError without a
     trial.json."""
     found: list[Finding] = []
+    legs = [(row, _leg(row, outcome.raw(row))) for row in outcome.rows]
     for server in outcome.experiment.servers:
         for launch in launches(outcome.experiment):
-            own = [row for row in outcome.rows if (row.server, row.launch) == (server, launch)]
+            own = [
+                (row.trial, leg)
+                for row, leg in legs
+                if (row.server, row.launch) == (server, launch)
+            ]
             if own:
-                found += _of_jvm(server, launch, own, outcome)
-    return tuple(found)
+                found += _of_jvm(server, launch, own)
+    return (*found, *_of_lab([leg for _, leg in legs if isinstance(leg, Leg)]))
 
 
-def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> list[Finding]:
+def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> Iterator[Finding]:
     legs, problems = [], []
-    for row in rows:
-        leg = _leg(row, outcome.raw(row))
+    for trial, leg in of:
         if isinstance(leg, str):
-            problems.append(f"{row.trial}: {leg}")
+            problems.append(f"{trial}: {leg}")
             continue
         legs.append(leg)
         if leg.why:
-            problems.append(f"{row.trial}: {leg.why}")
+            problems.append(f"{trial}: {leg.why}")
     # Two JVMs have no growth in common: the findings are of the JVM with the most legs that count.
     of_jvm: dict[int, list[Leg]] = {}
     for leg in legs:
@@ -130,22 +172,45 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> 
     others = sum(map(_counting, of_jvm.values())) - _counting(longest)
     if others:
         problems.append(f"{others} legs ran on another JVM")
-    left_out = f"; {len(rows) - _counting(longest)} of {len(rows)} legs left out: "
+    left_out = f"; {len(of) - _counting(longest)} of {len(of)} legs left out: "
     suffix = _interrupted(longest) + (left_out + "; ".join(problems) if problems else "")
-    found = []
-    for name, what, read in ((HEAP, "heap that collections leave", heap_after_collections),
-                             (RESIDENT, "resident memory", resident)):  # fmt: skip
-        growth = _growth(longest, read)
-        if growth is None:
-            text = f"{what}: its growth cannot be told, too few samples{suffix}"
-            found.append(Finding(name, server, launch, None, UNIT, None, None, text))
+    for figure in OF_SERVER:
+        grown = growth(_under_load(longest, SERVER, figure), figure.scale)
+        if grown is None:
+            text = f"{figure.what}: its growth cannot be told, too few samples{suffix}"
+            yield Finding(figure.name, server, launch, None, figure.unit, None, None, text)
             continue
-        per_h, low, high = growth
-        over = f"{sum(leg.load_s for leg in longest) / HOUR_S:.2f} h of load"
-        old = _old_note(longest) if name == HEAP else ""
-        text = f"{what}: {per_h:+.2f} MiB/h {_spread(low, high)} over {over}{old}{suffix}"
-        found.append(Finding(name, server, launch, per_h, UNIT, low, high, text))
-    return found
+        old = _old_note(longest) if figure.name == HEAP else ""
+        yield _finding(figure, grown, server, launch, f"{_hours(longest)}{old}{suffix}")
+
+
+def _of_lab(legs: Sequence[Leg]) -> Iterator[Finding]:
+    """Of the process of each part that was there in most legs. A part without samples, or of which
+    there are several, is left out."""
+    for part, figures in OF_LAB.items():
+        processes = [leg.seen.processes[part] if leg.seen else None for leg in legs]
+        counts = Counter(one for one in processes if one is not None)
+        if not counts:
+            return
+        its, count = counts.most_common(1)[0]
+        own = [
+            leg if process == its else replace(leg, seen=None)
+            for leg, process in zip(legs, processes, strict=True)
+        ]
+        rest = f"; {len(legs) - count} of {len(legs)} legs left out" if count < len(legs) else ""
+        for figure in figures:
+            grown = growth(_under_load(own, part, figure), figure.scale)
+            if grown is not None:
+                yield _finding(figure, grown, part, 0, f"{_hours(own)}{rest}")
+
+
+def _finding(figure: Figure, of: Growth, whose: str, launch: int, over: str) -> Finding:
+    text = said(figure, of, over)
+    return Finding(figure.name, whose, launch, of.per_h, figure.unit, of.low, of.high, text)
+
+
+def _hours(legs: Sequence[Leg]) -> str:
+    return f"{sum(leg.load_s for leg in legs) / HOUR_S:.2f} h of load"
 
 
 def _counting(legs: Sequence[Leg]) -> int:
@@ -162,13 +227,6 @@ def _interrupted(legs: Sequence[Leg]) -> str:
     return f"; interrupted {times}, and the load on this JVM meanwhile is not counted"
 
 
-def _spread(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return "(no interval)"
-    shown = "" if low > 0 or high < 0 else ": no growth shown"
-    return f"(95 % interval {low:+.2f} to {high:+.2f}{shown})"
-
-
 def _leg(row: Row, raw: Path) -> Leg | str:
     """The leg, or why nobody knows on which JVM it put its load."""
     # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
@@ -183,10 +241,10 @@ def _leg(row: Row, raw: Path) -> Leg | str:
     started_ms = record.before.jvm_started_ms
     if started_ms is None:
         return why or "which JVM it ran on is not known, without a JMX exporter"
-    seen: Observation | None = None
+    seen: Seen | None = None
     if counts:
         try:
-            seen = series.load(raw)
+            seen = Seen.of(series.load(raw))
         except RawDataError as failure:
             why = str(failure)
     return Leg(
@@ -199,68 +257,21 @@ def _leg(row: Row, raw: Path) -> Leg | str:
     )
 
 
-def _growth(
-    legs: Sequence[Leg], read: Callable[[Observation], Points]
-) -> tuple[float, float | None, float | None] | None:
-    """MiB per hour of load, and the ends of its interval."""
+def _under_load(legs: Sequence[Leg], whose: str, figure: Figure) -> list[tuple[float, float]]:
+    """The samples of a figure in the windows of these legs, by seconds of load."""
     points: list[tuple[float, float]] = []
     loaded_s = 0.0
     for leg in legs:
         if leg.seen is not None:
-            opens, closes = leg.seen.window
-            points += [
-                (loaded_s + leg.before_window_s + at - opens, value)
-                for at, value in read(leg.seen)
-                if opens <= at <= closes
-            ]
+            opens = loaded_s + leg.before_window_s
+            points += [(opens + at, value) for at, value in leg.seen.samples[whose, figure.name]]
         loaded_s += leg.load_s
-    parts = in_parts(points)
-    if len(parts) < 2:
-        return None
-    slope = slope_of([at for at, _ in parts], [value for _, value in parts])
-    scale = HOUR_S / MIB
-    per_h = float(slope.per_s * scale)
-    if slope.interval is None:
-        return per_h, None, None
-    return per_h, float(slope.interval.low * scale), float(slope.interval.high * scale)
-
-
-def in_parts(points: Sequence[tuple[float, float]]) -> Points:
-    """The medians (of time, of value) of equally long parts of the time. A part without points is
-    left out."""
-    if not points:
-        return ()
-    first, last = points[0][0], points[-1][0]
-    length = (last - first) / PARTS
-    if length <= 0:
-        return ()
-    parts: list[list[tuple[float, float]]] = [[] for _ in range(PARTS)]
-    for at, value in points:
-        parts[min(PARTS - 1, int((at - first) / length))].append((at, value))
-    return tuple(
-        (statistics.median(at for at, _ in part), statistics.median(value for _, value in part))
-        for part in parts
-        if part
-    )
-
-
-def resident(seen: Observation) -> Points:
-    """Resident memory of the server's process, in bytes by time."""
-    found = seen.series("process_resident_memory_bytes", job="jvm")
-    return found[0].points if len(found) == 1 else ()
+    return points
 
 
 def _old_note(legs: Sequence[Leg]) -> str:
     """Says that the old generation was never collected in all that time; empty where it was."""
-    after = {
-        value
-        for leg in legs
-        if leg.seen is not None
-        for one in leg.seen.series(AFTER, job="jvm")
-        if is_old(one)
-        for value in one.values
-    }
-    if len(after) > 1:
+    if len(frozenset[float]().union(*(leg.seen.old for leg in legs if leg.seen))) > 1:
         return ""
     return "; the old generation was not collected meanwhile, so what died there is in it"
 

@@ -1,0 +1,168 @@
+"""What must not grow while a load goes on, and by how much it did in an hour. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.judge.heap import heap_after_collections
+from lab.judge.intervals import slope_of
+from lab.model import Observation
+
+HEAP = "growth of the heap that collections leave"
+RESIDENT = "growth of resident memory"
+FILES = "growth of open files"
+THREADS = "growth of threads"
+SERIES = "growth of series"
+DISK = "growth on disk"
+# Samples a second apart depend on each other. So the time is cut into this many parts, and the
+# median of each part is one value. These depend less on each other, and the interval of the slope
+# is wider for what is left (`slope_of`).
+PARTS = 10
+MIB = 2**20
+HOUR_S = 3600
+# Samples: seconds, and what was there then.
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What must not grow: the `name` of its finding, `what` it is for people, the `unit` of its
+    growth, which is `scale` of its samples' unit, and its samples in a window."""
+
+    name: str
+    what: str
+    unit: str
+    scale: float
+    points: Callable[[Observation], Points]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How much a figure grows in an hour. `low` and `high` are its 95 % interval, None where there
+    are too few samples for one."""
+
+    per_h: float
+    low: float | None
+    high: float | None
+
+
+def _sum_of(*metrics: str, **labels: str) -> Callable[[Observation], Points]:
+    """The sum of these metrics, of each of which there is one series with these labels; no points
+    where there is none, or another one."""
+
+    def points(seen: Observation) -> Points:
+        found = [seen.series(metric, **labels) for metric in metrics]
+        if any(len(one) != 1 for one in found):
+            return ()
+        parts = [dict(one.points) for (one,) in found]
+        times = sorted(set.intersection(*(set(part) for part in parts)))
+        return tuple((at, sum(part[at] for part in parts)) for at in times)
+
+    return points
+
+
+def _memory(metric: str = "process_resident_memory_bytes", **labels: str) -> Figure:
+    return Figure(RESIDENT, "resident memory", "MiB/h", MIB, _sum_of(metric, **labels))
+
+
+def _files(**labels: str) -> Figure:
+    return Figure(FILES, "open files", "files/h", 1, _sum_of("process_open_fds", **labels))
+
+
+def of_container(service: str) -> Figure:
+    """Resident memory of the one container of a service, in bytes."""
+    return _memory("container_memory_rss", service=service)
+
+
+# Of the measured server's process, in bytes.
+OF_JVM = _memory(job="jvm")
+OF_SERVER: tuple[Figure, ...] = (
+    Figure(HEAP, "heap that collections leave", "MiB/h", MIB, heap_after_collections),
+    OF_JVM,
+    _files(job="jvm"),
+    Figure(THREADS, "threads", "threads/h", 1, _sum_of("jvm_threads_current", job="jvm")),
+)
+# Of the parts around it, by their names in compose.yaml.
+OF_LAB: Mapping[str, tuple[Figure, ...]] = {
+    "toxiproxy": (_memory(job="toxiproxy"), _files(job="toxiproxy")),
+    "downstream": (_memory(job="downstream"), _files(job="downstream")),
+    "loadgen": (of_container("loadgen"),),
+    "driver": (of_container("driver"),),
+    "cadvisor": (of_container("cadvisor"),),
+    "prometheus": (
+        of_container("prometheus"),
+        Figure(SERIES, "series", "series/h", 1, _sum_of("prometheus_tsdb_head_series")),
+        Figure(
+            DISK,
+            "disk",
+            "MiB/h",
+            MIB,
+            _sum_of(
+                "prometheus_tsdb_storage_blocks_bytes",
+                "prometheus_tsdb_head_chunks_storage_size_bytes",
+                "prometheus_tsdb_wal_storage_size_bytes",
+            ),
+        ),
+    ),
+}
+
+
+def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None:
+    """How much `scale` grows in an hour, as the slope of the medians of equal parts of the time;
+    None where there are too few samples."""
+    parts = in_parts(points)
+    if len(parts) < 2:
+        return None
+    slope = slope_of([at for at, _ in parts], [value for _, value in parts])
+    per_h = HOUR_S / scale
+    ends = (slope.interval.low, slope.interval.high) if slope.interval else (None, None)
+    low, high = (None if end is None else end * per_h for end in ends)
+    return Growth(slope.per_s * per_h, low, high)
+
+
+def in_parts(points: Sequence[tuple[float, float]]) -> Points:
+    """The medians (of time, of value) of equally long parts of the time. A part without points is
+    left out."""
+    if not points:
+        return ()
+    first, last = points[0][0], points[-1][0]
+    length = (last - first) / PARTS
+    if length <= 0:
+        return ()
+    parts: list[list[tuple[float, float]]] = [[] for _ in range(PARTS)]
+    for at, value in points:
+        parts[min(PARTS - 1, int((at - first) / length))].append((at, value))
+    return tuple(
+        (statistics.median(at for at, _ in part), statistics.median(value for _, value in part))
+        for part in parts
+        if part
+    )
+
+
+def in_window(seen: Observation, figure: Figure) -> Points:
+    """The samples of a figure within the window."""
+    opens, closes = seen.window
+    return tuple((at, value) for at, value in figure.points(seen) if opens <= at <= closes)
+
+
+def process_of(seen: Observation, part: str) -> tuple[tuple[str, float], ...]:
+    """Which process of a part it is: its container, and when that and the process began."""
+    found = (
+        *seen.series("container_start_time_seconds", service=part),
+        *seen.series("process_start_time_seconds", job=part),
+    )
+    return tuple((one.labels.get("name", ""), one.values[-1]) for one in found if one.values)
+
+
+def said(figure: Figure, grown: Growth, over: str) -> str:
+    """A growth for people; `over` is the time it is of."""
+    return f"{figure.what}: {grown.per_h:+.2f} {figure.unit} {_spread(grown)} over {over}"
+
+
+def _spread(grown: Growth) -> str:
+    if grown.low is None or grown.high is None:
+        return "(no interval)"
+    shown = "" if grown.low > 0 or grown.high < 0 else ": no growth shown"
+    return f"(95 % interval {grown.low:+.2f} to {grown.high:+.2f}{shown})"
