@@ -73,7 +73,16 @@ def is_in(part: Any, whole: Any) -> bool:
 
 
 # Keys whose service in a stack has nothing in their place, as RULES say.
-GONE = ("build", "pull_policy", "profiles", "depends_on", "security_opt", "ports", "extra_hosts")
+GONE = (
+    "build",
+    "pull_policy",
+    "profiles",
+    "depends_on",
+    "cpu_shares",
+    "security_opt",
+    "ports",
+    "extra_hosts",
+)
 
 
 def check(key: str, value: Any, made: dict[str, Any]) -> None:
