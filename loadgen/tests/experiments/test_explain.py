@@ -337,6 +337,29 @@ def test_twice_invalid_ends_the_step_and_says_why() -> None:
     assert texts[1].startswith("bottleneck: unknown: worker pool was named, and is inconclusive")
 
 
+@pytest.mark.parametrize("pairs", [5, 6, 8])
+def test_the_pairs_before_a_side_that_cannot_be_measured_count_if_they_are_six(pairs: int) -> None:
+    def ends(plan: TrialPlan, number: int) -> dict[str, Any]:
+        # One trial that names, then three for each pair.
+        over = number > 3 * pairs and plan.arm == "1-before"
+        late = {"valid": False, "invalid_reasons": "late"} if over else {}
+        return cpu_bound(plan, number) | late
+
+    of = inquiry(own=Explain(12, 1))
+    rows = run(of, ends)
+    assert rows[-1].arm == "1-before"
+    step, end = told(of, rows)
+    if pairs < 6:
+        assert "inconclusive: 20% of the CPUs taken away (20.0% measured): 2 meas" in step.text
+        return
+    assert "confirmed: 20% of the CPUs taken away (20.0% measured) makes goodput ×0.80" in step.text
+    assert (
+        f"; of {pairs} of 12 pairs: then 2 measurements without the change were invalid: late"
+        in (step.text)
+    )
+    assert end.text.startswith("bottleneck: host CPU, with the lab as it is")
+
+
 def test_a_load_that_cannot_be_measured_at_all() -> None:
     assert said(inquiry(), invalid("1-named", 2)) == [
         "bottleneck: unknown: 2 measurements were invalid: late (run again because invalid: 1 to "

@@ -34,7 +34,7 @@ from lab.experiments.proving.levers import (
 )
 from lab.experiments.proving.ties import behind, no_room, tied_with
 from lab.judge.gates import NO_SUCCESS
-from lab.judge.intervals import RatioOf
+from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -326,10 +326,13 @@ def _tried(
                 not_more = said
             else:
                 problem = said
-    before, after, *others = (tuple(rows[side.arm]) for side in sides)
-    ratio, least = (None, False) if problem else goodput_ratio(before, after)
-    whole = not problem and not not_more
-    more = goodput_ratio(before, others[0])[0] if others and whole else None
+    # What was measured before a side could not be is not lost, where it is enough for an interval.
+    pairs = min(len(rows[side.arm]) for side in sides[:2])
+    enough = not problem or pairs >= LEAST_VALUES
+    last = pairs if enough else None
+    before, after, *others = (tuple(rows[side.arm][:last]) for side in sides)
+    ratio, least = goodput_ratio(before, after) if enough else (None, False)
+    more = goodput_ratio(before, others[0])[0] if others and enough and not not_more else None
     doses = [row.spun for row in after if row.spun is not None]
     dose = statistics.median(doses) if doses else None
     answer: Answer = "inconclusive"
@@ -348,6 +351,8 @@ def _tried(
             room := no_room(step.resources, change, now, goodputs(before))
         ):
             answer, why = "inconclusive", room
+    if problem and ratio is not None:
+        why += f"; of {pairs} of {explain.pairs} pairs: then {problem}"
     return Step(
         resources=step.resources,
         tie=step.tie,
@@ -357,7 +362,7 @@ def _tried(
         before=before,
         after=after,
         goodput=ratio,
-        p95=None if problem else p95_ratio(before, after),
+        p95=p95_ratio(before, after) if enough else None,
         least=least,
         dose=dose,
         more=more,
