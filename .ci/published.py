@@ -93,7 +93,7 @@ class Mark:
     @property
     def files(self) -> Iterator[str]:
         """The names of all its files."""
-        return (name for _, names in self.rows for name in names)
+        return (name.partition("[")[0] for _, names in self.rows for name in names)
 
 
 def marks(page: str) -> Iterator[Mark]:

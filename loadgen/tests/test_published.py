@@ -12,7 +12,7 @@ from lab.model import Row
 from support import resampled
 from support.fakes import plan
 from support.planned import row
-from support.published import NUMBER, otherwise, problems, published
+from support.published import NUMBER, otherwise, problems, published, rows_of
 
 PAGES = published.pages()
 MARKED = [(name, mark) for name, text in PAGES.items() for mark in published.marks(text)]
@@ -56,6 +56,15 @@ def test_another_digit_in_any_number_of_a_row_is_found(mark: published.Mark) -> 
                 block = mark.block.replace(row, wrong)
                 (found,) = problems(replace(mark, block=block))
                 assert found.startswith(f"{label}, {asked} of ")
+
+
+def test_a_file_of_several_loads_gives_the_rows_with_the_cells_that_are_named() -> None:
+    whole = rows_of("sweep-thousand")
+    some = rows_of("sweep-thousand[server=fixed-pool,mode=closed]")
+    assert some == tuple(row for row in whole if row.server == "fixed-pool")
+    for wrong in ("[mode=open]", "[nosuch=]", "[mode=closed", "[]"):
+        with pytest.raises(ValueError, match="sweep-thousand"):
+            rows_of(f"sweep-thousand{wrong}")
 
 
 @pytest.mark.parametrize(

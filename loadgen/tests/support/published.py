@@ -20,9 +20,13 @@ text:
     gates worse           how many gates of so many launches, one after the other as the file has
                           them, say so: 3 of 5
     found NAME            the findings of that name of the server that the row begins with: their
-                          median and range. With `, 2 of 3` where one launch has no value
+                          median and range. With `, 2 of 3` where one launch has no value. As the
+                          run had them where they do not follow from rows
     density               of a whole block of density: all rows of all its files
     capacity              the same, of capacity: the lines of its answer
+
+A file of several loads has the cells of those that are meant behind its name, without spaces:
+`loops[mode=closed,route=/]`.
 """
 
 import csv as plain_csv
@@ -38,10 +42,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.registry import kind_of
 from lab.experiments.searching.deprived import ARMS, Deprived
-from lab.experiments.searching.findings import GREW, SEPARATOR, findings
-from lab.experiments.searching.findings import NAME as CAPACITY
+from lab.experiments.searching.spent import GREW
 from lab.experiments.searching.state import LIFTED, Capacity
+from lab.experiments.searching.told import NAME as CAPACITY
+from lab.experiments.searching.told import SEPARATOR
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
@@ -59,22 +65,41 @@ published = script("published")
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"
 IN_CELL = re.compile(rf"×?(?P<mid>{NUMBER})(?: {BRACKETS})?")
+SOURCE = re.compile(r"(?P<file>[a-z0-9-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
 IN_TEXT = re.compile(rf"×?(?P<mid>{NUMBER}) {BRACKETS}")
+
+
+def _source(name: str) -> tuple[str, dict[str, str]]:
+    """The file that a mark names, and the cells that its rows must have. Raises ValueError."""
+    found = SOURCE.fullmatch(name)
+    if found is None:
+        raise ValueError(f"{name}: a file's name is of small letters, digits and -, then [c=x,d=y]")
+    cells = filter(None, (found["cells"] or "").split(","))
+    return found["file"], dict(one.split("=", 1) for one in cells)
 
 
 def record(name: str) -> dict[str, Any]:
     """What is kept of the manifest of a file's run."""
-    loaded: dict[str, Any] = json.loads((published.FOLDER / f"{name}.json").read_text())
+    file, _ = _source(name)
+    loaded: dict[str, Any] = json.loads((published.FOLDER / f"{file}.json").read_text())
     return loaded
 
 
 def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
-    """The file with all columns that the lab's own reader wants: what is left out is empty."""
-    with (published.FOLDER / f"{name}.csv").open(newline="") as file:
-        rows = list(plain_csv.DictReader(file))
+    """The file with all columns that the lab's own reader wants: what is left out is empty. Of
+    `loops[mode=closed,route=/]` only the rows with these cells. Raises ValueError for none."""
+    stem, wanted = _source(name)
+    with (published.FOLDER / f"{stem}.csv").open(newline="") as file:
+        rows = [
+            row
+            for row in plain_csv.DictReader(file)
+            if all(row.get(column, "") == cell for column, cell in wanted.items())
+        ]
+    if not rows or not wanted.keys() <= set(columns):
+        raise ValueError(f"{name}: no row has these cells")
     run = record(name)["run"]
-    cells = [[run if one == "run" else row.get(one, "") for one in columns] for row in rows]
-    to.write_text(csv_text([columns, *cells]))
+    lines = [[run if one == "run" else row.get(one, "") for one in columns] for row in rows]
+    to.write_text(csv_text([columns, *lines]))
     return to
 
 
@@ -104,7 +129,7 @@ def problems(mark: Any) -> Iterator[str]:
     if mark.cells in (("density",), ("capacity",)):
         beside = _beside_density if mark.cells == ("density",) else _beside_capacity
         inside = [line for line in lines if line and not line.startswith("```")]
-        yield from beside(inside, list(mark.files))
+        yield from beside(inside, [name for _, names in mark.rows for name in names])
         return
     for label, files in mark.rows:
         for name in files:
@@ -190,9 +215,7 @@ def _beside_pair(text: str, asked: str, server: str, rows: Sequence[Row]) -> str
 def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
     """As `_wrong`, of the findings of that name of each launch of a server."""
     of = (server, asked)
-    all_of = [
-        one["value"] for one in record(name)["findings"] if (one["server"], one["name"]) == of
-    ]
+    all_of = [value for *whose, value in _found(name) if tuple(whose) == of]
     values = [one for one in all_of if one is not None]
     if not values:
         return None if text == "–" else f"nothing in {len(all_of)} launches"
@@ -201,6 +224,15 @@ def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
         return f"a value in {len(values)} of {len(all_of)} launches"
     middle = median_of(values)
     return otherwise(text.removesuffix(count), middle.median, middle.interval, values)
+
+
+def _found(name: str) -> list[tuple[str, str, float | None]]:
+    """Server, name and value of each finding of a file's run."""
+    kept = record(name).get("findings")
+    if kept is not None:
+        return [(one["server"], one["name"], one["value"]) for one in kept]
+    found = _findings(experiment_of(name), rows_of(name))
+    return [(one.server, one.name, one.value) for one in found]
 
 
 def _beside_gates(text: str, asked: str, launches: str, name: str) -> str | None:
@@ -345,8 +377,9 @@ def _beside_held(text: str, asked: str, rows: Sequence[Row], name: str) -> str |
 def _findings(
     experiment: Experiment, rows: Sequence[Row], *, prove: bool = False
 ) -> tuple[Finding, ...]:
-    own = {**experiment.own, "prove": prove}
-    return findings(Outcome(replace(experiment, own=own), rows, Path("no-raw-data")))
+    own = {**experiment.own, **({"prove": prove} if "prove" in experiment.own else {})}
+    outcome = Outcome(replace(experiment, own=own), rows, Path("no-raw-data"))
+    return kind_of(experiment).findings(outcome)
 
 
 def _pattern(text: str) -> str:
