@@ -63,8 +63,8 @@ DENSITY = (
     "resident_per_connection_bytes", "valid", "invalid_reasons", "started_at", "ended_at",
 )  # fmt: skip
 KEPT = {"trials.csv": TRIALS, "density.csv": DENSITY}
-# Their findings follow from every second of a load, or from samples of it, and not from rows.
-OF_SECONDS = ("spike", "faults", "endurance")
+# Their findings follow from what is not kept: seconds of a load, samples, or conditions.
+OF_RAW_DATA = ("spike", "faults", "endurance", "explain")
 MEDIAN = ", median"
 # By these `make compare` knows a machine.
 MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
@@ -178,7 +178,7 @@ def add(run_dir: Path, name: str) -> None:
     kept = [one for one in KEPT[source.name] if one not in without]
     of_rows = reduced(source.read_text(), kept)
     whole = told(manifest)
-    if manifest["experiment"].get("kind") in OF_SECONDS:
+    if manifest["experiment"].get("kind") in OF_RAW_DATA:
         found = json.loads((run_dir / "findings.json").read_text())
         whole["findings"] = [one for one in found if not one["name"].endswith(MEDIAN)]
     of_run = json.dumps(whole, indent=1, ensure_ascii=False)

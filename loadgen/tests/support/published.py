@@ -20,8 +20,9 @@ text:
     gates worse           how many gates of so many launches, one after the other as the file has
                           them, say so: 3 of 5
     found NAME            the findings of that name of the server that the row begins with: their
-                          median and range. With `, 2 of 3` where one launch has no value. As the
-                          run had them where they do not follow from rows
+                          median and range, or of only one with an interval that. With `, 2 of 3`
+                          where one launch has no value. As the run had them where they do not
+                          follow from rows
     density               of a whole block of density: all rows of all its files
     capacity              the same, of capacity: the lines of its answer
 
@@ -215,8 +216,11 @@ def _beside_pair(text: str, asked: str, server: str, rows: Sequence[Row]) -> str
 def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
     """As `_wrong`, of the findings of that name of each launch of a server."""
     of = (server, asked)
-    all_of = [value for *whose, value in _found(name) if tuple(whose) == of]
+    its = [one for one in _found(name) if (one.server, one.name) == of]
+    all_of = [one.value for one in its]
     values = [one for one in all_of if one is not None]
+    if len(its) == 1 and values and its[0].low is not None and its[0].high is not None:
+        return otherwise(text, *values, Interval(its[0].low, its[0].high, CONFIDENCE), [])
     if not values:
         return None if text == "–" else f"nothing in {len(all_of)} launches"
     count = "" if len(values) == len(all_of) else f", {len(values)} of {len(all_of)}"
@@ -226,13 +230,12 @@ def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
     return otherwise(text.removesuffix(count), middle.median, middle.interval, values)
 
 
-def _found(name: str) -> list[tuple[str, str, float | None]]:
-    """Server, name and value of each finding of a file's run."""
+def _found(name: str) -> tuple[Finding, ...]:
+    """The findings of a file's run."""
     kept = record(name).get("findings")
     if kept is not None:
-        return [(one["server"], one["name"], one["value"]) for one in kept]
-    found = _findings(experiment_of(name), rows_of(name))
-    return [(one.server, one.name, one.value) for one in found]
+        return tuple(from_json(Finding, one) for one in kept)
+    return _findings(experiment_of(name), rows_of(name))
 
 
 def _beside_gates(text: str, asked: str, launches: str, name: str) -> str | None:
