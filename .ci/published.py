@@ -73,6 +73,7 @@ TEXTS = ("question", "hypothesis")
 USUAL = {"DOWNSTREAM_DELAY_MS": "200", "SERVER_CPUS": ""}
 OPEN = re.compile(r"^<!-- results$", re.MULTILINE)
 MARK = re.compile(rf"{OPEN.pattern}\n(?P<cells>.+)\n(?P<rows>(?:.+: .+\n)+)-->\n", re.MULTILINE)
+SOURCE = re.compile(r"(?P<file>[a-z0-9-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
 COMMENT = re.compile(r"<!--.*?-->\n", re.DOTALL)
 # A table, or a block of code.
 BLOCK = re.compile(r"(?:^\|.*\n)+|^```\w*\n(?:.*\n)*?```\n", re.MULTILINE)
@@ -93,7 +94,16 @@ class Mark:
     @property
     def files(self) -> Iterator[str]:
         """The names of all its files."""
-        return (name.partition("[")[0] for _, names in self.rows for name in names)
+        return (source(name)[0] for _, names in self.rows for name in names)
+
+
+def source(name: str) -> tuple[str, dict[str, str]]:
+    """The file that a mark names, and the cells that its rows must have. Raises ValueError."""
+    found = SOURCE.fullmatch(name)
+    if found is None:
+        raise ValueError(f"{name}: a file's name is of small letters, digits and -, then [c=x,d=y]")
+    cells = filter(None, (found["cells"] or "").split(","))
+    return found["file"], dict(one.split("=", 1) for one in cells)
 
 
 def marks(page: str) -> Iterator[Mark]:

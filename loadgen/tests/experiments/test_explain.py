@@ -354,7 +354,7 @@ def test_the_pairs_before_a_side_that_cannot_be_measured_count_if_they_are_six(p
         return
     assert "confirmed: 20% of the CPUs taken away (20.0% measured) makes goodput ×0.80" in step.text
     assert (
-        f"; of {pairs} of 12 pairs: then 2 measurements without the change were invalid: late"
+        f"; {pairs} of 12 pairs count: then 2 measurements without the change were invalid: late"
         in (step.text)
     )
     assert end.text.startswith("bottleneck: host CPU, with the lab as it is")

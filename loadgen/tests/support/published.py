@@ -66,22 +66,12 @@ published = script("published")
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"
 IN_CELL = re.compile(rf"×?(?P<mid>{NUMBER})(?: {BRACKETS})?")
-SOURCE = re.compile(r"(?P<file>[a-z0-9-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
 IN_TEXT = re.compile(rf"×?(?P<mid>{NUMBER}) {BRACKETS}")
-
-
-def _source(name: str) -> tuple[str, dict[str, str]]:
-    """The file that a mark names, and the cells that its rows must have. Raises ValueError."""
-    found = SOURCE.fullmatch(name)
-    if found is None:
-        raise ValueError(f"{name}: a file's name is of small letters, digits and -, then [c=x,d=y]")
-    cells = filter(None, (found["cells"] or "").split(","))
-    return found["file"], dict(one.split("=", 1) for one in cells)
 
 
 def record(name: str) -> dict[str, Any]:
     """What is kept of the manifest of a file's run."""
-    file, _ = _source(name)
+    file, _ = published.source(name)
     loaded: dict[str, Any] = json.loads((published.FOLDER / f"{file}.json").read_text())
     return loaded
 
@@ -89,7 +79,7 @@ def record(name: str) -> dict[str, Any]:
 def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
     """The file with all columns that the lab's own reader wants: what is left out is empty. Of
     `loops[mode=closed,route=/]` only the rows with these cells. Raises ValueError for none."""
-    stem, wanted = _source(name)
+    stem, wanted = published.source(name)
     with (published.FOLDER / f"{stem}.csv").open(newline="") as file:
         rows = [
             row

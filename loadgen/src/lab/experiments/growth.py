@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.heap import heap_after_collections
+from lab.judge.heap import heap_after_collections, summed
 from lab.judge.intervals import slope_of
 from lab.model import Observation
 
@@ -56,9 +56,7 @@ def _sum_of(*metrics: str, **labels: str) -> Callable[[Observation], Points]:
         found = [seen.series(metric, **labels) for metric in metrics]
         if any(len(one) != 1 for one in found):
             return ()
-        parts = [dict(one.points) for (one,) in found]
-        times = sorted(set.intersection(*(set(part) for part in parts)))
-        return tuple((at, sum(part[at] for part in parts)) for at in times)
+        return summed([one for (one,) in found])
 
     return points
 
@@ -153,7 +151,7 @@ def process_of(seen: Observation, part: str) -> tuple[tuple[str, float], ...]:
         *seen.series("container_start_time_seconds", service=part),
         *seen.series("process_start_time_seconds", job=part),
     )
-    return tuple((one.labels.get("name", ""), one.values[-1]) for one in found if one.values)
+    return tuple((one.labels.get("name", ""), one.values[-1]) for one in found)
 
 
 def said(figure: Figure, grown: Growth, over: str) -> str:

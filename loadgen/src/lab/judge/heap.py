@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lab.model import Observation, Series
 
 AFTER = "jvm_memory_pool_collection_used_bytes"
@@ -27,11 +29,16 @@ def heap_after_collections(seen: Observation, **labels: str) -> tuple[tuple[floa
     old = [one for one in seen.series(USED, job="jvm", **labels) if is_old(one)]
     if not old and any(is_old(one) for one in after):
         return ()
-    parts = [dict(one.points) for one in (*(one for one in after if not is_old(one)), *old)]
+    return summed((*(one for one in after if not is_old(one)), *old))
+
+
+def summed(parts: Sequence[Series]) -> tuple[tuple[float, float], ...]:
+    """The sum of these series at the times that all of them have; nothing of none."""
     if not parts:
         return ()
-    times = sorted(set.intersection(*(set(part) for part in parts)))
-    return tuple((at, sum(part[at] for part in parts)) for at in times)
+    values = [dict(part.points) for part in parts]
+    times = sorted(set.intersection(*(set(part) for part in values)))
+    return tuple((at, sum(part[at] for part in values)) for at in times)
 
 
 def is_old(series: Series) -> bool:

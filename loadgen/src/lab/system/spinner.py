@@ -3,8 +3,8 @@ the load engine in the driver's container.
 
 A spinner is no container under a quota, because that would need the host for every trial, and an
 image, a service and a way to put it back. These processes end with the driver, and tell exactly how
-much CPU they got. That container has more weight than any other (compose.yaml), so spinner and
-engine get what they ask for. Where the engine starves all the same, its gates make the trial
+much CPU they got. The engine shares the container's weight with them, which is greater than that of
+any other part (compose.yaml). Where the engine starves all the same, its gates make the trial
 invalid.
 
     python -m lab.system.spinner PARENT SHARE SECONDS     one process: a duty cycle on one CPU

@@ -304,7 +304,8 @@ def _tried(
     explain: Explain, number: int, step: _Trying, now: Present, again: Counter[str]
 ) -> Generator[Ask, Row, Step]:
     """Makes the pairs of one step, A B B A A B …, and decides on its resources. A condition that
-    must not raise goodput is a third side."""
+    must not raise goodput is a third side. The pairs end where a side cannot be measured; those
+    before it count if they are enough for an interval."""
     change = step.lever
     sides = [Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after")]
     if change.refuting is not None:
@@ -352,7 +353,7 @@ def _tried(
         ):
             answer, why = "inconclusive", room
     if problem and ratio is not None:
-        why += f"; of {pairs} of {explain.pairs} pairs: then {problem}"
+        why += f"; {pairs} of {explain.pairs} pairs count: then {problem}"
     return Step(
         resources=step.resources,
         tie=step.tie,
