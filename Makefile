@@ -61,7 +61,7 @@ up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=framewor
 down: ## Stop the lab and remove its containers, networks and volumes (results stay): [FORCE=yes] under a measurement, too [HOSTS=]
 	@host/lab.sh down
 
-clean: ## Remove the lab's own images, caches and logs, and say what each held: [RUNS=yes] removes stored runs, too
+clean: ## Remove the lab's own images, and logs of builds and tests, and say what each held: [RUNS=yes] removes stored runs, too
 	@host/clean.sh
 
 bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n ARRIVALS=constant|poisson DURATION=10s ENGINE= RECORD=cpu|alloc|lock] or TARGET=http://…
@@ -108,7 +108,7 @@ executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10
 	@host/lab.sh step build-executors "the experiment's own images" build loadgen executors
 	@host/lab.sh idle
 	@COMPOSE_PROFILES=executors host/lab.sh facts
-	@host/lab.sh step executors "the launcher of its JVMs" up --detach --force-recreate --no-deps executors
+	@host/lab.sh alone step executors "the launcher of its JVMs" up --detach --force-recreate --no-deps executors
 	@status=0; $(DRIVER) executors || status=$$?; \
 	  if host/lab.sh idle 2>/dev/null; then host/lab.sh compose rm --stop --force executors >/dev/null 2>&1; fi; exit $$status
 
@@ -116,7 +116,7 @@ costs: ## What a switch of threads, a hand-over, a scope and a state transition 
 	@LAB_VERB=costs $(MAKE) idle ready
 	@host/lab.sh step build-costs "the benchmarks' image" build costs
 	@host/lab.sh idle
-	@host/lab.sh compose run --rm --no-deps costs
+	@host/lab.sh alone compose run --rm --no-deps costs
 
 toxics: ## Show the toxics in force
 	@host/lab.sh need-up

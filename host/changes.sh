@@ -154,6 +154,14 @@ takes_away() {
   return 1
 }
 
+# remember SERVER LINES: what its container has from now on. It is on the disk before the change is made, as whatever
+# becomes of that is put back in the end; where it cannot be, as on a full disk, nothing is changed.
+remember() {
+  if { printf '%s' "$2" >"$changed/next" && { sync "$changed/next" || sync; } && mv -f "$changed/next" "$changed/of.$1"; } 2>/dev/null; then return 0; fi
+  problem="$changed/of.$1 cannot be written, so $1 is left as it is"
+  return 1
+}
+
 # have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
 # as it is now, of which nothing more is to be put back.
 have() {
@@ -163,8 +171,7 @@ have() {
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
   if [[ $2 == FRESH=* ]]; then recreate "$1" "$had"; return; fi
   if is_own "$1" && takes_away "$1" "$2"; then return 1; fi
-  # Whatever becomes of it: what is not the default is put back in the end.
-  printf '%s' "$2" >"$changed/of.$1"
+  if ! remember "$1" "$2"; then return 1; fi
   if [[ $(starting "$had") == "$(starting "$2")" ]]; then
     # A service of the user's own has the limits of its own file.
     if ! is_own "$1"; then
@@ -173,8 +180,10 @@ have() {
       if ! limit "${id:-$1}" "${cpus:-$(setting SERVER_CPUS)}"; then return 1; fi
     fi
   elif ! recreate "$1" "$2"; then
-    # Whatever is asked for next, it takes a new container.
-    printf 'BROKEN=yes\n' >"$changed/of.$1"
+    # Whatever is asked for next, it takes a new container. What went wrong is said, not what came of this.
+    local first=$problem
+    remember "$1" $'BROKEN=yes\n' || true
+    problem=$first
     return 1
   fi
   if [[ -z $2 ]]; then rm "$changed/of.$1"; fi

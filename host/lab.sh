@@ -8,6 +8,7 @@
 #   lab.sh jmx          put the JMX exporter and the recorder into jmx/, for services of the user's own
 #   lab.sh step LOG TEXT WORD…  docker compose WORD…, as a step of `make up`; its output is logs/LOG.log
 #   lab.sh compose WORD…        docker compose WORD…
+#   lab.sh alone step|compose … the same, while nothing can begin to measure
 #   lab.sh drive VERB           run the driver in the lab, and end it with us
 #   lab.sh stored VERB          run a verb that only works on stored results
 #   lab.sh start        the containers, here or on several machines; nothing can begin to measure meanwhile
@@ -58,6 +59,11 @@ case ${1-} in
   jmx) put_agents ;;
   compose) compose "${@:2}" ;;
   step) step "${@:2}" ;;
+  alone)
+    hold
+    "${@:2}"
+    let_go
+    ;;
   drive | stored)
     # By then $2 may be that of a function.
     verb=${2-}
@@ -74,5 +80,5 @@ case ${1-} in
   idle) idle ;;
   down) down ;;
   doctor) doctor ;;
-  *) fail "host/lab.sh: '${1-}' is not one of ready, room, start, facts, jmx, compose, step, drive, stored, where, need-up, idle, down, doctor" ;;
+  *) fail "host/lab.sh: '${1-}' is not one of ready, room, start, facts, jmx, compose, step, alone, drive, stored, where, need-up, idle, down, doctor" ;;
 esac

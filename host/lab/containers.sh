@@ -63,7 +63,10 @@ down() {
     fail "a measurement is under way; wait for its end, or \`make down FORCE=yes\`"
   fi
   if several; then exec host/swarm.sh down; fi
+  # What began to be measured since that look is left alone.
+  if [[ ${FORCE-} != yes ]]; then hold anyway; fi
   compose --profile '*' down --remove-orphans
+  let_go
   # Not with its `--volumes`: a service of your own in compose.override.yaml may keep its data in one.
   docker volume rm --force "${project}_lock" "${project}_prometheus" "${project}_grafana" >/dev/null
 }

@@ -111,6 +111,13 @@ ask SERVER=fixed-pool LOOPS=1
 check "changes: what the engine says, as one line" '[[ $out == '"'failed: container \"x\" is\unhealthy'"' ]]'
 rm "$lab/broken"
 : >"$calls"
+# As on a disk that is full.
+mkdir "$state/changed/$changes/next"
+ask SERVER=fixed-pool NOFILE=300
+check "changes: what cannot be remembered is not done" '[[ $out == "failed: "*"/of.fixed-pool cannot be written, so fixed-pool is left as it is" && ! -s $calls ]]'
+ask SERVER=netty SERVER_CPUS=0.05
+check "changes: and what was remembered still is" '[[ $out == "failed: "*" cannot be written, "* && ! -s $calls && $(<"$state/changed/$changes/of.netty") == NOFILE=300 ]]'
+rmdir "$state/changed/$changes/next"
 at_rest "$changes"
 check "changes: what a dead driver left is put back" \
   '[[ $(count "^docker compose up") == 2 && $(grep -c "was left changed; its defaults are back" <<<"$out") == 2 ]]'

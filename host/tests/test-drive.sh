@@ -29,6 +29,10 @@ run "$lab/host/lab.sh" drive run </dev/null
 check "drive: a run can change the host, and what its driver left is put back when it ends" \
   '[[ $status == 7 && $out == *ok*"netty was left changed"* && $(count "compose run .* -e LAB_HOST_CHANGES=[A-Za-z0-9]* --detach driver run") == 1 && -z $(ls -A "$lab/results/.host-changes") ]]'
 : >"$calls"
+run bash -c 'echo "$$" >"$0/number" && exec "$0/host/lab.sh" drive run' "$lab" </dev/null
+check "drive: its folder has no name that comes again, as numbers of processes do, with the answers of a run that was killed" \
+  '[[ $(count "LAB_HOST_CHANGES=") == 1 && $(count "LAB_HOST_CHANGES=$(<"$lab/number") ") == 0 ]]'
+: >"$calls"
 run "$lab/host/lab.sh" drive toxics </dev/null
 check "drive: other verbs cannot" '[[ $status == 7 && $(count LAB_HOST_CHANGES) == 0 && -z $(ls -A "$lab/results/.host-changes") ]]'
 : >"$calls"

@@ -17,6 +17,8 @@ case $1 in
     answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
     exit "${answers[asked - 1]:-${answers[-1]}}" ;;
   inspect) echo "${FAKE_RUNNING:-true}" ;;
+  info) if [[ $* == *NCPU* ]]; then echo 4; fi ;;
+  compose) if [[ $* == *"ps --all --quiet netty" ]]; then echo "${FAKE_NETTY-}"; fi ;;
   run)
     if [[ $* == *"--entrypoint flock"* ]]; then
       if [[ -n ${FAKE_HOLD-} ]]; then echo "no engine"; exit "$FAKE_HOLD"; fi
@@ -71,6 +73,14 @@ downed() {
 downed 75 X=1
 check "down: not under a measurement" \
   '[[ $status == 1 && $out == "lab: a measurement is under way; wait for its end, or \`make down FORCE=yes\`" && $(count "docker compose") == 0 ]]'
+FAKE_HOLD=75 downed 0
+check "down: one that began after the look is left alone" \
+  '[[ $status == 1 && $out == "$under_way" && $(count "docker compose") == 0 ]]'
+downed 0
+check "down: nothing can begin to measure meanwhile" \
+  '[[ $status == 0 && $(grep -oE -e "--exclusive|compose .* down|let go|volume rm" "$calls" | paste -sd, -) == "--exclusive,compose --profile * down,let go,volume rm" ]]'
+FAKE_HOLD=125 downed 1
+check "down: where nobody can tell, the lab is ended all the same" '[[ $status == 0 && $(count "docker compose --profile .* down") == 1 ]]'
 for answer in "75 FORCE=yes" "0 FORCE=" "1 FORCE="; do
   # shellcheck disable=SC2086  # two words
   downed $answer
@@ -117,12 +127,28 @@ check "make executors: refused by the lock itself, it does not take the launcher
   '[[ $status == 2 && $out != *"$under_way"* && $(count "docker compose run") == 1 && $(count "docker compose rm") == 0 ]]'
 made executors 0
 check "make executors: in the end its launcher is gone" '[[ $status == 2 && $(count "docker compose rm --stop --force executors") == 1 ]]'
+made executors 0
+check "make executors: nothing can begin to measure while its launcher is made" \
+  '[[ $(grep -oE -e "--exclusive|compose up|let go|compose run" "$calls" | paste -sd, -) == "--exclusive,compose up,let go,compose run" ]]'
+made costs 0
+check "make costs: nothing can begin to measure meanwhile" \
+  '[[ $status == 0 && $(grep -oE -e "--exclusive|compose run|let go" "$calls" | paste -sd, -) == "--exclusive,compose run,let go" ]]'
+FAKE_HOLD=75 made costs 0
+check "make costs: nor does it begin beside one that began" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose run") == 0 ]]'
 made up 0 75
 check "make up: a measurement that began during the build is left alone" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'
 made up 0
 check "make up: while it changes containers nothing can begin to measure" \
   '[[ $status == 0 && $(grep -oE -e "--exclusive|compose up|let go" "$calls" | paste -sd, -) == "--exclusive,compose up,let go" && -z $(ls "$state"/held.* 2>/dev/null) ]]'
+# What a killed host left of netty: a twentieth of a CPU.
+making_ready
+mkdir -p "$state/changed/999999" && printf 'SERVER_CPUS=0.05\n' >"$state/changed/999999/of.netty"
+printf 'SERVER_CPUS=0\n' >>"$lab/.env"
+locked "driver other" 0
+FAKE_NETTY=id-of-netty making up
+check "make up: what a killed host left changed is put back first, and once" \
+  '[[ $status == 0 && $(grep -oE -e "--exclusive|update --cpus 4 id-of-netty|compose up|let go" "$calls" | paste -sd, -) == "--exclusive,update --cpus 4 id-of-netty,compose up,let go" && $out == *"netty was left changed; its defaults are back"* && ! -e $state/changed/999999 ]]'
 FAKE_HOLD=75 made up 0
 check "make up: one that began after the last look is left alone" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'

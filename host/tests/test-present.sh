@@ -200,6 +200,15 @@ echo NIXPKGS_SHA256=0am8 >>"$lab/.env"
 run "$lab/images/present.sh" nixpkgs
 check "the archive of nixpkgs is held to its sum" '[[ $status == 0 && $(count "NIXPKGS_RELEASE=26.05 .*NIXPKGS_SHA256=0am8 .*images/nixpkgs$") == 1 ]]'
 
+# The recipe's own line, beside a nix-build that only says what it is asked.
+fresh; printf 'printf "%%s\\n" "$@"\n' | fake nix-build
+asked=$(sed -n '/^RUN nix-build/,/}) {}"/{s/^RUN //;s/}) {}".*/}) {}"/;p;}' images/nixpkgs/Dockerfile)
+run env NIXPKGS_RELEASE=26.05 NIXPKGS_SHA256=0am8 sh -c "$asked"
+check "and Nix is told that sum" \
+  '[[ $status == 0 && $out == *"url = \"https://github.com/NixOS/nixpkgs/archive/refs/tags/26.05.tar.gz\";"*"sha256 = \"0am8\"; }) {}" ]]'
+run env NIXPKGS_RELEASE=26.05 NIXPKGS_SHA256= sh -c "$asked"
+check "without one it has none to hold it to" '[[ $status == 0 && $out == *26.05.tar.gz* && $out != *sha256* ]]'
+
 fresh; everything; debian_host
 JDK=21 run "$lab/images/present.sh"
 check "an older JRE is built by the same recipe, only where it is asked for" \

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 from starlette.requests import Request
 
+from lab import live
 from lab.errors import WordError
-from lab.live.http import body_of
+from lab.live.http import LARGEST_BODY, body_of, json_object
 
 CHUNK = b"x" * 600
 
@@ -35,3 +38,17 @@ def test_of_a_body_that_is_too_long_the_rest_is_not_read() -> None:
     with pytest.raises(WordError, match="the body is too long; allowed: 1000 bytes"):
         asyncio.run(body_of(request, 1000))
     assert len(taken) == 2
+
+
+def test_nor_is_that_of_an_object() -> None:
+    request, taken = coming(1000)
+    with pytest.raises(WordError, match="the body is too long; allowed: 10000 bytes"):
+        asyncio.run(json_object(request))
+    assert len(taken) == LARGEST_BODY // len(CHUNK) + 1
+
+
+def test_nobody_reads_a_body_in_another_way() -> None:
+    (folder,) = map(Path, live.__path__)
+    sources = {one.relative_to(folder).as_posix(): one.read_text() for one in folder.rglob("*.py")}
+    whole = re.compile(r"\brequest\.(?:body|json|form|stream)\(")
+    assert [name for name, text in sources.items() if whole.search(text)] == ["http.py"]
