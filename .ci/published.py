@@ -79,7 +79,7 @@ COMMENT = re.compile(r"<!--.*?-->\n", re.DOTALL)
 BLOCK = re.compile(r"(?:^\|.*\n)+|^```\w*\n(?:.*\n)*?```\n", re.MULTILINE)
 # A table that holds fewer is of something else.
 LEAST_NUMBERS = 3
-NUMBER_CELL = re.compile(r"(?:\| |  )[(×]*\d|\d req/s")
+NUMBER_CELL = re.compile(r"(?:\| |  )[(×-]*\d|\d req/s")
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,12 @@ def test_a_range_of_few_is_in_round_brackets_and_one_has_none() -> None:
     assert otherwise("1,234", 1234.4, None, [1234.4]) is None
 
 
+def test_a_slope_may_fall() -> None:
+    assert otherwise("-0.4 (-1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2]) is None
+    assert otherwise("0.4 (-1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2])
+    assert otherwise("-0.4 (1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2])
+
+
 def test_two_numbers_of_density_are_found_if_changed() -> None:
     mark = next(mark for _, mark in MARKED if mark.cells == ("density",))
     assert "34141 [33312 34934]" in mark.block
