@@ -20,7 +20,7 @@ mkdir -p "$audit"
 in_driver() {
   local options=()
   while [[ $1 != -- ]]; do options+=("$1"); shift; done
-  docker run --rm --interactive --read-only --tmpfs /tmp:exec,mode=1777 --cap-drop ALL --security-opt no-new-privileges:true \
+  docker run --rm --interactive --read-only --tmpfs /tmp:exec,mode=1777 --cap-drop ALL --security-opt no-new-privileges:true --pids-limit 2048 --memory 4g \
     -e HOME=/tmp -v "$PWD/.ci/audit.py:/audit.py:ro" "${options[@]}" "$driver" "${@:2}"
 }
 
