@@ -1,7 +1,7 @@
 """docs/report.md says what the sections say that it links: each number belongs to the first link
 behind it in its row or paragraph.
 
-`python3 .ci/report_figure.py` draws its figure anew.
+`python3 .ci/figures.py` draws its figure anew.
 """
 
 import re
@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.report.page.palette import LIGHT
 from support.cited import CPU, intervals, numbers, page, taken_by_make
 from support.pages import sections
 from support.repo import REPO, script
 
-report = script("report_figure")
+figures = script("figures")
 
 NAME = "report.md"
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)]+)\)")
@@ -110,31 +109,13 @@ def test_a_number_that_its_section_does_not_hold_is_found(old: str, new: str, wr
     assert wrong in " ".join(found) if wrong else not found
 
 
-def test_the_figure_is_drawn_from_the_table() -> None:
-    assert report.drawn(page(NAME)) == report.FIGURE.read_text(), "python3 .ci/report_figure.py"
-    assert (LIGHT["ink"], LIGHT["soft"], LIGHT["page"]) == (report.INK, report.SOFT, report.PAPER)
-    with pytest.raises(ValueError, match="is not there"):
-        report.drawn("# Another page\n")
-
-
-def test_a_bar_is_as_long_as_its_value() -> None:
-    rows = ("| model | holds | then | heap |", "|---|---|---|---|")
-    rows += ("| a | 1,000 [900, 2,000] ([run](x)) | | soon |", "| b | 500 [500, 500] | | later |")
-    figure = report.drawn("\n".join((report.HEADING, *rows, "", "after")))
-    widths = re.findall(r'<rect x="118" y="\d+" width="([\d.]+)"', figure)
-    assert [float(one) for one in widths] == [report.BAR / 2, report.BAR / 4]
-    words = re.findall(r">([^<]+)</text>", figure)
-    assert words[:5] == ["a", "b", "holds", "1,000 [900, 2,000]", "500 [500, 500]"]
-    assert words[5:] == ["heap", "soon", "later"]
-
-
 def strangers(text: str) -> Iterator[str]:
     """The cells of the figure's table whose value and interval no line of the linked section has
     together with the name of the row's model."""
     for line in sections(text)["the-figures-numbers"].splitlines():
         model, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         for words, target in (one for cell in cells for one in citations(cell)):
-            value = report.VALUE.search(words)
+            value = figures.VALUE.search(words)
             if value is None:
                 continue
             wanted = numbers(value[0])
