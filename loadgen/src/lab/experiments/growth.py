@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from lab.judge.heap import heap_after_collections, summed
 from lab.judge.intervals import slope_of
@@ -17,9 +17,12 @@ THREADS = "growth of threads"
 SERIES = "growth of series"
 DISK = "growth on disk"
 # Samples a second apart depend on each other. So the time is cut into this many parts, and the
-# median of each part is one value. These depend less on each other, and the interval of the slope
-# is wider for what is left (`slope_of`).
+# least of each part is one value: what grows for good raises it, and a burst does not. These depend
+# less on each other, and the interval of the slope is wider for what is left (`slope_of`).
 PARTS = 10
+# Of the time, in which a heap's pages are touched for the first time, and pools fill: no part of
+# the slope.
+SETTLING = 1 / 3
 MIB = 2**20
 HOUR_S = 3600
 # Samples: seconds, and what was there then.
@@ -40,12 +43,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How much a figure grows in an hour. `low` and `high` are its 95 % interval, None where there
-    are too few samples for one."""
+    """How much a figure grows in an hour, once it has settled. `low` and `high` are its 95 %
+    interval, None where there are too few samples for one. `at_first`, `settled` and `at_last` are
+    what there was in the first part of all, then, and in the last part."""
 
     per_h: float
     low: float | None
     high: float | None
+    at_first: float
+    settled: float
+    at_last: float
 
 
 def _sum_of(*metrics: str, **labels: str) -> Callable[[Observation], Points]:
@@ -108,21 +115,23 @@ OF_LAB: Mapping[str, tuple[Figure, ...]] = {
 
 
 def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None:
-    """How much `scale` grows in an hour, as the slope of the medians of equal parts of the time;
-    None where there are too few samples."""
-    parts = in_parts(points)
+    """How many `scale` a figure grows in an hour: the slope of the least values of equal parts of
+    the time, without that in which it settles; None where there are too few samples."""
+    begins = points[0][0] + SETTLING * (points[-1][0] - points[0][0]) if points else 0.0
+    parts = in_parts([(at, value) for at, value in points if at >= begins])
     if len(parts) < 2:
         return None
     slope = slope_of([at for at, _ in parts], [value for _, value in parts])
     per_h = HOUR_S / scale
     ends = (slope.interval.low, slope.interval.high) if slope.interval else (None, None)
     low, high = (None if end is None else end * per_h for end in ends)
-    return Growth(slope.per_s * per_h, low, high)
+    levels = (in_parts(points)[0], parts[0], parts[-1])
+    return Growth(slope.per_s * per_h, low, high, *(least / scale for _, least in levels))
 
 
 def in_parts(points: Sequence[tuple[float, float]]) -> Points:
-    """The medians (of time, of value) of equally long parts of the time. A part without points is
-    left out."""
+    """The least value of each of equally long parts of the time, and when it was seen first. A part
+    without points is left out."""
     if not points:
         return ()
     first, last = points[0][0], points[-1][0]
@@ -132,11 +141,7 @@ def in_parts(points: Sequence[tuple[float, float]]) -> Points:
     parts: list[list[tuple[float, float]]] = [[] for _ in range(PARTS)]
     for at, value in points:
         parts[min(PARTS - 1, int((at - first) / length))].append((at, value))
-    return tuple(
-        (statistics.median(at for at, _ in part), statistics.median(value for _, value in part))
-        for part in parts
-        if part
-    )
+    return tuple(min(part, key=itemgetter(1)) for part in parts if part)
 
 
 def in_window(seen: Observation, figure: Figure) -> Points:
@@ -156,7 +161,14 @@ def process_of(seen: Observation, part: str) -> tuple[tuple[str, float], ...]:
 
 def said(figure: Figure, grown: Growth, over: str) -> str:
     """A growth for people; `over` is the time it is of."""
-    return f"{figure.what}: {grown.per_h:+.2f} {figure.unit} {_spread(grown)} over {over}"
+    settled, at_last, at_first = (
+        f"{level:,.0f}" for level in (grown.settled, grown.at_last, grown.at_first)
+    )
+    return (
+        f"{figure.what}: {grown.per_h:+.2f} {figure.unit} {_spread(grown)}, from {settled} to "
+        f"{at_last} {figure.unit.removesuffix('/h')} once the first third was over; at first "
+        f"{at_first}; over {over}"
+    )
 
 
 def _spread(grown: Growth) -> str:
