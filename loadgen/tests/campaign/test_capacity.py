@@ -293,7 +293,7 @@ def test_at_80_columns_nothing_is_cut(
     ready.run(**of[kind])
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", ready.text.getvalue())
     # What comes at the end, after the progress.
-    begins = {"capacity": "a  holds", "bench": "a  reached", "stress": "server / counts"}
+    begins = {"capacity": "a  holds", "bench": "a  reached", "stress": "a  held"}
     screen = text[text.rindex(begins[kind]) :]
     assert max(map(len, screen.splitlines())) <= 80
     assert "…" not in screen.replace("EXP=…", "")

@@ -228,6 +228,7 @@ def derive(
         verb="gate" if images(experiment) else kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
         answers=first,
+        searched=kind.answers is not None,
         limits=kind.limits(experiment) if kind.limits else None,
         recorded=recorded,
     )

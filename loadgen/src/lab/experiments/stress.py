@@ -6,11 +6,12 @@ Every decision is made from rows alone, so the same rows lead to the same next l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.errors import LabError
-from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
-from lab.experiments.objective import Objective, by_others, gave_way
+from lab.experiments.kind import COMMON, ToMeasure, TrialKind, settings_of
+from lab.experiments.kind import Outcome as OfRun
+from lab.experiments.objective import Objective, Outcome, by_others, gave_way, judged
 from lab.experiments.order import (
     STRAYED,
     Design,
@@ -24,19 +25,22 @@ from lab.experiments.order import (
     turned,
 )
 from lab.experiments.reading import Asked, Key, read_load, rules, target
-from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
-from lab.judge.intervals import median_of
+from lab.experiments.searching.state import named_most
+from lab.experiments.searching.told import SEPARATOR, Verdicts, what_gave_way
+from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Finding, Row, TrialPlan, error_share, goodput, p95_of
+from lab.model import UNKNOWN, Experiment, Finding, Row, TrialPlan, goodput, p95_of
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
-# So many trials of a load that do not hold it break it, and so many that say nothing of the server
-# leave it unknown. One that holds it is enough: a load that a server holds every other time counts
-# as held in three of four cases, so near its limit the search errs upwards. The finding says so
-# where the largest load that was held was not held at once.
+# So many trials of a load that do not hold it break it. One that holds it is enough: a load that a
+# server holds every other time counts as held in three of four cases, so near its limit the search
+# errs upwards. The finding says so where the largest load that was held was not held at once.
 TRIES = 2
+# So many trials of a load that say nothing of the server leave it unknown. Where the CPUs are full
+# every fifth trial is such a one (22 of 114 of the published capacity-models).
+UNTOLD = 4
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
     "first": Key(_CONNECTIONS),
@@ -102,26 +106,32 @@ class Search:
 
     `load` is the next one to try (None: the search is over), and `missed` is how many trials did
     not hold it so far. `held` is the largest load that was held, and `after` why a trial before did
-    not hold it (empty: none did not). `broken` is the smallest load that was not held, and `why` is
-    the reason. `stuck` is the smallest load of which TRIES rows tell nothing.
-    `strayed` names the first row that is not the trial that was
-    next; nothing after it counts."""
+    not hold it (empty: none did not). `broke` are the trials that did not hold the smallest load
+    that was not held, and `why` is the reason. `stuck` is the smallest load of which UNTOLD rows
+    tell nothing, and `untold` why the last of them does not. `strayed` names the first row that is
+    not the trial that was next; nothing after it counts."""
 
     load: int | None
     held: Row | None = None
-    broken: Row | None = None
+    broke: tuple[Row, ...] = ()
     why: str = ""
     stuck: Row | None = None
+    untold: str = ""
     strayed: str = ""
     missed: int = 0
     after: str = ""
+
+    @property
+    def broken(self) -> Row | None:
+        """A trial of the smallest load that was not held."""
+        return self.broke[-1] if self.broke else None
 
 
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
     """Where the search stands after these rows of one server and launch, in the order of time.
 
-    It tries each load until one trial held it, TRIES did not, or TRIES are invalid for what is not
-    the server's (`gave_way`) or may be the work of others (`by_others`). The loads are first,
+    It tries each load until one trial held it, TRIES did not, or UNTOLD say nothing of the server
+    (`outcome_of`). The loads are first,
     first + step, … up to most while they are held. Then it tries the middle between the largest
     held load and the smallest load that is broken or cannot be told, until these differ by at most
     `resolution`. The middle is a number of connections that any number of an engine's threads can
@@ -131,11 +141,11 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     """
     load: int | None = stress.first
     held: Row | None = None
-    broken: Row | None = None
+    broke: tuple[Row, ...] = ()
     stuck: Row | None = None
-    why = strayed = after = ""
+    why = strayed = after = untold = ""
     valid: list[Row] = []
-    misses: list[str] = []
+    misses: list[tuple[Row, str]] = []
     unknown = 0
     for row in rows:
         if row.concurrency != load:
@@ -144,39 +154,54 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
             wanted = "it had ended" if load is None else f"{load} connections were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
-        if row.valid:
-            problem = failure(stress, row, valid)
-        else:
-            problem = gave_way(row, after_miss=bool(misses)) or too_slow(stress, row)
+        outcome, said = outcome_of(stress, row, valid, after_miss=bool(misses))
         if row.valid:
             valid.append(row)
-        if problem is not None and by_others(row) is None:
-            misses.append(problem)
-        elif problem is None and row.valid:
-            held, after = row, "; ".join(misses)
+        if outcome == "broke":
+            misses.append((row, said))
+        elif outcome == "held":
+            held, after = row, "; ".join(dict.fromkeys(one for _, one in misses))
         else:
             unknown += 1
         if len(misses) == TRIES:
-            broken, why = row, f"{'; '.join(dict.fromkeys(misses))}, in {TRIES} trials"
-        elif unknown == TRIES:
-            stuck = row
+            broke = tuple(one for one, _ in misses)
+            why = f"{'; '.join(dict.fromkeys(one for _, one in misses))}, in {TRIES} trials"
+        elif unknown == UNTOLD:
+            stuck, untold = row, said
         elif held is not row:
             continue
         misses, unknown = [], 0
-        load = _next(stress, held, _top(broken, stuck))
-    return Search(load, held, broken, why, stuck, strayed, len(misses), after)
+        load = _next(stress, held, _top(*broke, stuck))
+    return Search(load, held, broke, why, stuck, untold, strayed, len(misses), after)
 
 
-def too_slow(stress: Stress, row: Row) -> str | None:
-    """The p95 of a trial that is invalid only because its window is too short for its latencies, or
-    because goodput fell or the latency rose in it, where it is above the objective: that much its
-    answers do show. Else None."""
-    p95_ms, shown = p95_of(row), (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)
-    if row.valid or p95_ms is None or p95_ms <= stress.p95_ms:
-        return None
-    if not all(reason.startswith(shown) for reason in row.reasons):
-        return None
-    return f"p95 {p95_ms:.0f} ms, above {stress.p95_ms:g} ms, in a short or unsteady window"
+def outcome_of(
+    stress: Stress, row: Row, before: Sequence[Row], *, after_miss: bool
+) -> tuple[Outcome, str]:
+    """Whether a trial held its load, and why not, as the objective judges it (`judged`). Besides,
+    a valid one must not answer less than smaller loads did, the valid trials `before` of the same
+    server and launch. `after_miss`: as of `gave_way`."""
+    # A closed load has no latency from when a request was due.
+    felt = row if row.mode == "open" else replace(row, p95_ms=row.raw_p95_ms)
+    outcome, why = judged(stress.objective, felt, after_break=after_miss)
+    if outcome == "broke" and not row.valid and row.mode == "closed":
+        # No backlog grows in it: a latency that rises within the objective tells nothing.
+        late = (felt.p95_ms or 0) > stress.p95_ms
+        if not late and gave_way(row, after_miss=after_miss) is None:
+            return "untold", row.invalid_reasons
+    if not row.valid or outcome == "untold":
+        return outcome, why
+    rps = goodput(row) or 0.0
+    smaller = [goodput(one) or 0.0 for one in before if one.concurrency < row.concurrency]
+    if smaller and rps < max(smaller) * (1 - stress.fall):
+        fell = (
+            f"{rps:.0f} req/s, more than {stress.fall:.0%} below the {max(smaller):.0f} of a "
+            "smaller load"
+        )
+        if other := by_others(row):
+            return "untold", f"{other} ({fell})"
+        return "broke", " and ".join(filter(None, (why, fell)))
+    return outcome, why
 
 
 def _top(*loads: Row | None) -> int | None:
@@ -220,28 +245,6 @@ def _halvings(stress: Stress, low: int, top: int) -> int:
         return 0
     middle = _middle(low, top)
     return 1 + max(_halvings(stress, low, middle), _halvings(stress, middle, top))
-
-
-def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
-    """Why a load is not held, with the numbers; None where it is held. `before` are valid rows of
-    the same server and launch: goodput must not fall below the goodput of a smaller load."""
-    problems = []
-    p95_ms = p95_of(row)
-    if p95_ms is None:
-        problems.append("no p95")
-    elif p95_ms > stress.p95_ms:
-        problems.append(f"p95 {p95_ms:.0f} ms, above {stress.p95_ms:g} ms")
-    share = error_share(row, row.offered_rps)
-    if share > stress.objective.error_share:
-        problems.append(f"{share:.2%} errors, above {stress.objective.error_share:.2%}")
-    rps = goodput(row) or 0.0
-    smaller = [goodput(r) or 0.0 for r in before if r.concurrency < row.concurrency]
-    if smaller and rps < max(smaller) * (1 - stress.fall):
-        problems.append(
-            f"{rps:.0f} req/s, more than {stress.fall:.0%} below the {max(smaller):.0f} of a "
-            "smaller load"
-        )
-    return " and ".join(problems) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,9 +311,11 @@ def design(planner: Planner) -> Design:
     return ramps
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: OfRun) -> tuple[Finding, ...]:
     """The breaking point of each server and launch, which is the smallest load that was not held,
-    and the median over launches. Where there is none the text says why, and which load was held."""
+    and what gave way there; and the median over launches. `low` of a finding is the largest load
+    that was held, and `high` the smallest that was not. Where there is no breaking point the text
+    says why, and which load was held."""
     stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
     for server in outcome.experiment.servers:
@@ -319,61 +324,105 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
             own = _rows_of(counted(outcome.rows), server, launch)
             if not own:
                 continue
-            found.append(_finding(stress, search(stress, own), server, launch))
-            points.append(found[-1].value)
+            state = search(stress, own)
+            found.append(_finding(stress, state, server, launch, outcome.verdicts))
+            points.append(found[-1])
         if len(points) > 1:
             found.append(_median(server, points))
     return tuple(found)
 
 
-def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding:
-    held, broken, stuck = "no load was held", "", state.stuck
+def _finding(
+    stress: Stress, state: Search, server: str, launch: int, verdicts: Verdicts
+) -> Finding:
+    at = f" at {stress.objective.text}"
+    held, broken, stuck = f"no load was held{at}", "", state.stuck
     # A load above a broken one may stay unknown: the breaking point is below it.
     if stuck and state.broken and stuck.concurrency > state.broken.concurrency:
         stuck = None
     if state.held is not None:
         p95_ms = p95_of(state.held)
         held = (
-            f"held {'at least ' if stuck else ''}{state.held.concurrency} connections "
+            f"held {'at least ' if stuck else ''}{state.held.concurrency} connections{at} "
             f"({goodput(state.held) or 0:.0f} req/s"
             + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
             + ")"
             + (f" in one of {TRIES} trials (the other: {state.after})" if state.after else "")
         )
     if state.broken is not None:
-        broken = f", {'not' if state.held else 'not even'} {state.broken.concurrency}: {state.why}"
+        offered = state.broken.offered_rps
+        of = f" ({offered:.0f} req/s offered)" if offered else ""
+        broken = (
+            f", {'not' if state.held else 'not even'} {state.broken.concurrency}{of}: {state.why}"
+        )
+    low = None if state.held is None else float(state.held.concurrency)
     value: float | None = None
     text = f"{held}{broken}"
     if stuck is not None:
-        why = f"were invalid: {stuck.invalid_reasons}"
-        if stuck.valid:
-            why = f"do not say: {by_others(stuck)}"
         text += (
-            f"; whether it holds {stuck.concurrency} this machine cannot tell, for {TRIES} "
-            f"measurements {why}"
+            f"; whether it holds {stuck.concurrency} this machine cannot tell, for {UNTOLD} "
+            f"trials do not say, the last one: {state.untold}"
         )
     if state.strayed:
         text += f"; {STRAYED}: {state.strayed}"
     elif state.load is not None:
         text += f"; not finished, {state.load} connections are next"
     elif stuck is None and state.broken is not None:
-        value = float(state.broken.concurrency)
+        value, low = float(state.broken.concurrency), low or 0.0
+        text += f"{SEPARATOR}{_then(state.broke, verdicts)}"
     elif stuck is None:
         text += f", the most that was tried ({stress.most})"
-    return Finding(NAME, server, launch, value, UNIT, None, None, text)
+    ended = state.load is None and not state.strayed and stuck is None
+    return Finding(NAME, server, launch, value, UNIT, low if ended else None, value, text)
 
 
-def _median(server: str, points: Sequence[float | None]) -> Finding:
-    known = [point for point in points if point is not None]
-    if len(known) < len(points):
-        without = len(points) - len(known)
-        text = f"no median: {without} of {len(points)} launches without a breaking point"
+def _then(broke: Sequence[Row], verdicts: Verdicts) -> str:
+    """What gave way: what most of the trials that broke name, of which valid ones have the
+    figures."""
+    its = sorted(named_most(broke), key=lambda row: row.valid)
+    if 2 * len(its) <= len(broke):
+        return UNKNOWN
+    return what_gave_way(its, broke, f"{broke[-1].concurrency:,}", verdicts)
+
+
+def _median(server: str, each: Sequence[Finding]) -> Finding:
+    """Over launches. Those that held all loads have no breaking point, and leave none to the
+    others; those of which nobody can tell are left out, and counted."""
+    told = [one for one in each if one.low is not None]
+    untold = len(each) - len(told)
+    known = [one.value for one in told if one.value is not None]
+    also = f"; of {untold} more nobody can tell" if untold else ""
+    if not known or len(known) < len(told):
+        text = f"no median: {len(told) - len(known)} of {len(told)} launches did not break{also}"
         return Finding(MEDIAN, server, 0, None, UNIT, None, None, text)
-    middle = median_of(known)
-    low, high = (middle.interval.low, middle.interval.high) if middle.interval else (None, None)
-    spread = "no interval" if low is None else f"95 % interval {low:.0f} to {high:.0f}"
-    text = f"{middle.median:.0f} connections over {middle.count} launches, {spread}"
-    return Finding(MEDIAN, server, 0, middle.median, UNIT, low, high, text)
+    value = median_of(known).median
+    over = f"{len(told)} launch{'es' if len(told) > 1 else ''}"
+    # The truth lies above what was held, and at or below what was not.
+    low = median_of([one.low or 0.0 for one in told]).interval
+    high = median_of([one.high or 0.0 for one in told]).interval
+    if low is None or high is None:
+        text = f"{value:.0f} connections over {over}, no interval{also}"
+        return Finding(MEDIAN, server, 0, value, UNIT, None, None, text)
+    spread = f"95 % interval {low.low:.0f} to {high.high:.0f}"
+    text = f"{value:.0f} connections over {over}, {spread}{also}"
+    return Finding(MEDIAN, server, 0, value, UNIT, low.low, high.high, text)
+
+
+def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+    """What a reader wants first: where each server breaks, what gave way there, and what these
+    lines do not say."""
+    several = len(launches(experiment)) > 1
+    lines = []
+    for one in found:
+        if one.name == (MEDIAN if several else NAME):
+            text, _, then = one.text.partition(SEPARATOR)
+            lines.append((one.server, text, f"then: {then}") if then else (one.server, text))
+    if not lines:
+        return ()
+    note = "One trial that holds a load decides, so near the limit the search errs upwards."
+    if len(launches(experiment)) < LEAST_VALUES and len(lines) > 1:
+        note += f" This orders no servers; LAUNCHES={LEAST_VALUES} gives intervals."
+    return (*lines, (note,))
 
 
 def _rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
@@ -391,4 +440,5 @@ KIND = TrialKind(
     read=read,
     design=design,
     findings=findings,
+    answers=answers,
 )

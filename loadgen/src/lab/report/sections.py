@@ -121,7 +121,7 @@ def _came_out(of: Content) -> list[Block]:
         comparison.section(of.comparisons),
         Paragraph("Only one server was measured: there is nothing to compare." if alone else ""),
         # The answer of a search says what a lane holds. The most that it once kept is another rate.
-        *([loads.at_a_glance(of.loads, of.rows)] if of.limits is None else []),
+        *([] if of.searched else [loads.at_a_glance(of.loads, of.rows)]),
     ]
 
 

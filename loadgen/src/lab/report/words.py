@@ -41,6 +41,7 @@ class Content:
     load_name: Callable[[Row], str] | None = None
     answers: tuple[tuple[str, ...], ...] = ()
     limits: Mapping[str, float] | None = None
+    searched: bool = False
     recorded: Sequence[Recorded] = ()
 
     @property

@@ -347,14 +347,14 @@ def gave_way(of: Sequence[Search]) -> GaveWay | None:
             if one.broken and rung.broke and rung.rate >= one.broken.rate and rung.rate > held:
                 rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
     for rate in sorted(rungs):
-        its = _named_most(rungs[rate])
+        its = named_most(rungs[rate])
         if 2 * len(its) > len(rungs[rate]):
             return GaveWay(its[0].bottleneck, its, tuple(rungs[rate]), rate)
     every = tuple(row for rows in rungs.values() for row in rows)
-    return GaveWay(None, _named_most(every), every) if every else None
+    return GaveWay(None, named_most(every), every) if every else None
 
 
-def _named_most(rows: Sequence[Row]) -> tuple[Row, ...]:
+def named_most(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The trials that name the resource that most of these name."""
     named = [row for row in rows if row.bottleneck not in (None, NONE, UNKNOWN)]
     most = Counter(row.bottleneck for row in named).most_common(1)

@@ -74,16 +74,23 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
     if first.resource is None:
         few = f" ({named} of {broke} trials name {first.rows[0].bottleneck})" if named else ""
         return f"{UNKNOWN}{few}"
+    return what_gave_way(first.rows, first.broke, f"{first.rate:,}", verdicts)
+
+
+def what_gave_way(its: Sequence[Row], broke: Sequence[Row], at: str, verdicts: Verdicts) -> str:
+    """A resource with its figures, how strong the evidence is, at which load, and how many name it
+    of the trials that `broke` there: `its`, of which the last has the figures."""
     # A trial that was ended as lost tells of a part of its window only.
-    rows = [row for row in first.rows if not row.ended_as_lost] or first.rows
-    whole = sum(not row.ended_as_lost for row in first.broke)
+    rows = [row for row in its if not row.ended_as_lost] or its
+    whole = sum(not row.ended_as_lost for row in broke)
     strong = 2 * sum(row.strength == STRONG for row in rows) > whole
     last = verdicts.get(rows[-1].trial)
-    full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
-    if first.resource == SHARED:
+    full = ", ".join(filter(None, (rows[-1].bottleneck, last.figures if last else "")))
+    if rows[-1].bottleneck == SHARED:
         full += _whose(rows[-1])
-    by = f" by {named}{'' if named == broke else f' of {broke}'} trial{'s' if broke > 1 else ''}"
-    return f"{full} ({'strong' if strong else 'weak'}, at {first.rate:,}{by})"
+    named = f"{len(its)}{'' if len(its) == len(broke) else f' of {len(broke)}'}"
+    trials = f"trial{'s' if len(broke) > 1 else ''}"
+    return f"{full} ({'strong' if strong else 'weak'}, at {at} by {named} {trials})"
 
 
 def _whose(row: Row) -> str:
