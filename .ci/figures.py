@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
 MARK = re.compile(
     r"^<!-- drawn as (?P<name>[a-z0-9-]+): (?P<labels>\d+(?: \d+)*) by (?P<columns>\d+(?: \d+)*)"
-    r"(?P<one>, one scale)? -->\n(?:<!--(?s:.*?)-->\n)*(?P<table>(?:\|.*\n)+)",
+    r"(?P<one>, one scale)? -->\n(?:<!--(?:(?!-->)[\s\S])*-->\n)*(?P<table>(?:\|.*\n)+)",
     re.MULTILINE,
 )
 BEGIN = re.compile(r"^<!-- drawn as ", re.MULTILINE)
@@ -81,11 +81,12 @@ def cells(table: str) -> list[list[str]]:
 
 def drawn(figure: Figure) -> str:
     """The figure as SVG."""
-    top = max(ends(of for _, column in figure.panels for of in column), default=1.0)
+    top = max(ends(of for _, column in figure.panels for of in column), default=0.0)
     left = 16 + CHARACTER * max(map(len, figure.rows))
     parts = [text(8, TOP + ROW * at + 16, row) for at, row in enumerate(figure.rows)]
     for title, column in figure.panels:
-        scale = BAR / (top if figure.one_scale else max(ends(column), default=1.0))
+        longest = top if figure.one_scale else max(ends(column), default=0.0)
+        scale = BAR / (longest or 1.0)
         parts += panel(title, column, left, scale)
         told = max(CHARACTER * len(one) + (BAR if VALUE.match(one) else 0) for one in column)
         left += max(told, CHARACTER * len(title)) + GAP

@@ -158,7 +158,7 @@ takes_away() {
 # becomes of that is put back in the end; where it cannot be, as on a full disk, nothing is changed.
 remember() {
   if { printf '%s' "$2" >"$changed/next" && { sync "$changed/next" || sync; } && mv -f "$changed/next" "$changed/of.$1"; } 2>/dev/null; then return 0; fi
-  problem="$changed/of.$1 cannot be written, so $1 is left as it is"
+  problem="$changed/of.$1 cannot be written"
   return 1
 }
 
@@ -171,22 +171,22 @@ have() {
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
   if [[ $2 == FRESH=* ]]; then recreate "$1" "$had"; return; fi
   if is_own "$1" && takes_away "$1" "$2"; then return 1; fi
-  if ! remember "$1" "$2"; then return 1; fi
   if [[ $(starting "$had") == "$(starting "$2")" ]]; then
+    # What is put back is remembered as it was, until it is back.
+    if [[ -n $2 ]] && ! remember "$1" "$2"; then return 1; fi
     # A service of the user's own has the limits of its own file.
     if ! is_own "$1"; then
       cpus=$(value SERVER_CPUS "$2")
       id=$(compose_id "$1")
       if ! limit "${id:-$1}" "${cpus:-$(setting SERVER_CPUS)}"; then return 1; fi
     fi
-  elif ! recreate "$1" "$2"; then
-    # Whatever is asked for next, it takes a new container. What went wrong is said, not what came of this.
-    local first=$problem
-    remember "$1" $'BROKEN=yes\n' || true
-    problem=$first
-    return 1
+  else
+    # Until it is known to have them, whatever is asked for next takes a new container.
+    if [[ -n $2 ]] && ! remember "$1" $'BROKEN=yes\n'; then return 1; fi
+    if ! recreate "$1" "$2"; then return 1; fi
+    if [[ -n $2 ]] && ! remember "$1" "$2"; then return 1; fi
   fi
-  if [[ -z $2 ]]; then rm "$changed/of.$1"; fi
+  if [[ -z $2 ]]; then rm -f "$changed/of.$1"; fi
 }
 
 # Also of one that is stopped: its limits wait for its next start.

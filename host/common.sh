@@ -92,7 +92,7 @@ driver_image=concurrency-lab/loadgen:$LAB_TAG
 driver() {
   local memory
   memory=$(setting PART_MEMORY)
-  docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
+  docker run --rm --init --pull never --network none --read-only --tmpfs /tmp --cap-drop ALL \
     --security-opt no-new-privileges:true --pids-limit 2048 --memory "${memory:-4g}" \
     -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e LAB_TAG -e NO_COLOR -e COLUMNS "$@"
 }

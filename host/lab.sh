@@ -60,6 +60,8 @@ case ${1-} in
   compose) compose "${@:2}" ;;
   step) step "${@:2}" ;;
   alone)
+    # Where no lab is up there is nothing yet that could be held.
+    docker volume create --label "com.docker.compose.project=$project" --label com.docker.compose.volume=lock "${project}_lock" >/dev/null
     hold
     "${@:2}"
     let_go

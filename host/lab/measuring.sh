@@ -49,25 +49,33 @@ idle() {
 # measurements hold is held here. Where no lab has been there is nothing to hold, and nobody who measures. ANYWAY goes on
 # where nobody can tell, as where the driver's image is gone.
 hold() {
-  local volume=${project}_lock
+  local volume=${project}_lock tenths=0
   if ! docker volume inspect "$volume" >/dev/null 2>&1; then return 0; fi
   # Another `make up` has a file of its own.
   said=$state/held.$$
-  mkdir -p "$state" && : >"$said"
+  if ! { mkdir -p "$state" && : >"$said"; } 2>/dev/null; then
+    said=""
+    if [[ -n ${1-} ]]; then return 0; fi
+    fail "nobody knows whether something is measured: $state cannot be written"
+  fi
   # It ends with its standard input.
   exec 9> >(
     driver --interactive --volume "$volume:/lab/lock:ro" --entrypoint flock "$driver_image" \
       --exclusive --wait 2 --conflict-exit-code 75 /lab/lock sh -c 'echo held; cat >/dev/null' >"$said" 2>&1 &&
       echo ended 0 >>"$said" || echo "ended $?" >>"$said"
   )
-  until grep -q -e '^held' -e '^ended' "$said"; do sleep 0.1; done
-  if grep -q '^ended 75' "$said"; then fail "another measurement is under way; wait for its end"; fi
-  if [[ -z ${1-} ]] && grep -q '^ended' "$said"; then fail "nobody knows whether something is measured: $(head -n 1 "$said")"; fi
+  # A disk that is full takes no word of it, and an engine may be stuck.
+  until grep -q -e '^held' -e '^ended' "$said" 2>/dev/null || ((tenths >= 300)); do sleep 0.1 && tenths=$((tenths + 1)); done
+  if grep -q '^ended 75' "$said"; then fail "another measurement is under way; wait for its end${1:+, or \`make down FORCE=yes\`}"; fi
+  if [[ -z ${1-} ]] && { grep -q '^ended' "$said" || ! grep -q '^held' "$said"; }; then
+    fail "nobody knows whether something is measured: $(grep . "$said" | head -n 1 | grep . || printf 'no answer within 30 s')"
+  fi
 }
 let_go() {
+  local twentieths=0
   if [[ -z ${said-} ]]; then return 0; fi
   exec 9>&-
   # Whoever else makes this lab's containers may have taken the file away.
-  while [[ -e $said ]] && ! grep -q '^ended' "$said"; do sleep 0.05; done
+  while [[ -e $said ]] && ! grep -q '^ended' "$said" && ((twentieths < 600)); do sleep 0.05 && twentieths=$((twentieths + 1)); done
   rm -f "$said"
 }

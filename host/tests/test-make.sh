@@ -75,10 +75,15 @@ check "down: not under a measurement" \
   '[[ $status == 1 && $out == "lab: a measurement is under way; wait for its end, or \`make down FORCE=yes\`" && $(count "docker compose") == 0 ]]'
 FAKE_HOLD=75 downed 0
 check "down: one that began after the look is left alone" \
-  '[[ $status == 1 && $out == "$under_way" && $(count "docker compose") == 0 ]]'
+  '[[ $status == 1 && $out == "$under_way, or \`make down FORCE=yes\`" && $(count "docker compose") == 0 ]]'
+FAKE_HOLD=75 downed 1
+check "down: where nobody answers and yet somebody holds, FORCE=yes is named" '[[ $status == 1 && $out == *"FORCE=yes"* && $(count "docker compose") == 0 ]]'
 downed 0
 check "down: nothing can begin to measure meanwhile" \
   '[[ $status == 0 && $(grep -oE -e "--exclusive|compose .* down|let go|volume rm" "$calls" | paste -sd, -) == "--exclusive,compose --profile * down,let go,volume rm" ]]'
+fresh; locked "loadgen agent" 1; touch "$lab/.lab"
+run env "$lab/host/lab.sh" down
+check "down: where nothing can be written down, too" '[[ $status == 0 && $(count "docker compose --profile .* down") == 1 ]]'
 FAKE_HOLD=125 downed 1
 check "down: where nobody can tell, the lab is ended all the same" '[[ $status == 0 && $(count "docker compose --profile .* down") == 1 ]]'
 for answer in "75 FORCE=yes" "0 FORCE=" "1 FORCE="; do
@@ -132,7 +137,7 @@ check "make executors: nothing can begin to measure while its launcher is made" 
   '[[ $(grep -oE -e "--exclusive|compose up|let go|compose run" "$calls" | paste -sd, -) == "--exclusive,compose up,let go,compose run" ]]'
 made costs 0
 check "make costs: nothing can begin to measure meanwhile" \
-  '[[ $status == 0 && $(grep -oE -e "--exclusive|compose run|let go" "$calls" | paste -sd, -) == "--exclusive,compose run,let go" ]]'
+  '[[ $status == 0 && $(grep -oE -e "volume create|--exclusive|compose run|let go" "$calls" | paste -sd, -) == "volume create,--exclusive,compose run,let go" ]]'
 FAKE_HOLD=75 made costs 0
 check "make costs: nor does it begin beside one that began" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose run") == 0 ]]'
 made up 0 75

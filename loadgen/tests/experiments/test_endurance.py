@@ -337,11 +337,20 @@ def test_a_heap_of_one_pool_is_told_by_its_collections_and_one_half_seen_is_not_
     assert left(series(AFTER, "Survivor Space"), series(AFTER, "Tenured Gen")) == ()
 
 
-def test_parts_have_their_least_values_and_a_part_without_samples_is_left_out() -> None:
-    points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 101))]
+def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
+    # 10 samples each, and none is between 30 and 60.
+    points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 130))]
     parts = growth.in_parts(points)
-    # 10 s each: 0..9, 10..19, 20..29, then 60..69, …, 90..100.
-    assert [at for at, _ in parts] == [0, 10, 20, 60, 70, 80, 90]
+    assert [at for at, _ in parts] == [0, 10, 20, 60, 70, 80, 90, 100, 110, 120]
     assert parts[1] == (10.0, 20.0)
     assert growth.in_parts([]) == ()
-    assert growth.in_parts([(1.0, 1.0)]) == ()
+    assert growth.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
+
+
+def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path) -> None:
+    for out in range(5):
+        rows = kept(tmp_path / str(out), growing)
+        rows[out] = legs(valid=False, invalid_reasons="toxics changed")[out]
+        found = findings(tmp_path / str(out), rows)[growth.RESIDENT]
+        assert found.low is not None, out
+        assert found.value == pytest.approx(36, rel=1e-3)

@@ -22,12 +22,15 @@ from lab.model import (
     REASON_SEPARATOR,
     Counts,
     Experiment,
+    Finding,
     Reading,
     Row,
+    Standing,
     ToxicState,
     TrialPlan,
     TrialRecord,
     Unwatched,
+    Verdict,
     p95_of,
 )
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
@@ -61,7 +64,7 @@ def run(of: Experiment, servers: dict[str, Server]) -> list[Row]:
     order = order_of(of)
     done: list[Row] = []
     while (plan := order.next(done)) is not None:
-        assert len(done) < 100
+        assert len(done) < 300
         done.append(row(plan, **servers[plan.server](plan)))
     return done
 
@@ -455,7 +458,7 @@ def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
 
     last = stress.findings(Outcome(of, run(of, {"a": answers}), Path()))[-1]
     assert last.value is None
-    assert last.text == "no median: 1 of 2 launches did not break"
+    assert last.text == "no median: 1 of 2 launches without a breaking point"
 
 
 def test_a_search_goes_on_where_it_was() -> None:
@@ -648,12 +651,24 @@ def test_what_gave_way_is_told_by_the_valid_trial() -> None:
 
     def answers(plan: TrialPlan) -> dict[str, Any]:
         times.append(plan.concurrency)
-        names = {"bottleneck": "Toxiproxy", "strength": "strong"}
+        names = {"bottleneck": "Toxiproxy", "strength": "weak"}
         if plan.concurrency > 1650 and times.count(plan.concurrency) == 2:
-            names = {"bottleneck": "Toxiproxy", "strength": "weak"}
+            names |= {"valid": False, "invalid_reasons": ROSE}
         return {**holds(1650)(plan), **names}
 
-    assert alone(answers)[2].endswith("; then: Toxiproxy (weak, at 1,656 by 2 trials)")
+    rows, *_ = alone(answers)
+    last = {
+        one.trial: Verdict(
+            "Toxiproxy",
+            "weak",
+            "x",
+            (Standing("Toxiproxy", score=0.9, sentence=f"it: {(70, 90)[one.valid]}% busy"),),
+        )
+        for one in rows
+    }
+    found = stress.findings(Outcome(ALONE, rows, Path(), last))[0]
+    then = "; then: Toxiproxy, 90% busy (weak, at 1,656 by 2 trials)"
+    assert found.text.endswith(then)
 
 
 def test_equal_launches_have_an_interval_that_holds_the_truth() -> None:
@@ -661,19 +676,43 @@ def test_equal_launches_have_an_interval_that_holds_the_truth() -> None:
     *each, middle = stress.findings(Outcome(of, run(of, {"a": holds(1650)}), Path()))
     assert {(one.low, one.value, one.high) for one in each} == {(1624.0, 1656.0, 1656.0)}
     assert (middle.low, middle.value, middle.high) == (1624.0, 1656.0, 1656.0)
-    assert middle.text == "1656 connections over 6 launches, 95 % interval 1624 to 1656"
+    assert middle.text == (
+        "1656 connections over 6 launches, 95 % interval 1624 to 1656; then: unknown"
+    )
 
 
-def test_a_launch_of_which_nobody_can_tell_is_left_out_and_counted() -> None:
-    of = search_of(servers=("a",), launches=2)
+def of_launches(told: int, rest: Server, launches: int = 6) -> list[Finding]:
+    """The findings of launches of which so many break at 1656, and the rest are that server."""
+    of = search_of(servers=("a",), launches=launches)
 
     def answers(plan: TrialPlan) -> dict[str, Any]:
-        bad = {"valid": False, "invalid_reasons": LATE_GENERATOR}
-        return holds(1650)(plan) | (bad if plan.launch == 2 else {})
+        return (holds(1650) if (plan.launch or 0) <= told else rest)(plan)
 
-    middle = stress.findings(Outcome(of, run(of, {"a": answers}), Path()))[-1]
+    return list(stress.findings(Outcome(of, run(of, {"a": answers}), Path())))
+
+
+def test_a_launch_of_which_nobody_can_tell_pulls_no_median_down() -> None:
+    # It held 3,100, and nobody knows more.
+    further = untold(lambda at: at > 3100, holds(9999))
+    *_, stuck, middle = of_launches(5, further)
+    assert (stuck.value, stuck.low, stuck.high) == (None, 4072 - 972, None)
+    assert (middle.value, middle.low, middle.high) == (1656, 1624, None)
+    assert "95 % interval from 1624 on; 1 of them lie between what was held and what" in middle.text
+    assert of_launches(3, further)[-1].value is None
+    assert of_launches(2, further)[-1].text == (
+        "no median: 4 of 6 launches without a breaking point"
+    )
+    assert of_launches(0, untold(lambda _: True, holds(1)), launches=2)[-1].text == (
+        "no median: 2 of 2 launches without a breaking point"
+    )
+
+
+def test_launches_that_have_not_ended_are_said() -> None:
+    of = search_of(servers=("a",), launches=2)
+    rows = run(of, {"a": holds(1650)})
+    middle = stress.findings(Outcome(of, rows[:-3], Path()))[-1]
     assert middle.value == 1656
-    assert middle.text.endswith("over 1 launch, no interval; of 1 more nobody can tell")
+    assert "1656 connections over 1 launch, no interval; 1 more have not ended" in middle.text
 
 
 def test_the_answer_names_each_server_and_what_gave_way() -> None:
@@ -686,3 +725,20 @@ def test_the_answer_names_each_server_and_what_gave_way() -> None:
     assert lines[2][0].startswith("One trial that holds a load decides")
     assert "This orders no servers; LAUNCHES=6" in lines[2][0]
     assert stress.answers(of, ()) == ()
+
+
+def test_the_answer_of_several_launches_is_their_median_or_the_first_one() -> None:
+    of = search_of(launches=6)
+    rows = run(of, {"a": holds(1650), "b": holds(222)})
+    lines = stress.answers(of, stress.findings(Outcome(of, rows, Path())))
+    assert lines[0] == (
+        "a",
+        "1656 connections over 6 launches, 95 % interval 1624 to 1656",
+        "then: unknown",
+    )
+    assert "orders no servers" not in lines[2][0]
+    # It was ended in the second launch.
+    early = stress.findings(Outcome(of, [one for one in rows if one.launch == 1], Path()))
+    first, _, note = stress.answers(of, early)
+    assert first[1].startswith("held 1624 connections")
+    assert "This orders no servers" in note[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 
 from lab.judge.heap import heap_after_collections, summed
@@ -16,8 +17,8 @@ FILES = "growth of open files"
 THREADS = "growth of threads"
 SERIES = "growth of series"
 DISK = "growth on disk"
-# Samples a second apart depend on each other. So the time is cut into this many parts, and the
-# least of each part is one value: what grows for good raises it, and a burst does not. These depend
+# Samples a second apart depend on each other. So they are cut into this many parts, and the least
+# of each part is one value: what grows for good raises it, and a burst does not. These depend
 # less on each other, and the interval of the slope is wider for what is left (`slope_of`).
 PARTS = 10
 # Of the time, in which a heap's pages are touched for the first time, and pools fill: no part of
@@ -116,7 +117,7 @@ OF_LAB: Mapping[str, tuple[Figure, ...]] = {
 
 def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None:
     """How many `scale` a figure grows in an hour: the slope of the least values of equal parts of
-    the time, without that in which it settles; None where there are too few samples."""
+    its samples, without those in which it settles; None where there are too few."""
     begins = points[0][0] + SETTLING * (points[-1][0] - points[0][0]) if points else 0.0
     parts = in_parts([(at, value) for at, value in points if at >= begins])
     if len(parts) < 2:
@@ -130,17 +131,10 @@ def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None
 
 
 def in_parts(points: Sequence[tuple[float, float]]) -> Points:
-    """The least value of each of equally long parts of the time, and when it was seen first. A part
-    without points is left out."""
-    if not points:
-        return ()
-    first, last = points[0][0], points[-1][0]
-    length = (last - first) / PARTS
-    if length <= 0:
-        return ()
-    parts: list[list[tuple[float, float]]] = [[] for _ in range(PARTS)]
-    for at, value in points:
-        parts[min(PARTS - 1, int((at - first) / length))].append((at, value))
+    """The least value of each of the parts, and when it was seen first. The parts have as many
+    samples each, one behind the other: what a leg that is left out lacks falls between two."""
+    cuts = [len(points) * part // PARTS for part in range(PARTS + 1)]
+    parts = (points[begin:end] for begin, end in pairwise(cuts))
     return tuple(min(part, key=itemgetter(1)) for part in parts if part)
 
 

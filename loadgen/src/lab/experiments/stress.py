@@ -41,6 +41,8 @@ TRIES = 2
 # So many trials of a load that say nothing of the server leave it unknown. Where the CPUs are full
 # every fifth trial is such a one (22 of 114 of the published capacity-models).
 UNTOLD = 4
+# More than any number of connections.
+UNBOUNDED = 1e12
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
     "first": Key(_CONNECTIONS),
@@ -189,6 +191,9 @@ def outcome_of(
         late = (felt.p95_ms or 0) > stress.p95_ms
         if not late and gave_way(row, after_miss=after_miss) is None:
             return "untold", row.invalid_reasons
+    if outcome == "held" and not row.valid and row.mode == "closed":
+        # Slowed by its warm-up, it may have answered less than a smaller load.
+        return "untold", row.invalid_reasons
     if not row.valid or outcome == "untold":
         return outcome, why
     rps = goodput(row) or 0.0
@@ -314,12 +319,12 @@ def design(planner: Planner) -> Design:
 def findings(outcome: OfRun) -> tuple[Finding, ...]:
     """The breaking point of each server and launch, which is the smallest load that was not held,
     and what gave way there; and the median over launches. `low` of a finding is the largest load
-    that was held, and `high` the smallest that was not. Where there is no breaking point the text
-    says why, and which load was held."""
+    that was held (0: none), and `high` the smallest that was not, as far as the search has ended.
+    Where there is no breaking point the text says why, and which load was held."""
     stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
     for server in outcome.experiment.servers:
-        points = []
+        points, broke = [], list[Row]()
         for launch in launches(outcome.experiment):
             own = _rows_of(counted(outcome.rows), server, launch)
             if not own:
@@ -327,8 +332,9 @@ def findings(outcome: OfRun) -> tuple[Finding, ...]:
             state = search(stress, own)
             found.append(_finding(stress, state, server, launch, outcome.verdicts))
             points.append(found[-1])
+            broke += state.broke
         if len(points) > 1:
-            found.append(_median(server, points))
+            found.append(_median(server, points, broke, outcome.verdicts))
     return tuple(found)
 
 
@@ -341,11 +347,12 @@ def _finding(
     if stuck and state.broken and stuck.concurrency > state.broken.concurrency:
         stuck = None
     if state.held is not None:
-        p95_ms = p95_of(state.held)
+        # One that was slowed by its warm-up is not valid, and was faster than that.
+        p95_ms, at_most = p95_of(state.held), "" if state.held.valid else "at most "
         held = (
             f"held {'at least ' if stuck else ''}{state.held.concurrency} connections{at} "
             f"({goodput(state.held) or 0:.0f} req/s"
-            + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
+            + ("" if p95_ms is None else f", p95 {at_most}{p95_ms:.0f} ms")
             + ")"
             + (f" in one of {TRIES} trials (the other: {state.after})" if state.after else "")
         )
@@ -355,7 +362,6 @@ def _finding(
         broken = (
             f", {'not' if state.held else 'not even'} {state.broken.concurrency}{of}: {state.why}"
         )
-    low = None if state.held is None else float(state.held.concurrency)
     value: float | None = None
     text = f"{held}{broken}"
     if stuck is not None:
@@ -368,59 +374,68 @@ def _finding(
     elif state.load is not None:
         text += f"; not finished, {state.load} connections are next"
     elif stuck is None and state.broken is not None:
-        value, low = float(state.broken.concurrency), low or 0.0
-        text += f"{SEPARATOR}{_then(state.broke, verdicts)}"
+        value = float(state.broken.concurrency)
+        text += f"{SEPARATOR}{_then(state.broke, f'{value:,.0f}', verdicts)}"
     elif stuck is None:
         text += f", the most that was tried ({stress.most})"
-    ended = state.load is None and not state.strayed and stuck is None
-    return Finding(NAME, server, launch, value, UNIT, low if ended else None, value, text)
+    low = high = None
+    if state.load is None and not state.strayed:
+        low = float(state.held.concurrency if state.held else 0)
+        high = float(state.broken.concurrency) if state.broken else None
+    return Finding(NAME, server, launch, value, UNIT, low, high, text)
 
 
-def _then(broke: Sequence[Row], verdicts: Verdicts) -> str:
+def _then(broke: Sequence[Row], at: str, verdicts: Verdicts) -> str:
     """What gave way: what most of the trials that broke name, of which valid ones have the
     figures."""
     its = sorted(named_most(broke), key=lambda row: row.valid)
-    if 2 * len(its) <= len(broke):
-        return UNKNOWN
-    return what_gave_way(its, broke, f"{broke[-1].concurrency:,}", verdicts)
+    return what_gave_way(its, broke, at, verdicts) if 2 * len(its) > len(broke) else UNKNOWN
 
 
-def _median(server: str, each: Sequence[Finding]) -> Finding:
-    """Over launches. Those that held all loads have no breaking point, and leave none to the
-    others; those of which nobody can tell are left out, and counted."""
-    told = [one for one in each if one.low is not None]
-    untold = len(each) - len(told)
-    known = [one.value for one in told if one.value is not None]
-    also = f"; of {untold} more nobody can tell" if untold else ""
-    if not known or len(known) < len(told):
-        text = f"no median: {len(told) - len(known)} of {len(told)} launches did not break{also}"
+def _median(
+    server: str, each: Sequence[Finding], broke: Sequence[Row], verdicts: Verdicts
+) -> Finding:
+    """Over launches that have ended. One without a breaking point lies between what it held and
+    what it did not, if anything: left out, it would pull the median down."""
+    ended = [one for one in each if one.low is not None]
+    without = sum(one.value is None for one in ended)
+    also = f"; {len(each) - len(ended)} more have not ended" if len(ended) < len(each) else ""
+    tops = [UNBOUNDED if one.high is None else one.high for one in ended]
+    of_tops = median_of(tops) if tops else None
+    if of_tops is None or of_tops.median > rules.MAX_CONNECTIONS:
+        text = f"no median: {without} of {len(ended)} launches without a breaking point{also}"
         return Finding(MEDIAN, server, 0, None, UNIT, None, None, text)
-    value = median_of(known).median
-    over = f"{len(told)} launch{'es' if len(told) > 1 else ''}"
-    # The truth lies above what was held, and at or below what was not.
-    low = median_of([one.low or 0.0 for one in told]).interval
-    high = median_of([one.high or 0.0 for one in told]).interval
-    if low is None or high is None:
-        text = f"{value:.0f} connections over {over}, no interval{also}"
-        return Finding(MEDIAN, server, 0, value, UNIT, None, None, text)
-    spread = f"95 % interval {low.low:.0f} to {high.high:.0f}"
-    text = f"{value:.0f} connections over {over}, {spread}{also}"
-    return Finding(MEDIAN, server, 0, value, UNIT, low.low, high.high, text)
+    value, lows = of_tops.median, median_of([one.low or 0.0 for one in ended]).interval
+    if without:
+        also = f"; {without} of them lie between what was held and what was not{also}"
+    spread, low, high = "no interval", None, None
+    if lows is not None and of_tops.interval is not None:
+        # The truth lies above what was held, and at or below what was not.
+        low, high = lows.low, of_tops.interval.high
+        spread = f"95 % interval {low:.0f} to {high:.0f}"
+        if high > rules.MAX_CONNECTIONS:
+            spread, high = f"95 % interval from {low:.0f} on", None
+    over = f"{len(ended)} launch{'es' if len(ended) > 1 else ''}"
+    then = f"{SEPARATOR}{_then(broke, f'{value:,.0f}', verdicts)}" if broke else ""
+    text = f"{value:.0f} connections over {over}, {spread}{also}{then}"
+    return Finding(MEDIAN, server, 0, value, UNIT, low, high, text)
 
 
-def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
     """What a reader wants first: where each server breaks, what gave way there, and what these
-    lines do not say."""
-    several = len(launches(experiment)) > 1
-    lines = []
-    for one in found:
-        if one.name == (MEDIAN if several else NAME):
-            text, _, then = one.text.partition(SEPARATOR)
-            lines.append((one.server, text, f"then: {then}") if then else (one.server, text))
+    lines do not say. The median of a server's launches, or else its first launch."""
+    lines, ordered = [], True
+    for server in dict.fromkeys(one.server for one in found if one.name in (NAME, MEDIAN)):
+        its = [one for one in found if one.server == server and one.name in (NAME, MEDIAN)]
+        one = next((one for one in its if one.name == MEDIAN), its[0])
+        ordered = ordered and one.name == MEDIAN and None not in (one.low, one.high)
+        text, *rest = one.text.split(SEPARATOR, 1)
+        then = "".join(rest)
+        lines.append((server, text, f"then: {then}") if then else (server, text))
     if not lines:
         return ()
     note = "One trial that holds a load decides, so near the limit the search errs upwards."
-    if len(launches(experiment)) < LEAST_VALUES and len(lines) > 1:
+    if not ordered and len(lines) > 1:
         note += f" This orders no servers; LAUNCHES={LEAST_VALUES} gives intervals."
     return (*lines, (note,))
 
