@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 
 from lab.judge.heap import heap_after_collections, summed
 from lab.judge.intervals import slope_of
@@ -131,11 +131,16 @@ def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None
 
 
 def in_parts(points: Sequence[tuple[float, float]]) -> Points:
-    """The least value of each of the parts, and when it was seen first. The parts have as many
-    samples each, one behind the other: what a leg that is left out lacks falls between two."""
+    """The median time and the least value of each of the parts. They have as many samples each, one
+    behind the other: what a leg that is left out lacks falls between two. Not the time of the least
+    value: two of them may be seconds apart, and a slope over seconds is no growth."""
     cuts = [len(points) * part // PARTS for part in range(PARTS + 1)]
     parts = (points[begin:end] for begin, end in pairwise(cuts))
-    return tuple(min(part, key=itemgetter(1)) for part in parts if part)
+    return tuple(
+        (statistics.median(at for at, _ in part), min(value for _, value in part))
+        for part in parts
+        if part
+    )
 
 
 def in_window(seen: Observation, figure: Figure) -> Points:
