@@ -150,6 +150,8 @@ inject() {
 # take_back FAULT NAME: once the run has ended, what the fault itself has changed.
 take_back() {
   case $1 in
+    # An engine that was killed ends all containers as it starts, and starts none of them (seen with 26.1.5).
+    kill-engine) make up ;;
     disk-full) rm -f "$LAB_RESULTS_DIR/filled" ;;
     read-only) chmod -R u+w "$(run_dir "$2")" ;;
     clock-*) cp "$logs/env-before" ".lab/$COMPOSE_PROJECT_NAME/env" ;;
