@@ -73,6 +73,7 @@ refused() {
 refused SERVER=netty 'NOFILE=300;x'
 refused SERVER=netty PATH=1
 refused SERVER=netty 'S.*=1'
+refused SERVER=netty 'N.*=300'
 refused SERVER=grafana
 refused SERVER=netty SERVER=fixed-pool
 refused NOFILE=300 SERVER=netty
