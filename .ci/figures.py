@@ -51,8 +51,8 @@ class Figure:
 def figures(page: str) -> Iterator[Figure]:
     """The figures that a page marks. Raises ValueError for what cannot be read."""
     found = list(MARK.finditer(page))
-    if len(found) != len(BEGIN.findall(page)):
-        raise ValueError(f"{len(BEGIN.findall(page)) - len(found)} marks of figures cannot be read")
+    if unread := len(BEGIN.findall(page)) - len(found):
+        raise ValueError(f"{unread} marks of figures cannot be read")
     for mark in found:
         header, *rows = cells(mark["table"])
         labels, columns = (

@@ -184,16 +184,15 @@ def outcome_of(
     a valid one must not answer less than smaller loads did, the valid trials `before` of the same
     server and launch. `after_miss`: as of `gave_way`."""
     # A closed load has no latency from when a request was due.
-    felt = row if row.mode == "open" else replace(row, p95_ms=row.raw_p95_ms)
+    p95_ms = p95_of(row)
+    felt = replace(row, p95_ms=p95_ms)
     outcome, why = judged(stress.objective, felt, after_break=after_miss)
-    if outcome == "broke" and not row.valid and row.mode == "closed":
-        # No backlog grows in it: a latency that rises within the objective tells nothing.
-        late = (felt.p95_ms or 0) > stress.p95_ms
-        if not late and gave_way(row, after_miss=after_miss) is None:
+    if row.mode == "closed" and not row.valid and outcome != "untold":
+        # No backlog grows in it, so within the objective it tells nothing: neither that it broke,
+        # nor, slowed by its warm-up, that it answered as much as a smaller load.
+        late = (p95_ms or 0) > stress.p95_ms or gave_way(row, after_miss=after_miss)
+        if outcome == "held" or not late:
             return "untold", row.invalid_reasons
-    if outcome == "held" and not row.valid and row.mode == "closed":
-        # Slowed by its warm-up, it may have answered less than a smaller load.
-        return "untold", row.invalid_reasons
     if not row.valid or outcome == "untold":
         return outcome, why
     rps = goodput(row) or 0.0
@@ -429,9 +428,8 @@ def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], .
         its = [one for one in found if one.server == server and one.name in (NAME, MEDIAN)]
         one = next((one for one in its if one.name == MEDIAN), its[0])
         ordered = ordered and one.name == MEDIAN and None not in (one.low, one.high)
-        text, *rest = one.text.split(SEPARATOR, 1)
-        then = "".join(rest)
-        lines.append((server, text, f"then: {then}") if then else (server, text))
+        text, *then = one.text.split(SEPARATOR, 1)
+        lines.append((server, text, *(f"then: {it}" for it in then)))
     if not lines:
         return ()
     note = "One trial that holds a load decides, so near the limit the search errs upwards."
