@@ -41,6 +41,7 @@ def test_servers_take_turns_leg_by_leg() -> None:
     assert [one.server for one in plans] == ["a", "b"] * 5
     assert {one.duration_s for one in plans} == {LEG_S}
     assert {one.offered_rps for one in plans} == {148}
+    assert {one.asks_live for one in plans} == {True}
     assert plans[0].trial == "01-a-open-c100"
 
 
@@ -92,6 +93,7 @@ def keep(
     old_after: float = 0.0,
     started_ms: int = 1000,
     warmth: Warmth | None = None,
+    live_bytes: int | None = None,
 ) -> None:
     """The raw folder of a leg that ran for 310 s, its window the last 300 s of them; samples
     every second. `resident` and `old` are bytes by seconds of load."""
@@ -102,8 +104,9 @@ def keep(
         before, identity=dataclasses.replace(before.identity, start_time_ms=started_ms)
     )
     of = plan(trial=one.trial, duration_s=LEG_S)
-    times = {"window_offset_s": 10.0, "run_s": 310.0, "warmth": warmth or Warmth(True, ())}
-    write_json(raw / "trial.json", record(of, before=before, **times))
+    told = {"window_offset_s": 10.0, "run_s": 310.0, "live_heap_bytes": live_bytes}
+    told["warmth"] = warmth or Warmth(True, ())
+    write_json(raw / "trial.json", record(of, before=before, **told))
     # Other servers' legs lie between: the wall clock says nothing of load.
     opens = 1_000_000.0 + number * 2000
     loaded = {opens + s: number * 310 + 10 + s for s in range(-5, LEG_S + 6)}
@@ -223,6 +226,54 @@ def test_growth_of_the_first_third_only_is_no_growth(tmp_path: Path) -> None:
     found = findings(tmp_path, rows)[growth.RESIDENT]
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
     assert ", from 763 to 763 MiB once the first third was over; at first 296;" in found.text
+
+
+@pytest.mark.parametrize(("mib_per_h", "shown"), [(0.0, False), (7.2, True)])
+def test_what_lives_is_told_from_what_died_in_the_old_generation(
+    tmp_path: Path, mib_per_h: float, shown: bool
+) -> None:
+    """The old generation grows by 360 MiB an hour, most of it dead."""
+    rows = legs(16)
+    for number, one in enumerate(rows):
+        loaded_s = (number + 1) * 310
+        # A cache that fills in the first legs is no growth.
+        live = 12 * MIB + min(number, 3) * MIB + round(loaded_s * mib_per_h * MIB / 3600)
+        keep(
+            tmp_path,
+            one,
+            number,
+            lambda s: 3e8,
+            old=lambda s: 1e6 + s * 360 * MIB / 3600,
+            live_bytes=live,
+        )
+    found = findings(tmp_path, rows)
+    live_heap, after = found[growth.LIVE], found[growth.HEAP]
+    assert after.value == pytest.approx(360, rel=1e-2)
+    assert live_heap.value == pytest.approx(mib_per_h, abs=1e-2)
+    assert live_heap.low is not None
+    assert (live_heap.low > 0) == shown
+    assert live_heap.text.startswith(f"live heap: +{mib_per_h:.2f} MiB/h (95 % interval ")
+    assert ("no growth shown" in live_heap.text) != shown
+    assert "; at first 12;" in live_heap.text or shown
+
+
+def test_of_legs_that_do_not_count_what_lives_does_not_either(tmp_path: Path) -> None:
+    rows = kept(tmp_path, growing, live_bytes=12 * MIB)
+    rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
+    assert "1 of 5 legs left out: 02-a" in findings(tmp_path, rows)[growth.LIVE].text
+
+
+def test_two_legs_are_too_few_to_tell_what_lives(tmp_path: Path) -> None:
+    rows = legs(2)
+    for number, one in enumerate(rows):
+        keep(tmp_path, one, number, growing, live_bytes=12 * MIB)
+    found = findings(tmp_path, rows)[growth.LIVE]
+    assert found.value is None
+    assert found.text.startswith("live heap: its growth cannot be told, too few samples")
+
+
+def test_where_nobody_tells_what_lives_nothing_is_said_of_it(tmp_path: Path) -> None:
+    assert growth.LIVE not in findings(tmp_path, kept(tmp_path, growing))
 
 
 def test_bursts_are_no_growth_and_do_not_hide_it(tmp_path: Path) -> None:

@@ -112,6 +112,35 @@ def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
     assert "waited 30.0 ms for each turn on a CPU (allowed 20.0 ms)" in lab.reason()
 
 
+def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(lab: Lab) -> None:
+    asked: list[str] = []
+
+    def heap_bytes(server: str) -> int:
+        asked.append(server)
+        return 10_000_000 // len(asked)
+
+    lab.fake.heap_bytes = heap_bytes
+    # The second of two collections frees what the first released.
+    assert lab.run(plan(asks_live=True)).live_heap_bytes == 5_000_000
+    assert len(asked) == 2
+
+
+def test_a_jvm_that_is_not_asked_collects_nothing(lab: Lab) -> None:
+    lab.fake.heap_bytes = lambda _: pytest.fail("a collection changes what is measured next")
+    assert lab.run().live_heap_bytes is None
+
+
+def test_a_jvm_that_collects_nothing_costs_a_note_and_no_trial(lab: Lab) -> None:
+    def refused(server: str) -> int:
+        raise httpx.ConnectError("refused")
+
+    lab.fake.heap_bytes = refused
+    told = lab.run(plan(asks_live=True))
+    assert told.live_heap_bytes is None
+    assert any(note.startswith("the live heap is not known: a: ") for note in told.notes)
+    assert told.problem is None
+
+
 def test_a_spinner_runs_with_the_load_and_its_dose_is_recorded(lab: Lab) -> None:
     of = dataclasses.replace(plan(), condition=Condition(spin=0.2))
     assert lab.run(of).usage.spun == pytest.approx(0.2)

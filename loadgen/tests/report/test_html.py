@@ -430,16 +430,26 @@ def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
     assert f"drawn for each call {SPREAD.words} {said}" in Page(made(folder)).text
 
 
-def test_the_network_between_several_machines_is_told_with_each_trial(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("called_ms", "told"),
+    [
+        (None, "not measured: taken as none"),
+        (0.0, "a round trip too short to tell"),
+        (0.04, "a round trip 0.04 ms"),
+    ],
+)
+def test_the_network_between_several_machines_is_told_with_each_trial(
+    tmp_path: Path, called_ms: float | None, told: str
+) -> None:
     folder = write_manifest(tmp_path)
     write_raw(folder, plans(launches=1))
     assert "a round trip" not in Page(made(folder)).text
-    ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED))
+    ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED, called_ms))
     find_a_closed(folder, ways=[dataclasses.asdict(way) for way in ways])
     text = Page(made(folder)).text
-    told = "a round trip 0.31 ms, packets of up to 1,450 bytes"
-    assert f"network, generator and server {told}" in text
-    assert "network, server and downstream not measured: taken as none" in text
+    there = "a round trip 0.31 ms, packets of up to 1,450 bytes"
+    assert f"network, generator and server {there}" in text
+    assert f"network, server and downstream {told}" in text
 
 
 def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:

@@ -83,8 +83,12 @@ def test_a_long_load_is_legs_of_one_jvm_and_has_a_growth_or_says_why_not() -> No
     assert [trial["window_s"] for trial in trials] == [pytest.approx(3), pytest.approx(4)]
     assert len(jvms(trials)) == 1
     own = {trial["server"] for trial in trials}
+    for trial in trials:
+        record = run_of("endured") / "raw" / trial["trial"] / "trial.json"
+        assert json.loads(record.read_text())["live_heap_bytes"] > 1e6
     found = [one for one in findings_of("endured") if one["server"] in own]
-    assert [one["name"] for one in found] == [one.name for one in growth.OF_SERVER]
+    figures = (growth.LIVE_HEAP, *growth.OF_SERVER)
+    assert [one["name"] for one in found] == [one.name for one in figures]
     for one in found:
         assert one["value"] is not None or "cannot be told" in one["text"]
         assert "another JVM" not in one["text"]

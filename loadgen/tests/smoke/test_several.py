@@ -52,7 +52,9 @@ def test_the_network_and_the_clocks_of_each_trial_are_recorded() -> None:
         record = json.loads((run_of("several") / "raw" / row["trial"] / "trial.json").read_text())
         ways = {way["between"]: way for way in record["before"]["ways"]}
         assert sorted(ways) == ["generator and server", "server and downstream"]
-        assert all(0 < way["ms"] < 1000 for way in ways.values()), ways
+        assert 0 < ways["generator and server"]["ms"] < 1000, ways
+        # A difference of two times, which on one kernel can be too small to tell.
+        assert 0 <= ways["server and downstream"]["ms"] < 1000, ways
         # VXLAN's headers are 50 bytes of the bridge's 1,500.
         assert ways["generator and server"]["mtu"] == 1450
         of = [clock["of"] for clock in record["clocks"]]

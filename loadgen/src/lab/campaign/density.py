@@ -44,7 +44,7 @@ from lab.system.conditions import Conditions
 from lab.system.connections import Connections
 from lab.system.host import System
 from lab.system.host_changes import HostChanges
-from lab.system.jvm import fresh_jvm
+from lab.system.jvm import fresh_jvm, live_heap
 from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
 from lab.system.undo_log import NOT_PUT_BACK, UndoLog
@@ -376,7 +376,6 @@ class _Launcher:
         return True
 
     def _memory(self, server: str) -> _Memory:
-        """The heap after a second collection, which frees what the first one released."""
-        self.stack.management.collect_garbage(server)
-        heap_bytes = self.stack.management.collect_garbage(server)
-        return _Memory(heap_bytes, self.stack.exporter.process(server).resident_bytes)
+        return _Memory(
+            live_heap(server, self.stack), self.stack.exporter.process(server).resident_bytes
+        )

@@ -1,8 +1,9 @@
 """A constant load for a long time, and what grows meanwhile.
 
-The load is cut into legs: trials of their own on the same JVM. Servers take turns leg by leg, so
-that a drift of the machine falls on all alike. Growth is per hour of *load*: the time between a
-server's own legs does not count. The parts around the servers are under load in all legs.
+The load is cut into legs: trials of their own on the same JVM. After each leg the JVM collects
+everything, so that what lives is told from what died in the old generation. Servers take turns leg
+by leg, so that a drift of the machine falls on all alike. Growth is per hour of *load*: the time
+between a server's own legs does not count. The parts around the servers are under load in all legs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from lab.errors import RawDataError
 from lab.experiments.growth import (
     HEAP,
     HOUR_S,
+    LIVE_HEAP,
     OF_LAB,
     OF_SERVER,
     Figure,
@@ -68,7 +70,7 @@ def design(planner: Planner) -> Design:
     experiment = planner.experiment
     leg_s = settings_of(Endurance, experiment).leg_s
     plans = [
-        planner.single(server, duration_s=length_s, launch=launch)
+        planner.single(server, duration_s=length_s, launch=launch, asks_live=True)
         for launch in launches(experiment)
         for length_s in leg_lengths(experiment.duration_s, leg_s)
         for server in turned(experiment.servers, launch)
@@ -123,15 +125,16 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Leg:
     """A leg: the JVM it ran on and the proof that this JVM was warm, for how long the leg put load
-    on it before the window and until its end, and what Prometheus saw. `seen` is None where the
-    figures of the leg do not count, and `why` says why not. Its load counts all the same: memory
-    grew meanwhile."""
+    on it before the window and until its end, what Prometheus saw, and the bytes of heap that lived
+    after it, where anybody told. `seen` is None where the figures of the leg do not count, and
+    `why` says why not. Its load counts all the same: memory grew meanwhile."""
 
     started_ms: int
     warmth: Warmth | None
     before_window_s: float
     load_s: float
     seen: Seen | None
+    live_bytes: int | None = None
     why: str = ""
 
 
@@ -174,8 +177,11 @@ def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> It
         problems.append(f"{others} legs ran on another JVM")
     left_out = f"; {len(of) - _counting(longest)} of {len(of)} legs left out: "
     suffix = _interrupted(longest) + (left_out + "; ".join(problems) if problems else "")
-    for figure in OF_SERVER:
-        grown = growth(_under_load(longest, SERVER, figure), figure.scale)
+    sampled = {figure: _under_load(longest, SERVER, figure) for figure in OF_SERVER}
+    # A foreign service tells nobody what lives in its heap.
+    live = _live(longest)
+    for figure, points in (({LIVE_HEAP: live} if live else {}) | sampled).items():
+        grown = growth(points, figure.scale)
         if grown is None:
             text = f"{figure.what}: its growth cannot be told, too few samples{suffix}"
             yield Finding(figure.name, server, launch, None, figure.unit, None, None, text)
@@ -253,6 +259,7 @@ def _leg(row: Row, raw: Path) -> Leg | str:
         before_window_s=record.window_offset_s,
         load_s=record.run_s,
         seen=seen,
+        live_bytes=record.live_heap_bytes,
         why=why,
     )
 
@@ -266,6 +273,17 @@ def _under_load(legs: Sequence[Leg], whose: str, figure: Figure) -> list[tuple[f
             opens = loaded_s + leg.before_window_s
             points += [(opens + at, value) for at, value in leg.seen.samples[whose, figure.name]]
         loaded_s += leg.load_s
+    return points
+
+
+def _live(legs: Sequence[Leg]) -> list[tuple[float, float]]:
+    """The live heap after each leg that counts, by seconds of load."""
+    points: list[tuple[float, float]] = []
+    loaded_s = 0.0
+    for leg in legs:
+        loaded_s += leg.load_s
+        if leg.seen is not None and leg.live_bytes is not None:
+            points.append((loaded_s, float(leg.live_bytes)))
     return points
 
 

@@ -11,6 +11,7 @@ from lab.judge.heap import heap_after_collections, summed
 from lab.judge.intervals import slope_of
 from lab.model import Observation
 
+LIVE = "growth of the live heap"
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
 FILES = "growth of open files"
@@ -33,13 +34,14 @@ Points = tuple[tuple[float, float], ...]
 @dataclass(frozen=True, slots=True)
 class Figure:
     """What must not grow: the `name` of its finding, `what` it is for people, the `unit` of its
-    growth, which is `scale` of its samples' unit, and its samples in a window."""
+    growth, which is `scale` of its samples' unit, and its samples in a window: none where
+    Prometheus does not see it."""
 
     name: str
     what: str
     unit: str
     scale: float
-    points: Callable[[Observation], Points]
+    points: Callable[[Observation], Points] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ def of_container(service: str) -> Figure:
     return _memory("container_memory_rss", service=service)
 
 
+# What full collections left after each leg, in bytes.
+LIVE_HEAP = Figure(LIVE, "live heap", "MiB/h", MIB)
 # Of the measured server's process, in bytes.
 OF_JVM = _memory(job="jvm")
 OF_SERVER: tuple[Figure, ...] = (

@@ -26,7 +26,7 @@ from lab.load.window import Edge, Window
 from lab.model import GivenUp, Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.system.host import System
-from lab.system.jvm import settled
+from lab.system.jvm import live_heap, settled
 from lab.system.spinner import Spinner, spinning
 from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
@@ -137,6 +137,7 @@ class Runner:
         # The snapshot comes first: neither would see a toxic that comes and goes between the two.
         seen = self._agent.toxics_seen()
         unsettled = self._unsettled(plan.server)
+        live_bytes, not_told = self._live_heap(plan)
         sync_folder(raw)
         record = TrialRecord(
             plan=plan,
@@ -153,7 +154,7 @@ class Runner:
             usage=ran.window.usage(process, window_s),
             toxic_changes=tuple(changes(seen, started_at, ended_at, script)) if seen else (),
             unequal=unequal,
-            notes=_known(*known, *ran.notes, unsettled),
+            notes=_known(*known, *ran.notes, unsettled, not_told),
             warmth=warmth,
             jit_share=ran.window.jit_share,
             peaks=peaks.done,
@@ -166,6 +167,7 @@ class Runner:
             problem=ran.problem,
             given_up=given_up,
             clocks=clocks,
+            live_heap_bytes=live_bytes,
         )
         write_json(raw / RECORD, record)
 
@@ -338,6 +340,16 @@ class Runner:
         if settled(server, self._stack, self._system):
             return None
         return "the server still had requests in flight long after the load"
+
+    def _live_heap(self, plan: TrialPlan) -> tuple[int | None, str | None]:
+        """What lives in the server's heap, where the plan asks; why that is not told. A foreign
+        service has nobody to ask, and that is no news."""
+        if not plan.asks_live or self._stack.is_foreign(plan.server):
+            return None, None
+        try:
+            return live_heap(plan.server, self._stack), None
+        except LabUnreachable as failure:
+            return None, f"the live heap is not known: {failure}"
 
 
 def _known(*notes: str | None) -> tuple[str, ...]:

@@ -202,7 +202,8 @@ class TrialPlan:
     toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
     the invalid trial that this one repeats. `requests` are what is sent to the host of `url`; none:
     GET of `url`. `gives_up`: when it need not go on to its end; None: it always does. `draw`: how
-    many trials of this load its JVM had before: each has other arrivals at random.
+    many trials of this load its JVM had before: each has other arrivals at random. `asks_live`: the
+    JVM is made to collect everything once its load is over, and what lives then is recorded.
     """
 
     trial: str
@@ -227,6 +228,7 @@ class TrialPlan:
     requests: tuple[Request, ...] = ()
     gives_up: GivesUp | None = None
     draw: int = 0
+    asks_live: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -369,6 +369,8 @@ class TrialRecord:
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
       begin, or its record cannot be read. `before` is then the server as the run began
     * `given_up`: its load was lost beyond doubt, and it was ended before its window
+    * `live_heap_bytes` is what full collections left once the load was over, where the plan
+      `asks_live`; None where the JVM does not tell
     """
 
     plan: TrialPlan
@@ -398,6 +400,7 @@ class TrialRecord:
     wall_s: float | None = None
     lost: bool = False
     given_up: GivenUp | None = None
+    live_heap_bytes: int | None = None
     clocks: tuple[ClockOffset, ...] = ()
 
     @classmethod

@@ -69,6 +69,13 @@ def answers_again(server: str, stack: Stack, clock: Clock) -> None:
                 raise
 
 
+def live_heap(server: str, stack: Stack) -> int:
+    """The bytes of the heap that are live: what a second full collection leaves, which frees what
+    the first one released. Both stop the JVM. Raises LabUnreachable."""
+    stack.management.collect_garbage(server)
+    return stack.management.collect_garbage(server)
+
+
 def settled(server: str, stack: Stack, system: System) -> bool:
     """Wait until the server has answered what it was sent; False after SETTLE_S.
 

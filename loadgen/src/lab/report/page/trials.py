@@ -16,6 +16,7 @@ from lab.model import (
     Panels,
     Row,
     Verdict,
+    Way,
     around_server_us,
     goodput,
     strength_text,
@@ -28,7 +29,7 @@ from lab.report.page.markup import folded, inline, markup
 from lab.report.page.over_time import moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
-from lab.report.table import NOTHING, microseconds, with_unit
+from lab.report.table import NOTHING, data, microseconds, with_unit
 from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
@@ -200,8 +201,7 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
         yield "downstream delay, drawn for each call", record.before.delay_text
     for way in record.before.ways:
         mtu = "" if way.mtu is None else f", packets of up to {way.mtu:,} bytes"
-        told = "not measured: taken as none" if way.ms is None else f"a round trip {way.ms:.3g} ms"
-        yield f"network, {way.between}", f"{told}{mtu}"
+        yield f"network, {way.between}", f"{_round_trip(way)}{mtu}"
     yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
     yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
     warmth = record.warmth
@@ -209,6 +209,8 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
         seconds = warmth.cycles[-1].at_s + warmth.cycles[-1].length_s
         steady = "steady" if warmth.steady else "not steady"
         yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"
+    live = record.live_heap_bytes
+    yield "live heap after the load", None if live is None else data(live)
     yield "CPU per answer", _split(row, of.other_us)
     yield "mean time of a request", spent.one(row)
     usage = record.usage
@@ -225,6 +227,12 @@ def _split(of: Row, other_us: float | None) -> str | None:
     share = other_us / (of.cpu_server_us + around + other_us)
     other = f"; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
     return f"{told} µs{other if share > OTHER_TOLD else ''}"
+
+
+def _round_trip(way: Way) -> str:
+    if way.ms is None:
+        return "not measured: taken as none"
+    return f"a round trip {way.ms:.3g} ms" if way.ms else "a round trip too short to tell"
 
 
 def _latency(*values: float | None) -> str | None:
