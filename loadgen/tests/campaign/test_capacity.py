@@ -11,9 +11,9 @@ from rich.console import Console
 from campaign.test_conditions import rejudged
 from lab.campaign.derive import derive
 from lab.campaign.run import run
+from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
 from lab.experiments.searching.state import Capacity
-from lab.experiments.stress import Stress
 from lab.load.engine_run import Tail
 from lab.load.lost_load import LostLoad
 from lab.model import GivenUp

@@ -7,8 +7,8 @@ import pytest
 
 from lab.campaign.derive import derive, read_trial
 from lab.errors import RawDataError
+from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
-from lab.experiments.stress import Stress
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
 from lab.store.records import to_json, write_json

@@ -14,8 +14,8 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.run_record import RESERVE, RESERVE_BYTES, ending
 from lab.errors import Interrupted, LabError, RawDataError
+from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
-from lab.experiments.stress import Stress
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
 from lab.load.engines.oha import Oha

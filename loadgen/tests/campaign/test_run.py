@@ -11,9 +11,9 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
 from lab.experiments.observation import Observation
-from lab.experiments.stress import Stress
 from lab.judge.gates.server import UNTOLD_SETTINGS
 from lab.model import Row, TrialPlan, Warmth
 from lab.report import page
@@ -446,7 +446,7 @@ def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
     ready.run(kind="stress", own=to_json(of), concurrencies=(100,), modes=("open",), servers=("b",))
     text = ready.text.getvalue()
     # 100, 200, 300, and one more should 300 not be held: each of them twice at most.
-    assert "at most 8 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
+    assert "at most 8 trials (more where some say nothing), each of 25 s" in " ".join(text.split())
     assert "[1] b open CONC=100 warm-up, about 8 trials and 3m20s left" in text
     assert "[3] b open CONC=300 measuring, about 4 trials and" in text
 

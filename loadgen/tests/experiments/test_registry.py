@@ -13,10 +13,10 @@ from experiments.conftest import Files
 from lab import experiments
 from lab.campaign.derive import derive
 from lab.errors import LabError
+from lab.experiments.breaking.search import Stress
 from lab.experiments.kind import TrialKind, settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of, kinds
-from lab.experiments.stress import Stress
 from lab.model import Experiment
 from lab.store import csv, manifest
 from lab.store.records import to_json

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from lab.errors import LabError
-from lab.experiments import stress
+from lab.experiments.breaking.findings import MEDIAN, findings
+from lab.experiments.breaking.findings import answers as said_first
+from lab.experiments.breaking.order import design
+from lab.experiments.breaking.search import Stress, outcome_of
 from lab.experiments.kind import Outcome
 from lab.experiments.objective import Objective
 from lab.experiments.order import Design
-from lab.experiments.stress import Stress
 from lab.judge import fairness
 from lab.judge.gates import GOODPUT_FELL, NO_ANSWER, NO_SUCCESS, TOO_SHORT, UNSTEADY, judge
 from lab.model import (
@@ -46,7 +48,7 @@ def search_of(**changes: Any) -> Experiment:
 
 
 def order_of(of: Experiment) -> Design:
-    return stress.design(planner(of))
+    return design(planner(of))
 
 
 def holds(most: int) -> Server:
@@ -74,7 +76,7 @@ def tried(rows: list[Row], server: str = "a") -> list[int]:
 
 
 def found(of: Experiment, rows: list[Row]) -> dict[tuple[str, int], tuple[float | None, str]]:
-    finds = stress.findings(Outcome(of, rows, Path()))
+    finds = findings(Outcome(of, rows, Path()))
     return {(one.server, one.launch): (one.value, one.text) for one in finds}
 
 
@@ -258,7 +260,7 @@ def test_a_smaller_load_may_do_less_without_being_broken() -> None:
     """2100 did more than 1600 can: only smaller loads are compared with."""
     rows, *_ = alone(holds(1650))
     at = {one.concurrency: one for one in rows}
-    assert stress.outcome_of(STRESS, at[1600], [at[2100]], after_miss=False)[0] == "held"
+    assert outcome_of(STRESS, at[1600], [at[2100]], after_miss=False)[0] == "held"
 
 
 def test_an_invalid_trial_is_run_once_more() -> None:
@@ -441,11 +443,11 @@ def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
     first_of_second = next(one for one in rows if one.launch == 2)
     assert first_of_second.server == "b"
     assert first_of_second.trial.endswith("-l2")
-    finds = [one for one in stress.findings(Outcome(of, rows, Path())) if one.server == "a"]
+    finds = [one for one in findings(Outcome(of, rows, Path())) if one.server == "a"]
     assert [one.launch for one in finds] == [1, 2, 0]
     assert finds[0].value is not None
     assert finds[1].value is not None
-    assert finds[2].name == stress.MEDIAN
+    assert finds[2].name == MEDIAN
     assert finds[2].value == (finds[0].value + finds[1].value) / 2
     assert "no interval" in finds[2].text
 
@@ -456,7 +458,7 @@ def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
     def answers(plan: TrialPlan) -> dict[str, Any]:
         return holds(222 if plan.launch == 1 else 99_999)(plan)
 
-    last = stress.findings(Outcome(of, run(of, {"a": answers}), Path()))[-1]
+    last = findings(Outcome(of, run(of, {"a": answers}), Path()))[-1]
     assert last.value is None
     assert last.text == "no median: 1 of 2 launches without a breaking point"
 
@@ -666,14 +668,14 @@ def test_what_gave_way_is_told_by_the_valid_trial() -> None:
         )
         for one in rows
     }
-    found = stress.findings(Outcome(ALONE, rows, Path(), last))[0]
+    found = findings(Outcome(ALONE, rows, Path(), last))[0]
     then = "; then: Toxiproxy, 90% busy (weak, at 1,656 by 2 trials)"
     assert found.text.endswith(then)
 
 
 def test_equal_launches_have_an_interval_that_holds_the_truth() -> None:
     of = search_of(servers=("a",), launches=6)
-    *each, middle = stress.findings(Outcome(of, run(of, {"a": holds(1650)}), Path()))
+    *each, middle = findings(Outcome(of, run(of, {"a": holds(1650)}), Path()))
     assert {(one.low, one.value, one.high) for one in each} == {(1624.0, 1656.0, 1656.0)}
     assert (middle.low, middle.value, middle.high) == (1624.0, 1656.0, 1656.0)
     assert middle.text == (
@@ -688,7 +690,7 @@ def of_launches(told: int, rest: Server, launches: int = 6) -> list[Finding]:
     def answers(plan: TrialPlan) -> dict[str, Any]:
         return (holds(1650) if (plan.launch or 0) <= told else rest)(plan)
 
-    return list(stress.findings(Outcome(of, run(of, {"a": answers}), Path())))
+    return list(findings(Outcome(of, run(of, {"a": answers}), Path())))
 
 
 def test_a_launch_of_which_nobody_can_tell_pulls_no_median_down() -> None:
@@ -710,7 +712,7 @@ def test_a_launch_of_which_nobody_can_tell_pulls_no_median_down() -> None:
 def test_launches_that_have_not_ended_are_said() -> None:
     of = search_of(servers=("a",), launches=2)
     rows = run(of, {"a": holds(1650)})
-    middle = stress.findings(Outcome(of, rows[:-3], Path()))[-1]
+    middle = findings(Outcome(of, rows[:-3], Path()))[-1]
     assert middle.value == 1656
     assert "1656 connections over 1 launch, no interval; 1 more have not ended" in middle.text
 
@@ -718,19 +720,19 @@ def test_launches_that_have_not_ended_are_said() -> None:
 def test_the_answer_names_each_server_and_what_gave_way() -> None:
     of = search_of()
     rows = run(of, {"a": holds(1650), "b": holds(99_999)})
-    lines = stress.answers(of, stress.findings(Outcome(of, rows, Path())))
+    lines = said_first(of, findings(Outcome(of, rows, Path())))
     assert [line[0] for line in lines[:2]] == ["a", "b"]
     assert lines[0][2] == "then: unknown"
     assert len(lines[1]) == 2
     assert lines[2][0].startswith("One trial that holds a load decides")
     assert "This orders no servers; LAUNCHES=6" in lines[2][0]
-    assert stress.answers(of, ()) == ()
+    assert said_first(of, ()) == ()
 
 
 def test_the_answer_of_several_launches_is_their_median_or_the_first_one() -> None:
     of = search_of(launches=6)
     rows = run(of, {"a": holds(1650), "b": holds(222)})
-    lines = stress.answers(of, stress.findings(Outcome(of, rows, Path())))
+    lines = said_first(of, findings(Outcome(of, rows, Path())))
     assert lines[0] == (
         "a",
         "1656 connections over 6 launches, 95 % interval 1624 to 1656",
@@ -738,7 +740,7 @@ def test_the_answer_of_several_launches_is_their_median_or_the_first_one() -> No
     )
     assert "orders no servers" not in lines[2][0]
     # It was ended in the second launch.
-    early = stress.findings(Outcome(of, [one for one in rows if one.launch == 1], Path()))
-    first, _, note = stress.answers(of, early)
+    early = findings(Outcome(of, [one for one in rows if one.launch == 1], Path()))
+    first, _, note = said_first(of, early)
     assert first[1].startswith("held 1624 connections")
     assert "This orders no servers" in note[0]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from lab.experiments import growth, recovery, stress
+from lab.experiments import growth, recovery
+from lab.experiments.breaking.findings import NAME as BREAKING_POINT
+from lab.experiments.breaking.search import Stress
 from lab.experiments.kind import settings_of
 from lab.model import Experiment
 from lab.store import manifest
@@ -46,12 +48,12 @@ def test_it_ended_and_its_jvms_were_started_for_it_or_before(name: str, launch: 
 def test_a_search_ramps_and_halves_and_says_where_it_broke_or_why_not() -> None:
     experiment = manifest.read(run_of("searched")).experiment
     assert isinstance(experiment, Experiment)
-    asked = settings_of(stress.Stress, experiment)
+    asked = settings_of(Stress, experiment)
     trials, first, step = trials_of("searched"), asked.first, asked.step
     assert trials[0]["concurrency"] == first
     tried = sorted({trial["concurrency"] for trial in trials})
     (found,) = findings_of("searched")
-    assert (found["name"], found["server"], found["launch"]) == (stress.NAME, "fixed-pool", 1)
+    assert (found["name"], found["server"], found["launch"]) == (BREAKING_POINT, "fixed-pool", 1)
     assert found["text"]
     if found["value"] is None:
         assert any(said in found["text"] for said in ("cannot tell", "the most that was tried"))

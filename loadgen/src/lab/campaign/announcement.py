@@ -38,7 +38,7 @@ def announcement(
     load_s, count = sum(_takes_s(plan, chosen) for plan in plans), f"{trials} trials"
     if not plans:
         load_s, trials, limit = each_s * most, most, "at most "
-        count = f"at most {most} trials (invalid ones once more), each"
+        count = f"at most {most} trials (more where some say nothing), each"
     elif design.total is None:
         count = f"about {trials} trials (more where they disagree or are invalid), the first"
     warm = {(plan.server, plan.launch, plan.launch and plan.arm) for plan in plans}

@@ -7,6 +7,7 @@ import pytest
 
 from experiments.conftest import LIMIT, SERVERS, SHIPPED, Files
 from lab.errors import WordError
+from lab.experiments.breaking.search import Stress
 from lab.experiments.endurance import Endurance
 from lab.experiments.faults import Faults
 from lab.experiments.kind import settings_of
@@ -14,7 +15,6 @@ from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here, read_servers
 from lab.experiments.registry import kinds
-from lab.experiments.stress import Stress
 from lab.model import Experiment, Spike, ToxicStep
 from lab.model.density import Plan
 from lab.store.records import from_json, to_json

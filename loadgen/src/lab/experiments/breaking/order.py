@@ -1,0 +1,85 @@
+"""The order of the searches: one for each launch and server, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lab.errors import LabError
+from lab.experiments.breaking.search import Stress, most_left, rows_of, search
+from lab.experiments.kind import settings_of
+from lab.experiments.order import (
+    Design,
+    Planner,
+    after_damaged,
+    counted,
+    launches,
+    lengthened,
+    next_number,
+    turned,
+)
+from lab.model import Row, TrialPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Ramps(Design):
+    """One search per launch and server. Within a launch the server with the fewest rows is next, so
+    that a drift of the machine falls on all servers alike."""
+
+    planner: Planner
+
+    def left(self, done: Sequence[Row]) -> int:
+        """See Design; the longest way of every search that has not ended."""
+        experiment, done = self.planner.experiment, counted(done)
+        stress = settings_of(Stress, experiment)
+        return sum(
+            most_left(stress, search(stress, rows_of(done, server, launch)))
+            for launch in launches(experiment)
+            for server in experiment.servers
+        )
+
+    def to_record(self, done: Sequence[Row]) -> Iterator[str]:
+        """See Design: what each server held in the last launch."""
+        experiment, done = self.planner.experiment, counted(done)
+        for server in experiment.servers:
+            rows = rows_of(done, server, launches(experiment)[-1])
+            state = search(settings_of(Stress, experiment), rows)
+            if state.load is None and state.held is not None:
+                yield state.held.trial
+
+    def next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next load of the server that had the fewest trials; first what was damaged. Raises
+        LabError for rows that are not of its search."""
+        return after_damaged(done, self._next)
+
+    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
+        experiment = self.planner.experiment
+        stress = settings_of(Stress, experiment)
+        for launch in launches(experiment):
+            open_searches = []
+            for server in turned(experiment.servers, launch):
+                rows = rows_of(done, server, launch)
+                state = search(stress, rows)
+                if state.strayed:
+                    raise LabError(state.strayed)
+                if state.load is not None:
+                    open_searches.append((len(rows), server, state.load))
+            if open_searches:
+                _, server, load = min(open_searches, key=lambda one: one[0])
+                mode, rate = experiment.modes[0], None
+                if mode == "open":
+                    # Not RATE=auto, whose connections are all busy long before the objective fails.
+                    rate = stress.objective.rate(load)
+                engine = self.planner.engine_for(mode)
+                plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
+                own = [row for row in done if (row.server, row.concurrency) == (server, load)]
+                return self.planner.named(lengthened(plan, own), next_number(done), digits=3)
+        return None
+
+
+def design(planner: Planner) -> Design:
+    """The searches of the experiment. Raises WordError where an engine cannot do the first
+    trial."""
+    ramps = Ramps(planner)
+    ramps.next([])
+    return ramps

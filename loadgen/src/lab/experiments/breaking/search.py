@@ -1,0 +1,201 @@
+"""Which load is tried next, from rows alone, so the same rows lead to the same load: ramp until a
+load is not held, then bisect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lab.experiments.objective import Objective, Outcome, by_others, gave_way, judged
+from lab.experiments.order import replaced
+from lab.load.engines.base import MAX_THREADS
+from lab.model import Row, goodput, p95_of
+
+# So many trials of a load that do not hold it break it. One that holds it is enough: a load that a
+# server holds every other time counts as held in three of four cases, so near its limit the search
+# errs upwards. The finding says so where the largest load that was held was not held at once.
+TRIES = 2
+# So many trials of a load that say nothing of the server leave it unknown. Where the CPUs are full
+# every fifth trial is such a one (22 of 114 of the published capacity-models).
+UNTOLD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """What to search; see `search` for the steps, all in connections. A load is broken where the
+    objective fails, or where throughput falls below the best so far by more than `fall` (a share).
+    """
+
+    objective: Objective
+    first: int
+    step: int
+    most: int
+    resolution: int
+    fall: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.most or self.step < 1 or self.resolution < 1:
+            raise ValueError("1 <= first <= most, and step and resolution start at 1")
+        if not 0 < self.fall < 1:
+            raise ValueError("fall is a share between 0 and 1")
+
+    @property
+    def p95_ms(self) -> float:
+        """The p95 that the objective allows: the corrected one in an open load, the raw one in a
+        closed load."""
+        return self.objective.longest_s * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the rows of one server and launch say.
+
+    `load` is the next one to try (None: the search is over), and `missed` is how many trials did
+    not hold it so far. `held` is the largest load that was held, and `after` why a trial before did
+    not hold it (empty: none did not). `broke` are the trials that did not hold the smallest load
+    that was not held, and `why` is the reason. `stuck` is the smallest load of which UNTOLD rows
+    tell nothing, and `untold` why the last of them does not. `strayed` names the first row that is
+    not the trial that was next; nothing after it counts."""
+
+    load: int | None
+    held: Row | None = None
+    broke: tuple[Row, ...] = ()
+    why: str = ""
+    stuck: Row | None = None
+    untold: str = ""
+    strayed: str = ""
+    missed: int = 0
+    after: str = ""
+
+    @property
+    def broken(self) -> Row | None:
+        """A trial of the smallest load that was not held."""
+        return self.broke[-1] if self.broke else None
+
+
+def search(stress: Stress, rows: Sequence[Row]) -> Search:
+    """Where the search stands after these rows of one server and launch, in the order of time.
+
+    It tries each load until one trial held it, TRIES did not, or UNTOLD say nothing of the server
+    (`outcome_of`). The loads are first,
+    first + step, … up to most while they are held. Then it tries the middle between the largest
+    held load and the smallest load that is broken or cannot be told, until these differ by at most
+    `resolution`. The middle is a number of connections that any number of an engine's threads can
+    share, if there is one. The search ends at the first row that is not its own: another version of
+    the lab may judge a trial otherwise and ask for another next load. After a trial was `replaced`
+    it leaves such rows out.
+    """
+    load: int | None = stress.first
+    held: Row | None = None
+    broke: tuple[Row, ...] = ()
+    stuck: Row | None = None
+    why = strayed = after = untold = ""
+    valid: list[Row] = []
+    misses: list[tuple[Row, str]] = []
+    unknown = 0
+    for row in rows:
+        if row.concurrency != load:
+            if replaced(rows):
+                continue
+            wanted = "it had ended" if load is None else f"{load} connections were next"
+            strayed = f"{row.trial} is not of this search: {wanted}"
+            break
+        outcome, said = outcome_of(stress, row, valid, after_miss=bool(misses))
+        if row.valid:
+            valid.append(row)
+        if outcome == "broke":
+            misses.append((row, said))
+        elif outcome == "held":
+            held, after = row, "; ".join(dict.fromkeys(one for _, one in misses))
+        else:
+            unknown += 1
+        if len(misses) == TRIES:
+            broke = tuple(one for one, _ in misses)
+            why = f"{'; '.join(dict.fromkeys(one for _, one in misses))}, in {TRIES} trials"
+        elif unknown == UNTOLD:
+            stuck, untold = row, said
+        elif held is not row:
+            continue
+        misses, unknown = [], 0
+        load = _next(stress, held, _top(*broke, stuck))
+    return Search(load, held, broke, why, stuck, untold, strayed, len(misses), after)
+
+
+def outcome_of(
+    stress: Stress, row: Row, before: Sequence[Row], *, after_miss: bool
+) -> tuple[Outcome, str]:
+    """Whether a trial held its load, and why not, as the objective judges it (`judged`). Besides,
+    a valid one must not answer less than smaller loads did, the valid trials `before` of the same
+    server and launch. `after_miss`: as of `gave_way`."""
+    # A closed load has no latency from when a request was due.
+    p95_ms = p95_of(row)
+    felt = replace(row, p95_ms=p95_ms)
+    outcome, why = judged(stress.objective, felt, after_break=after_miss)
+    if row.mode == "closed" and not row.valid and outcome != "untold":
+        # No backlog grows in it, so within the objective it tells nothing: neither that it broke,
+        # nor, slowed by its warm-up, that it answered as much as a smaller load.
+        late = (p95_ms or 0) > stress.p95_ms or gave_way(row, after_miss=after_miss)
+        if outcome == "held" or not late:
+            return "untold", row.invalid_reasons
+    if not row.valid or outcome == "untold":
+        return outcome, why
+    rps = goodput(row) or 0.0
+    smaller = [goodput(one) or 0.0 for one in before if one.concurrency < row.concurrency]
+    if smaller and rps < max(smaller) * (1 - stress.fall):
+        fell = (
+            f"{rps:.0f} req/s, more than {stress.fall:.0%} below the {max(smaller):.0f} of a "
+            "smaller load"
+        )
+        if other := by_others(row):
+            return "untold", f"{other} ({fell})"
+        return "broke", " and ".join(filter(None, (why, fell)))
+    return outcome, why
+
+
+def _top(*loads: Row | None) -> int | None:
+    """The smallest of the loads that limit the search from above."""
+    return min((row.concurrency for row in loads if row is not None), default=None)
+
+
+def _next(stress: Stress, held: Row | None, top: int | None) -> int | None:
+    if top is None:
+        at = held.concurrency if held else 0
+        return None if at >= stress.most else min(at + stress.step, stress.most)
+    if held is None or top - held.concurrency <= stress.resolution:
+        return None
+    return _middle(held.concurrency, top)
+
+
+def _middle(low: int, high: int) -> int:
+    middle = (low + high) // 2
+    even = middle - middle % MAX_THREADS
+    return even if even > low else middle
+
+
+def most_left(stress: Stress, state: Search) -> int:
+    """The most trials that a search can have left, without invalid ones: the rest of the ramp, and
+    the halving after it, each load TRIES times."""
+    if state.load is None:
+        return 0
+    low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
+    ramp = 0
+    if top is None:
+        # The longest way is that the last step of the ramp is the one that breaks.
+        ramp, top = 1 + -(-(stress.most - state.load) // stress.step), stress.most
+        if ramp > 1:
+            low = top - stress.step
+    loads = ramp + (0 if low is None else _halvings(stress, low, top))
+    return TRIES * loads - state.missed
+
+
+def _halvings(stress: Stress, low: int, top: int) -> int:
+    if top - low <= stress.resolution:
+        return 0
+    middle = _middle(low, top)
+    return 1 + max(_halvings(stress, low, middle), _halvings(stress, middle, top))
+
+
+def rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
+    """Those of one search."""
+    return [row for row in rows if (row.server, row.launch) == (server, launch)]
