@@ -167,8 +167,9 @@ def test_commit_and_images_may_differ_and_are_named_and_nothing_else(results: Pa
     write_manifest(results, TWO, host=host, versions={**VERSIONS, "commit": "beef"})
     said = judged(results)
     assert said.status == 0
-    assert "compared across images on purpose: a is" in said.text
-    assert "compared across commit on purpose: commit is" in said.text
+    assert "differs in images, which is judged: a is" in said.text
+    assert "differs in commit, which is judged: commit is" in said.text
+    assert "on purpose" not in said.text
     write_manifest(results, TWO, host={**HOST, "kernel": "7"})
     shutil.rmtree(said.folder)
     assert "BASE and CANDIDATE differ in host: kernel is" in refused(results)
@@ -176,6 +177,32 @@ def test_commit_and_images_may_differ_and_are_named_and_nothing_else(results: Pa
     write_manifest(results, TWO, limits=limits)
     assert "differ in limits: open_files is" in refused(results)
     assert judged(results, ACROSS="limits").status == 0
+
+
+def test_another_image_of_the_labs_own_is_not_what_is_judged(results: Path) -> None:
+    images = HOST["images"]
+    assert isinstance(images, dict)
+    toxiproxy = next(tag for tag in images if "/toxiproxy:" in tag)
+    write_manifest(results, TWO, host={**HOST, "images": {**images, toxiproxy: {"id": "new"}}})
+    said = refused(results)
+    assert "BASE and CANDIDATE differ in images: toxiproxy is" in said
+    assert said.endswith("ACROSS=images compares across it on purpose")
+    assert judged(results, ACROSS="images").status == 0
+
+
+def test_two_runs_of_one_image_say_so(results: Path) -> None:
+    images = HOST["images"]
+    assert isinstance(images, dict)
+    text = " ".join(judged(results).text.split())
+    assert f"a is one image in both runs, {images['project/a:local']['id']}: whatever" in text
+
+
+def test_limits_of_requests_that_no_load_tells_are_named(results: Path) -> None:
+    raw_of(results / ONE, [one for one in plans(7) if one.mode == "closed"])
+    raw_of(results / TWO, [one for one in plans(7) if one.mode == "closed"])
+    said = judged(results, "[p99]\nat_most = 1.1\n[memory]\nat_most = 1.1\n").text
+    assert "p99 is not judged: all loads are closed, and take a limit of goodput" in said
+    assert "is not judged" not in judged(results).text
 
 
 def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
@@ -275,6 +302,20 @@ def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
     status, said = gated(ready)
     assert status == UNTOLD, said
     assert "no rate broke the base in each launch" in said
+
+
+def test_a_candidate_that_no_rate_broke_holds_what_it_held_at_least(ready: Bench) -> None:
+    plain = ready.lab.engine.read
+
+    def read(of: TrialPlan, raw: Path) -> Reading:
+        slow = of.server == "a" and (of.offered_rps or 0) > 150
+        told = latency(900.0) if slow else latency(200.0)
+        return dataclasses.replace(plain(of, raw), corrected=told)
+
+    ready.lab.engine.read = read  # type: ignore[method-assign]
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    status, said = gated(ready)
+    assert status == 0, said
 
 
 def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:

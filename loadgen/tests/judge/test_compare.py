@@ -292,6 +292,19 @@ def test_a_percentile_that_no_engine_told_has_no_answer() -> None:
     assert (cell.answer, cell.why) == ("inconclusive", "no valid trial of B tells p95_ms")
 
 
+def test_a_percentile_that_fewer_launches_of_one_side_tell_has_no_answer() -> None:
+    """Which of them tell it may follow from the latency itself."""
+    twelve = [
+        dataclasses.replace(one, launch=one.launch + more)
+        for more in (0, 6)
+        for one in offered(8.0)
+    ]
+    untold = [dataclasses.replace(one, p95_ms=None) for one in twelve[:3]]
+    [cell] = compare([*untold, *twelve[3:]], twelve, "a", "b").cells
+    assert (cell.metric, cell.answer) == ("p95_ms", "inconclusive")
+    assert "3 of 12 launches of A (3 lost) and 0 of 12 launches of B" in cell.why
+
+
 def test_a_throughput_of_zero_has_no_ratio() -> None:
     found = compare(side([0.0] * 6), side(STEADY), "a", "b")
     assert found.cells[0].answer == "inconclusive"
@@ -310,9 +323,13 @@ def test_an_overloaded_open_load_is_compared_on_capacity() -> None:
     [cell] = compare(kept, behind, "a", "b").cells
     assert (cell.metric, cell.answer) == ("goodput_rps", "inconclusive")
     assert cell.no_p95 == "B was overloaded, and p95 then grows with the length of the run"
-    assert cell.why.startswith("only B was overloaded: A answered all that was offered, and how")
+    assert cell.why.startswith("a launch of A answered all that was offered: how much more it can")
     [cell] = compare(behind, kept, "a", "b").cells
-    assert cell.why.startswith("only A was overloaded: B answered all")
+    assert cell.why.startswith("a launch of B answered all that was offered")
+    # One launch that kept up is of a server that may do more.
+    mixed = [*behind[:5], kept[5]]
+    [cell] = compare(mixed, behind, "a", "b").cells
+    assert (cell.metric, cell.answer) == ("goodput_rps", "inconclusive")
     # Where it answered so much less, it is slower all the same.
     far = offered(4400.0, 0.1, overloaded=True)
     assert compare(kept, far, "a", "b").cells[0].answer == "slower"
@@ -524,6 +541,14 @@ def test_latencies_of_errors_are_not_compared() -> None:
     [cell] = compare(kept, failing, "a", "b").cells
     assert cell.metric == "goodput_rps"
     assert cell.no_p95 == "1.0% of B's requests were errors"
+    # Both answered what was offered, but for some errors: how late they were, goodput cannot tell.
+    slow = offered(2000.0, ok=9900)
+    slow[2] = dataclasses.replace(slow[2], http_errors=101)
+    for one, other in ((kept, slow), (slow, kept)):
+        [cell] = compare(one, other, "a", "b").cells
+        assert (cell.metric, cell.answer) == ("goodput_rps", "inconclusive")
+        assert "a launch of A and one of B answered all that was offered" in cell.why
+    [cell] = compare(kept, failing, "a", "b").cells
     [cell] = compare(failing, failing, "a", "b").cells
     assert cell.no_p95 == "1.0% of A's requests and 1.0% of B's requests were errors"
     [cell] = compare(kept, offered(20.0, ok=9900, http_errors=100), "a", "b").cells

@@ -15,7 +15,7 @@ from lab.judge.gate import Answer, Asked, Figure, Gate, Limit
 from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
 from lab.judge.grouping import Cell
 from lab.judge.intervals import needed
-from lab.model import Mode, Row
+from lab.model import AWAY, Mode, Row
 from support.fakes import judged_row, measurement, plan
 
 CPU = Limit("cpu", 1.05)
@@ -237,6 +237,106 @@ def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
         rows[3], invalid_reasons=f"{FAILED_ITSELF[-1]}; {NOT_ITS_OWN[0]} during the trial"
     )
     assert of_loads(base, ("run:a@y", rows))["goodput"] == "not worse"
+
+
+def test_a_launch_that_says_nothing_is_no_launch_that_did_not_fail() -> None:
+    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
+    away = {"valid": False, "invalid_reasons": f"{AWAY}: downstream"}
+    label, whole = lane("closed", "y")
+    some = label, [*lane("closed", "y", **gone)[1][:4], *whole[4:]]
+    base, kept = lane("closed", "x", **away), lane("closed", "x")
+    # Of six against none of six that is worse; of a base that was measured once, or never, nobody
+    # can tell.
+    assert of_loads(kept, some)["goodput"] == "worse"
+    assert of_loads((base[0], [kept[1][0], *base[1][1:]]), some)["goodput"] == "cannot tell"
+    assert of_loads(base, some)["goodput"] == "cannot tell"
+
+
+def test_what_failed_while_other_work_took_the_cpus_is_not_the_candidates() -> None:
+    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1], "others_cpu": 0.5}
+    _, whole = lane("closed", "y")
+    assert of_loads(lane("closed", "x"), lane("closed", "y", **gone))["goodput"] == "cannot tell"
+    # A launch that went well in spite of it did not fail.
+    busy = lane("closed", "y", others_cpu=0.5)
+    assert of_loads(lane("closed", "x"), busy)["goodput"] == "not worse"
+    fails = {"window_ok": 700, "window_http_errors": 300, "window_lost": 0, "others_cpu": 0.5}
+    few = [*lane("closed", "y", **fails)[1][:1], *whole[1:]]
+    base = lane("closed", "x")[1]
+    assert gate.failed_more(base, few, Cell.of(whole[0]), 0.05) == ("", "")
+
+
+def overloaded(arm: str, rps: float, **changes: object) -> Side:
+    """An open load of 450/s of which so many were answered, with a p99 of that backlog."""
+    p99_ms = 10_000.0 * (1 - rps / 450)
+    of = {"overloaded": True, "achieved_rps": rps, "p99_ms": p99_ms}
+    return lane("open", arm, **{**of, **changes})
+
+
+def test_of_overloaded_sides_goodput_is_judged_and_not_how_long_the_run_was() -> None:
+    base = overloaded("x", 225.0)
+    # 8 % less is a p99 that is 8 % longer, which the limit of p99 allows.
+    [first, *_] = gate.of_loads([(base, overloaded("y", 207.0))], LIMITS, "cpu_server_us")
+    assert first.limit == GOODPUT
+    assert first.note.startswith("goodput instead of p99: both sides were overloaded, and p99")
+    assert of_loads(base, overloaded("y", 207.0))["goodput"] == "worse"
+    # 0.5 % less of one that is nearly kept is a p99 that is a third longer.
+    assert of_loads(overloaded("x", 443.0), overloaded("y", 441.0))["goodput"] == "not worse"
+    # A candidate that keeps up beside a base that does not is better by its p99, and one that does
+    # not beside a base that does is worse by it.
+    keeps = lane("open", "y")
+    assert of_loads(base, keeps)["p99"] == "not worse"
+    assert of_loads(lane("open", "x"), overloaded("y", 207.0))["p99"] == "worse"
+
+
+def test_goodput_of_a_base_that_keeps_up_is_no_pass() -> None:
+    """Its p99 is ten times as long, and nobody asks for it."""
+    fails = {"window_ok": 970, "window_http_errors": 30, "window_lost": 0}
+    base, slow = lane("open", "x", **fails), lane("open", "y", p99_ms=2000.0, **fails)
+    asked = gate.of_loads([(base, slow)], LIMITS, lambda row: 1e9)
+    [goodput, *_] = gate.judge("a", "b", asked).checks
+    assert (goodput.limit.figure, goodput.answer) == ("goodput", "cannot tell")
+    assert goodput.why.startswith("the base answered all that was offered in a launch")
+    less = lane("open", "y", achieved_rps=300.0, **fails)
+    assert of_loads(base, less)["goodput"] == "worse"
+
+
+def test_a_figure_that_fewer_launches_of_one_side_tell_is_not_judged() -> None:
+    """A launch that is quick is late by a larger share of its p99, so the slow ones are left."""
+    base = lane("open", "x", late_p99_ms=1.2, p99_ms=13.0)
+    quick = [dataclasses.replace(one, p99_ms=8.0) for one in base[1][:3]]
+    mixed = base[0], [*quick, *base[1][3:]]
+    candidate = lane("open", "y", late_p99_ms=1.2, p99_ms=13.0)
+    asked = gate.of_loads([(mixed, candidate)], LIMITS, lambda row: 1e9)
+    checks = {one.limit.figure: one for one in gate.judge("a", "b", asked).checks}
+    assert checks["p99"].answer == "cannot tell"
+    assert "3 of 6 launches of the base (3 lost) and 0 of 6 launches of the candidate" in (
+        checks["p99"].why
+    )
+    assert checks["cpu"].answer == "not worse"
+
+
+def test_a_candidate_that_mends_errors_costs_more_and_is_not_worse_for_it() -> None:
+    fails = {"window_ok": 600, "window_http_errors": 400, "window_lost": 0}
+    base = lane("closed", "x", cpu_server_us=68.0, **fails)
+    found = of_loads(base, lane("closed", "y", cpu_server_us=100.0))
+    assert found == {"goodput": "not worse", "cpu": "cannot tell", "memory": "cannot tell"}
+
+
+def test_a_candidate_that_gives_way_is_worse_whatever_has_a_limit() -> None:
+    gone = lane("closed", "y", valid=False, invalid_reasons=FAILED_ITSELF[-1])
+    asked = gate.of_loads([(lane("closed", "x"), gone)], {"cpu": CPU}, "p99_ms")
+    [check] = gate.judge("a", "b", asked).checks
+    assert (check.limit, check.answer) == (CPU, "worse")
+
+
+def test_the_fewest_launches_are_not_said_to_tell() -> None:
+    [one] = judged([1.0]).checks
+    assert (one.launches, one.fewest) == (6, True)
+    # Right at the limit no number of launches is enough.
+    [one] = judged([1.049, 1.051, 1.05, 1.05, 1.05]).checks
+    assert (one.launches, one.fewest) == (6, True)
+    [one] = judged([1.049, 1.051, 1.05, 1.05, 1.05, 1.05]).checks
+    assert (one.answer, one.launches, one.fewest) == ("cannot tell", None, False)
 
 
 def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_judged() -> None:

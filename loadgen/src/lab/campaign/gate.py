@@ -34,6 +34,7 @@ from lab.judge import gate
 from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, without_shorter
 from lab.judge.intervals import LEAST_VALUES
+from lab.judge.same_lab import image_ids, services
 from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment, Row
 from lab.model.knobs import IMAGE_NAME
@@ -181,7 +182,8 @@ def gate_verb(
             f"gate: nothing can be judged: {limits.file} limits {', '.join(allowed)}, and base and "
             "candidate have no load in common that tells any of it"
         )
-    notes = [*_one_image(candidate), *paired.notes, *_alone(paired)]
+    notes = [*_one_image(base, candidate), *paired.notes, *_alone(paired)]
+    notes += _requests_not_judged(asked, allowed)
     try:
         notes += between(base, candidate, paired, engines)
     except CannotWrite as failure:
@@ -223,11 +225,14 @@ def _asked(
     for (_, a), (_, b) in paired.lanes:
         if CAPACITY in limits and any(row.arm is None for row in a):
             of_base, of_candidate = _searched(base, a), _searched(candidate, b)
-            wrong = _open_ended({"base": of_base, "candidate": of_candidate})
+            wrong = _open_ended(of_base, of_candidate)
+            untold = _unbroken(of_candidate)
             held = _held(of_base), _held(of_candidate)
             broken, coarse = _holds_none(of_base, of_candidate), _coarse(of_base, of_candidate)
             judged.append(
-                gate.of_capacity(b[0].server, *held, limits[CAPACITY], wrong, broken, coarse)
+                gate.of_capacity(
+                    b[0].server, *held, limits[CAPACITY], wrong, broken, coarse, untold
+                )
             )
     return judged
 
@@ -296,15 +301,24 @@ def _searched(side: Pool, rows: Sequence[Row]) -> dict[tuple[str, int], Search]:
     }
 
 
-def _open_ended(sides: Mapping[str, Mapping[tuple[str, int], Search]]) -> str:
-    """Why what was held is not what is held at most: the first side with a search that no rate
-    broke, or that holds nothing; empty where there is none."""
-    for name, found in sides.items():
-        if any(one.broken is None for one in found.values()):
-            return f"no rate broke the {name} in each launch: how much more it holds is unknown"
+def _open_ended(
+    base: Mapping[tuple[str, int], Search], candidate: Mapping[tuple[str, int], Search]
+) -> str:
+    """Why what was held tells nothing: of the base it is not the most that is held, or a search
+    holds nothing; empty where neither is so."""
+    if any(one.broken is None for one in base.values()):
+        return "no rate broke the base in each launch: how much more it holds is unknown"
+    for name, found in (("base", base), ("candidate", candidate)):
         if any(one.low is None for one in found.values()):
             return f"the {name} held no rate in one of its launches"
     return ""
+
+
+def _unbroken(candidate: Mapping[tuple[str, int], Search]) -> tuple[gate.Answer, str] | None:
+    """What cannot be said of a candidate that no rate broke: what it held is the least it holds."""
+    if all(one.broken is not None for one in candidate.values()):
+        return None
+    return "worse", "no rate broke the candidate in each launch: how much more it holds is unknown"
 
 
 def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], float]:
@@ -337,8 +351,17 @@ def memory_of(
     return of
 
 
-def _one_image(candidate: Pool) -> Iterator[str]:
-    """A note where base and candidate were the same image, under two names."""
+def _one_image(base: Pool, candidate: Pool) -> Iterator[str]:
+    """A note where base and candidate were the same image: under two names, or in two runs."""
+    was, now = base.runs[0], candidate.runs[0]
+    if was.name != now.name:
+        before, after = image_ids(was.record), image_ids(now.record)
+        for name in dict.fromkeys((*candidate.servers, *services(now.record))):
+            if before.get(name) is not None and before[name] == after.get(name):
+                yield (
+                    f"{name} is one image in both runs, {after[name]}: whatever changed is not in "
+                    "it"
+                )
     for run in candidate.runs:
         names = loads.images(run.record.experiment)
         known = run.record.host.get("images")
@@ -347,6 +370,16 @@ def _one_image(candidate: Pool) -> Iterator[str]:
             if len(ids) == 1:
                 both = " and ".join(names.values())
                 yield f"{both} are one image, {ids.pop()}: whatever changed is not in it"
+
+
+def _requests_not_judged(
+    asked: Sequence[gate.Asked], limits: Mapping[Figure, Limit]
+) -> Iterator[str]:
+    """A note where the file limits what requests get, and no load here has that figure."""
+    told = {one.limit.figure for one in asked}
+    for figure, other, loads_of in (("p99", "goodput", "closed"), ("goodput", "p99", "open")):
+        if figure in limits and not told.intersection(("goodput", "p99", CAPACITY)):
+            yield (f"{figure} is not judged: all loads are {loads_of}, and take a limit of {other}")
 
 
 def _alone(paired: Paired) -> Iterator[str]:

@@ -26,7 +26,7 @@ def between(a: Pool, b: Pool, paired: Paired, engines: Sequence[Engine]) -> Iter
         )
         for cell, of_b in other.items():
             if cell in mine:
-                yield _line(b, mine[cell], of_b)
+                yield _line((a, b), mine[cell], of_b)
 
 
 def _of(side: Pool, engines: Sequence[Engine]) -> list[Recorded]:
@@ -39,17 +39,17 @@ def _of_lane(of: Sequence[Recorded], rows: Sequence[Row]) -> dict[Cell, Recorded
     return {Cell.of(one.row): one for one in of if lane_of(one.row) in lanes}
 
 
-def _line(pool: Pool, a: Recorded, b: Recorded) -> str:
+def _line(pools: tuple[Pool, Pool], a: Recorded, b: Recorded) -> str:
     said = f"recorded of {b.load}: "
     sides = [_side(one) for one in (a, b)]
-    for name, one in zip("AB", sides, strict=True):
+    for pool, one in zip(pools, sides, strict=True):
         if isinstance(one, str):
-            return f"{said}{name} tells nothing: {one}"
+            return f"{said}{pool.word} tells nothing: {one}"
     of_a, of_b = (one for one in sides if isinstance(one, Side))
     why = why_not(of_a, of_b)
     if why:
         return f"{said}not compared: {why}"
-    run = next(run for run in pool.runs if run.name == b.row.run)
+    run = next(run for run in pools[1].runs if run.name == b.row.run)
     folder = run.folder / flamegraph.FOLDER
     name = f"{b.row.trial}-against-{a.row.run}-{a.row.trial}.html"
     with writing(folder):

@@ -61,6 +61,15 @@ NOT_RECORDED = "not recorded"
 _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 
 
+class Unlike(NamedTuple):
+    """A difference of two runs: the word of ACROSS for it, and what it is, for people. `lab`: it is
+    one of the lab's own parts, which a gate never judges."""
+
+    word: str
+    text: str
+    lab: bool = False
+
+
 class Asked(NamedTuple):
     """The verb that asks, and its words for the two sides."""
 
@@ -202,7 +211,7 @@ def _pool(
             f"{verb}: {word}={given} has no trials; its servers: {', '.join(lanes) or 'none'}"
         )
     for run in pool.runs[1:]:
-        for kind, text in unlike(pool.runs[0], run, pool.servers, pool.servers):
+        for kind, text, _ in unlike(pool.runs[0], run, pool.servers, pool.servers):
             raise LabError(
                 f"{word} pools {pool.runs[0].name} and {run.name}, which differ in {kind}: {text}; "
                 "only runs alike in host, limits, images and commit are pooled"
@@ -225,15 +234,22 @@ def pair(a: Pool, b: Pool, across: Sequence[str], expected: Sequence[str] = ()) 
     """A against B: the lanes meant, or every lane that both have. `expected`: what they may differ
     in beside `across`. Raises LabError where they differ in something else."""
     found: dict[str, list[str]] = {}
-    for kind, text in unlike(a.runs[0], b.runs[0], a.servers, b.servers):
+    refused: dict[str, list[str]] = {}
+    for kind, text, lab in unlike(a.runs[0], b.runs[0], a.servers, b.servers):
         found.setdefault(kind, []).append(text)
-    for kind, differences in found.items():
-        if kind not in (*across, *expected):
-            more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
-            said = f"{differences[0]}{more}; {_hint(kind)}"
-            raise LabError(f"{a.word} and {b.word} differ in {kind}: {said}")
-    purposes = (*across, *(kind for kind in expected if kind in found and kind not in across))
-    notes = [*_across_notes(found, purposes), *_run_notes(a, b)]
+        if kind not in across and (lab or kind not in expected):
+            refused.setdefault(kind, []).append(text)
+    for kind, differences in refused.items():
+        more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
+        said = f"{differences[0]}{more}; {_hint(kind)}"
+        raise LabError(f"{a.word} and {b.word} differ in {kind}: {said}")
+    judged = [
+        f"differs in {kind}, which is judged: {text}"
+        for kind in expected
+        if kind not in across
+        for text in found.get(kind, ())
+    ]
+    notes = [*_across_notes(found, across), *judged, *_run_notes(a, b)]
     looks = max(len(a.runs), len(b.runs))
     if a.lane is not None and b.lane is not None:
         one: tuple[Side, Side] = (a.named(a.lane), a.rows), (b.named(b.lane), b.rows)
@@ -278,8 +294,14 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
     if {run.name for run in a.runs} != {run.name for run in b.runs}:
         yield (
             f"{a.word} and {b.word} are different runs, one after the other and not interleaved: "
-            "what drifted on the machine between them is part of every difference"
+            "what drifted on the machine between them is part of every difference, and in no "
+            "interval"
         )
+        for name, was, now in _others_config(a.runs[0], b.runs[0]):
+            yield (
+                f"the images of {name} differ ({_short(was)}, {_short(now)}), so nobody compared "
+                "its environment and command: they may differ, too"
+            )
     if len(a.runs) > 1 or len(b.runs) > 1:
         yield (
             "runs are pooled: who adds runs until there is an answer finds one by chance, so the "
@@ -294,23 +316,31 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
             yield f"{run.name} is {run.record.status}, not complete"
 
 
-def unlike(
-    a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]
-) -> list[tuple[str, str]]:
-    """The differences of two runs that affect these servers: (word, text) in the order of
-    WORD_OF. A run does not differ from itself in host, images and commit."""
-    found = list(_servers(a, b, servers_a, servers_b))
+def _others_config(a: Run, b: Run) -> Iterator[tuple[str, object, object]]:
+    """The services of the user's own whose images differ: name, and both images."""
+    was, now = services(a.record), services(b.record)
+    for name in was:
+        images = was[name].get("image"), now.get(name, {}).get("image")
+        if None not in images and images[0] != images[1]:
+            yield name, *images
+
+
+def unlike(a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]) -> list[Unlike]:
+    """The differences of two runs that affect these servers, in the order of WORD_OF. A run does
+    not differ from itself in host, images and commit."""
+    found = [Unlike(*one) for one in _servers(a, b, servers_a, servers_b)]
     if a.name != b.name:
         of_a, of_b = a.record.experiment.arrivals, b.record.experiment.arrivals
         if of_a != of_b:
-            found.append(("limits", f"arrivals are {of_a} in {a.name}, {of_b} in {b.name}"))
+            text = f"arrivals are {of_a} in {a.name}, {of_b} in {b.name}"
+            found.append(Unlike("limits", text))
         found += [
-            ("limits", f"the {what} of {a.name} and of {b.name} are others")
+            Unlike("limits", f"the {what} of {a.name} and of {b.name} are others")
             for what in ("target", "requests")
             if getattr(a.record.experiment, what) != getattr(b.record.experiment, what)
         ]
         found += [
-            ("images", f"the arms of {run.name} have images of their own")
+            Unlike("images", f"the arms of {run.name} have images of their own", lab=True)
             for run in (a, b)
             if loads.images(run.record.experiment)
         ]
@@ -319,9 +349,10 @@ def unlike(
             # What it calls may be among them.
             both += [name for run in (a, b) for name in services(run.record)]
         for one in between_labs(a.record, b.record, LIMITS, (*both, *PARTS)):
-            found += [(WORD_OF[one.kind], text) for text in _texts(one, a, b)]
+            word, lab = WORD_OF[one.kind], one.name in PARTS
+            found += [Unlike(word, text, lab) for text in _texts(one, a, b)]
     order = [*dict.fromkeys(WORD_OF.values())]
-    return sorted(found, key=lambda one: order.index(one[0]))
+    return sorted(found, key=lambda one: order.index(one.word))
 
 
 def _servers(

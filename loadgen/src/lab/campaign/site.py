@@ -376,7 +376,7 @@ def _differs(members: Sequence[Run], run: Run) -> str:
                 return f"{name} is not that of {other.name}"
         if bool(a.launches) != bool(b.launches):
             return f"only one of it and {other.name} is of fresh JVMs"
-        for kind, text in unlike(other, run, a.servers, b.servers):
+        for kind, text, _ in unlike(other, run, a.servers, b.servers):
             if kind not in ACROSS:
                 return text
     return ""

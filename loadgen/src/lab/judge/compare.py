@@ -84,6 +84,8 @@ Answer = Literal[
     "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
 ]
 ALIKE: tuple[Answer, ...] = ("no difference", "differs, by less than 5 %")
+# What the sides are called in a sentence.
+NAMES = ("A", "B")
 # A side: its name, and its rows. They are one lane, of one run or of runs that may be pooled.
 Side = tuple[str, Sequence[Row]]
 # A launch of a run, in which both sides were measured.
@@ -246,13 +248,15 @@ def compare_cell(
     rows_a: Sequence[Row], rows_b: Sequence[Row], cell: Cell, family: Family
 ) -> CellComparison:
     """The one answer of a cell, from all rows of both sides."""
-    tries_a, tries_b = Tries.of(rows_a, cell), Tries.of(rows_b, cell)
+    every_a, every_b = rows_a, rows_b
     rows_a, rows_b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
     metric, p95 = metrics(cell)
     no_p95 = ""
     if cell.mode == "open":
         no_p95 = _no_p95(rows_a, rows_b)
         metric = metric if no_p95 else p95
+    # Which launches tell a latency may follow from the latency.
+    tries_a, tries_b = Tries.of(every_a, cell, metric), Tries.of(every_b, cell, metric)
     a, b = median_per_launch(rows_a, metric), median_per_launch(rows_b, metric)
     values = Values.of(rows_a, rows_b, metric)
     ratio = None
@@ -272,8 +276,8 @@ def compare_cell(
             rows_a, rows_b, ratio, answer, paired=values.paired, family=family
         ):
             answer, why = "inconclusive", other
-        if answer in ALIKE and (only := _only_one_is_overloaded(rows_a, rows_b)):
-            answer, why = "inconclusive", only
+        if answer in ALIKE and no_p95 and (kept := _keep_up(rows_a, rows_b)):
+            answer, why = "inconclusive", kept
     if answer not in ("inconclusive", "slower") and (failing := _b_fails(rows_a, rows_b)):
         answer, why = "inconclusive", failing
     if answer != "inconclusive" and (uneven := uneven_tries(tries_a, tries_b)):
@@ -343,17 +347,17 @@ def fails_beyond(row: Row, usual: float) -> bool:
     return error_share(row, row.offered_rps) > usual + MOST_ERRORS
 
 
-def uneven_tries(a: Tries, b: Tries) -> str:
+def uneven_tries(a: Tries, b: Tries, names: tuple[str, str] = NAMES) -> str:
     """Why the launches that count may decide the answer; empty where they do not."""
     if abs(a.share - b.share) <= UNEVEN:
         return ""
-    return f"{tries_text(a, b)}: which launches were left out may decide the answer"
+    return f"{tries_text(a, b, names)}: which launches were left out may decide the answer"
 
 
-def tries_text(a: Tries, b: Tries) -> str:
+def tries_text(a: Tries, b: Tries, names: tuple[str, str] = NAMES) -> str:
     """How many launches of each side did not count at their first try, for people."""
     sides = []
-    for name, of in (("A", a), ("B", b)):
+    for name, of in zip(names, (a, b), strict=True):
         text = f"{of.again + of.lost} of {of.launches} launches of {name}"
         sides.append(f"{text} ({of.lost} lost)" if of.lost else text)
     return f"measured again or lost: {' and '.join(sides)}"
@@ -370,17 +374,16 @@ def _overloaded_sides(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[str]
     return [name for name, of in rows if any(overloaded(row) for row in of if row.valid)]
 
 
-def _only_one_is_overloaded(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Why an open load's goodput does not tell how alike the sides are: one of them answered all
-    that was offered, and may do more. Empty where that is not so."""
-    over = _overloaded_sides(rows_a, rows_b)
-    if len(over) != 1:
+def _keep_up(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
+    """Why an open load's goodput does not tell how alike the sides are: a launch of one of them
+    answered all that was offered, and may do more. Empty where that is not so."""
+    rows = zip(NAMES, (rows_a, rows_b), strict=True)
+    kept = [name for name, of in rows if not all(overloaded(row) for row in of if row.valid)]
+    if not kept:
         return ""
-    (name,) = over
-    other = "B" if name == "A" else "A"
     return (
-        f"only {name} was overloaded: {other} answered all that was offered, and how much more it "
-        "can answer is not known"
+        f"a launch of {' and one of '.join(kept)} answered all that was offered: how much more it "
+        "can, or how late it was, goodput does not tell"
     )
 
 

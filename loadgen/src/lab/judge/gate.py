@@ -37,6 +37,7 @@ from lab.judge.compare import (
     Side,
     Values,
     fails_beyond,
+    overloaded,
     percent,
     shared_cells,
     uneven_tries,
@@ -63,6 +64,10 @@ Answer = Literal["worse", "cannot tell", "not worse"]
 # Where more than 1 of 100 requests fail, the slowest of 100 is one without an answer. It counts
 # with as long as a server waits for a call by default, so that errors are never quicker than work.
 FAILED_MS = 10_000.0
+# Why it cannot be told, where more launches might tell.
+ACROSS = "the interval reaches across the limit"
+# What the sides are called in a sentence.
+SIDES = ("the base", "the candidate")
 # How surely the launches that are asked for would tell, if the ratio is the one that was seen.
 POWER = 0.9
 # As many launches as LAUNCHES= takes. Where it would need more, a ratio is as good as at its limit.
@@ -105,8 +110,8 @@ class Limit:
 class Asked:
     """One limit to be judged, and the values for it. `load` None: of all loads of the lane. `wrong`
     says why the values, whatever they are, tell nothing, and `broken` why the candidate is worse
-    whatever they are. What a value stands for may be up to `coarse` times as much: the ends of the
-    interval are wider by that."""
+    whatever they are. `untold` is an answer that these values cannot give, and why. What a value
+    stands for may be up to `coarse` times as much: the ends of the interval are wider by that."""
 
     lane: str
     load: Cell | None
@@ -116,13 +121,15 @@ class Asked:
     note: str = ""
     broken: str = ""
     coarse: float = 1.0
+    untold: tuple[Answer, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One limit, judged. `launches`: how many of each side would tell, where it cannot be told and
-    that can be estimated. `why` says what stands in the way, or why the candidate is worse whatever
-    its interval is; else it is empty."""
+    that can be estimated; `fewest` says that it is only the fewest that can have an answer. `why`
+    says what stands in the way, or why the candidate is worse whatever its interval is; else it is
+    empty."""
 
     lane: str
     load: Cell | None
@@ -134,6 +141,7 @@ class Check:
     why: str
     launches: int | None
     note: str = ""
+    fewest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,31 +219,59 @@ def _of_lane(
     asked = []
     for cell in cells:
         broken, some = failed_more(every_a, every_b, cell, alpha)
-        wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell)) or some or broken
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
-        figure, measure, fail = _of_requests(cell, a)
-        note = f"goodput instead of p99: {fail}" if fail else ""
-        if fail and figure not in limits and "p99" in limits:
+        figure, measure, instead = _of_requests(cell, a, b)
+        note = f"goodput instead of p99: {instead}" if instead else ""
+        untold = _keeps_up(a) if instead else None
+        cost = some or broken or _cost_of_errors(a, b)
+        requests = some or broken
+        if instead and figure not in limits and "p99" in limits:
             # No limit that was given is left out in silence.
             figure, measure, note = "p99", p99_ms, ""
-            wrong = wrong or f"{fail}, so it takes a limit of goodput instead of p99"
+            requests = requests or f"{instead}, so it takes a limit of goodput instead of p99"
         measures: dict[Figure, Measure] = {
             figure: measure, "cpu": "cpu_server_us", "memory": memory,
         }  # fmt: skip
-        asked += [
+        its = [
             Asked(
                 lane,
                 cell,
                 limits[name],
                 Values.of(a, b, of),
-                wrong,
+                # Which launches tell a figure may follow from the figure: a launch that is quick is
+                # late by a larger share. So each figure has its own.
+                uneven_tries(Tries.of(every_a, cell, of), Tries.of(every_b, cell, of), SIDES)
+                or (requests if name == figure else cost),
                 note if name == figure else "",
-                broken if name == figure else "",
+                untold=untold if name == figure else None,
             )
             for name, of in measures.items()
             if name in limits
         ]
+        # A candidate that gives way is worse whatever its figures are, and whatever has a limit.
+        asked += [replace(one, broken="" if at else broken) for at, one in enumerate(its)]
     return asked
+
+
+def _keeps_up(base: Sequence[Row]) -> tuple[Answer, str] | None:
+    """What goodput of an open load cannot say: that a candidate is as good as a base that answered
+    what was offered. How much more it can answer, and how late, is not in it."""
+    if all(overloaded(row) for row in base if row.valid):
+        return None
+    why = "the base answered all that was offered in a launch, so goodput cannot tell a pass"
+    return "not worse", why
+
+
+def _cost_of_errors(base: Sequence[Row], candidate: Sequence[Row]) -> str:
+    """Why a request of the one side does not cost as one of the other; empty where it does. Errors
+    may be cheap, or dear."""
+    a, b = usual_errors(base), usual_errors(candidate)
+    if abs(a - b) <= MOST_ERRORS:
+        return ""
+    return (
+        f"{a:.1%} of the base's requests fail and {b:.1%} of the candidate's, and an error does "
+        "not cost what an answer costs"
+    )
 
 
 def failed_more(
@@ -263,28 +299,42 @@ def _failed(
     rows: Sequence[Row], cell: Cell, usual: float
 ) -> dict[tuple[str, str | None, int], str | None]:
     """How each launch failed at a load, where this share of errors is usual; None for one that
-    did not, and where the lab was not its own."""
+    did not. A launch that says nothing of it is left out: one without a valid trial that did not
+    fail by itself, or that failed where the lab was not its own."""
     launches: dict[tuple[str, str | None, int], str | None] = {}
     for row in of_load(rows, cell):
         why = next((reason for reason in FAILED_ITSELF if reason in row.invalid_reasons), None)
-        if any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN)):
-            why = None
         if row.valid and cell.mode == "closed" and fails_beyond(row, usual):
             why = f"{error_share(row, row.offered_rps):.1%} of its requests failed"
+        others = any(one in row.invalid_reasons for one in (AWAY, UNEQUAL, *NOT_ITS_OWN))
+        if why is None and not row.valid:
+            continue
+        if why is not None and (others or row.others_cpu is not None):
+            continue
         launch = row.run, row.arm, row.launch
         launches[launch] = launches.get(launch) or why
     return launches
 
 
-def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:
-    """What the requests of a load are judged by, and, where that is not the usual one, that too
-    many fail."""
+def _of_requests(
+    cell: Cell, base: Sequence[Row], candidate: Sequence[Row]
+) -> tuple[Figure, Measure, str]:
+    """What the requests of a load are judged by, and why, where that is not the usual one."""
     if cell.mode == "closed":
         return "goodput", "goodput_rps", ""
     usual = usual_errors(base)
     if usual > MOST_ERRORS:
         return "goodput", "goodput_rps", f"{usual:.1%} of the base's requests fail"
+    # The p99 of one that keeps up does not, so beside it the other is worse, or better, all right.
+    if _usually_overloaded(base) and _usually_overloaded(candidate):
+        why = "both sides were overloaded, and p99 then grows with the length of the run"
+        return "goodput", "goodput_rps", why
     return "p99", p99_ms, ""
+
+
+def _usually_overloaded(rows: Sequence[Row]) -> bool:
+    known = [overloaded(row) for row in rows if row.valid]
+    return 2 * sum(known) > len(known)
 
 
 def p99_ms(row: Row) -> float | None:
@@ -305,15 +355,16 @@ def of_capacity(
     wrong: str = "",
     broken: str = "",
     coarse: float = 1.0,
+    untold: tuple[Answer, str] | None = None,
 ) -> Asked:
     """The capacity of a lane, from the rate that each round of both sides held. Rounds of one run
-    are paired. `wrong`, `broken` and `coarse` as of Asked: what a round holds is between the rate
-    that it held and the one that it broke."""
+    are paired. `wrong`, `broken`, `coarse` and `untold` as of Asked: what a round holds is between
+    the rate that it held and the one that it broke."""
     if {run for run, _ in base} & {run for run, _ in candidate}:
         values = Values.of_rounds(base, candidate)
     else:
         values = Values([*base.values()], [*candidate.values()], paired=False)
-    return Asked(lane, None, limit, values, wrong, "", broken, coarse)
+    return Asked(lane, None, limit, values, wrong, "", broken, coarse, untold)
 
 
 def judge(
@@ -332,18 +383,23 @@ def check(asked: Asked, confidence: float) -> Check:
     ratio: RatioOf | None = None
     launches: int | None = None
     answer: Answer = "cannot tell"
-    why = asked.wrong
+    why, fewest = asked.wrong, False
     if nothing := values.without_ratio(limit.figure, "base and of candidate"):
         why = nothing
     else:
         ratio = _coarser(values.ratio(confidence), asked.coarse)
         if not why:
             answer, why, launches = _told(limit, values, ratio, confidence, asked.coarse)
+            if launches is None and why != ACROSS and answer == "cannot tell":
+                launches, fewest = needed(confidence), True
+    if asked.untold and answer == asked.untold[0]:
+        answer, why, launches, fewest = "cannot tell", asked.untold[1], None, False
     if asked.broken:
-        answer, why, launches = "worse", asked.broken, None
+        answer, why, launches, fewest = "worse", asked.broken, None, False
     return Check(
-        asked.lane, asked.load, limit, base, candidate, ratio, answer, why, launches, asked.note
-    )
+        asked.lane, asked.load, limit, base, candidate, ratio, answer, why, launches, asked.note,
+        fewest,
+    )  # fmt: skip
 
 
 def _coarser(ratio: RatioOf, by: float) -> RatioOf:
@@ -361,13 +417,16 @@ def _told(
     if interval is None or interval.coverage < confidence:
         few = f"{count} launch{'es' if count != 1 else ''} of each side"
         why = f"{few}, and an interval of {percent(confidence)} takes {least}"
-        wanted = launches_for(values, ratio.ratio, limit.ratio, confidence, coarse)
-        return "cannot tell", why, wanted or least
+        return (
+            "cannot tell",
+            why,
+            launches_for(values, ratio.ratio, limit.ratio, confidence, coarse),
+        )
     answer = limit.answer(interval.low, interval.high)
     if answer != "cannot tell":
         return answer, "", None
     launches = launches_for(values, ratio.ratio, limit.ratio, confidence, coarse)
-    return answer, "the interval reaches across the limit", launches
+    return answer, ACROSS, launches
 
 
 def launches_for(

@@ -112,20 +112,21 @@ def of_load(rows: Iterable[Row], cell: Cell) -> Iterator[Row]:
 @dataclass(frozen=True, slots=True)
 class Tries:
     """The launches of one side at one load, of whatever length its windows are: `lost` have no
-    valid trial, and `again` have none that was valid at its first try."""
+    valid trial that tells what is asked, and `again` have none that did at its first try."""
 
     launches: int
     again: int
     lost: int
 
     @classmethod
-    def of(cls, rows: Sequence[Row], cell: Cell) -> Tries:
-        """Those of one side's rows at a cell's load. A trial that was repeated already is not
-        measured again in a longer window: its launch is in the shorter cell only."""
+    def of(cls, rows: Sequence[Row], cell: Cell, metric: Measure) -> Tries:
+        """Those of one side's rows at a cell's load, by what they tell of a metric. A trial that
+        was repeated already is not measured again in a longer window: its launch is in the shorter
+        cell only."""
         at_first: dict[tuple[str, str | None, int], list[bool]] = {}
         for row in of_load(rows, cell):
             tries = at_first.setdefault((row.run, row.arm, row.launch), [])
-            if row.valid:
+            if row.valid and measured(row, metric) is not None:
                 tries.append(not row.trial.endswith(AGAIN))
         found = at_first.values()
         lost = sum(not tries for tries in found)

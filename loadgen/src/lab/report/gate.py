@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.judge.compare import percent
-from lab.judge.gate import Answer, Check, Figure, Gate
+from lab.judge.gate import ACROSS, Answer, Check, Figure, Gate
 from lab.report.comparison import cell_names, rate
 from lab.report.table import NOTHING, milliseconds
 from lab.store.records import json_text, to_json
@@ -67,7 +67,8 @@ def answer(of: Gate) -> str:
     if len(named) > MOST_SAID:
         said += f"; and {len(named) - MOST_SAID} more"
     if of.answer == "cannot tell" and of.launches is not None:
-        said += f"; it takes some LAUNCHES={of.launches}"
+        least = "at least" if all(one.fewest for one in named) else "some"
+        said += f"; it takes {least} LAUNCHES={of.launches}"
     return f"gate: {of.answer}: {said}"
 
 
@@ -92,9 +93,11 @@ def _why(check: Check) -> str:
     """Why it cannot be told, and what would help; or why it is worse whatever its interval is."""
     if check.answer == "worse":
         return check.why
+    if check.fewest:
+        return f"{check.why} at least"
     if check.launches is not None:
         return f"{check.why}: some {check.launches} launches of each side would tell"
-    return check.why if check.ratio is None else f"{check.why}: more launches hardly help"
+    return f"{check.why}: more launches hardly help" if check.why == ACROSS else check.why
 
 
 def files(of: Gate) -> dict[str, str]:

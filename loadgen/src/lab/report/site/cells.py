@@ -92,7 +92,7 @@ class Group:
 
     def notes(self) -> Iterator[str]:
         """What a reader of its figures must know."""
-        tries = Tries.of(self.all_rows, self.cell)
+        tries = Tries.of(self.all_rows, self.cell, "goodput_rps")
         if self.overloaded:
             yield "overloaded: latencies grow with the length of the window"
         if share := most_errors(self.rows):
