@@ -139,6 +139,15 @@ def test_carriers_that_waiting_threads_keep_are_named_with_the_site() -> None:
     )
 
 
+def test_a_site_that_begins_in_the_window_hides_no_other() -> None:
+    late = waiting(0.01, "lab.Late.run:1", "pinned")
+    half = len(late.times) // 2
+    late = Series({**late.labels, "job": "server"}, late.times[half:], late.values[half:])
+    up = gauge("up", 1, job="server", server=SERVER)
+    found = judged(seen(*pinned(1.98, 60), late, up), rps=40, concurrency=100, settings=CARRIERS)
+    assert (found.bottleneck, found.strength) == ("pinned carriers", STRONG)
+
+
 @pytest.mark.parametrize(("kept", "queued"), [(1.2, 60.0), (1.98, 0.2)])
 def test_carriers_that_are_free_or_that_nobody_waits_for_are_no_limit(
     kept: float, queued: float
