@@ -222,9 +222,10 @@ def server() -> list[Panel]:
         ),
         both(
             "Time in garbage collection",
-            "Share of the time that collections took, 6 s window.",
+            "Share of the time that collections took, 10 s window: the first seconds still hold "
+            "the warm-up.",
             "percentunit",
-            ("server:jvm_gc_collection_seconds:rate6s{SERVER}@", ""),
+            ("server:jvm_gc_collection_seconds:rate10s{SERVER}@", ""),
             slow=True,
         ),
         both(

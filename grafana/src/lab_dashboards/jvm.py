@@ -87,30 +87,33 @@ def memory() -> list[Panel]:
 def collection() -> list[Panel]:
     """How often, how long, how much of the time."""
     window = f"{{{SERVER}}}[$__rate_interval]"
+    pauses = f'{{gc!~".*Cycles.*", {SERVER}}}[$__rate_interval]'
     return [
         time_series(
             "Time in garbage collection",
-            "Share of the time that collections took (6 s window): seconds per second, 100 % "
+            "Share of the time that collections took (10 s window): seconds per second, 100 % "
             "is nothing but collecting.",
             "percentunit",
-            per_server("server:jvm_gc_collection_seconds:rate6s"),
+            per_server("server:jvm_gc_collection_seconds:rate10s"),
         ),
         time_series(
             "Collections",
             "Collections per second, by collector. Many young ones: much is allocated. Any old "
-            "one of G1 or Serial: the whole heap was stopped for.",
+            "one of G1 or Serial: the whole heap was stopped for. Cycles of ZGC and Shenandoah "
+            "run beside the program, and are no pauses.",
             "cps",
             Line(f"rate(jvm_gc_collection_seconds_count{window})", "{{server}} {{gc}}"),
         ),
         time_series(
             "Mean pause",
             "Mean length of the collections within the window, by collector; 0 when there was "
-            "none. The longest pause is longer than the mean; requests in flight all wait for it.",
+            "none. Cycles that run beside the program are left out. The longest pause is longer "
+            "than the mean; requests in flight all wait for it.",
             "s",
             Line(
-                f"rate(jvm_gc_collection_seconds_sum{window}) "
-                f"/ (rate(jvm_gc_collection_seconds_count{window}) > 0) "
-                f"or 0 * rate(jvm_gc_collection_seconds_count{window})",
+                f"rate(jvm_gc_collection_seconds_sum{pauses}) "
+                f"/ (rate(jvm_gc_collection_seconds_count{pauses}) > 0) "
+                f"or 0 * rate(jvm_gc_collection_seconds_count{pauses})",
                 "{{server}} {{gc}}",
             ),
         ),

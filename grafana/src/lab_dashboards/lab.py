@@ -136,7 +136,10 @@ def way() -> list[Panel]:
         time_series(
             "Delay set on the way",
             "What a call of the downstream should take on average, at least: the delay the "
-            "downstream is set to, and the mean that the latency toxics of both streams add.",
+            "downstream is set to, and the mean that the latency toxics of both streams add. That "
+            "is not drawn while nobody can tell it: with a toxic of another type, or one on some "
+            "connections only (toxicity below 1). A server that calls the downstream directly "
+            "meets no toxic.",
             "s",
             Line("lab_downstream_delay_seconds", "downstream delay", dashed=True),
             Line("lab_toxics_added_latency_seconds", "added by toxics of {{proxy}}"),
@@ -145,13 +148,19 @@ def way() -> list[Panel]:
             "Toxics in force",
             "Number of toxics on each proxy, and their attributes in Toxiproxy's units: "
             "latency, jitter, delay of slow_close and timeout in ms; rate in KB/s; sizes "
-            "and bytes in bytes; delay of slicer in us. A proxy that is down shows as 0 up.",
+            "and bytes in bytes; delay of slicer in us. Toxicity is the share of the connections "
+            "that have the toxic, drawn where that is not all of them. A proxy that is down shows "
+            "as 0 up.",
             "none",
             Line("lab_toxics_in_force", "{{proxy}}: toxics"),
             Line("lab_toxiproxy_proxy_enabled", "{{proxy}}: up"),
             Line(
                 or_zero('lab_toxic_attribute{attribute!="toxicity"}', proxy="no toxic"),
                 "{{proxy}} {{toxic}} {{stream}} {{attribute}}",
+            ),
+            Line(
+                'lab_toxic_attribute{attribute="toxicity"} != 1',
+                "{{proxy}} {{toxic}} {{stream}} toxicity",
             ),
             every_second=True,
         ),
@@ -187,8 +196,9 @@ def memory_and_cpu() -> list[Panel]:
             "CPU per request",
             "CPU time that each request costs, a probe's included: of its server, of proxy and "
             "downstream, of the generator (with the driver beside it), and of what observes. "
-            "What is not the server's is what the lab itself takes. There is none while no "
-            "server answers.",
+            "What is not the server's is what the lab itself takes. Told only while a trial "
+            "measures: CPU is told a few seconds later than requests, so where a load begins or "
+            "ends the two are of different times.",
             "s",
             per_server(f"server:{PER_REQUEST}"),
             Line(f'service:{PER_REQUEST}{{service=~"toxiproxy|downstream"}}', "{{service}}"),

@@ -27,9 +27,11 @@ def calls() -> list[Panel]:
         time_series(
             "Time of a downstream call",
             "p95 of a call as the server sees it (5 s window): waiting for a connection (pending), "
-            "and the call itself. The delay that is set and the toxics are the least it takes on "
-            "average. Failed calls are in it: quick failures lower it (see Timeouts and failed "
-            "calls).",
+            "and the call itself. The delay that is set and the toxics (while their mean is known: "
+            "see Delay set on the way on Lab) are the least it takes on average. A server that "
+            "calls the downstream directly meets no toxic, so for it that line is too high while "
+            "one is in force. Failed calls are in it: quick failures lower it (see Timeouts and "
+            "failed calls).",
             "s",
             per_server("server_phase:lab_downstream_call_seconds:p95_5s", "{{phase}}"),
             Line(
@@ -111,8 +113,8 @@ def behind() -> list[Panel]:
         ),
         time_series(
             "Rate of the downstream",
-            "Requests per second the downstream took, from all servers: what really got "
-            "through, beside what clients were answered.",
+            "Requests per second the downstream answered, from all servers: what really got "
+            "through, beside what clients were answered. Calls that were given up are not in it.",
             "reqps",
             Line("rate(lab_downstream_requests_total[$__rate_interval])", "requests"),
         ),

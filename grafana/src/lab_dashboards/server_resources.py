@@ -13,7 +13,9 @@ def threads() -> list[Panel]:
         time_series(
             "Worker pool",
             "Workers with a request, requests that wait for one, and the pool's size. Active at "
-            "the size with a queue that stays: the pool is the limit. Only models with a pool.",
+            "the size with a queue that stays: the pool is the limit, unless what its workers wait "
+            "for is: a lock looks the same here (see Threads that wait for locks). Only models "
+            "with a pool.",
             "short",
             per_server("lab_worker_pool_active", "active"),
             per_server("lab_worker_pool_queue_depth", "queued"),
@@ -23,7 +25,9 @@ def threads() -> list[Panel]:
             "Carrier threads",
             "Virtual threads on a carrier now, those ready to run that wait for one, and how many "
             "carriers the scheduler wants. Mounted at that number with a queue that stays: the "
-            "work needs more CPU than there are carriers. 0 in models without virtual threads.",
+            "work needs more CPU than there are carriers, or threads that wait keep theirs, as at "
+            "a lock on JDK 21 (see Threads that wait for locks). 0 in models without virtual "
+            "threads.",
             "short",
             per_server("lab_virtual_thread_scheduler_mounted", "mounted"),
             per_server("lab_virtual_thread_scheduler_queued", "queued"),
@@ -66,6 +70,22 @@ def threads() -> list[Panel]:
             ),
             every_second=True,
         ),
+        time_series(
+            "Threads that wait for locks, or are pinned",
+            "Mean number of threads that wait for a monitor or a lock, and of virtual threads that "
+            "keep their carrier while they wait (pinned), by the line of code: seconds waited per "
+            "second. Many at one line while CPUs have room: that lock is the limit. Nothing is "
+            "drawn of a server whose knob lock_watch_ms is 0, its default.",
+            "short",
+            Line(
+                "sum by (server, kind, site) "
+                f"(rate(lab_wait_seconds_total{{{SERVER}}}[$__rate_interval])) "
+                f"or on (server) label_replace(0 * (lab_lock_watch_ms{{{SERVER}}} > 0), "
+                '"kind", "no wait", "", "")',
+                "{{server}} {{kind}} {{site}}",
+            ),
+            width=2 * HALF,
+        ),
     ]
 
 
@@ -95,10 +115,10 @@ def cpu_and_memory() -> list[Panel]:
         ),
         time_series(
             "Time in garbage collection",
-            "Share of the time that collections took (6 s window). Above 5 % to 10 % memory "
+            "Share of the time that collections took (10 s window). Above 5 % to 10 % memory "
             "costs throughput; near 100 % the heap is too small for what is live.",
             "percentunit",
-            per_server("server:jvm_gc_collection_seconds:rate6s"),
+            per_server("server:jvm_gc_collection_seconds:rate10s"),
         ),
         heap(
             HALF,
@@ -167,24 +187,27 @@ def sockets() -> list[Panel]:
         ),
         time_series(
             "File descriptors",
-            "Open descriptors and the most a process may have (NOFILE). A server holds one per "
-            "client and one per downstream call; Toxiproxy two per connection. Logarithmic.",
+            "Open descriptors of each process, and the most that it may have (NOFILE). A server "
+            "holds one per client and one per downstream call; Toxiproxy two per connection. "
+            "Logarithmic.",
             "short",
             per_server("process_open_fds", "open", 'job="jvm"'),
+            per_server("process_max_fds", "limit", 'job="jvm"', dashed=True),
             Line('process_open_fds{job=~"toxiproxy|downstream"}', "{{job}} open"),
-            Line('min(process_max_fds{job=~"jvm|toxiproxy|downstream"})', "limit", dashed=True),
+            Line('process_max_fds{job=~"toxiproxy|downstream"}', "{{job}} limit", dashed=True),
             wide_range=True,
             width=HALF,
         ),
         time_series(
             "Ports",
             "TCP sockets in use in the server's network namespace, and those that wait out "
-            "TIME_WAIT. One address pair has 55,536 ports here (10000 to 65535): TIME_WAIT near "
-            "that number means calls open and close a connection each. Logarithmic.",
+            "TIME_WAIT. Dashed are the local ports that its connections to one address may have "
+            "(SERVER_PORTS): TIME_WAIT near that number means calls open and close a connection "
+            "each. Logarithmic.",
             "short",
             per_server("lab_kernel_tcp_sockets_in_use", "in use"),
             per_server("lab_kernel_tcp_time_wait", "TIME_WAIT"),
-            Line("vector(65535 - 10000 + 1)", "ports of one address pair", dashed=True),
+            per_server("lab_local_ports", "local ports", dashed=True),
             wide_range=True,
             width=HALF,
             every_second=True,

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+from prometheus_client import CollectorRegistry
 
+from lab.live.agent.metrics import ToxicsCollector
 from lab.live.agent.watch import ToxicsWatch, told_of
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from support.fakes import toxic
@@ -49,6 +51,25 @@ def test_nothing_is_claimed_about_what_was_there_before_the_agent(clock: Any) ->
     assert scene.changes == {}
     assert scene.watch.seen.last_change("downstream") == 0.0
     assert scene.watch.seen.in_force.added_latency_ms == 300
+
+
+def test_the_latency_that_toxics_add_is_told_only_where_it_is_known(clock: Any) -> None:
+    def added(*toxics: dict[str, Any]) -> float | None:
+        scene = Scene(clock)
+        scene.toxics = list(toxics)
+        scene.look()
+        registry = CollectorRegistry()
+        registry.register(ToxicsCollector(lambda: scene.watch.seen))
+        proxy = {"proxy": "downstream"}
+        assert registry.get_sample_value("lab_toxics_in_force", proxy) == len(toxics)
+        return registry.get_sample_value("lab_toxics_added_latency_seconds", proxy)
+
+    both = (toxic("a", latency=300), toxic("b", latency=100))
+    assert (added(), added(*both)) == (0.0, 0.4)
+    # On half of the connections, and of a type whose delay depends on the traffic.
+    assert added(*both, toxic("c", toxicity=0.5)) is None
+    assert added(*both, toxic("c") | {"type": "bandwidth", "attributes": {"rate": 9}}) is None
+    assert added(*both, toxic("c", toxicity=0.0)) == 0.4
 
 
 def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:

@@ -24,6 +24,7 @@ from lab.live.agent.metrics import (
 from lab.live.agent.trial import PHASES
 from lab.live.clock import Clock
 from lab.live.control.live import EXPRESSIONS
+from lab.model import RESOURCES
 from lab.model.routes import ROUTES
 from lab.system.dashboards import model as dashboards
 from lab.system.dashboards.asking import DATA_SOURCE_INTERVAL_S
@@ -42,8 +43,10 @@ ONE = {"machine", "downstream", "trial"}
 # Labels that a line's name need not have: another one tells as much.
 KNOWN_BY_ANOTHER = {
     ("CPU throttling", "A"): {"service"},  # it is the server
-    ("File descriptors", "B"): {"server"},  # of the path, not of a server
+    ("File descriptors", "C"): {"server"},  # of the path, not of a server
+    ("File descriptors", "D"): {"server"},
     ("Toxics in force", "C"): {"type"},  # the toxic's name
+    ("Toxics in force", "D"): {"type"},
 }
 # Names of series whose values have this unit. A share is one of two alike, or of seconds a second.
 OF_UNIT = {
@@ -60,10 +63,32 @@ OF_UNIT = {
 }
 # Series of what is set, and not measured.
 SETTING = (
-    r"_(size|parallelism|cap|concurrency|max_bytes|limit_bytes|max_fds|offered_rps)$"
+    r"_(size|parallelism|cap|concurrency|max_bytes|limit_bytes|max_fds|local_ports|offered_rps)$"
     r"|_spec_cpu_limit:max$|_cpu_cores:max$|_delay_seconds$|_added_latency_seconds$"
     r"|_requests_offered:rate5s$"
 )
+# A series of Bottleneck that shows each resource.
+SHOWN = {
+    "worker pool": "lab_worker_pool_queue_depth",
+    "carrier threads": "lab_virtual_thread_scheduler_queued",
+    "pinned carriers": "lab_wait_seconds_total",
+    "event loop": "server_loop:lab_event_loop_busy_seconds:rate5s",
+    "lock": "lab_wait_seconds_total",
+    "server CPU": "server:container_cpu_usage:rate6s",
+    "garbage collection": "server:jvm_gc_collection_seconds:rate10s",
+    "accept queue": "lab_kernel_listen_overflows_total",
+    "file descriptors": "process_open_fds",
+    "ports": "lab_local_ports",
+    "downstream connections": "lab_downstream_connections_pending",
+    "downstream timeout": "server_outcome:lab_downstream_calls:rate5s",
+    "network": "lab_kernel_tcp_retransmits_total",
+    "connection set-up": "lab_path_accept_queue_length",
+    "Toxiproxy": "go_goroutines",
+    "downstream": "downstream:lab_downstream_lag_seconds:p99_6s",
+    "host CPU": "machine:host_cpu_usage:ratio6s",
+    "connections of the load": "lab_client_requests_waiting",
+    "generator": "service:container_cpu_usage:rate6s",
+}
 
 
 @pytest.fixture(scope="session")
@@ -287,10 +312,54 @@ def test_a_limit_is_a_dashed_line_of_its_panel_s_unit_and_no_threshold(
     assert len(dashed) > 20
     for title, query in dashed:
         asked = names_in(query.expr) - {MEASURED}
+        # The one number that no setting changes: all CPUs.
+        assert asked or query.expr == "vector(1)", (title, query.expr)
         assert all(re.search(SETTING, name) for name in asked), (title, query.expr)
     limits = [query for _, query in queries if re.search(r"\b(limit|cap)$", query.legend)]
     assert len(limits) > 5
     assert [query.expr for query in limits if not query.is_dashed] == []
+
+
+def panel_of(boards: tuple[dashboards.Dashboard, ...], uid: str, title: str) -> dashboards.Panel:
+    (found,) = (p for board in boards if board.uid == uid for p in board.panels if p.title == title)
+    return found
+
+
+def test_bottleneck_shows_every_resource_that_a_verdict_can_name(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    assert set(SHOWN) == set(RESOURCES)
+    (board,) = (one for one in boards if one.uid == "lab-bottleneck")
+    asked = {name for _, query in board.queries() for name in names_in(query.expr)}
+    assert {name for name, series in SHOWN.items() if series not in asked} == set()
+
+
+def test_open_files_are_drawn_with_the_limit_of_their_own_process(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    queries = panel_of(boards, "lab-bottleneck", "File descriptors").queries
+    opened, most = ({q.expr for q in queries if q.is_dashed is dashed} for dashed in (False, True))
+    assert {expr.replace("open_fds", "max_fds") for expr in opened} == most
+    assert all(re.fullmatch(r"process_\w+\{[^}]+\}", expr) for expr in opened)
+
+
+def test_a_toxic_on_some_connections_says_on_how_many(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    asked = [query.expr for query in panel_of(boards, "lab", "Toxics in force").queries]
+    assert 'lab_toxic_attribute{attribute="toxicity"} != 1' in asked
+
+
+def test_cycles_beside_the_program_are_no_pauses(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
+) -> None:
+    asked = [
+        matchers
+        for _, expr in expressions(boards, rules)
+        for matchers in re.findall(r"jvm_gc_collection_seconds_sum\{([^}]*)\}", expr)
+    ]
+    assert len(asked) > 1
+    assert [one for one in asked if 'gc!~".*Cycles.*"' not in one] == []
 
 
 def test_uids_are_readable_stable_and_name_the_file(repo: Path) -> None:
@@ -363,6 +432,14 @@ def test_the_route_that_a_page_opens_with_is_one_and_is_always_offered(
     assert f'or label_replace(vector(0), "route", "{opens}", "", "")' in route.query
     # A service of the user's own has a route of its own.
     assert re.findall(route.regex, '{route="/wait.jsp"} 1 1300000') == ["/wait.jsp"]
+
+
+def test_of_cadvisor_is_kept_what_the_vocabulary_says(repo: Path) -> None:
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    (cadvisor,) = (job for job in config["scrape_configs"] if job["job_name"] == "cadvisor")
+    (kept,) = (one for one in cadvisor["metric_relabel_configs"] if one.get("action") == "keep")
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    assert sorted(kept["regex"].split("|")) == sorted(by_job["cadvisor"])
 
 
 def test_the_series_of_gone_containers_end(repo: Path) -> None:

@@ -269,7 +269,8 @@ class ToxicsCollector(Collector):
         in_force = _gauge("lab_toxics_in_force", "Number of toxics in force.", of)
         added = _gauge(
             "lab_toxics_added_latency_seconds",
-            "Mean latency the latency toxics of both streams add to a round trip.",
+            "Mean latency the toxics of both streams add to a round trip; absent while that of one "
+            "is not known.",
             of,
         )
         changed = _gauge(
@@ -286,8 +287,9 @@ class ToxicsCollector(Collector):
         for proxy in seen.in_force.proxies if seen else ():
             enabled.add_metric([proxy.name], float(proxy.enabled))
             in_force.add_metric([proxy.name], len(proxy.toxics))
-            delays_ms = [toxic.added_latency_ms or 0.0 for toxic in proxy.toxics]
-            added.add_metric([proxy.name], sum(delays_ms) / 1000)
+            delays_ms = [t.added_latency_ms for t in proxy.toxics if t.added_latency_ms is not None]
+            if len(delays_ms) == len(proxy.toxics):
+                added.add_metric([proxy.name], sum(delays_ms) / 1000)
             changed.add_metric([proxy.name], seen.last_change(proxy.name) if seen else 0.0)
             for toxic in proxy.toxics:
                 identity = [proxy.name, toxic.name, toxic.type, toxic.stream]

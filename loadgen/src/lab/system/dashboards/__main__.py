@@ -36,6 +36,8 @@ MAY_BE_EMPTY = (
     "lab_trial_offered_rps",
     "lab_toxic_attribute",
     "lab_toxics_changed_timestamp_seconds",
+    # Of servers that watch their locks only.
+    "lab_wait_seconds_total",
 )
 
 

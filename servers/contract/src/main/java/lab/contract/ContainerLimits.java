@@ -28,6 +28,12 @@ final class ContainerLimits {
   private final Path cgroup;
   private final Path portRange;
 
+  /** Of the container that this JVM runs in. */
+  static ContainerLimits ofThisContainer() {
+    return new ContainerLimits(
+        Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
+  }
+
   /**
    * @param cgroup normally {@code /sys/fs/cgroup}
    * @param portRange normally {@code /proc/sys/net/ipv4/ip_local_port_range}
@@ -54,13 +60,22 @@ final class ContainerLimits {
     map.put("cpu_quota", cpuQuota().filter(quota -> quota < cpus).orElse(null));
     map.put("memory_limit_bytes", memoryBytes().orElse(null));
     map.put("cpuset", cpuset.orElse(null));
-    map.put(
-        "local_ports",
-        readAtOnce(portRange)
-            .map(text -> text.replaceAll("\\s+", " "))
-            .filter(text -> text.matches("[0-9]{1,5} [0-9]{1,5}"))
-            .orElse(null));
+    map.put("local_ports", ports().orElse(null));
     return map;
+  }
+
+  /** How many ports its own connections to one address may have; empty where nothing tells. */
+  Optional<Integer> localPorts() {
+    return ports()
+        .map(text -> text.split(" ", -1))
+        .map(ends -> Integer.parseInt(ends[1]) - Integer.parseInt(ends[0]) + 1);
+  }
+
+  /** The first and the last. */
+  private Optional<String> ports() {
+    return readAtOnce(portRange)
+        .map(text -> text.replaceAll("\\s+", " "))
+        .filter(text -> text.matches("[0-9]{1,5} [0-9]{1,5}"));
   }
 
   private static int count(String cpuset) {

@@ -1,5 +1,6 @@
 package lab.contract;
 
+import io.prometheus.metrics.core.metrics.Gauge;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.lang.System.Logger;
@@ -101,6 +102,16 @@ public final class LabServer implements AutoCloseable {
       mbeans.register(LockWatch.BEAN, locks);
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new CollectorThreads(Path.of("/proc/self")));
+      // It never changes in a container's life.
+      ContainerLimits.ofThisContainer()
+          .localPorts()
+          .ifPresent(
+              count ->
+                  Gauge.builder()
+                      .name("lab_local_ports")
+                      .help("Local ports that its connections to one address may have.")
+                      .register(registry)
+                      .set(count));
       ManagementServer management =
           new ManagementServer(
               settings.managementPort(),

@@ -16,7 +16,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URI;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -43,9 +42,7 @@ final class ManagementServer implements AutoCloseable {
   private final Identity identity;
   private final Knobs knobs;
   private final URI downstream;
-  private final ContainerLimits limits =
-      new ContainerLimits(
-          Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
+  private final ContainerLimits limits = ContainerLimits.ofThisContainer();
   private final Supplier<byte[]> exposition;
   private final Runnable restart;
   private final RecordingCalls recordings = new RecordingCalls();

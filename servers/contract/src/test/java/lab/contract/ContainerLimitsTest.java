@@ -77,8 +77,10 @@ class ContainerLimitsTest {
   void theRangeOfLocalPortsIsToldWithOneSpace() throws Exception {
     write("ip_local_port_range", "10000\t65535\n");
     assertThat(limits().asMap()).containsEntry("local_ports", "10000 65535");
+    assertThat(limits().localPorts()).contains(55_536);
     write("ip_local_port_range", "some\n");
     assertThat(limits().asMap()).containsEntry("local_ports", null);
+    assertThat(limits().localPorts()).isEmpty();
   }
 
   @Test
