@@ -69,6 +69,8 @@ type loop struct {
 	// openAt is when the next connection may be opened, openEvery how long after it the next.
 	openAt, openEvery time.Duration
 	established       int
+	// untried are those that it has not tried to open yet.
+	untried int
 
 	schedule *schedule
 	// dueAt and dueNext are the next request of the schedule.
@@ -131,7 +133,7 @@ type connection struct {
 // newLoop is the loop with a number, of so many.
 func newLoop(l *load, number, loops int, clock clock, end *atomic.Int64, finished chan<- *tally, blank <-chan *tally) (*loop, error) {
 	own := share(*l.words.Connections, number, loops)
-	o := &loop{load: l, clock: clock, wait: wait, doze: doze, end: end, poll: -1, wake: -1, connections: make([]connection, own),
+	o := &loop{untried: own, load: l, clock: clock, wait: wait, doze: doze, end: end, poll: -1, wake: -1, connections: make([]connection, own),
 		now: newTally(l.open), secondEnd: time.Second, finished: finished, blank: blank, dueAt: never}
 	if l.open {
 		o.schedule = newSchedule(l, number, loops)
@@ -276,7 +278,7 @@ func (o *loop) count(now time.Duration) bool {
 		o.comeDue(over)
 		t := o.now
 		t.Length = (over - o.begun).Seconds()
-		t.Unfinished, t.Waiting, t.Connections = o.inFlight.count, 0, o.established
+		t.Unfinished, t.Waiting, t.Connections, t.Untried = o.inFlight.count, 0, o.established, o.untried
 		for _, g := range o.groups {
 			t.Waiting += g.waiting.len()
 		}
@@ -484,14 +486,14 @@ func (o *loop) broke(c *connection, cause string) {
 		return
 	}
 	o.now.SocketErrors[cause]++
-	o.closeLater(c, now)
+	o.closeAgain(c)
 }
 
 // giveUp ends what took too long.
 func (o *loop) giveUp(now time.Duration) {
 	for c := o.inFlight.first; c != nil && c.since+o.load.timeout <= now; c = o.inFlight.first {
 		o.now.Timeouts++
-		o.closeLater(c, now)
+		o.closeAgain(c)
 	}
 	for c := o.opening.first; c != nil && c.since+o.load.timeout <= now; c = o.opening.first {
 		o.failed(c, unix.ETIMEDOUT)
@@ -585,7 +587,7 @@ func (c *connection) unwritten() bool {
 	return len(c.out) > 0 || c.secure != nil && len(c.secure.wire.pending) > 0
 }
 
-// open opens connections at their pace; those that were answered to the end, at once.
+// open opens connections at their pace; those that were of use before, at once.
 func (o *loop) open(now time.Duration) {
 	for begun := now; now-begun < openTime; now = o.clock() {
 		if c := o.reopening.first; c != nil {
@@ -600,6 +602,9 @@ func (o *loop) open(now time.Duration) {
 }
 
 func (o *loop) connect(c *connection, now time.Duration) {
+	if c.born == 0 {
+		o.untried--
+	}
 	c.tried, c.used = now, false
 	c.born++
 	o.opening.push(c, now)
@@ -694,12 +699,17 @@ func (o *loop) failed(c *connection, err error) {
 	o.closeLater(c, now)
 }
 
-// closeAgain closes a connection that has no request in flight, and opens it again: at once if it was of use.
+// closeAgain closes a connection that was open, and opens it again: at once if it was of use. At the pace of opening
+// requests would wait for pacer where many are lost, and that would look like the server's overload.
 func (o *loop) closeAgain(c *connection) {
 	now := o.clock()
 	if !c.used {
 		o.closeLater(c, now)
 		return
+	}
+	// After the end the tally is not the loop's.
+	if !o.over {
+		o.now.Reopened++
 	}
 	o.close(c)
 	o.reopening.push(c, now)

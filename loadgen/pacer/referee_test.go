@@ -306,6 +306,30 @@ func TestConnectionsOpenAtTheirPace(t *testing.T) {
 	if r.lines[0].Sent != 25 || r.lines[0].Connections != 25 || r.lines[1].Sent != 15 || r.lines[1].Unfinished != 40 {
 		t.Errorf("%d and %d", r.lines[0].Sent, r.lines[1].Sent)
 	}
+	if r.lines[0].Untried != 15 || r.lines[1].Untried != 0 {
+		t.Errorf("%d and %d are untried", r.lines[0].Untried, r.lines[1].Untried)
+	}
+}
+
+// Where requests are lost, what is due does not wait for connections that pacer opens one after the other: 25 of these 10 are
+// lost in a second, and the pace of the start is 10 a second.
+func TestLostConnectionsAreOpenedAtOnce(t *testing.T) {
+	r := against(t, map[string]any{"connections": 10, "connect_per_s": 10, "rate": 500, "timeout_s": 0.1, "warmup_s": 1, "window_s": 3},
+		func(n int, _ time.Duration) time.Duration {
+			if n%20 == 19 {
+				return never
+			}
+			return time.Millisecond
+		})
+	r.accounted()
+	for _, line := range r.lines[1:] {
+		if line.Waiting > 0 || line.Timeouts < 20 || line.Reopened != line.Timeouts {
+			t.Errorf("%d wait, %d timed out, %d were opened again", line.Waiting, line.Timeouts, line.Reopened)
+		}
+	}
+	if waited := r.merged(corrected).max; waited > 2*time.Millisecond {
+		t.Error("an answer took", waited)
+	}
 }
 
 // stall is a script: nothing is answered for 3 s from the third on, then all that waits at once.

@@ -181,10 +181,14 @@ type tally struct {
 	SocketErrors  map[string]int `json:"socket_errors"`
 	Timeouts      int            `json:"timeouts"`
 	ConnectFailed map[string]int `json:"connect_failed"`
+	// Reopened are connections that ended after they had been of use, and were opened again.
+	Reopened int `json:"reopened"`
 	// Levels at its end.
 	Unfinished  int `json:"unfinished"`
 	Waiting     int `json:"waiting"`
 	Connections int `json:"connections"`
+	// Untried are connections that it had not tried to open yet.
+	Untried int `json:"untried"`
 	// Oldest is for how long a request had been in flight then, at most.
 	Oldest int64 `json:"oldest_us"`
 
@@ -244,6 +248,7 @@ func (t *tally) merge(other *tally) {
 	t.Unfinished += other.Unfinished
 	t.Waiting += other.Waiting
 	t.Connections += other.Connections
+	t.Untried += other.Untried
 	t.Oldest = max(t.Oldest, other.Oldest)
 }
 
@@ -261,6 +266,7 @@ func (t *tally) add(other *tally) {
 	t.Ok += other.Ok
 	t.HTTPErrors += other.HTTPErrors
 	t.Timeouts += other.Timeouts
+	t.Reopened += other.Reopened
 	for cause, count := range other.SocketErrors {
 		t.SocketErrors[cause] += count
 	}

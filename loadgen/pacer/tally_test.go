@@ -54,3 +54,13 @@ func TestErrorsAreFrom400On(t *testing.T) {
 		t.Error(one.Ok, one.HTTPErrors)
 	}
 }
+
+// What two loops count in a second is added, and so are the levels at its end.
+func TestLoopsAreAddedUp(t *testing.T) {
+	one, other := newTally(false), newTally(false)
+	one.Connections, one.Untried, one.Reopened, one.Oldest = 3, 1, 4, 7
+	other.Connections, other.Untried, other.Reopened, other.Oldest = 2, 5, 6, 9
+	if one.merge(other); one.Connections != 5 || one.Untried != 6 || one.Reopened != 10 || one.Oldest != 9 {
+		t.Errorf("%+v", []int{one.Connections, one.Untried, one.Reopened, int(one.Oldest)})
+	}
+}

@@ -64,14 +64,19 @@ def median_of(values: Sequence[float]) -> MedianOf:
     """
     if not values or not all(map(math.isfinite, values)):
         raise ValueError(f"no median of {list(values)}")
-    ordered = sorted(values)
-    n = len(ordered)
+    return MedianOf(len(values), statistics.median(values), interval_of(values))
+
+
+def interval_of(values: Sequence[float], untold: int = 0) -> Interval | None:
+    """That of `median_of`, where the values of `untold` more are not known: each may be anything,
+    so it counts below the lower end and above the upper one. None where that leaves no end, or
+    where there are too few."""
+    ordered, n = sorted(values), len(values) + untold
     wide_enough = [k for k in range(1, n // 2 + 1) if symmetric_coverage(n, k) >= CONFIDENCE]
-    interval = None
-    if wide_enough:
-        k = wide_enough[-1]
-        interval = Interval(ordered[k - 1], ordered[n - k], symmetric_coverage(n, k))
-    return MedianOf(n, statistics.median(ordered), interval)
+    k = max(wide_enough, default=0)
+    if k <= untold:
+        return None
+    return Interval(ordered[k - 1 - untold], ordered[n - k], symmetric_coverage(n, k))
 
 
 def symmetric_coverage(n: int, k: int) -> float:

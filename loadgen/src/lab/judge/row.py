@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_type_hints
 
+from lab.judge.gates.figures import unanswered
 from lab.judge.gates.generator import overloaded
 from lab.model import (
     REASON_SEPARATOR,
@@ -31,6 +33,8 @@ def row_of(
 ) -> Row:
     """A judged measurement as the values of its row."""
     record, reading = measurement.record, measurement.reading
+    if reading and (left := unanswered(record, reading)):
+        reading = replace(reading, window_lost=(reading.window_lost or 0) + left)
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
     return Row(
         run=run,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lab.load.engine_run import EngineRun
 from lab.load.engines.base import Engine
+from lab.load.engines.pacer import peak_folder, peak_told
 from lab.model import Peak, TrialPlan
 from lab.system.host import System
 
@@ -42,8 +43,9 @@ class Peaks:
 
     @property
     def done(self) -> tuple[Peak, ...]:
-        """The peaks that are over, with their real times."""
-        return tuple(self._done)
+        """The peaks that are over, with what their engine told. Call it when the load is over, as
+        it reads that."""
+        return tuple(peak_told(self._raw, number, one) for number, one in enumerate(self._done, 1))
 
     def tick(self, elapsed_s: float) -> None:
         """Start or end the peak that is due `elapsed_s` after the measured run began. Raises
@@ -71,7 +73,7 @@ class Peaks:
     def _start(self, number: int) -> EngineRun:
         spike = self._plan.spike
         assert spike is not None  # noqa: S101 - something was due
-        folder = self._raw / f"peak-{number}"
+        folder = peak_folder(self._raw, number)
         folder.mkdir()
         plan = dataclasses.replace(
             self._plan,

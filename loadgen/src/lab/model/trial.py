@@ -303,10 +303,20 @@ class Warmth:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The real times of a peak, in seconds from the start of the measured run."""
+    """The real times of a peak, in seconds from the start of the measured run. And what its own
+    engine told of it, None where that told nothing: the most connections that were open at a time,
+    how many it had not tried to open yet (on average over the peak), its requests (`due`: None in a
+    closed load), and the p95 of its lateness. `problems`: why less was put on by the engine's own
+    fault, or why it is not known."""
 
     started_s: float
     ended_s: float
+    connections: int | None = None
+    untried: float | None = None
+    due: int | None = None
+    sent: int | None = None
+    late_p95_ms: float | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

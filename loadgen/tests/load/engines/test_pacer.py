@@ -13,8 +13,8 @@ import yaml
 
 from lab.errors import RawDataError
 from lab.load.engines import every_second
-from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of
-from lab.model import Expect, Reading, Request, TrialPlan, error_share
+from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of, peak_told
+from lab.model import Expect, Peak, Reading, Request, Spike, TrialPlan, error_share
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -148,11 +148,14 @@ def test_every_request_is_accounted_for(opened: TrialPlan, tmp_path: Path) -> No
 def test_clients_that_no_latency_shows_are_told(opened: TrialPlan, tmp_path: Path) -> None:
     def notes(**changes: Any) -> tuple[str, ...]:
         last = second(3, [100.0] * 10, [105.0] * 10, [5.0] * 10, **changes)
-        few = changes.get("connections", 10)
-        third = second(2, [100.0] * 10, [105.0] * 10, [5.0] * 10, connections=few)
-        return tuple(read_back(tmp_path, opened, [*even(2), third, last]).notes)
+        return tuple(read_back(tmp_path, opened, [*even(3), last]).notes)
 
-    assert notes(connections=4) == ("pacer: at most 4 of 10 connections were open at a time",)
+    # One good second hides no bad one.
+    assert notes(connections=4) == ("pacer: on average 7 of 10 connections were open",)
+    assert notes(connections=9) == ()
+    assert notes(reopened=1) == (
+        "pacer: connections were opened again 1 times in the window, which had 20 answers",
+    )
     # Twice as long as any, and a second.
     assert notes(oldest_us=2_100_000) == (
         "pacer: a request had waited for 2.1 s when the window ended, and no answer took longer "
@@ -402,11 +405,12 @@ def test_what_prometheus_tells_of_a_window_looks_back_at_open_connections(plan: 
         return Pacer().schedule(plan(connections), Path()).window_offset_s
 
     assert [usual(n) for n in (1, 2000, 2001, 5000, 19_000)] == [7, 7, 8, 9, 10]
-    # What the machine has does not change with the load.
+    # What the machine has does not change with the load, and a pause may outlast two scrapes.
     looks_back = [
         int(seconds)
         for rules in (REPO / "prometheus" / "rules").glob("*.yml")
-        for seconds in re.findall(r"\[(\d+)s\]", rules.read_text())
+        for what, seconds in re.findall(r"(\w+)(?:\{[^}]*\})?\[(\d+)s\]", rules.read_text())
+        if what != "jvm_gc_collection_seconds_sum"
     ]
     assert len(looks_back) > 10
     assert max(looks_back) == LOOK_BACK_S
@@ -464,6 +468,86 @@ def test_what_the_generator_itself_could_not_open_makes_it_the_limit(
     failed = {"refused": 7}
     last = second(3, [100.0] * 10, [105.0] * 10, connect_failed=failed)
     assert read_back(tmp_path, opened, [seconds[0], early, seconds[2], last]).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "rate", "late_ms", "said"),
+    [
+        ("https://a/", None, 11.0, ("p95 may be in part the generator's own: it sent 5 % late "
+                                    "by 11.0 ms",)),
+        ("https://a/", None, 9.0, ()),
+        # By http the kernel dates the answers, and in an open load lateness is told besides.
+        ("http://a/", None, 11.0, ()),
+        ("https://a/", 10, 11.0, ()),
+    ],
+)  # fmt: skip
+def test_an_answer_that_ends_when_it_is_read_may_be_late_by_the_generator(
+    plan: Plan, tmp_path: Path, url: str, rate: int | None, late_ms: float, said: tuple[str, ...]
+) -> None:
+    of = dataclasses.replace(plan(10, rate, duration_s=2, warmup_s=2, engine="pacer"), url=url)
+    due = None if rate is None else [100.0 + late_ms] * 10
+    seconds = [second(at, [100.0] * 10, due, [late_ms] * 10) for at in range(4)]
+    assert read_back(tmp_path, of, seconds).notes == said
+
+
+SPIKE = Spike(100, 50, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1)
+
+
+def peaked(raw: Path, seconds: Seconds, began_s: float = 16.25, **changes: Any) -> Peak:
+    """A peak that was started 14.5 s after the trial's load, by its own pacer."""
+    folder = raw / "peak-1"
+    folder.mkdir(exist_ok=True)
+    write(folder, seconds, **changes)
+    lines = (folder / OUTPUT).read_text().replace('"unix_s":1.5', f'"unix_s":{began_s}')
+    (folder / OUTPUT).write_text(lines)
+    return peak_told(raw, 1, Peak(14.5, 16.6))
+
+
+def crowd(at: int, **changes: Any) -> dict[str, Any]:
+    """A second of a peak: 50 were due, and 40 were sent."""
+    return second(at, [100.0] * 40, [100.0] * 40, [1.0] * 37 + [600.0] * 3, due=50, **changes)
+
+
+def test_a_peak_is_what_its_own_pacer_told(opened: TrialPlan, tmp_path: Path) -> None:
+    write(tmp_path, even())
+    begin = crowd(0, connections=30, untried=60, unfinished=10, waiting=10)
+    end = crowd(1, connections=40, untried=10, unfinished=20, waiting=20)
+    assert peaked(tmp_path, [begin, end], ended="interrupted") == Peak(
+        # It began 14.75 s after the trial's load, and lasted 2 s.
+        14.75, 16.75, connections=40, untried=35.0, due=100, sent=80, late_p95_ms=600.0,
+    )  # fmt: skip
+    # A closed load, in seconds of a load that is condensed by now. The driver ended it later.
+    Pacer().condense(opened, tmp_path)
+    assert peaked(tmp_path, [second(0, [100.0] * 40)]) == Peak(
+        14.75, 16.6, connections=10, untried=0.0, sent=40, late_p95_ms=0.0
+    )
+    assert peak_told(tmp_path, 2, Peak(20.0, 22.0)) == Peak(20.0, 22.0)
+
+
+def test_why_a_peak_was_less_than_planned(tmp_path: Path) -> None:
+    write(tmp_path, even())
+    failed = {"refused": 7, "no_port_left": 2}
+    assert peaked(tmp_path, [crowd(0, unfinished=10, connect_failed=failed)]).problems == (
+        "the generator was the limit: it had no port left, and failed to connect 2 times in the "
+        "spike",
+    )
+    lost = peaked(tmp_path, [crowd(0, unfinished=11)])
+    assert lost == Peak(14.5, 16.6, problems=(
+        "pacer.jsonl: 50 requests began, and 51 are accounted for",
+    ))  # fmt: skip
+
+
+def test_a_peak_that_the_server_kept_out_is_a_note(opened: TrialPlan, tmp_path: Path) -> None:
+    peaked(tmp_path, [crowd(0, connections=30, unfinished=10)])
+    reading = read_back(tmp_path, dataclasses.replace(opened, spike=SPIKE), even())
+    assert reading.notes == (
+        "pacer: at most 30 of 100 connections of spike 1 were open at a time",
+        "pacer: 40 of 50 requests of spike 1 were sent, the others waited for a connection",
+    )
+    assert reading.problems == ()
+    whole = second(0, [100.0] * 40, [100.0] * 40, connections=100)
+    peaked(tmp_path, [whole])
+    assert Pacer().read(dataclasses.replace(opened, spike=SPIKE), tmp_path).notes == ()
 
 
 def test_without_an_answer_there_is_no_latency(opened: TrialPlan, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ MIN_SAMPLES = needed_samples(0.95)
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
 NO_ANSWER = "nothing was answered in the measured window"
 BACKLOG = "the window began with a backlog"
+# By so much of those in flight a latency may rise within a window without being a finding.
+MOST_RISE = 0.1
 
 
 def crossing_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot) -> float:
@@ -168,9 +170,31 @@ def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
         )
 
 
+def unanswered(record: TrialRecord, reading: Reading) -> int:
+    """How many requests of an open load had no answer at the window's end and should have had one:
+    those that were due in it less those that ended in it, where these are more than chance
+    (`edges`), a pause of the engine, and a rise of the latency by MOST_RISE explain. An engine
+    gives up on a request after many seconds, so in a short run it tells of none that is never
+    answered, and such a one is in no latency. 0 where the load was not kept, or was disturbed on
+    purpose, for requests then wait; and where nobody counts those that were due."""
+    disturbed = record.peaks or record.plan.script
+    if reading.due is None or reading.raw is None or disturbed or overloaded(record, reading):
+        return 0
+    left = reading.due - reading.samples - (reading.window_lost or 0)
+    in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000
+    paused = reading.pause_s * reading.due / reading.window_s
+    explained = 3 * math.sqrt(2 * in_flight) + paused + MOST_RISE * in_flight
+    return left if left > explained else 0
+
+
 def findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Notes on an overload, on errors, on requests without an answer, and on too few drawn
     delays."""
+    if left := unanswered(record, reading):
+        yield (
+            f"{left:,} requests more were due in the window than ended in it. They may never be "
+            "answered, count as lost, and are in no latency"
+        )
     error = rate_error_of(record, reading)
     if error > RATE_ERROR:
         yield (

@@ -15,6 +15,7 @@ and `late.hlog`, which the lab does not read. The lines cover the whole run, war
   and status (`unexpected`).
 * A connection that could not be opened is no request. It is a note, and where the generator itself
   had no port or descriptor left for it, the generator was the limit.
+* The peaks of a spike are loads of their own, in folders beside it (`peak_told`).
 * On several machines each has a share of the load (`pacer spread`). The lines are then those of all
   added up, without loss, and `pacer-<machine>.jsonl` has those of each, by which it is judged.
 
@@ -28,7 +29,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +38,7 @@ import msgspec
 
 from lab import model
 from lab.errors import RawDataError
+from lab.judge.gates.generator import allowed_ms
 from lab.load.engines.base import (
     DEFAULT_WARMUP_S,
     REQUEST_TIMEOUT_S,
@@ -47,7 +49,7 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
-from lab.model import Counts, Curves, Mode, Reading, Request, Share, TrialPlan
+from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Request, Share, TrialPlan
 from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
 
 LOAD = "load.json"
@@ -67,9 +69,11 @@ LOOK_BACK_S = 6
 WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
-# Where fewer than this share of the connections are open at any time, a reader should know. Some
-# are on their way where a server closes each after an answer.
+# Where fewer than this share of the connections are open, a reader should know. Some are on their
+# way where a server closes each after an answer. Of a spike the same holds for its requests.
 CONNECTED = 0.95
+# From this share of the answers on, a reader should know that connections were opened again.
+REOPENED = 0.01
 # So much longer than the longest answer, and so long, nobody waits by chance.
 HANGS, LONG_US = 2, 1_000_000
 # No run has so many launches, so no two trials of a load have one seed.
@@ -131,13 +135,13 @@ class Pacer:
         uncorrected = Histogram.sum_of(line.raw.histogram for line in window)
         corrected = Histogram.sum_of(line.corrected.histogram for line in window if line.corrected)
         late = Histogram.sum_of(line.late.histogram for line in window)
-        is_open = plan.mode == "open"
+        is_open, sent_late, latency = plan.mode == "open", late.latency(), uncorrected.latency()
         return Reading(
             window_s=plan.duration_s,
             samples=uncorrected.count,
             achieved_rps=uncorrected.count / plan.duration_s,
             corrected=corrected.latency() if is_open else None,
-            raw=uncorrected.latency(),
+            raw=latency,
             counts=_counts(told),
             window_ok=sum(line.ok for line in window),
             window_http_errors=sum(line.http_errors for line in window),
@@ -146,13 +150,20 @@ class Pacer:
             if any(r.expect for r in plan.requests)
             else None,
             lag_ms=late.sum_us / late.count / 1000 if late.count else None,
-            late=late.latency(),
+            late=sent_late,
             due=sum(line.due for line in window) if is_open else None,
             threads=loops_for(plan) + plan.url.startswith("https:"),
             seconds=tuple(_each_second(window, plan.mode)),
             shares=tuple(_shares(plan, raw, told)),
-            problems=tuple(_own_limits(window)),
-            notes=(*_notes(told, window), *_unseen(plan, window), *_misses(plan, window)),
+            problems=tuple(_own_limits(window, "window")),
+            notes=(
+                *_notes(told, window),
+                *_unseen(plan, window),
+                *_reopened(window),
+                *_read_late(plan, sent_late, latency),
+                *_misses(plan, window),
+                *_kept_out(plan, raw),
+            ),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -285,14 +296,16 @@ class Head:
     pacer: str
     format: int
     load: Words | None = None
+    unix_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A second of the run. ``unfinished`` (sent or waiting), ``waiting`` and ``connections`` are
-    levels at its end, as is ``oldest_us``, for how long a request had been in flight at most;
-    ``corrected`` is None in a closed load. ``unexpected`` are (request, status,
-    count) of the answers that were not as expected, the requests counted from 0."""
+    levels at its end, as are ``untried``, the connections that it had not tried to open yet, and
+    ``oldest_us``, for how long a request had been in flight at most; ``corrected`` is None in a
+    closed load. ``unexpected`` are (request, status, count) of the answers that were not as
+    expected, the requests counted from 0."""
 
     second: int
     length_s: float
@@ -312,6 +325,8 @@ class Line:
     corrected: Times | None
     unexpected: tuple[tuple[int, int, int], ...] = ()
     oldest_us: int = 0
+    untried: int = 0
+    reopened: int = 0
 
     @property
     def lost(self) -> int:
@@ -350,9 +365,10 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """All that a run told. `words` are those of its first line."""
+    """All that a run told. `words` are those of its first line, `began_s` is its Unix time."""
 
     words: Words | None
+    began_s: float | None
     seconds: tuple[Line, ...]
     end: End
 
@@ -386,6 +402,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
     """The lines as they are meant. Raises RawDataError unless they are complete and add up."""
     seconds: list[Line] = []
     words: Words | None = None
+    began_s: float | None = None
     end: End | None = None
     for number, line in enumerate(lines, 1):
         try:
@@ -397,7 +414,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
             if isinstance(one, Head):
                 if one.format != FORMAT:
                     raise RawDataError(path, 1, f"format {one.format} is not one of this lab's")
-                words = one.load
+                words, began_s = one.load, one.unix_s
             elif isinstance(one, End):
                 end = one
             else:
@@ -414,7 +431,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
         problem = "ends before its last line (was pacer killed, or the disk full?)"
         raise RawDataError(path, len(lines) or None, problem)
     _check_totals(path, seconds, end)
-    return _Told(words, tuple(seconds), end)
+    return _Told(words, began_s, tuple(seconds), end)
 
 
 def _check_totals(path: Path, seconds: Sequence[Line], end: End) -> None:
@@ -505,12 +522,12 @@ def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
         yield model.Second(line.raw.count, line.ok, mean_ms)
 
 
-def _own_limits(window: Sequence[Line]) -> Iterator[str]:
+def _own_limits(seconds: Sequence[Line], within: str) -> Iterator[str]:
     """Why the generator itself had too few connections. What was due waited for these."""
-    failed = _summed(line.connect_failed for line in window)
+    failed = _summed(line.connect_failed for line in seconds)
     for cause, what in _OWN_CAUSES.items():
         if failed[cause]:
-            yield none_left(what, failed[cause], "window")
+            yield none_left(what, failed[cause], within)
 
 
 def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
@@ -534,11 +551,9 @@ def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
 def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
     """Clients that no latency shows: those that were never connected, and those that wait for an
     answer for much longer than any took."""
-    connected = max((line.connections for line in window), default=0)
+    connected = sum(line.connections for line in window) / len(window) if window else 0
     if connected < CONNECTED * plan.concurrency:
-        yield (
-            f"pacer: at most {connected:,} of {plan.concurrency:,} connections were open at a time"
-        )
+        yield f"pacer: on average {connected:,.0f} of {plan.concurrency:,} connections were open"
     longest_us = max((line.raw.max_us for line in window), default=0)
     oldest_us = window[-1].oldest_us if window else 0
     if oldest_us > max(LONG_US, HANGS * longest_us):
@@ -546,6 +561,97 @@ def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
             f"pacer: a request had waited for {oldest_us / 1e6:.1f} s when the window ended, and "
             f"no answer took longer than {longest_us / 1e6:.1f} s: who still waits is in no latency"
         )
+
+
+def _reopened(window: Sequence[Line]) -> Iterator[str]:
+    """Where an answer often costs a new connection, which is in no latency."""
+    reopened = sum(line.reopened for line in window)
+    answers = sum(line.raw.count for line in window)
+    if reopened and reopened >= REOPENED * answers:
+        yield (
+            f"pacer: connections were opened again {reopened:,} times in the window, which had "
+            f"{answers:,} answers"
+        )
+
+
+def _read_late(plan: TrialPlan, late: Latency | None, raw: Latency | None) -> Iterator[str]:
+    """Where the p95 is in part its own: by https the kernel dates no answers, so what delays
+    sending may delay reading as well. An open load has its lateness in what is told of it."""
+    secure = plan.mode == "closed" and plan.url.startswith("https:")
+    if not secure or late is None or raw is None or late.p95_ms is None or raw.p95_ms is None:
+        return
+    if late.p95_ms > allowed_ms(raw.p95_ms):
+        yield f"p95 may be in part the generator's own: it sent 5 % late by {late.p95_ms:.1f} ms"
+
+
+def peak_folder(raw: Path, number: int) -> Path:
+    """Where the load of a trial's peak is, counted from 1."""
+    return raw / f"peak-{number}"
+
+
+def peak_told(raw: Path, number: int, peak: Peak) -> Peak:
+    """A peak with what its own pacer told; as it is where none did. It began when that began to
+    put load on, and not when the process was started."""
+    path = _output(peak_folder(raw, number))
+    if path is None:
+        return peak
+    try:
+        told = _told(path, _lines(path))
+    except RawDataError as failure:
+        return replace(peak, problems=(failure.said,))
+    seconds, run_s = told.seconds, told.end.run_s
+    late = Histogram.sum_of(line.late.histogram for line in seconds).latency()
+    began_s, trial_began_s = told.began_s, _began_s(raw)
+    if began_s is not None and trial_began_s is not None:
+        started_s = round(began_s - trial_began_s, 3)
+        ended_s = max(peak.ended_s, round(started_s + run_s, 3))
+        peak = replace(peak, started_s=started_s, ended_s=ended_s)
+    return replace(
+        peak,
+        connections=max((line.connections for line in seconds), default=None),
+        untried=sum(line.untried * line.length_s for line in seconds) / run_s if run_s else None,
+        due=told.end.due if any(line.corrected for line in seconds) else None,
+        sent=told.end.sent,
+        late_p95_ms=late.p95_ms if late else None,
+        problems=tuple(_own_limits(seconds, "spike")),
+    )
+
+
+def _output(folder: Path) -> Path | None:
+    """What pacer told there, plain or condensed."""
+    return next((one for one in (folder / OUTPUT, folder / PACKED) if one.exists()), None)
+
+
+def _began_s(raw: Path) -> float | None:
+    """When the load of a trial began, by its first line."""
+    path = _output(raw)
+    if path is None:
+        return None
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            head = meant(file.readline())
+    except (*UNREADABLE, msgspec.DecodeError):
+        return None
+    return head.unix_s if isinstance(head, Head) else None
+
+
+def _kept_out(plan: TrialPlan, raw: Path) -> Iterator[str]:
+    """Peaks of which the server took less than was put on. What the generator itself left out is a
+    reason (lab.judge.gates.generator)."""
+    if plan.spike is None:
+        return
+    for number in range(1, plan.spike.repeats + 1):
+        peak, extra = peak_told(raw, number, Peak(0, 0)), plan.spike.extra
+        if peak.connections is not None and peak.connections < CONNECTED * extra:
+            yield (
+                f"pacer: at most {peak.connections:,} of {extra:,} connections of spike {number} "
+                "were open at a time"
+            )
+        if peak.due and peak.sent is not None and peak.sent < CONNECTED * peak.due:
+            yield (
+                f"pacer: {peak.sent:,} of {peak.due:,} requests of spike {number} were sent, the "
+                "others waited for a connection"
+            )
 
 
 def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:
