@@ -86,6 +86,52 @@ def test_a_resumed_run_decides_by_the_series_it_fetched(
     assert ready.column("bottleneck") == ["worker pool"] * 3
 
 
+def jvms(ready: Bench) -> list[tuple[str, int, int]]:
+    """The arm of each trial, with the start time of its JVM and the pool that this has."""
+    found = []
+    for row in ready.rows:
+        trial = json.loads((ready.run_dir / "raw" / row["trial"] / "trial.json").read_text())
+        before = trial["before"]
+        pool = before["settings"]["pool_size"]
+        found.append((row["arm"], before["identity"]["start_time_ms"], pool))
+    return found
+
+
+def test_a_step_of_settings_has_a_jvm_for_each_trial_with_the_users_knobs(
+    ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejudged(monkeypatch, lambda raw: {"bottleneck": "accept queue", "strength": "strong"})
+    ready.lab.settings["a"] = {"backlog": 1}
+    ready.lab.pool_sizes["a"] = 300
+    restart = ready.lab.new_jvm
+
+    def new_jvm(server: str) -> None:
+        restart(server)
+        ready.lab.pool_sizes[server] = 200
+
+    ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
+    asked = ready.hosted(tmp_path)
+    assert ready.run(**{**EXPLAIN, "own": to_json(Explain(4, 1))}) == 0
+    made = jvms(ready)
+    a, b = "1-before", "1-after"
+    assert [arm for arm, *_ in made] == ["1-named", a, b, b, a, a, b, b, a]
+    # The one that ran already is of no pair.
+    assert len({started for _, started, _ in made}) == 9
+    assert {pool for *_, pool in made} == {300}
+    assert ready.column("launch") == [str(at) for at in range(9)]
+    # None is replaced that has just begun.
+    changed = "SERVER=a\nSERVER_BACKLOG=16\n"
+    assert asked == [changed, "SERVER=a\n", changed, "SERVER=a\n"]
+    assert ready.lab.restarts == ["a"] * 4
+
+
+def test_a_step_of_knobs_has_one_jvm(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    rejudged(monkeypatch, lambda raw: {"bottleneck": "worker pool", "strength": "strong"})
+    assert ready.run(**{**EXPLAIN, "own": to_json(Explain(2, 1))}) == 0
+    assert len({started for _, started, _ in jvms(ready)}) == 1
+    assert {*ready.column("launch")} == {"0"}
+
+
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=({"TYPE": "latency", "LATENCY": "300"},))
 
 

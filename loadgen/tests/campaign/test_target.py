@@ -129,9 +129,18 @@ def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_nex
     experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
     assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
     assert ready.column("arm") == ["1-named", "1-before", "1-after", "1-after", "1-before"]
-    more, as_it_is = "SERVER=my-service\nENV_POOL_SIZE=40\n", "SERVER=my-service\n"
-    assert asked == [more, as_it_is]
-    assert warmed == [("as it is", 0), ("POOL_SIZE=40", 1), ("as it is", 2)]
+    own, more = "SERVER=my-service\n", "SERVER=my-service\nENV_POOL_SIZE=40\n"
+    # Each trial has a container of its own, also after one with the same settings.
+    fresh = f"{own}FRESH=yes\n"
+    assert asked == [fresh, more, fresh, own]
+    assert ready.column("launch") == ["0", "1", "2", "3", "4"]
+    assert warmed == [
+        ("as it is", 0),
+        ("as it is", 1),
+        ("POOL_SIZE=40", 2),
+        ("POOL_SIZE=40", 3),
+        ("as it is", 4),
+    ]
     assert ready.manifest["experiment"]["levers"]["worker pool"]["value"] == 20
     assert "step 1, worker pool (named, weak evidence): inconclusive: POOL_SIZE 20" in ready.said
     assert ("my-service", 8081) not in ready.lab.asked

@@ -16,7 +16,20 @@ from lab.experiments.proving.answers import answer_of, answer_of_fall
 from lab.experiments.proving.inquiry import Explain
 from lab.judge.gates import NO_SUCCESS, TOO_SHORT
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, OwnLever, Row, TrialPlan, goodput
+from lab.model import (
+    AS_IT_IS,
+    Condition,
+    CpuSplit,
+    Experiment,
+    Finding,
+    OwnLever,
+    Row,
+    Snapshot,
+    ToxicState,
+    TrialPlan,
+    goodput,
+)
+from lab.model.knobs import PROXIED
 from lab.store.records import write_json
 from support.fakes import snapshot
 from support.planned import experiment, planner, row, with_damaged, with_others_said
@@ -791,3 +804,174 @@ def test_the_load_s_own_connections_are_doubled_at_the_same_rate() -> None:
     )
     assert "makes goodput ×1.80 [" in texts[0]
     assert "lifted to 400 connections" in texts[0]
+
+
+SLOW = "downstream/planted latency jitter=0 latency=180 stream=downstream toxicity=1"
+
+
+def of_a(of: Experiment, server: Server, seen: Snapshot) -> tuple[list[TrialPlan], list[str]]:
+    """The trials of a server that was read back so, and what is told of them."""
+    order = explain.design(planner(of, snapshots={"a": seen}))
+    done: list[Row] = []
+    made = []
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 200
+        made.append(plan)
+        done.append(row(plan, **server(plan, len(done))))
+    conditions = {plan.trial: plan.condition for plan in made}
+    return made, [one.text for one in explain.told(of, done, {"a": seen}, 2, conditions)]
+
+
+def suspected(resource: str, connections: int, **changes: Any) -> Experiment:
+    own = Explain(6, 1, resource)
+    return inquiry(concurrencies=(connections,), own=own, **changes)
+
+
+def held(lock_ms: int, connections: int) -> float:
+    """The req/s of connections that wait 200 ms each and then hold one lock."""
+    return connections * 1000 / max(200 + lock_ms, connections * lock_ms)
+
+
+def locked(plan: TrialPlan, number: int) -> dict[str, Any]:
+    rps = held(plan.condition.knobs.get("lock_ms", 50), plan.concurrency)
+    return answered(rps * SIX[number % 6], plan) | {"bottleneck": "none"}
+
+
+WITH_A_LOCK = snapshot(settings={"lock_ms": 50})
+
+
+def test_a_lock_that_nobody_waited_for_is_not_confirmed_by_its_own_time() -> None:
+    """One connection: 250 ms become 225, so a closed load sends more."""
+    _, texts = of_a(suspected("lock", 1), locked, WITH_A_LOCK)
+    assert "lock (suspected): inconclusive: lock_ms 50 → 25 makes goodput ×1.11 [" in texts[0]
+    assert texts[0].endswith(
+        "; no more than the time that was taken away: 25 ms less on the path of each request give "
+        "×1.11 by themselves"
+    )
+    assert texts[1].startswith("bottleneck: none")
+
+
+def test_a_lock_that_all_wait_for_is_confirmed() -> None:
+    _, texts = of_a(suspected("lock", 60), locked, WITH_A_LOCK)
+    assert "lock (suspected): confirmed: lock_ms 50 → 25 makes goodput ×2.00 [" in texts[0]
+
+
+def test_a_lock_whose_half_gives_hardly_more_than_its_time_leaves_it_open() -> None:
+    def hardly(plan: TrialPlan, number: int) -> dict[str, Any]:
+        # Between ×1.15 and ×1.19: ×1.11 and 5 % are within.
+        rise = (1.15, 1.16, 1.17, 1.18, 1.19, 1.17)[number // 2 % 6] if plan.condition.knobs else 1
+        return answered(4.0 * rise, plan) | {"bottleneck": "none"}
+
+    _, texts = of_a(suspected("lock", 1), hardly, WITH_A_LOCK)
+    assert "inconclusive" in texts[0]
+    assert "; not surely more than the time that was taken away: 25 ms less" in texts[0]
+
+
+def test_requests_that_took_less_than_what_was_taken_away_confirm_nothing() -> None:
+    def quick(plan: TrialPlan, number: int) -> dict[str, Any]:
+        return answered(200.0 if plan.condition.knobs else 100.0, plan) | {"bottleneck": "none"}
+
+    _, texts = of_a(suspected("lock", 1), quick, WITH_A_LOCK)
+    assert "inconclusive: lock_ms 50 → 25 makes goodput ×2.00" in texts[0]
+    assert texts[0].endswith("a request took no longer than the 25 ms taken away from it")
+
+
+def slowed(plan: TrialPlan, number: int) -> dict[str, Any]:
+    """A call takes 200 ms and what a toxic adds; 10 threads make calls, where there is a pool."""
+    added = int(plan.condition.toxics[0]["LATENCY"]) if plan.condition.toxics else 180
+    most = plan.concurrency if plan.offered_rps is None else plan.offered_rps * (200 + added) / 1000
+    return answered(min(most, plan.concurrency) * 1000 / (200 + added), plan) | {
+        "bottleneck": "none", "p95_ms": 300.0,
+    }  # fmt: skip
+
+
+SLOWED = snapshot(settings={}, toxics=ToxicState((SLOW,), 180.0))
+
+
+def test_a_latency_toxic_on_the_path_of_each_request_is_not_confirmed_by_its_own_time() -> None:
+    """The load of slow-09-closed (experiments/truth.toml), whose right answer is none."""
+    _, texts = of_a(suspected("downstream", 100), slowed, SLOWED)
+    assert "inconclusive: planted LATENCY 180 → 90 ms makes goodput ×1.31 [" in texts[0]
+    assert texts[0].endswith("90 ms less on the path of each request give ×1.31 by themselves")
+
+
+def test_nor_is_it_where_an_overloaded_open_load_keeps_all_connections_busy() -> None:
+    of = suspected("downstream", 100, modes=("open",), rate_rps=1000)
+    _, texts = of_a(of, slowed, SLOWED)
+    assert "inconclusive: planted LATENCY 180 → 90 ms makes goodput ×1.31 [" in texts[0]
+    assert "no more than the time that was taken away" in texts[0]
+
+
+def test_an_open_load_that_gets_all_it_offers_withdraws_no_toxic() -> None:
+    of = suspected("downstream", 100, modes=("open",), rate_rps=200)
+    _, texts = of_a(of, slowed, SLOWED)
+    assert "inconclusive: planted LATENCY 180 → 90 ms makes goodput ×1.00 [" in texts[0]
+    assert texts[0].endswith("there is room for ×1.00 only (offered load: 200 req/s offered)")
+
+
+def test_a_latency_toxic_that_threads_wait_for_is_confirmed() -> None:
+    """10 threads: 90 of 100 connections wait for one, and each call takes less."""
+
+    def pooled(plan: TrialPlan, number: int) -> dict[str, Any]:
+        found = slowed(dataclasses.replace(plan, concurrency=10), number)
+        return found | {"bottleneck": "none"}
+
+    _, texts = of_a(suspected("downstream", 100), pooled, SLOWED)
+    assert "confirmed: planted LATENCY 180 → 90 ms makes goodput ×1.31 [" in texts[0]
+
+
+PROXIED_CALLS = snapshot(settings={"downstream_url": PROXIED})
+
+
+def proxied(busy: float | None = None, **said: Any) -> Server:
+    """Past Toxiproxy it does a third more. Through it the lab's parts keep so much of 2 CPUs busy,
+    each a fifth."""
+
+    def answers(plan: TrialPlan, number: int) -> dict[str, Any]:
+        found = answered(4000.0 if plan.condition.host else 3000.0, plan)
+        each = None if busy is None else busy * 2e6 / 3000 / 5
+        parts = dict.fromkeys(CpuSplit.columns(), each)
+        return {**found, **parts, "bottleneck": "none", **said}
+
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        (proxied(0.97), "the CPUs were at least 97% busy"),
+        (proxied(0.75, others_cpu=0.2), "the CPUs were at least 95% busy"),
+        (proxied(0.5, bottleneck="host CPU"), "host CPU was named without the change"),
+        (proxied(), "nobody knows how busy the CPUs were"),
+    ],
+)
+def test_without_cpus_to_spare_toxiproxy_is_not_confirmed_by_what_it_leaves_to_others(
+    server: Server, why: str
+) -> None:
+    _, texts = of_a(suspected("Toxiproxy", 2000), server, PROXIED_CALLS)
+    assert "inconclusive: direct, without Toxiproxy, its time and its CPU time makes " in texts[0]
+    assert texts[0].endswith(f"; the CPU time of Toxiproxy went with it, and {why}")
+
+
+def test_with_cpus_to_spare_it_is() -> None:
+    _, texts = of_a(suspected("Toxiproxy", 2000), proxied(0.7), PROXIED_CALLS)
+    assert "confirmed: direct, without Toxiproxy" in texts[0]
+    own = dataclasses.replace(PROXIED_CALLS, settings={**PROXIED_CALLS.settings, "cpuset": "4-7"})
+    _, texts = of_a(suspected("Toxiproxy", 2000), proxied(), own)
+    assert "confirmed: direct, without Toxiproxy" in texts[0]
+
+
+def test_each_trial_of_a_step_of_settings_is_on_a_jvm_of_its_own_and_others_share_one() -> None:
+    made, texts = of_a(suspected("Toxiproxy", 2000), proxied(0.5), PROXIED_CALLS)
+    assert [plan.launch for plan in made] == [0, *range(1, 13), 0]
+    assert "shared" not in texts[0]
+    assert {one.launch for one in run(inquiry())} == {0}
+
+
+def test_of_an_older_run_it_is_said_that_its_trials_shared_jvms() -> None:
+    of = suspected("Toxiproxy", 2000)
+    made, _ = of_a(of, proxied(0.5), PROXIED_CALLS)
+    rows = [row(plan, **proxied(0.5)(plan, 0)) for plan in made]
+    older = [dataclasses.replace(one, launch=0) for one in rows]
+    text = explain.told(of, older, {"a": PROXIED_CALLS}, 2, {})[0].text
+    assert "; trials shared JVMs, so the interval is too narrow where JVMs differ; lifted" in text

@@ -169,10 +169,11 @@ def test_what_is_planted_is_halved_and_then_taken_away(resource: str, name: str)
     of = pulled(resource, knobs(pool_size=5, **{name: 11}))
     assert of == Lever(
         knobs(pool_size=5, **{name: 5}), knobs(pool_size=5, **{name: 0}),
-        f"{name} 11 → 5", f"{name}=0", 2.2,
+        f"{name} 11 → 5", f"{name}=0", 2.2, saves_ms=6,
     )  # fmt: skip
     read = pulled(resource, settings={name: 1})
     assert (read.step, read.lift, read.at_most) == (knobs(**{name: 0}), knobs(**{name: 0}), None)
+    assert read.saves_ms == 1
 
 
 def test_what_nobody_planted_takes_other_code_or_more_carriers() -> None:
@@ -303,7 +304,8 @@ def test_what_toxiproxy_costs_is_gone_where_calls_go_past_it(resource: str) -> N
     found = pulled(resource, knobs(pool_size=400))
     assert found.step == Condition({"pool_size": 400}, host={"SERVER_DOWNSTREAM_URL": DIRECT})
     assert (found.lift, found.at_most) == (found.step, None)
-    assert found.step_text == "direct, without Toxiproxy"
+    assert found.step_text == "direct, without Toxiproxy, its time and its CPU time"
+    assert found.frees == "Toxiproxy"
     # A toxic whose effect no bound covers goes with it; of one with a bound nobody could tell which
     # of the two gave more.
     assert pulled(resource, toxics=(CUT,)).step == host(SERVER_DOWNSTREAM_URL=DIRECT)
@@ -322,6 +324,7 @@ def test_the_largest_latency_toxic_is_halved() -> None:
     found = pulled("downstream", toxics=(SLOW,))
     assert found.step.toxics == ({"NAME": "slow", "LATENCY": "300"},)
     assert found.lift.toxics == ({"NAME": "slow", "LATENCY": "0", "JITTER": "0"},)
+    assert found.saves_ms == 300
     assert pulled("downstream", found.step, toxics=(SLOW,)).step.toxics == (
         {"NAME": "slow", "LATENCY": "150"},
     )
@@ -379,6 +382,15 @@ def test_two_resources_change_together() -> None:
         2,
     )
     assert together(("worker pool",), present()) == pulled("worker pool")
+    # What a step takes away, that of both takes away.
+    planted = present(settings={"lock_ms": 10, "pin_ms": 4})
+    both = together(("lock", "pinned carriers"), planted)
+    assert isinstance(both, Lever)
+    assert both.saves_ms == 7
+    for resources in (("worker pool", "Toxiproxy"), ("Toxiproxy", "worker pool")):
+        freed = together(resources, present())
+        assert isinstance(freed, Lever)
+        assert freed.frees == "Toxiproxy"
     slow = present(toxics=(SLOW,))
     assert "its toxics" in str(together(("worker pool", "Toxiproxy"), slow))
     assert "its toxics" in str(together(("Toxiproxy", "worker pool"), slow))
@@ -397,7 +409,18 @@ def test_the_bounds_of_a_condition_are_predicted() -> None:
     # Two loops, each blocked for the 300 ms that a request waits.
     assert bounds(blocked, route="/block")[0] == ("event loop", pytest.approx(2 / 0.3))
     # Nobody knows what a toxic does before it is in force.
-    assert bounds(Condition(toxics=({"NAME": "slow", "LATENCY": "0"},))) == []
+    changed = Condition(toxics=({"NAME": "slow", "LATENCY": "0"},))
+    assert bounds(changed) == []
+    # But no more is answered than is offered.
+    assert bounds(changed, offered_rps=100) == [("offered load", 100.0)]
+    elsewhere = of_a_service({}, offered_rps=100)
+    assert [bound.resource for bound in elsewhere.bounds(AS_IT_IS)] == ["offered load"]
+
+
+def test_cpus_are_shared_unless_the_server_has_a_set_of_another_size_than_the_driver() -> None:
+    assert present(cores=2).shared_cpus == 2
+    assert present(cores=2, settings={"cpuset": "0-1"}).shared_cpus == 2
+    assert present(cores=2, settings={"cpuset": "8-15"}).shared_cpus is None
 
 
 def test_no_toxic_is_in_the_prediction_of_calls_past_toxiproxy() -> None:

@@ -99,12 +99,12 @@ class Preparation:
         conditions = self.tools.conditions
         if conditions.as_it_is and plan.condition == AS_IT_IS:
             return
-        if (
-            conditions.recreates(plan.server, plan.condition)
-            or self._fresh_due(plan)
-            or not self.once.is_warmed(self._jvm(plan))
-        ):
+        recreates = conditions.recreates(plan.server, plan.condition)
+        if recreates or self._fresh_due(plan) or not self.once.is_warmed(self._jvm(plan)):
             self._bring(plan, at_start(plan.condition))
+        if recreates and kind_of(self.experiment).changes_lab:
+            # What has just begun need not be replaced.
+            self.launched[plan.server] = (plan.launch, plan.arm)
 
     def _bring(self, plan: TrialPlan, condition: Condition) -> None:
         conditions = self.tools.conditions
@@ -146,11 +146,17 @@ class Preparation:
         return now
 
     def _fresh(self, plan: TrialPlan) -> None:
-        """The JVM or container of this launch; for launch 0 the one that runs."""
+        """The JVM or container of this launch; for launch 0 the one that runs. Where the lab is
+        changed from trial to trial, all of them have the user's knobs, which no JVM starts with."""
         if not self._fresh_due(plan):
             return
+        keeps_knobs = kind_of(self.experiment).changes_lab
+        if keeps_knobs:
+            self.tools.conditions.keep_knobs(plan.server)
         self.progress.phase(plan, "fresh container" if self.experiment.target else "fresh JVM")
         self.replace_jvm(plan.server)
+        if keeps_knobs:
+            self._bring(plan, at_start(plan.condition))
         self.launched[plan.server] = (plan.launch, plan.arm)
 
     def replace_jvm(self, server: str, clock: Clock | None = None) -> None:

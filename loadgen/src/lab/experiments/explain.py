@@ -4,7 +4,7 @@ without the change in turn, and what was proven is lifted, so that the next limi
 Every decision is made from rows alone (and what was read back of the servers before the first),
 so the same rows lead to the same next trial: see `inquiry`. Trials of a pair share a JVM where the
 change is a live one, so the interval is about these JVMs, not about all that could have been
-started.
+started. A change that takes another JVM has a fresh one for each trial.
 """
 
 from __future__ import annotations
@@ -120,14 +120,17 @@ class Inquiries(Design):
                 raise LabError(stands.strayed)
             if stands.wanted is not None:
                 ask = stands.wanted
-                plan = self.planner.single(server, arm=ask.arm, condition=ask.condition)
+                own = [row for row in done if row.server == server]
+                launch = 1 + max((row.launch for row in own), default=0) if ask.fresh else 0
+                plan = self.planner.single(
+                    server, arm=ask.arm, condition=ask.condition, launch=launch
+                )
                 # After the rate was chosen: it stays.
                 connections = ask.condition.connections or plan.concurrency
                 window = self.planner.single(server, connections)
                 plan = dataclasses.replace(
                     plan, concurrency=connections, duration_s=window.duration_s
                 )
-                own = [row for row in done if row.server == server]
                 return self.planner.named(lengthened(plan, own), next_number(done), digits=3)
         return None
 
@@ -252,6 +255,8 @@ def _text(step: Step) -> str:
     said = f"{step.answer}: {change} makes {', '.join(parts)} ({' → '.join(middle)} req/s)"
     if step.more is not None:
         said += f"; with more connections goodput {_ratio(step.more)}"
+    if step.shared:
+        said += "; trials shared JVMs, so the interval is too narrow where JVMs differ"
     if step.answer == "confirmed" and not step.lever.takes:
         return f"{said}; lifted to {step.lever.lift_text}"
     return f"{said}; {step.why}"
@@ -298,7 +303,7 @@ KIND = TrialKind(
     # A step takes many trials, and each is compared with its neighbours: they can be short.
     verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),
     asks="What limits",
-    jvms="the JVMs that ran already; intervals are over pairs of trials on them",
+    jvms="the JVMs that ran already, but for trials with a number (#n); intervals are over pairs",
     read=read,
     design=design,
     findings=findings,

@@ -30,10 +30,10 @@ NONE_RAN = -1
 
 def at_start(condition: Condition) -> Condition:
     """The part of a condition that a JVM must be started with."""
-    return Condition(host=condition.host) if _starting(condition.host) else AS_IT_IS
+    return Condition(host=condition.host) if starting(condition.host) else AS_IT_IS
 
 
-def _starting(host: Mapping[str, str]) -> dict[str, str]:
+def starting(host: Mapping[str, str]) -> dict[str, str]:
     """The settings that take another JVM: all but the CPU limit, which is changed live."""
     return {name: value for name, value in host.items() if name != LIVE}
 
@@ -85,7 +85,7 @@ class Conditions:
         """Whether the condition takes a new JVM of this server, or may take one."""
         state = self._servers.get(server)
         has = state.host if state else {}
-        return has is None or _starting(has) != _starting(condition.host)
+        return has is None or starting(has) != starting(condition.host)
 
     def bring(self, server: str, condition: Condition) -> None:
         """Change the lab to this condition, for a trial of this server. Raises LabError; what is
@@ -94,13 +94,18 @@ class Conditions:
             self._put_back(other, self._clock)
         self._bring_toxics(condition.toxics)
         if condition.host or condition.knobs:
-            if server not in self._servers:
-                self._servers[server] = _Server(self._knobs(server))
+            self.keep_knobs(server)
             self._bring_host(server, condition.host, self._clock)
             self._bring_knobs(server, condition.knobs)
         elif server in self._servers:
             self._put_back(server, self._clock)
         self._bring_generator(condition.generator_cpus, self._clock)
+
+    def keep_knobs(self, server: str) -> None:
+        """Before its JVM is replaced: the next `bring` turns its knobs to what they are now, or
+        were before they were changed."""
+        if server not in self._servers:
+            self._servers[server] = _Server(self._knobs(server))
 
     def free_generator(self) -> None:
         """Lift the CPU limit of the driver's own container: no load runs between trials."""
@@ -138,7 +143,7 @@ class Conditions:
         had = state.host
         if had is not None and dict(had) == dict(wanted):
             return
-        fresh = had is None or _starting(had) != _starting(wanted)
+        fresh = had is None or starting(had) != starting(wanted)
         # Whether it was replaced by a change that failed nobody knows: then any JVM will do.
         known = fresh and not foreign and had is not None
         before = self._start_time(server) if known else NONE_RAN
@@ -162,7 +167,7 @@ class Conditions:
         state = self._servers[server]
         started_as: set[str] = set()
         host = state.host or {}
-        if _starting(host):
+        if starting(host):
             for name in host:
                 started_as.update(STARTS_AS.get(name, ()))
         found = {name: value for name, value in state.found.items() if name not in started_as}

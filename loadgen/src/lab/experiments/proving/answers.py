@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
+from lab.experiments.proving.levers import HOST_CPU
 from lab.judge.compare import MARGIN, metrics
+from lab.judge.gates.others import HOST_CROWDED
 from lab.judge.grouping import Cell
 from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
-from lab.model import Row, goodput
+from lab.model import Row, around_server_us, goodput
 
 # A spinner that got less than this share of the CPUs has taken too little to be felt.
 LEAST_SPUN = 0.05
@@ -68,6 +72,53 @@ def answer_of_fall(ratio: RatioOf, dose: float | None, more: RatioOf | None) -> 
         f"the interval reaches from {interval.low:.2f} to {interval.high:.2f}, with ×{left:.2f} of "
         "the CPUs"
     )
+
+
+def answer_of_time(
+    before: Sequence[Row], after: Sequence[Row], saved_ms: int
+) -> tuple[Answer, str]:
+    """The answer of taking `saved_ms` off each request, where goodput rose. While all N connections
+    are busy a request takes R = N / X (Little's law), waits included. With d less of it goodput
+    rises to R / (R - d) of what it was, whoever waits for whom. Only where requests wait for each
+    other it rises by more, as these waits get shorter too."""
+    gone = [saved_ms / 1000 * (row.achieved_rps or 0.0) / row.concurrency for row in before]
+    if max(gone) >= 1:
+        return "inconclusive", f"a request took no longer than the {saved_ms} ms taken away from it"
+    sooner = [
+        replace(row, achieved_rps=(row.achieved_rps or 0.0) / (1 - share))
+        for row, share in zip(before, gone, strict=True)
+    ]
+    ratio, _ = goodput_ratio(sooner, after)
+    answer, why = answer_of(ratio) if ratio else ("inconclusive", "")
+    if answer == "confirmed":
+        return answer, why
+    return "inconclusive", (
+        f"{'no' if answer == 'withdrawn' else 'not surely'} more than the time that was taken away:"
+        f" {saved_ms} ms less on the path of each request give "
+        f"×{statistics.median(1 / (1 - share) for share in gone):.2f} by themselves"
+    )
+
+
+def crowded(rows: Sequence[Row], cpus: int | None) -> str:
+    """Why more CPU time alone may raise the goodput of these rows; empty where there was enough of
+    it.
+
+    Of the machine's `cpus` what the lab's parts used counts, and work outside the lab as far as the
+    rows tell of it. The kernel's own work is not in it: so the CPUs need not be full, but crowded.
+    `cpus` None: the parts of the lab have CPUs of their own."""
+    if 2 * sum(row.bottleneck == HOST_CPU for row in rows) > len(rows):
+        return f"{HOST_CPU} was named without the change"
+    if cpus is None:
+        return ""
+    used = []
+    for row in rows:
+        around = around_server_us(row)
+        if row.achieved_rps is None or row.cpu_server_us is None or around is None:
+            return "nobody knows how busy the CPUs were"
+        each_us = row.cpu_server_us + around
+        used.append(row.achieved_rps * each_us / 1e6 / cpus + (row.others_cpu or 0.0))
+    busy = statistics.median(used)
+    return f"the CPUs were at least {min(1, busy):.0%} busy" if busy >= HOST_CROWDED else ""
 
 
 def _no_interval(ratio: RatioOf) -> str:

@@ -21,12 +21,15 @@ from lab.experiments.proving.answers import (
     Answer,
     answer_of,
     answer_of_fall,
+    answer_of_time,
+    crowded,
     goodput_ratio,
     goodputs,
     p95_ratio,
 )
 from lab.experiments.proving.levers import (
-    MACHINE,
+    GENERATOR,
+    HOST_CPU,
     MOST_CONNECTIONS,
     Lever,
     Present,
@@ -36,12 +39,12 @@ from lab.experiments.proving.ties import behind, no_room, tied_with
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
+from lab.system.conditions import starting
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2
 # The arm of the first trial, of the load as it is.
 FIRST = "1-named"
-HOST_CPU, GENERATOR = MACHINE
 LIMIT = "the machine itself is the limit"
 
 
@@ -66,10 +69,11 @@ class Explain:
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …; 1-more has
-    more connections."""
+    more connections. `fresh`: on a JVM of its own."""
 
     condition: Condition
     arm: str
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ class Step:
     `after` are the valid trials without and with the change, in pairs. `goodput` and `p95` are the
     ratios after / before, `more` that of the goodput with more connections; None where there is no
     ratio. `least` says that the ratio is a lower bound, because the goodput before was 0. `dose` is
-    the share of the CPUs that was really taken away. `why` is the reason for the answer."""
+    the share of the CPUs that was really taken away. `shared`: the change takes another JVM, but
+    trials shared some. `why` is the reason for the answer."""
 
     resources: tuple[str, ...]
     tie: str
@@ -92,6 +97,7 @@ class Step:
     least: bool
     dose: float | None
     more: RatioOf | None
+    shared: bool
     answer: Answer
     why: str
 
@@ -305,9 +311,16 @@ def _tried(
 ) -> Generator[Ask, Row, Step]:
     """Makes the pairs of one step, A B B A A B …, and decides on its resources. A condition that
     must not raise goodput is a third side. The pairs end where a side cannot be measured; those
-    before it count if they are enough for an interval."""
+    before it count if they are enough for an interval.
+
+    Where the change takes another JVM, each trial has one of its own: A A and B B on one each would
+    leave 7 for six pairs, which do not vary independently then, as the interval supposes."""
     change = step.lever
-    sides = [Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after")]
+    fresh = starting(now.condition.host) != starting(change.step.host)
+    sides = [
+        Ask(now.condition, f"{number}-before", fresh),
+        Ask(change.step, f"{number}-after", fresh),
+    ]
     if change.refuting is not None:
         sides.append(Ask(change.refuting, f"{number}-more"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
@@ -352,6 +365,12 @@ def _tried(
             room := no_room(step.resources, change, now, goodputs(before))
         ):
             answer, why = "inconclusive", room
+        if answer == "confirmed" and change.saves_ms:
+            answer, why = answer_of_time(before, after, change.saves_ms)
+        full = crowded(before, now.shared_cpus) if change.frees else ""
+        if answer == "confirmed" and full:
+            why = f"the CPU time of {change.frees} went with it, and {full}"
+            answer = "inconclusive"
     if problem and ratio is not None:
         why += f"; {pairs} of {explain.pairs} pairs count: then {problem}"
     return Step(
@@ -367,6 +386,7 @@ def _tried(
         least=least,
         dose=dose,
         more=more,
+        shared=fresh and not all(row.launch for row in (*before, *after)),
         answer=answer,
         why=why,
     )

@@ -30,7 +30,7 @@ from lab.judge.predict import (
     response_spread,
     response_time_ms,
 )
-from lab.model import Bound, Condition, OwnLever, Snapshot, ToxicState
+from lab.model import OFFERED, Bound, Condition, OwnLever, Snapshot, ToxicState
 from lab.model.knobs import DIRECT, KNOBS, PROXIED
 from lab.model.own_lever import change_of
 from lab.model.routes import parse
@@ -54,7 +54,8 @@ POOLS = ("worker pool", "downstream connections")
 # What the lab changes beside a service, whoever's it is.
 OF_ANY_SERVICE = ("connections of the load", "host CPU")
 # Resources of the machine: only another machine has more of them.
-MACHINE = ("host CPU", "generator")
+HOST_CPU, GENERATOR = "host CPU", "generator"
+MACHINE = (HOST_CPU, GENERATOR)
 # The share of the machine's CPUs that the spinner is asked to take.
 SPIN = 0.2
 # The widest range of local ports: above every port the lab listens on (compose.yaml).
@@ -73,7 +74,9 @@ class Lever:
     goodput can rise with the step, None where the step does not bound it. `takes`: the step takes
     away, so that goodput falls where the resource is the limit. `refuting` is a condition under
     which goodput must not rise then. `unseen` is what the server may not take, and the lab cannot
-    see that: then a step without an effect says nothing."""
+    see that: then a step without an effect says nothing. `saves_ms` is the time that the step takes
+    off each request, waits aside: goodput of a load whose connections are all busy rises by that
+    alone. `frees` is the part of the lab whose CPU time is gone with the step."""
 
     step: Condition
     lift: Condition
@@ -83,6 +86,8 @@ class Lever:
     takes: bool = False
     refuting: Condition | None = None
     unseen: str = ""
+    saves_ms: int = 0
+    frees: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +120,20 @@ class Present:
         return self.snapshot.cpu_set or self.cores
 
     @property
+    def shared_cpus(self) -> int | None:
+        """The CPUs that server and driver share, and so all parts of the lab; None where each has a
+        CPU set of its own."""
+        return self.cores if self.snapshot.cpu_set in (None, self.cores) else None
+
+    @property
     def connections(self) -> int:
         """How many connections the load has now."""
         return self.condition.connections or self.concurrency
 
     def bounds(self, condition: Condition) -> tuple[Bound, ...]:
-        """The hard bounds of the load under a condition, the tightest first; none of a service that
-        is not the lab's, and where the condition changes toxics, whose effect nothing tells before
-        they are in force."""
-        if condition.toxics or self.snapshot.foreign:
-            return ()
+        """The hard bounds of the load under a condition, the tightest first; only what is offered
+        of a service that is not the lab's, and where the condition changes toxics, whose effect
+        nothing tells before they are in force."""
         known = {word.lower(): value for word, value in condition.host.items()}
         changed = {name: int(known[name]) for name in ("loops",) if name in known}
         blocked = known.get("block_the_loop")
@@ -138,7 +147,10 @@ class Present:
         if condition.host.get("SERVER_DOWNSTREAM_URL") == DIRECT:
             snapshot = dataclasses.replace(snapshot, toxics=ToxicState())
         connections = condition.connections or self.concurrency
-        return predict(self.route, connections, self.offered_rps, snapshot).holding
+        found = predict(self.route, connections, self.offered_rps, snapshot)
+        holding = () if condition.toxics else found.holding
+        # Whatever holds beside it, no more is answered than is offered.
+        return holding or tuple(bound for bound in found.bounds if bound.resource == OFFERED)
 
     def knob(self, name: str) -> int | None:
         """A knob's value now; None where the model has none of that name."""
@@ -197,6 +209,8 @@ def together(resources: Sequence[str], now: Present) -> Lever | str:
             f"{whole.lift_text} and {lift.lift_text}",
             bounds,
             unseen=" or ".join(filter(None, (whole.unseen, step.unseen))),
+            saves_ms=whole.saves_ms + step.saves_ms,
+            frees=whole.frees or step.frees,
         )
     return whole
 
@@ -278,6 +292,7 @@ def _planted(now: Present, name: str) -> Lever | None:
         f"{name} {value} → {step}",
         f"{name}=0",
         value / step if step else None,
+        saves_ms=value - step,
     )
 
 
@@ -436,7 +451,13 @@ def direct(now: Present) -> Lever | str:
     if any(now.toxics("latency")) or any(now.toxics("bandwidth")):
         return "without Toxiproxy its toxics would be gone too: remove them first"
     straight = _host(now, SERVER_DOWNSTREAM_URL=DIRECT)
-    return Lever(straight, straight, "direct, without Toxiproxy", f"SERVER_DOWNSTREAM_URL={DIRECT}")
+    return Lever(
+        straight,
+        straight,
+        "direct, without Toxiproxy, its time and its CPU time",
+        f"SERVER_DOWNSTREAM_URL={DIRECT}",
+        frees="Toxiproxy",
+    )
 
 
 def _downstream(now: Present) -> Lever | str:
@@ -451,6 +472,7 @@ def _downstream(now: Present) -> Lever | str:
         _toxic(now, proxy, name, LATENCY="0", **quiet),
         f"{name} LATENCY {latency} → {latency // 2} ms",
         f"{name} LATENCY=0",
+        saves_ms=latency - latency // 2,
     )
 
 
