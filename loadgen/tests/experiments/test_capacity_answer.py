@@ -224,7 +224,7 @@ def test_no_minority_names_what_gave_way() -> None:
     assert named(*most) == "host CPU (strong, at 1,682 by 4 of 6 trials)"
     # The first launch is the only one above that, where it names the same.
     halves = ["host CPU"] * 3 + ["worker pool"] * 3
-    assert named(*halves) == "host CPU (strong, at 2,000 by 1 trial)"
+    assert named(*halves) == "host CPU (weak, at 2,000 by 1 trial)"
     few = [UNKNOWN, "garbage collection", *4 * [UNKNOWN]]
     assert named(*few) == "unknown (1 of 7 trials name garbage collection)"
 

@@ -212,6 +212,29 @@ def test_what_fewer_cpus_do_not_prove(
     assert proof.text == text
 
 
+@pytest.mark.parametrize("arm", ["all-cpu", "less-cpu"])
+def test_a_rate_that_goes_either_way_proves_nothing(tmp_path: Path, arm: str) -> None:
+    """At its capacity a server holds a rate every other time, with or without the spinner."""
+    plain, tried = on_the_machine(), []
+
+    def once(plan: TrialPlan) -> dict[str, Any]:
+        if (plan.arm, plan.offered_rps) == (arm, 1000):
+            tried.append(plan)
+            if len(tried) == 1:
+                other = "less-cpu" if arm == "all-cpu" else "all-cpu"
+                spun = plan.condition.spin if arm == "less-cpu" else 0.2
+                spin = dataclasses.replace(
+                    plan.condition, spin=0.2 if other == "less-cpu" else None
+                )
+                told = plain(dataclasses.replace(plan, arm=other, condition=spin))
+                return {**told, "spun": spun}
+        return plain(plan)
+
+    _, _, [proof] = proven(tmp_path, once)
+    assert proof.text.endswith("(inconclusive: at a rate near what it holds trials go either way)")
+    assert "of 3 trials held at 1,000 req/s" in proof.text
+
+
 def test_a_generator_that_the_spinner_starves_tells_nothing(tmp_path: Path) -> None:
     plain = on_the_machine()
 

@@ -83,6 +83,46 @@ def test_findings_are_each_spike_and_the_median(tmp_path: Path) -> None:
     assert median.text == "recovered after 2.0 s, median over 2 spikes in 1 launch, no interval"
 
 
+def test_error_answers_are_no_recovery_however_quick(tmp_path: Path) -> None:
+    """A breaker that opens in the spike, and refuses from then on within 2 ms."""
+    one = trial()
+    quick = felt(dict.fromkeys(range(21, 50), 2.0))
+    of = planned(one.trial, spike=SPIKE)
+    refused = dict.fromkeys(range(21, 50), "503")
+    keep_trial(tmp_path / "raw" / one.trial, of, quick, refused, peaks=PEAKS)
+    first, *_ = findings(tmp_path, one)
+    assert first.value is None
+    assert first.text.startswith("spike 1 of 2: no good answer at all in a second, 5")
+    assert "answers were errors, not back to 200 ms × 1.25" in first.text
+
+
+def test_what_is_no_calm_for_good_is_said(tmp_path: Path) -> None:
+    one = trial()
+    keep(tmp_path, one, felt(dict.fromkeys(range(28, 35), 900.0)), *PEAKS)
+    first, *_ = findings(tmp_path, one)
+    assert first.text.endswith(
+        "back to 200 ms × 1.25 for 3 s on end after 0.0 s, and 7 of the 7 s after these above it "
+        "again"
+    )
+
+
+def test_launches_that_tell_nothing_are_not_left_out_of_the_interval(tmp_path: Path) -> None:
+    def median(count: int) -> Finding:
+        rows = []
+        for launch in range(1, count + 1):
+            why = "" if launch > 1 else "the generator sent late"
+            one = trial(f"{launch:02}-a", launch=launch, valid=not why, invalid_reasons=why)
+            folder = tmp_path / str(count)
+            keep(folder, one, felt(), *PEAKS)
+            rows.append(one)
+        return findings(folder, *rows, launches=count)[-1]
+
+    # Seven of which one may be anything have no interval; nine have.
+    seven, nine = median(7), median(9)
+    assert (seven.value, seven.low) == (0.0, None)
+    assert (nine.value, nine.low, nine.high) == (0.0, 0.0, 0.0)
+
+
 def test_six_launches_have_an_interval(tmp_path: Path) -> None:
     rows = []
     for launch in range(1, 7):

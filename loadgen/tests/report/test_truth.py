@@ -57,6 +57,12 @@ def test_recall_stands_beside_precision() -> None:
         "1 of 3: 33% [1%, 91%]", "1", "1 of 2: 50% [1%, 99%]",
     ]  # fmt: skip
     assert line(page, "| recall from a severity").endswith("| ≥ 90% | 1 of 3: 33% [1%, 91%] |")
+    # One without a severity is in no line of a severity.
+    pair = trial("07-pair", "a pair", "worker pool", "worker pool")
+    page = text(OF, [*ALL, pair])
+    assert line(page, "| recall from a severity").endswith("| ≥ 90% | 1 of 3: 33% [1%, 91%] |")
+    assert line(page, "| recall at every severity").endswith("| 1 of 3: 33% [1%, 91%] |")
+    assert line(page, "| recall without a severity").endswith("| 1 of 1: 100% [3%, 100%] |")
     assert line(page, "| novel fault").endswith("| 0 of 1: 0% [0%, 98%] |")
     assert line(page, "| nothing planted").endswith("| 0 of 1: 0% [0%, 98%] |")
 

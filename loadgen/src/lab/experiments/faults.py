@@ -27,8 +27,6 @@ from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findi
 from lab.load.engines import Second
 from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
 
-# A server that refuses at once is quick. A second with a larger share of errors is not calm.
-ERROR_SHARE = 0.01
 KEYS = {"tolerance": Key(rules.decimal(0.001, 100)), "steady": Key(rules.seconds(1))}
 
 
@@ -68,9 +66,8 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The recovery time after each fault; see `recovery.findings_of`."""
     faults = settings_of(Faults, outcome.experiment)
     nothing = "no toxic of the script came and went"
-    watch = Watch(
-        "fault", nothing, Steady(faults.tolerance, faults.steady_s), _faults, _felt, _is_good
-    )
+    steady = Steady(faults.tolerance, faults.steady_s)
+    watch = Watch("fault", nothing, steady, _faults, _felt)
     return findings_of(watch, outcome)
 
 
@@ -104,12 +101,6 @@ def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
     worst_ms = max((one.corrected.max_us for one in seconds), default=math.inf) / 1000
     slowest = "no answer at all" if math.isinf(worst_ms) else f"slowest answer {worst_ms:.0f} ms"
     return f"{failed} of {answered} answers were errors, {slowest}"
-
-
-def _is_good(second: Second) -> bool:
-    """Error answers do not count, however fast, nor does a second that lost as many requests."""
-    failed = second.http_errors + second.lost
-    return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
 
 
 KIND = TrialKind(

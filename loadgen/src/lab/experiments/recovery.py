@@ -14,7 +14,7 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome
 from lab.experiments.objective import gave_way
-from lab.judge.intervals import median_of
+from lab.judge.intervals import interval_of
 from lab.load.engines import Second, every_second
 from lab.load.engines.histogram import Histogram
 from lab.load.measure import RECORD
@@ -31,17 +31,33 @@ CALM_KEPT_UP = 0.97
 PAUSE_S = 0.05
 # By so many standard deviations a count may fall short by chance.
 DEVIATIONS = 3
+# A server that refuses at once is quick. A second with a larger share of errors is not calm.
+ERROR_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Calm:
+    """The time before the first disturbance: its p95, and the p95 up to which a second counts as
+    calm. So many of its own `seconds` do not (`above`)."""
+
+    p95_ms: float
+    limit_ms: float
+    seconds: int
+    above: int
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """The recovery from one disturbance. `after_s` seconds after its end the load was as in the
-    calm, and stayed so; None: not before the next disturbance or the end. `worst_ms` is the p95 of
-    the worst second from its start on, infinite where a second had no answer."""
+    calm for some seconds on end; None: not before the next disturbance or the end. Of the `left`
+    seconds after these so many were not (`above`). `worst_ms` is the p95 of the worst second from
+    its start on, infinite where a second had no answer."""
 
     after_s: float | None
     worst_ms: float
     watched_s: float
+    left: int = 0
+    above: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +76,8 @@ def recoveries(
     steady: Steady,
     drawn: bool = False,
     random: bool = False,
-) -> tuple[float, tuple[Recovery, ...]]:
-    """The p95 of the calm before the first disturbance in ms, and the recovery from each.
+) -> tuple[Calm, tuple[Recovery, ...]]:
+    """The calm before the first disturbance, and the recovery from each.
 
     `seconds` are the answers by whole second of the run, `window` is the measured time. A second
     counts as calm when its p95 is at most (1 + tolerance) times the p95 of the calm. A second
@@ -96,19 +112,28 @@ def recoveries(
         fewer = by_chance(len(on_end) * per_second) if random else 0.0
         return answered >= (CALM_KEPT_UP * len(on_end) - late_s) * per_second - fewer
 
+    def is_calm(at: int) -> bool:
+        return p95_ms.get(at, math.inf) <= limit_ms and held(range(at, at + 1))
+
+    def above(of: range) -> int:
+        return sum(not is_calm(at) for at in of)
+
     def as_before(first: int) -> bool:
         on_end = range(first, first + steady.steady_s)
-        each = (p95_ms.get(at, math.inf) <= limit_ms and held(range(at, at + 1)) for at in on_end)
-        return all(each) and held(on_end)
+        return above(on_end) == 0 and held(on_end)
 
     found = []
     for one, until in zip(disturbances, limits, strict=True):
         whole = whole_seconds(one.ended_s, until)
         starts = range(whole.start, whole.stop - steady.steady_s + 1)
-        recovered = next((max(0.0, at - one.ended_s) for at in starts if as_before(at)), None)
-        felt = (p95_ms.get(at, math.inf) for at in seconds_of(one.started_s, until))
-        found.append(Recovery(recovered, max(felt, default=math.inf), until - one.ended_s))
-    return calm_ms, tuple(found)
+        first = next((at for at in starts if as_before(at)), None)
+        recovered = None if first is None else max(0.0, first - one.ended_s)
+        rest = range(whole.stop if first is None else first + steady.steady_s, whole.stop)
+        felt = max(
+            (p95_ms.get(at, math.inf) for at in seconds_of(one.started_s, until)), default=math.inf
+        )
+        found.append(Recovery(recovered, felt, until - one.ended_s, len(rest), above(rest)))
+    return Calm(calm_ms, limit_ms, len(calm), above(calm)), tuple(found)
 
 
 def whole_seconds(start_s: float, end_s: float) -> range:
@@ -162,7 +187,6 @@ class Watch:
     * `name`: what one of them is called; `nothing`: what is said of a trial without any
     * `of`: the disturbances of a trial, at their actual times
     * `felt`: what the load felt of one, from the seconds from its start to the next one's
-    * `counts`: whether the answers of a second count as good
     """
 
     name: str
@@ -170,7 +194,12 @@ class Watch:
     steady: Steady
     of: Callable[[TrialRecord], Sequence[Disturbance]]
     felt: Callable[[Recovery, Sequence[Second]], str]
-    counts: Callable[[Second], bool] = lambda _: True
+
+
+def is_good(second: Second) -> bool:
+    """Error answers do not count, however fast, nor does a second that lost as many requests."""
+    failed = second.http_errors + second.lost
+    return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
 
 
 def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
@@ -212,9 +241,9 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
     window = (first, first + record.plan.duration_s)
     try:
         every = {second.second: second for second in every_second(record.plan, raw)}
-        good = {at: one.corrected for at, one in every.items() if one.answers and watch.counts(one)}
+        good = {at: one.corrected for at, one in every.items() if one.answers and is_good(one)}
         check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps, random)
-        calm_ms, recovered = recoveries(
+        calm, recovered = recoveries(
             good, window, peaks, watch.steady, record.before.spread is not None, random
         )
     except (RawDataError, ValueError) as failure:
@@ -225,18 +254,24 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
         seconds = [every[at] for at in felt if at in every]
         text = (
             f"{watch.name} {number} of {len(made)}{of.about}: {watch.felt(one, seconds)}, "
-            f"{_after_text(one, calm_ms, watch.steady)}{_lost_text(row)}"
+            f"{_after_text(one, calm, watch.steady)}{_lost_text(row)}"
         )
         found.append((one, text))
     return found
 
 
-def _after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
-    """For people: how long the recovery took."""
-    limit = f"{calm_ms:.0f} ms × {1 + steady.tolerance:g}"
+def _after_text(one: Recovery, calm: Calm, steady: Steady) -> str:
+    """For people: how long the recovery took, and how surely that was one."""
+    limit = f"{calm.p95_ms:.0f} ms × {1 + steady.tolerance:g}"
+    if calm.limit_ms > calm.p95_ms * (1 + steady.tolerance):
+        limit = f"{calm.limit_ms:.0f} ms, the calm's worst second,"
+    noise = ""
+    if calm.above:
+        noise = f"; {calm.above} of {calm.seconds} s of the calm were above that, too"
     if one.after_s is None:
-        return f"not back to {limit} in {one.watched_s:.0f} s"
-    return f"back to {limit} for {steady.steady_s} s on end after {one.after_s:.1f} s"
+        return f"not back to {limit} in {one.watched_s:.0f} s{noise}"
+    again = f", and {one.above} of the {one.left} s after these above it again" if one.above else ""
+    return f"back to {limit} for {steady.steady_s} s on end after {one.after_s:.1f} s{again}{noise}"
 
 
 def _lost_text(row: Row) -> str:
@@ -272,7 +307,9 @@ def median_over_launches(
     if math.isinf(middle):
         text = f"not recovered, median {of}"
         return (Finding(MEDIAN, server, 0, None, UNIT, None, None, text),)
-    interval = None if math.inf in medians else median_of(medians).interval
+    # What happened in launches that tell nothing may be why they do not.
+    untold = launches - len(medians)
+    interval = None if math.inf in medians else interval_of(medians, untold)
     low, high = (interval.low, interval.high) if interval else (None, None)
     spread = "no interval" if low is None else f"95 % interval {low:.1f} to {high:.1f} s"
     text = f"recovered after {middle:.1f} s, median {of}, {spread}"

@@ -90,9 +90,8 @@ def design(planner: Planner) -> Design:
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The recovery time after each spike; see `recovery.findings_of`."""
     spike = settings_of(Spike, outcome.experiment)
-    watch = Watch(
-        "spike", "no spike was run", Steady(spike.tolerance, spike.steady_s), _spikes, _felt
-    )
+    steady = Steady(spike.tolerance, spike.steady_s)
+    watch = Watch("spike", "no spike was run", steady, _spikes, _felt)
     return findings_of(watch, outcome)
 
 
@@ -100,10 +99,15 @@ def _spikes(record: TrialRecord) -> list[Disturbance]:
     return [Disturbance(peak) for peak in record.peaks]
 
 
-def _felt(one: Recovery, _: Sequence[Second]) -> str:
+def _felt(one: Recovery, seconds: Sequence[Second]) -> str:
+    """The worst second since the spike began, of those without errors, and the errors."""
+    answered, failed = (
+        sum(getattr(one, name) for one in seconds) for name in ("answers", "http_errors")
+    )
+    errors = f", {failed} of {answered} answers were errors" if failed else ""
     if math.isinf(one.worst_ms):
-        return "no answer at all in a second"
-    return f"p95 {one.worst_ms:.0f} ms in the worst second"
+        return f"no good answer at all in a second{errors}"
+    return f"p95 {one.worst_ms:.0f} ms in the worst second{errors}"
 
 
 KIND = TrialKind(

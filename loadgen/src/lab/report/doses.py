@@ -73,7 +73,8 @@ def _blocks(of: Manifest, arms: Sequence[Arm]) -> Iterator[Block]:
             if not arm.dose:
                 same.update(answer != "no difference" for answer in said if answer != UNTOLD)
             elif arm.dose >= 2 * MARGIN:
-                large.update(answer == "slower" for answer in said if answer != UNTOLD)
+                # Whoever asks and gets no answer was not told of it either.
+                large.update(answer == "slower" for answer in said)
             untold += said.count(UNTOLD)
             every += len(said)
             counts = ", ".join(f"{name} {n}×" for name, n in sorted(Counter(said).items()))
@@ -83,7 +84,7 @@ def _blocks(of: Manifest, arms: Sequence[Arm]) -> Iterator[Block]:
         (
             f"A difference where there is none: {share(same[True], same.total())}.",
             f"A dose of 10 % called slower: {share(large[True], large.total())}.",
-            f"Not counted above, because inconclusive: {share(untold, every)}.",
+            f"Inconclusive: {share(untold, every)}, left out in the first line.",
         )
     )
 

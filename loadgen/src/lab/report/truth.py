@@ -167,13 +167,16 @@ def _made(of: Manifest, trials: Sequence[Planted]) -> str:
 def _targets(trials: Sequence[Planted]) -> Iterator[tuple[str, str, str]]:
     strong = [one for one in trials if one.strong]
     limiting = [one for one in trials if one.limiting]
-    clear = [one for one in limiting if (one.severity or 2) >= CLEAR]
+    # A pair of faults has no severity.
+    known = [one for one in limiting if one.severity is not None]
+    clear = [one for one in known if (one.severity or 0) >= CLEAR]
     novel = [one for one in trials if NOVEL in one.resource and one.expected != (NONE,)]
     wrong = share(sum(one.wrong_and_strong for one in trials), len(trials))
     yield "wrong with strong evidence", "0", wrong
     yield f"recall from a severity of {CLEAR:g} on", f"≥ {LEAST_RECALL:.0%}", _right(clear)
     for what, among in (
-        ("recall at every severity above 1", limiting),
+        ("recall at every severity above 1", known),
+        ("recall without a severity", [one for one in limiting if one.severity is None]),
         ("right of the strong names", [one for one in strong if one.named != NONE]),
         ("right of the strong *none*", [one for one in strong if one.named == NONE]),
         ("nothing planted: *none*", [one for one in trials if one.resource == NOTHING]),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from lab.experiments.searching.beside import NAME as BESIDE
 from lab.experiments.searching.spent import GREW
 from lab.experiments.searching.state import LIFTED
 from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
-from lab.judge.intervals import LEAST_VALUES
+from lab.judge.intervals import LEAST_VALUES, interval_of
 from lab.model import KNEE, Experiment, Finding
 
 
@@ -26,21 +26,38 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
     if not of:
         return ()
     after = [f"{one.server}: {one.text}." for one in found if one.name == BESIDE]
-    notes = [*_disagree(of, found), *after, *_notes(experiment, of, launches_told(found))]
+    notes = [*_disagree(of, found), *after, *_notes(experiment, of, launches_of(found))]
     return (*lines, *((note,) for note in notes))
 
 
-def launches_told(each: Sequence[Finding]) -> Counter[str]:
-    """How many launches of each server told what it holds: fewer than the experiment has where the
-    run was ended before, or nobody can tell of a launch."""
-    return Counter(
-        one.server
-        for one in each
-        if one.name == SEARCH and one.value is not None and NOT_FINISHED not in one.text
-    )
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """The launches of a server whose searches have ended: so many `told` what it holds, of `untold`
+    nobody can tell."""
+
+    told: int = 0
+    untold: int = 0
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether they have an interval of 95 %."""
+        return interval_of([0.0] * self.told, self.untold) is not None
 
 
-def in_order(answers: Sequence[Finding], launches: Mapping[str, int]) -> Iterator[Finding]:
+def launches_of(each: Sequence[Finding]) -> dict[str, Launches]:
+    """Those of each server. They are fewer than the experiment has where the run was ended
+    before."""
+    found: dict[str, Launches] = {}
+    for one in each:
+        if one.name == SEARCH:
+            of = found.setdefault(one.server, Launches())
+            if NOT_FINISHED not in one.text:
+                told = one.value is not None
+                found[one.server] = Launches(of.told + told, of.untold + (not told))
+    return found
+
+
+def in_order(answers: Sequence[Finding], launches: Mapping[str, Launches]) -> Iterator[Finding]:
     """Servers whose interval is surely above that of another one come before it; others stay in
     the order that was given."""
     waiting = list(answers)
@@ -53,9 +70,9 @@ def in_order(answers: Sequence[Finding], launches: Mapping[str, int]) -> Iterato
         yield first
 
 
-def _above(one: Finding, other: Finding, launches: Mapping[str, int]) -> bool:
+def _above(one: Finding, other: Finding, launches: Mapping[str, Launches]) -> bool:
     """Whether a server surely holds more than another one: both have an interval of 95 %."""
-    sure = min(launches[one.server], launches[other.server]) >= LEAST_VALUES
+    sure = launches[one.server].are_enough and launches[other.server].are_enough
     return sure and one.low is not None and other.high is not None and one.low > other.high
 
 
@@ -76,12 +93,12 @@ def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
 
 
 def _notes(
-    experiment: Experiment, of: Sequence[Finding], launches: Mapping[str, int]
+    experiment: Experiment, of: Sequence[Finding], launches: Mapping[str, Launches]
 ) -> Iterator[str]:
     """What the brackets are, and which servers they do not order."""
-    few = [one.server for one in of if launches[one.server] < LEAST_VALUES]
+    few = [one.server for one in of if not launches[one.server].are_enough]
     if len(few) == len(of):
-        least = min(launches[server] for server in few)
+        least = min(launches[server].told for server in few)
         jvms = "one JVM" if least < 2 else f"{least} JVMs"
         more = f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
         if experiment.target or experiment.launches >= LEAST_VALUES:
@@ -92,10 +109,12 @@ def _notes(
     yield "[from, to]: at least 95 %, over launches."
     for one in of:
         if one.server in few and one.value is not None:
-            count = launches[one.server]
+            count, untold = launches[one.server].told, launches[one.server].untold
             jvms, these = ("one JVM", "it") if count < 2 else (f"{count} JVMs", "these")
+            beside = f" beside {untold} of which nobody can tell" if untold else ""
             yield (
-                f"The brackets of {one.server} are of {jvms}, too few for 95 %: {_ends(these)}. "
+                f"The brackets of {one.server} are of {jvms}{beside}, too few for 95 %: "
+                f"{_ends(these)}. "
                 "They order nothing."
             )
     alike = [

@@ -107,11 +107,21 @@ class Deprived:
         if part == "broke":
             deep = f"{taken} breaks at {rate}, and at {lower} too"
             return f"{deep} (inconclusive: the spinner does more than take CPUs)"
+        if self.whole.broke or self.less.held or self.part.broke:
+            return (
+                f"{taken} {_counts(self.less)} at {rate} and {_counts(self.part)} at {lower}, and "
+                f"with all of them {_counts(self.whole)} at {rate} (inconclusive: at a rate near "
+                "what it holds trials go either way)"
+            )
         return (
             f"{taken} breaks at {rate} and holds {lower}, and with all of them it held {rate} in "
             "between (confirmed: this rate takes the CPUs; that more of them would raise it is "
             "not tried)"
         )
+
+
+def _counts(of: Rung) -> str:
+    return f"{len(of.held)} of {len(of.held) + len(of.broke)} trials held"
 
 
 def arm_of(name: str) -> str:

@@ -9,12 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.order import counted
-from lab.experiments.searching.answers import in_order, launches_told
+from lab.experiments.searching.answers import in_order, launches_of
 from lab.experiments.searching.beside import beside as beside_search
 from lab.experiments.searching.knee import knee
 from lab.experiments.searching.proof import proof
 from lab.experiments.searching.spent import cost, grew, went
-from lab.experiments.searching.state import Capacity, Search, capacity_of, searches, under_way
+from lab.experiments.searching.state import (
+    Capacity,
+    Search,
+    capacity_of,
+    searches,
+    told_and_untold,
+    under_way,
+)
 from lab.experiments.searching.told import NAME, SEARCH, UNIT, begun, each_search, said
 from lab.model import THROUGH, Finding, Row
 
@@ -44,7 +51,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         beside += cost(server, list(found.values()))
         if capacity.prove:
             beside += proof(outcome, server, own, found)
-    ranked = in_order(answers, launches_told(each))
+    ranked = in_order(answers, launches_of(each))
     return (*ranked, *each, *beside)
 
 
@@ -64,11 +71,11 @@ def _after(
 ) -> Iterator[Finding]:
     """What trials after the searches say against the interval. A JVM may lie outside of it by its
     own search, so a rate inside any launch's interval says nothing against it."""
-    told = [one for one in found.values() if one.has_told]
+    told, untold = told_and_untold(found.values())
     if under_way(found) or not told:
         return
     rows = [*curve, *(row for row in own if row.arm == THROUGH)]
-    _, low, high = capacity_of(told)
+    _, low, high = capacity_of(told, untold)
     lows, highs = zip(*(one.interval for one in told), strict=True)
     ends = min(low or 0, *lows), max(math.inf if one is None else one for one in (high, *highs))
     windows = [row.duration_s or 0 for one in told for of in one.rungs for row in of.held]

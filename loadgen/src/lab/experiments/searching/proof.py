@@ -4,16 +4,25 @@ Reads what a run says of the servers and of the lifted trials."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.order import launches
 from lab.experiments.proving.answers import answer_of_ends
+from lab.experiments.searching.answers import Launches
 from lab.experiments.searching.deprived import ARMS, Deprived
 from lab.experiments.searching.lifting import lever_of
-from lab.experiments.searching.state import LIFTED, Capacity, Search, are_over, held_by, lifted
+from lab.experiments.searching.state import (
+    LIFTED,
+    Capacity,
+    Search,
+    are_over,
+    held_by,
+    lifted,
+    told_and_untold,
+)
 from lab.experiments.searching.told import (
     NOT_FINISHED,
     SEPARATOR,
@@ -67,9 +76,10 @@ def proof(
     text, value = said(with_it, "", outcome.verdicts)
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
-    told = min(sum(one.has_told for one in of.values()) for of in (found, with_it))
+    _, before = said(found, "", outcome.verdicts)
+    enough = all(_are_enough(of.values()) for of in (found, with_it))
     foreign = experiment.target is not None
-    answer = _answer(held_by(found), value, told, foreign=foreign)
+    answer = _answer(before, value, enough=enough, foreign=foreign)
     every = with_it.values()
     if not any(one.rate is not None or one.strayed for one in every):
         # Where the first launch holds nothing there are no others.
@@ -91,17 +101,26 @@ def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
     return "what is not recorded"
 
 
-def _answer(before: Held, after: Held, launches: int, *, foreign: bool) -> str:
-    """Whether what was lifted was the limit; empty where nothing is held with it. Fewer launches
-    than an interval needs give the ratio only. `foreign`: of a service that is not the lab's."""
+def _are_enough(of: Iterable[Search]) -> bool:
+    told, untold = told_and_untold(of)
+    return Launches(len(told), untold).are_enough
+
+
+def _answer(before: Held, after: Held, *, enough: bool, foreign: bool) -> str:
+    """Whether what was lifted was the limit; empty where nothing is held with it. Launches that are
+    not `enough` for an interval give the ratio only. `foreign`: of a service that is not the
+    lab's."""
     rate, low, high = before
     rate_after, low_after, high_after = after
-    if not rate or not low or rate_after is None or low_after is None:
+    if not rate or rate_after is None or low == 0:
         return ""
     ratio = f"×{rate_after / rate:.2f}"
+    if low is None or low_after is None:
+        which = "without" if low is None else "with it"
+        return f"{ratio} (inconclusive: how much it holds {which} is open below)"
     if high is None:
         return f"{ratio} (inconclusive: how much it holds without is open above)"
-    if launches < LEAST_VALUES:
+    if not enough:
         return f"{ratio} (no proof without an interval: LAUNCHES={LEAST_VALUES})"
     answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
     no_help = "not confirmed: more of it is no help"

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.experiments.kind import settings_of
@@ -18,7 +18,7 @@ from lab.experiments.objective import Objective, Outcome, judged
 from lab.experiments.order import launches, replaced
 from lab.experiments.searching.rates import AGREE, AGREE_LATER, Tried, Way, bracket, ends
 from lab.judge.gates import UNSTEADY
-from lab.judge.intervals import LEAST_VALUES, median_of
+from lab.judge.intervals import LEAST_VALUES, interval_of
 from lab.model import NONE, UNKNOWN, Experiment, Row
 
 LIFTED = "lifted"
@@ -301,16 +301,17 @@ def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...
     return tuple(max(1, round(share * rate)) for share in SHARES)[last.curve :]
 
 
-def capacity_of(told: Sequence[Search]) -> tuple[float, float, float | None]:
+def capacity_of(told: Sequence[Search], untold: int = 0) -> tuple[float, float, float | None]:
     """The highest rate that more than half of the launches held, and its interval: over launches,
-    where enough of them have ended."""
+    where enough of them have ended. Of `untold` more, which have ended, nobody can tell: a launch
+    that is slow tells less often, so they are not left out of the interval."""
     value = statistics.median_low([one.low.rate if one.low else 0 for one in told])
     lows = [one.interval[0] for one in told]
     tops = [one.interval[1] or math.inf for one in told]
     low, high = float(min(lows)), float(max(tops))
     ended = all(one.rate is None for one in told)
     if len(told) >= LEAST_VALUES and ended and math.isfinite(high):
-        of_lows, of_tops = median_of(lows).interval, median_of(tops).interval
+        of_lows, of_tops = interval_of(lows, untold), interval_of(tops, untold)
         if of_lows is not None and of_tops is not None:
             # The interval of the median, and the bracket that was searched first.
             low, high = min(of_lows.low, lows[0]), max(of_tops.high, tops[0])
@@ -318,8 +319,15 @@ def capacity_of(told: Sequence[Search]) -> tuple[float, float, float | None]:
 
 
 def held_by(found: Mapping[int, Search]) -> tuple[float, float, float | None]:
-    """`capacity_of` the launches that have told what they hold."""
-    return capacity_of([one for one in found.values() if one.has_told])
+    """`capacity_of` these launches."""
+    return capacity_of(*told_and_untold(found.values()))
+
+
+def told_and_untold(of: Iterable[Search]) -> tuple[list[Search], int]:
+    """The launches that have told what they hold, and how many have ended and do not tell."""
+    every = list(of)
+    told = [one for one in every if one.has_told]
+    return told, sum(one.rate is None and one not in told for one in every)
 
 
 @dataclass(frozen=True, slots=True)

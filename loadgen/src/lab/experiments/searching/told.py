@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from lab.experiments.objective import Objective, latency_ms
 from lab.experiments.order import STRAYED
 from lab.experiments.searching.spent import is_about_as_long, whole_us
-from lab.experiments.searching.state import LIFTED, Capacity, Rung, Search, capacity_of, gave_way
+from lab.experiments.searching.state import (
+    LIFTED,
+    Capacity,
+    Rung,
+    Search,
+    capacity_of,
+    gave_way,
+    told_and_untold,
+)
 from lab.model import STRONG, UNKNOWN, Finding, Row, Standing, Verdict, three
 
 NAME = "capacity"
@@ -31,7 +39,7 @@ def begun(of: Mapping[int, Search]) -> dict[int, Search]:
 def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
     """What a server holds, and what gave way, in a line; and the capacity with its interval."""
     begun = list(found.values())
-    told = [one for one in begun if one.has_told]
+    told, untold = told_and_untold(begun)
     strayed = [one.strayed for one in begun if one.strayed]
     then = _then(begun, verdicts)
     value: Held = None, None, None
@@ -45,7 +53,7 @@ def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str,
         elif not broken:
             text, then = then, ""
     else:
-        rate, low, high = capacity_of(told)
+        rate, low, high = capacity_of(told, untold)
         # What another launch holds that broke there, nobody can tell, or not yet.
         less = any(one.broken and one.broken.rate <= rate for one in begun if one not in told)
         value = rate, None if less else low, high
@@ -79,11 +87,12 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
 
 def what_gave_way(its: Sequence[Row], broke: Sequence[Row], at: str, verdicts: Verdicts) -> str:
     """A resource with its figures, how strong the evidence is, at which load, and how many name it
-    of the trials that `broke` there: `its`, of which the last has the figures."""
+    of the trials that `broke` there: `its`, of which the last has the figures. One trial alone is
+    weak evidence, whatever it says."""
     # A trial that was ended as lost tells of a part of its window only.
     rows = [row for row in its if not row.ended_as_lost] or its
     whole = sum(not row.ended_as_lost for row in broke)
-    strong = 2 * sum(row.strength == STRONG for row in rows) > whole
+    strong = len(its) > 1 and 2 * sum(row.strength == STRONG for row in rows) > whole
     last = verdicts.get(rows[-1].trial)
     full = ", ".join(filter(None, (rows[-1].bottleneck, last.figures if last else "")))
     if rows[-1].bottleneck == SHARED:
