@@ -263,12 +263,11 @@ def test_memory_is_the_median_of_the_window(tmp_path: Path) -> None:
     raw.mkdir(parents=True)
     cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a"}
     row = Row(**cells)  # type: ignore[arg-type]
-    memory = memory_of({"r": tmp_path})
-    assert memory(row) is None
+    assert memory_of({"r": tmp_path})(row) is None
     series.write(raw, (OPENS, CLOSES), "2.53", [], [Series(seen.labels, seen.times, values)])
-    assert memory(row) == 5e8
+    assert memory_of({"r": tmp_path})(row) == 5e8
     (raw / series.NAME).write_bytes(b"torn")
-    assert memory(row) is None
+    assert memory_of({"r": tmp_path})(row) is None
 
 
 def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Path) -> None:

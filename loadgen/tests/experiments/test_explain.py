@@ -968,6 +968,17 @@ def test_each_trial_of_a_step_of_settings_is_on_a_jvm_of_its_own_and_others_shar
     assert {one.launch for one in run(inquiry())} == {0}
 
 
+def test_an_invalid_trial_is_repeated_on_its_own_jvm_which_is_warmer_by_then() -> None:
+    plain = proxied(0.5)
+
+    def once(plan: TrialPlan, number: int) -> dict[str, Any]:
+        cold = {"valid": False, "invalid_reasons": "cold JVM"} if number == 3 else {}
+        return {**plain(plan, number), **cold}
+
+    made, _ = of_a(suspected("Toxiproxy", 2000), once, PROXIED_CALLS)
+    assert [plan.launch for plan in made] == [0, 1, 2, 3, 3, *range(4, 13), 0]
+
+
 def test_of_an_older_run_it_is_said_that_its_trials_shared_jvms() -> None:
     of = suspected("Toxiproxy", 2000)
     made, _ = of_a(of, proxied(0.5), PROXIED_CALLS)

@@ -393,6 +393,10 @@ def test_requests_that_are_never_answered_count_as_lost() -> None:
     """A run that is shorter than the engine's patience has no timeout, and no latency of them."""
     # 90 are in flight: 3 √180 = 40 by chance, and 9 for a latency that rises.
     counted = {"late": IN_TIME, "due": 6750, "window_http_errors": 0, "window_lost": 0}
+    # A queue at the window's end, in which nobody waits for long.
+    queue = reading(6685 / 15, window_ok=6685, **counted)
+    assert judged_row("run", measurement(record(), queue)).window_lost == 0
+    counted["hangs"] = True
     of, hanging = record(), reading(6685 / 15, window_ok=6685, **counted)
     (note,) = valid(of, hanging).notes
     assert note.startswith("65 requests more were due in the window than ended in it")

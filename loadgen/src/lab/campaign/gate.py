@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -335,16 +336,21 @@ def memory_of(
 ) -> Callable[[Row], float | None]:
     """What tells the resident memory of a trial's server, in bytes: the median of its window. Where
     the JVM of any run is `unread`, or there is none, that of the container, of all runs: it is
-    another figure. So it never stands in for a JVM that did not answer for a time."""
+    another figure. So it never stands in for a JVM that did not answer for a time. A trial's series
+    are read once."""
 
     def of(row: Row) -> float | None:
+        return read(row.run, row.trial, row.server)
+
+    @cache
+    def read(run: str, trial: str, server: str) -> float | None:
         try:
-            seen = load_or_none(folders[row.run] / "raw" / row.trial)
+            seen = load_or_none(folders[run] / "raw" / trial)
         except RawDataError:
             return None
         if seen is None:
             return None
-        figure = of_container(row.server) if unread else OF_JVM
+        figure = of_container(server) if unread else OF_JVM
         values = [value for _, value in in_window(seen, figure)]
         return statistics.median(values) if values else None
 

@@ -30,6 +30,7 @@ from lab.experiments.order import (
 )
 from lab.experiments.proving.inquiry import (
     FIRST,
+    Ask,
     Explain,
     NotTried,
     Step,
@@ -121,7 +122,7 @@ class Inquiries(Design):
             if stands.wanted is not None:
                 ask = stands.wanted
                 own = [row for row in done if row.server == server]
-                launch = 1 + max((row.launch for row in own), default=0) if ask.fresh else 0
+                launch = _launch(ask, own)
                 plan = self.planner.single(
                     server, arm=ask.arm, condition=ask.condition, launch=launch
                 )
@@ -141,6 +142,16 @@ class Inquiries(Design):
         present = _present(experiment, snapshot, self.planner.cores, offered_rps)
         own = [row for row in done if row.server == server]
         return story(settings_of(Explain, experiment), present, own)
+
+
+def _launch(ask: Ask, own: Sequence[Row]) -> int:
+    """The number of the JVM of the next trial: 0 is the one that runs. An invalid trial is repeated
+    on its own JVM, which has become warmer, and another one would be as cold."""
+    if not ask.fresh:
+        return 0
+    if own and own[-1].arm == ask.arm and not usable(own[-1]):
+        return own[-1].launch
+    return 1 + max((row.launch for row in own), default=0)
 
 
 def design(planner: Planner) -> Design:

@@ -356,7 +356,7 @@ class Runner:
                 found.append(live_heap(plan.server, self._stack))
             return min(found), None
         except LabUnreachable as failure:
-            return None, f"the live heap is not known: {failure}"
+            return min(found, default=None), f"the live heap is not known: {failure}"
 
 
 def _known(*notes: str | None) -> tuple[str, ...]:

@@ -102,6 +102,8 @@ class Reading:
     does not tell when that was.
     `unexpected` are those of window_http_errors that are not as a subject's `expect` says, whatever
     their status; None where it says nothing.
+    `hangs`: as the window ended a request had waited for much longer than any answer took. Who
+    waits so may never be answered. False where the engine does not tell.
     `seconds` are the seconds of the window; empty where the engine does not tell them.
     `shares` are of each machine, where several put on the load.
     `problems` make the trial invalid, `notes` only explain.
@@ -121,6 +123,7 @@ class Reading:
     late: Latency | None = None
     due: int | None = None
     threads: int | None = None
+    hangs: bool = False
     pause_s: float = 0.0
     seconds: tuple[Second, ...] = ()
     shares: tuple[Share, ...] = ()

@@ -171,14 +171,16 @@ def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def unanswered(record: TrialRecord, reading: Reading) -> int:
-    """How many requests of an open load had no answer at the window's end and should have had one:
-    those that were due in it less those that ended in it, where these are more than chance
-    (`edges`), a pause of the engine, and a rise of the latency by MOST_RISE explain. An engine
-    gives up on a request after many seconds, so in a short run it tells of none that is never
-    answered, and such a one is in no latency. 0 where the load was not kept, or was disturbed on
+    """How many requests of an open load may never be answered: those that were due in the window
+    less those that ended in it, where some `hangs` and these are more than chance (`edges`), a
+    pause of the engine, and a rise of the latency by MOST_RISE explain. An engine gives up on a
+    request after many seconds, so in a short run it tells of none that is never answered, and such
+    a one is in no latency. A queue or a pause at the window's end is no such thing: there none
+    waits for much longer than others did. 0 where the load was not kept, or was disturbed on
     purpose, for requests then wait; and where nobody counts those that were due."""
-    disturbed = record.peaks or record.plan.script
-    if reading.due is None or reading.raw is None or disturbed or overloaded(record, reading):
+    if reading.due is None or reading.raw is None or not reading.hangs:
+        return 0
+    if record.peaks or record.plan.script or overloaded(record, reading):
         return 0
     left = reading.due - reading.samples - (reading.window_lost or 0)
     in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000

@@ -153,6 +153,7 @@ class Pacer:
             late=sent_late,
             due=sum(line.due for line in window) if is_open else None,
             threads=loops_for(plan) + plan.url.startswith("https:"),
+            hangs=_hangs(window),
             seconds=tuple(_each_second(window, plan.mode)),
             shares=tuple(_shares(plan, raw, told)),
             problems=tuple(_own_limits(window, "window")),
@@ -554,13 +555,21 @@ def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
     connected = sum(line.connections for line in window) / len(window) if window else 0
     if connected < CONNECTED * plan.concurrency:
         yield f"pacer: on average {connected:,.0f} of {plan.concurrency:,} connections were open"
-    longest_us = max((line.raw.max_us for line in window), default=0)
-    oldest_us = window[-1].oldest_us if window else 0
-    if oldest_us > max(LONG_US, HANGS * longest_us):
+    if _hangs(window):
         yield (
-            f"pacer: a request had waited for {oldest_us / 1e6:.1f} s when the window ended, and "
-            f"no answer took longer than {longest_us / 1e6:.1f} s: who still waits is in no latency"
+            f"pacer: a request had waited for {window[-1].oldest_us / 1e6:.1f} s when the window "
+            f"ended, and no answer took longer than {_longest_us(window) / 1e6:.1f} s: who still "
+            "waits is in no latency"
         )
+
+
+def _hangs(window: Sequence[Line]) -> bool:
+    oldest_us = window[-1].oldest_us if window else 0
+    return oldest_us > max(LONG_US, HANGS * _longest_us(window))
+
+
+def _longest_us(window: Sequence[Line]) -> int:
+    return max((line.raw.max_us for line in window), default=0)
 
 
 def _reopened(window: Sequence[Line]) -> Iterator[str]:
