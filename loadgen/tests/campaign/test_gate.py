@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -288,6 +288,17 @@ def searched(objective: Objective) -> dict[str, object]:
     return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
 
 
+def slow_where(ready: Bench, is_slow: Callable[[TrialPlan], bool]) -> None:
+    """Answers take too long for the objective in these trials."""
+    plain = ready.lab.engine.read
+
+    def read(of: TrialPlan, raw: Path) -> Reading:
+        told = latency(900.0) if is_slow(of) else latency(200.0)
+        return dataclasses.replace(plain(of, raw), corrected=told)
+
+    ready.lab.engine.read = read  # type: ignore[method-assign]
+
+
 def gated(ready: Bench) -> tuple[int, str]:
     """The gate of server b against a, on capacity: its status, and what it says on one line."""
     sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
@@ -304,28 +315,14 @@ def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
 
 
 def test_a_candidate_that_no_rate_broke_holds_what_it_held_at_least(ready: Bench) -> None:
-    plain = ready.lab.engine.read
-
-    def read(of: TrialPlan, raw: Path) -> Reading:
-        slow = of.server == "a" and (of.offered_rps or 0) > 150
-        told = latency(900.0) if slow else latency(200.0)
-        return dataclasses.replace(plain(of, raw), corrected=told)
-
-    ready.lab.engine.read = read  # type: ignore[method-assign]
+    slow_where(ready, lambda of: of.server == "a" and (of.offered_rps or 0) > 150)
     ready.run(**searched(Objective(p99_ms=500.0)))
     status, said = gated(ready)
     assert status == 0, said
 
 
 def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:
-    plain = ready.lab.engine.read
-
-    def read(of: TrialPlan, raw: Path) -> Reading:
-        slow = of.server == "b" or (of.offered_rps or 0) > 150
-        told = latency(900.0) if slow else latency(200.0)
-        return dataclasses.replace(plain(of, raw), corrected=told)
-
-    ready.lab.engine.read = read  # type: ignore[method-assign]
+    slow_where(ready, lambda of: of.server == "b" or (of.offered_rps or 0) > 150)
     ready.run(**searched(Objective(p99_ms=500.0)))
     status, said = gated(ready)
     assert status == WORSE, said
@@ -367,14 +364,7 @@ def test_an_image_that_is_built_before_it_is_measured_is_no_base(tag: str) -> No
 
 
 def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) -> None:
-    # Above 150 req/s every answer takes too long.
-    quick, plain = latency(200.0), ready.lab.engine.read
-
-    def read(of: TrialPlan, raw: Path) -> Reading:
-        slow = (of.offered_rps or 0) > 150
-        return dataclasses.replace(plain(of, raw), corrected=latency(900.0) if slow else quick)
-
-    ready.lab.engine.read = read  # type: ignore[method-assign]
+    slow_where(ready, lambda of: (of.offered_rps or 0) > 150)
     ready.run(**searched(Objective(p99_ms=500.0)))
     sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
     limits, text = Limits(f"{ALL}[capacity]\nat_least = 0.95\n"), io.StringIO()

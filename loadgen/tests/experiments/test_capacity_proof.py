@@ -232,7 +232,10 @@ def test_a_rate_that_goes_either_way_proves_nothing(tmp_path: Path, arm: str) ->
 
     _, _, [proof] = proven(tmp_path, once)
     assert proof.text.endswith("(inconclusive: at a rate near what it holds trials go either way)")
-    assert "of 3 trials held at 1,000 req/s" in proof.text
+    both = {"all-cpu": ("0 of 2", "2 of 3"), "less-cpu": ("1 of 3", "2 of 2")}
+    less, whole = both[arm]
+    assert f"CPUs taken away it holds 1,000 req/s in {less} trials and 700 req/s in" in proof.text
+    assert f"with all of them it holds 1,000 req/s in {whole} trials (" in proof.text
 
 
 def test_a_generator_that_the_spinner_starves_tells_nothing(tmp_path: Path) -> None:

@@ -385,7 +385,7 @@ def _requests_not_judged(
     told = {one.limit.figure for one in asked}
     for figure, other, loads_of in (("p99", "goodput", "closed"), ("goodput", "p99", "open")):
         if figure in limits and not told.intersection(("goodput", "p99", CAPACITY)):
-            yield (f"{figure} is not judged: all loads are {loads_of}, and take a limit of {other}")
+            yield f"{figure} is not judged: all loads are {loads_of}, and take a limit of {other}"
 
 
 def _alone(paired: Paired) -> Iterator[str]:

@@ -23,7 +23,7 @@ from lab.experiments.reading import (
     rules,
     target,
 )
-from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
+from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, errors_text, findings_of
 from lab.load.engines import Second
 from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
 
@@ -96,11 +96,9 @@ def _faults(record: TrialRecord) -> list[Disturbance]:
 
 def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
     """The errors and the slowest answer since the fault began."""
-    answered = sum(one.answers for one in seconds)
-    failed = sum(one.http_errors for one in seconds)
     worst_ms = max((one.corrected.max_us for one in seconds), default=math.inf) / 1000
     slowest = "no answer at all" if math.isinf(worst_ms) else f"slowest answer {worst_ms:.0f} ms"
-    return f"{failed} of {answered} answers were errors, {slowest}"
+    return f"{errors_text(seconds)}, {slowest}"
 
 
 KIND = TrialKind(

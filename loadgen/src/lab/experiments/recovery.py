@@ -196,6 +196,12 @@ class Watch:
     felt: Callable[[Recovery, Sequence[Second]], str]
 
 
+def errors_text(seconds: Sequence[Second]) -> str:
+    """For people: how many of the answers of these seconds were errors."""
+    failed = sum(one.http_errors for one in seconds)
+    return f"{failed} of {sum(one.answers for one in seconds)} answers were errors"
+
+
 def is_good(second: Second) -> bool:
     """Error answers do not count, however fast, nor does a second that lost as many requests."""
     failed = second.http_errors + second.lost

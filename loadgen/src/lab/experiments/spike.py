@@ -20,7 +20,7 @@ from lab.experiments.reading import (
     rules,
     target,
 )
-from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
+from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, errors_text, findings_of
 from lab.judge.predict import auto_rate_rps
 from lab.load.engines import Second
 from lab.model import Finding, Spike, TrialRecord
@@ -101,10 +101,7 @@ def _spikes(record: TrialRecord) -> list[Disturbance]:
 
 def _felt(one: Recovery, seconds: Sequence[Second]) -> str:
     """The worst second since the spike began, of those without errors, and the errors."""
-    answered, failed = (
-        sum(getattr(one, name) for one in seconds) for name in ("answers", "http_errors")
-    )
-    errors = f", {failed} of {answered} answers were errors" if failed else ""
+    errors = f", {errors_text(seconds)}" if any(one.http_errors for one in seconds) else ""
     if math.isinf(one.worst_ms):
         return f"no good answer at all in a second{errors}"
     return f"p95 {one.worst_ms:.0f} ms in the worst second{errors}"

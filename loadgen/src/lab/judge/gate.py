@@ -325,7 +325,8 @@ def _of_requests(
     usual = usual_errors(base)
     if usual > MOST_ERRORS:
         return "goodput", "goodput_rps", f"{usual:.1%} of the base's requests fail"
-    # The p99 of one that keeps up does not, so beside it the other is worse, or better, all right.
+    # A side that keeps up has a p99 that does not grow with the run. Beside it the p99 of the other
+    # side tells which is better.
     if _usually_overloaded(base) and _usually_overloaded(candidate):
         why = "both sides were overloaded, and p99 then grows with the length of the run"
         return "goodput", "goodput_rps", why

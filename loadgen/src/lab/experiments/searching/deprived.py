@@ -109,9 +109,9 @@ class Deprived:
             return f"{deep} (inconclusive: the spinner does more than take CPUs)"
         if self.whole.broke or self.less.held or self.part.broke:
             return (
-                f"{taken} {_counts(self.less)} at {rate} and {_counts(self.part)} at {lower}, and "
-                f"with all of them {_counts(self.whole)} at {rate} (inconclusive: at a rate near "
-                "what it holds trials go either way)"
+                f"{taken} holds {rate} {_counts(self.less)} and {lower} {_counts(self.part)}, and "
+                f"with all of them it holds {rate} {_counts(self.whole)} (inconclusive: at a rate "
+                "near what it holds trials go either way)"
             )
         return (
             f"{taken} breaks at {rate} and holds {lower}, and with all of them it held {rate} in "
@@ -121,7 +121,7 @@ class Deprived:
 
 
 def _counts(of: Rung) -> str:
-    return f"{len(of.held)} of {len(of.held) + len(of.broke)} trials held"
+    return f"in {len(of.held)} of {len(of.held) + len(of.broke)} trials"
 
 
 def arm_of(name: str) -> str:
