@@ -1,6 +1,7 @@
 """Published numbers are those of their files in docs/results/: each is recomputed by the lab's own
 code, wherever a page has a mark."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from lab.model import Row
 from support import resampled
 from support.fakes import plan
 from support.planned import row
-from support.published import NUMBER, otherwise, problems, published, rows_of
+from support.published import NUMBER, curve, otherwise, problems, published, rows_of
 
 PAGES = published.pages()
 MARKED = [(name, mark) for name, text in PAGES.items() for mark in published.marks(text)]
@@ -32,6 +33,24 @@ def test_every_file_is_behind_a_page_and_says_of_which_run_it_is() -> None:
 def test_the_readme_lists_the_files_and_counts_what_is_recomputed() -> None:
     text = published.PAGE.read_text()
     assert published.with_tables(text) == text, "run: python3 .ci/published.py page"
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("capacity", "capacity-models"),
+        ("capacity-drawn", "capacity-models-drawn"),
+        ("capacity-frameworks", "capacity-frameworks"),
+        ("capacity-frameworks-drawn", "capacity-frameworks-drawn"),
+        ("capacity-half-cpu", "capacity-half-cpu"),
+    ],
+)
+def test_the_curves_of_capacity_are_drawn_from_their_files(image: str, name: str) -> None:
+    path = published.DOCS / "images" / f"{image}.svg"
+    drawn = curve(name)
+    if os.environ.get("LAB_STORED_ANEW") == "yes":
+        path.write_text(drawn)
+    assert path.read_text() == drawn, "LAB_STORED_ANEW=yes draws it anew"
 
 
 def test_a_mark_that_cannot_be_read_is_found() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.campaign.as_measured import start_of
-from lab.errors import Interrupted
+from lab.errors import Interrupted, LabUnreachable
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
 from lab.experiments.planted import Planted
@@ -17,7 +17,9 @@ from lab.store import manifest
 from lab.store.records import to_json
 from lab.store.series import NAME as SERIES
 from lab.system.observe import observe
+from lab.system.undo_log import UndoLog
 from support.bench import WARM, Bench
+from support.fakes import toxic
 from support.felt import planned
 from support.runs import rejudged, write_manifest
 
@@ -214,3 +216,29 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
     ready.run(**planted(condition, condition, AS_IT_IS))
     assert seen == [(80, 1001), (200, 1002)]
     assert asked == ["SERVER=a\nSERVER_BACKLOG=1\n", "SERVER=a\n"]
+
+
+def test_what_a_script_could_not_take_back_is_taken_back_before_the_next_trial(
+    ready: Bench, tmp_path: Path
+) -> None:
+    lab, path = ready.lab, tmp_path / "changed.json"
+    ready.place = dataclasses.replace(ready.place, undo_log=path)
+    before = lab.stack.toxiproxy.in_force()
+    lab.toxics.append(toxic("left"))
+    UndoLog(path).toxic(("downstream", "left"), before, lab.stack.toxiproxy.in_force())
+    ready.run(servers=("a",), modes=("closed",))
+    assert lab.toxics == []
+    assert "what a run had left changed: put back as they were: downstream/left" in ready.said
+
+
+def test_a_run_that_changes_the_lab_does_not_go_on_without_the_users_toxics(ready: Bench) -> None:
+    lab = ready.lab
+    lab.toxics.append(toxic("own", latency=5))
+    # Toxiproxy is restarted while the second trial runs, and the third has the same condition.
+    lab.system.at(30.0, lab.toxics.clear)
+    with pytest.raises(LabUnreachable, match="in force is none; trials before had downstream/own"):
+        ready.run(**planted(*[AS_IT_IS] * 6))
+    valid = [row["trial"] for row in ready.rows if row["valid"] == "true"]
+    assert len(valid) < 3
+    reasons = [row["invalid_reasons"] for row in ready.rows if row["trial"] not in valid]
+    assert "in force is none" in reasons[-1]

@@ -120,6 +120,13 @@ class Fakes:
         self.closed_by_server = 0
         cost = {"a": 1, "b": 2}
         lab.heap_bytes = lambda s: 10_000_000 + 1000 * cost[s] * self.held[s]
+        lab.class_bytes = lambda s: {
+            "[B": 5_000_000 + 700 * cost[s] * self.held[s],
+            "[Ljava.lang.Object;": 16 * self.held[s],
+            "lab.Handler$$Lambda/0x00007f2a1c": 100 * self.held[s],
+            "lab.Handler$$Lambda/0x00007f2b00": 150 * self.held[s],
+            "lab.Small": 3 * self.held[s],
+        }
         lab.resident_bytes = lambda s: 100_000_000 + 3000 * cost[s] * self.held[s]
         lab.open_files = lambda s: 40 + self.held[s]
         lab.proxy_held = lambda: 2 * sum(self.held.values())
@@ -188,6 +195,41 @@ def test_memory_per_connection_is_the_difference_by_their_number(ready: Run) -> 
         "2000.0",
         "6000.0",
     )
+
+
+def test_the_heap_of_a_connection_is_told_by_class(ready: Run) -> None:
+    ready.run(CONNECTIONS="2000", LAUNCHES="6", KIND="idle")
+    assert {row["made_of"] for row in ready.rows if row["server"] == "a"} == {
+        "byte[] 700.0; lab.Handler$$Lambda 250.0; java.lang.Object[] 16.0"
+    }
+    text = (ready.run_dir / "REPORT.md").read_text()
+    # 1,000 bytes: an array of references has less than 2 % of them.
+    assert (
+        "| a | idle | 2000 | byte[] | 700 [700 700] |\n"
+        "| a | idle | 2000 | lab.Handler$$Lambda | 250 [250 250] |\n"
+        "| a | idle | 2000 | other classes | 50 [50 50] |\n"
+        "| b | idle | 2000 | byte[] | 1400 [1400 1400] |\n"
+    ) in text
+    said = "made of, a idle: byte[] 700 [700 700], lab.Handler$$Lambda 250 [250 250] bytes each"
+    assert said in ready.text.getvalue()
+
+
+def test_a_run_from_before_the_classes_were_told_is_read(ready: Run) -> None:
+    ready.run(LAUNCHES="1", KIND="idle")
+    path = ready.run_dir / "density.csv"
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    at = rows[0].index("made_of")
+    path.write_text("".join(",".join(row[:at] + row[at + 1 :]) + "\n" for row in rows))
+    ready.rebuild()
+    text = (ready.run_dir / "REPORT.md").read_text()
+    assert "| a | idle | 8000 | 1000 | 3000 | 1 |" in text
+    assert "made of" not in text
+
+
+def test_an_answer_about_classes_that_is_none_costs_the_row(ready: Run) -> None:
+    ready.lab.class_bytes = lambda server: {"[B": "many"}  # type: ignore[dict-item]
+    assert ready.run(KIND="idle", SERVER="a") == 1
+    assert "its answer to /classes is wrong" in ready.rows[0]["invalid_reasons"]
 
 
 def test_requests_in_flight_are_held_and_the_first_step_is_what_the_others_are_compared_with(

@@ -33,6 +33,12 @@ def test_a_lock_is_named_with_its_site_where_most_that_wait_wait_for_it() -> Non
     )
 
 
+def test_a_lock_at_which_nothing_waited_is_no_suspect() -> None:
+    found = judged(seen(waiting(0)), rps=400, concurrency=100, settings=WATCHED)
+    assert [one.score for one in found.ranked if one.resource == "lock"] == [0.0]
+    assert found.ranked[0].resource != "lock"
+
+
 def test_a_monitor_counts_like_a_lock() -> None:
     found = judged(seen(waiting(79, kind="monitor")), rps=100, concurrency=100, settings=WATCHED)
     assert (found.bottleneck, found.strength) == ("lock", STRONG)

@@ -199,6 +199,17 @@ def test_only_the_longest_windows_of_a_load_are_drawn_along_connections() -> Non
     assert len(points(drawn, "launches", "own-service")) == 4
 
 
+def test_only_the_longest_windows_of_a_rate_are_drawn_along_rates() -> None:
+    of = [one for one in rows(1) if one.mode == "open" and one.server == "fixed-pool"]
+    # A search asks the same JVM again in a longer window, after a longer warm-up.
+    again = dataclasses.replace(
+        of[0], trial="longer", duration_s=20, warmup_s=20, p95_ms=700.0, p99_ms=800.0
+    )
+    [place] = by_load([*of, again], LaneStyles.of(("fixed-pool",), of), {"p95": 500.0})
+    [p95] = [one for one in place.figures if one.name.startswith("p95")]
+    assert points(p95, "launches", "fixed-pool") == [(400, 700.0), (4000, 211.0)]
+
+
 def test_the_knee_of_a_curve_stands_upright_in_each_figure_by_rate() -> None:
     of = [one for one in rows(1) if one.mode == "open"]
     styles = LaneStyles.of(("fixed-pool", "own-service"), of)

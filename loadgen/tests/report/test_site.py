@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import altair
 import pytest
 
-from lab.model import Row
+from lab.model import BESIDE, LIFTED, Row
 from lab.report.blocks import Paragraph
 from lab.report.site import Machine, SiteRun, page
 from lab.report.site.cells import HEADER, groups
@@ -101,6 +101,29 @@ def test_an_overloaded_load_says_that_its_latencies_say_little() -> None:
     said = ["subtitle" in figure.spec["title"] for figure in place.figures]
     assert said == [False, True, True]
     assert "overloaded" in place.figures[1].spec["layer"][0]["data"]["values"][0]["tip"]
+
+
+def test_what_limited_says_how_strong_the_evidence_is() -> None:
+    one, *others = of_load("r", 100)
+    named = [dataclasses.replace(of, bottleneck="host CPU", strength="weak") for of in others]
+    first = dataclasses.replace(one, bottleneck="host CPU", strength="strong")
+    [cell] = groups(a_run([first, *named]))
+    cells = dict(zip(HEADER, cell.facts["cells"], strict=True))  # type: ignore[call-overload]
+    assert cells["what limited"] == "host CPU (strong, 1 of 6), host CPU (weak, 5 of 6)"
+
+
+def test_what_was_changed_on_purpose_is_in_cells_and_in_no_curve() -> None:
+    plain = of_load("r", 100, 450)
+    changed = [
+        dataclasses.replace(one, arm=arm)
+        for arm, one in zip((LIFTED, *BESIDE), of_load("r", 100, 450), strict=False)
+    ]
+    run = a_run([*plain, *changed])
+    assert len(groups(run)) == 1 + len(changed)
+    [place] = curves(run)
+    layers = [layer for figure in place.figures for layer in figure.spec["layer"]]
+    shown = {point["series"] for layer in layers for point in layer["data"]["values"]}
+    assert shown == {"netty · r"}
 
 
 def test_loads_are_drawn_where_no_two_are_at_one_place() -> None:

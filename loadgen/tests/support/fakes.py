@@ -108,6 +108,8 @@ class FakeLab:
     restarts: list[str] = dataclasses.field(default_factory=list)
     never_back: set[str] = dataclasses.field(default_factory=set)
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
+    # By the JVM's own names.
+    class_bytes: Callable[[str], dict[str, int]] = lambda server: {"[B": 5_000_000}
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     open_files: Callable[[str], int] = lambda server: 40
     # What a server shows of itself after so many seconds: JIT compile time, requests of a
@@ -253,6 +255,8 @@ class FakeLab:
         return httpx.Response(200, json={"downstream": proxy})
 
     def _told(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:
+        if path == "/classes":
+            return httpx.Response(200, json={"bytes": self.class_bytes(server)})
         if path == "/gc":
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
         if path.startswith("/recording/"):

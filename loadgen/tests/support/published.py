@@ -46,16 +46,19 @@ from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.registry import kind_of
 from lab.experiments.searching.deprived import ARMS, Deprived
 from lab.experiments.searching.spent import GREW
-from lab.experiments.searching.state import LIFTED, Capacity
+from lab.experiments.searching.state import Capacity
 from lab.experiments.searching.told import NAME as CAPACITY
 from lab.experiments.searching.told import SEPARATOR
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.judge.time_split import allowed_ms, mean_split
-from lab.model import KNEE, STRONG, THROUGH, Experiment, Finding, Row, goodput
+from lab.model import KNEE, LIFTED, STRONG, THROUGH, Experiment, Finding, Row, goodput
 from lab.model.density import Row as DensityRow
 from lab.report.density import HEADER
+from lab.report.page.by_load import by_load
+from lab.report.page.figure import alone
+from lab.report.page.lane_styles import LaneStyles
 from lab.store import csv, density
 from lab.store.records import csv_text, from_json
 from support.repo import script
@@ -355,6 +358,22 @@ def capacities(name: str) -> dict[str, str]:
         parts = (f"(?: {_pattern(text)})?" for text in more)
         found[answer.server] = _pattern(answer.text) + "".join(parts)
     return found
+
+
+def curve(name: str) -> str:
+    """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
+    rows, experiment = rows_of(name), experiment_of(name)
+    knees = {one.server: one.value for one in _findings(experiment, rows) if one.name == KNEE}
+    limits = kind_of(experiment).limits
+    assert limits is not None, f"{name} is no run of capacity"
+    (place,) = by_load(
+        rows,
+        LaneStyles.of(experiment.servers, rows),
+        limits(experiment),
+        {server: knee for server, knee in knees.items() if knee is not None},
+    )
+    (found,) = (one for one in place.figures if one.name.startswith("p99-"))
+    return alone(found.svg)
 
 
 def _beside_held(text: str, asked: str, rows: Sequence[Row], name: str) -> str | None:

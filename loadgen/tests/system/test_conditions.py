@@ -111,6 +111,52 @@ def test_toxics_come_and_go_and_those_of_the_user_stay(
     assert lab.toxics == [own]
 
 
+def test_a_condition_whose_toxics_are_gone_is_brought_again(
+    conditions: Conditions, lab: FakeLab
+) -> None:
+    slow = Condition(toxics=(SLOW,))
+    conditions.bring("a", slow)
+    # Toxiproxy was restarted: it has none.
+    lab.toxics.clear()
+    conditions.bring("a", slow)
+    assert names(lab) == ["planted"]
+    lab.toxics[0]["attributes"] = {"latency": 1, "jitter": 0}
+    conditions.bring("a", slow)
+    assert [toxic["attributes"] for toxic in lab.toxics] == [{"latency": 800, "jitter": 0}]
+    assert conditions.restore() == []
+    assert names(lab) == []
+
+
+@pytest.mark.parametrize("next_one", [Condition(toxics=(SLOW,)), AS_IT_IS])
+def test_a_trial_without_the_toxics_that_others_had_does_not_begin(
+    conditions: Conditions, lab: FakeLab, next_one: Condition
+) -> None:
+    lab.toxics.append(toxic("own", latency=5))
+    conditions.keep_toxics()
+    conditions.bring("a", Condition(toxics=(SLOW,)))
+    lab.toxics.clear()
+    with pytest.raises(LabUnreachable, match=r"in force is none; trials before had downstream/own"):
+        conditions.bring("a", next_one)
+    with pytest.raises(LabUnreachable, match="in force is none"):
+        conditions.keep_toxics()
+    # Nothing of the lab's own is in force, so there is nothing to put back.
+    assert conditions.restore() == []
+    lab.toxics.append(toxic("own", latency=5))
+    conditions.bring("a", next_one)
+
+
+def test_another_server_that_is_away_costs_its_own_trials_only(
+    conditions: Conditions, lab: FakeLab
+) -> None:
+    conditions.bring("a", Condition(knobs={"pool_size": 20}))
+    lab.down.add("a")
+    conditions.bring("b", Condition(toxics=(SLOW,)))
+    assert names(lab) == ["planted"]
+    lab.down.clear()
+    conditions.bring("b", Condition(toxics=(SLOW,)))
+    assert lab.pool_sizes["a"] == 200
+
+
 def test_a_cpu_limit_alone_keeps_the_jvm(conditions: Conditions, lab: FakeLab) -> None:
     condition = Condition(host={"SERVER_CPUS": "0.5"})
     before = lab.identities["a"]

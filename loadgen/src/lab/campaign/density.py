@@ -15,7 +15,7 @@ be there.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -30,7 +30,7 @@ from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, LabUnreachable
 from lab.judge.fairness import compare, reasons
 from lab.model import NOT_BACK, Condition, Identity, Json
-from lab.model.density import Kind, Plan, Row
+from lab.model.density import Kind, Plan, Row, made_of_text
 from lab.model.routes import Route, parse
 from lab.report import density as report
 from lab.report import fairness, markdown
@@ -77,6 +77,7 @@ class _Memory:
 
     heap_bytes: int
     resident_bytes: int
+    classes: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -222,11 +223,12 @@ class _Launcher:
             if self._identity(server) != identity:
                 wrong.append("the JVM restarted during the launch")
         before, after = found.before, found.after
-        heap_each = resident_each = None
+        heap_each = resident_each = classes_each = None
         if before is not None and after is not None:
             more = found.opened - found.first
             heap_each = (after.heap_bytes - before.heap_bytes) / more
             resident_each = (after.resident_bytes - before.resident_bytes) / more
+            classes_each = made_of_text(before.classes, after.classes, more)
         why = [why for why in (self.plan.why_fewer, found.why_fewer) if why is not None]
         return Row(
             run=self.run,
@@ -242,6 +244,7 @@ class _Launcher:
             resident_after_bytes=after.resident_bytes if after else None,
             heap_per_connection_bytes=heap_each,
             resident_per_connection_bytes=resident_each,
+            made_of=classes_each,
             valid=not wrong,
             invalid_reasons="; ".join(wrong),
             started_at=started_at,
@@ -376,6 +379,7 @@ class _Launcher:
         return True
 
     def _memory(self, server: str) -> _Memory:
-        return _Memory(
-            live_heap(server, self.stack), self.stack.exporter.process(server).resident_bytes
-        )
+        """The classes first, before and after alike: their text is garbage, whose pages stay."""
+        classes = self.stack.management.live_classes(server)
+        heap_bytes = live_heap(server, self.stack)
+        return _Memory(heap_bytes, self.stack.exporter.process(server).resident_bytes, classes)

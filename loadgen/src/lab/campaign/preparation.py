@@ -59,7 +59,8 @@ class Preparation:
         """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
         depends on does not answer, and LabError."""
         engine = self.tools.chosen.engines[plan.engine]
-        self.tools.attention.turn(plan.server, unobserved=plan.condition.unobserved)
+        self._attend(plan)
+        self._take_back_script()
         self._clear(plan)
         for tries_left in (1, 0):
             self._start_condition(plan)
@@ -69,6 +70,8 @@ class Preparation:
             demand = self.once.demand(plan, jvm, engine, warmth)
             self._bring(plan, plan.condition)
             self._quiet.wait(plan)
+            # Who is told nothing for as long as that may wait forgets.
+            self._attend(plan)
             before, common = self._before(plan)
             if before.jvm_started_ms == jvm[1]:
                 break
@@ -84,6 +87,16 @@ class Preparation:
                 unobserved=plan.condition.unobserved,
             )
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
+
+    def _attend(self, plan: TrialPlan) -> None:
+        self.tools.attention.turn(plan.server, unobserved=plan.condition.unobserved)
+
+    def _take_back_script(self) -> None:
+        """What the script of a trial before could not take back, as while Toxiproxy was away."""
+        if self.tools.conditions.as_it_is:
+            said = self.tools.undo_log.put_back(self.tools.stack)
+            if said is not None:
+                self.progress.warn(said)
 
     def _clear(self, plan: TrialPlan) -> None:
         """No server finds what another one left with Toxiproxy."""
@@ -109,6 +122,8 @@ class Preparation:
     def _bring(self, plan: TrialPlan, condition: Condition) -> None:
         conditions = self.tools.conditions
         if conditions.as_it_is and condition == AS_IT_IS:
+            if kind_of(self.experiment).changes_lab:
+                conditions.keep_toxics()
             return
         self.progress.phase(plan, f"the lab: {condition.text}")
         if self.experiment.target and conditions.recreates(plan.server, condition):

@@ -22,7 +22,6 @@ from lab.campaign.derive import judged_again
 from lab.errors import LabError, WordError
 from lab.experiments import loads
 from lab.experiments.registry import kind_of
-from lab.experiments.searching.state import LIFTED
 from lab.judge.compare import Comparison, Side, compare_all
 from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
@@ -35,7 +34,7 @@ from lab.judge.same_lab import (
     services,
 )
 from lab.load.engines import ENGINES, Engine
-from lab.model import BESIDE, Experiment, Row
+from lab.model import BESIDE, LIFTED, Experiment, Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 

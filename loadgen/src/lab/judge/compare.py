@@ -66,7 +66,7 @@ from lab.judge.intervals import (
     ratio_of,
     ratio_of_pairs,
 )
-from lab.model import Row, TrialPlan, error_share, lost_rps
+from lab.model import Row, TrialPlan, error_share, lost_rps, offered
 
 MARGIN = 0.05
 # Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
@@ -407,8 +407,7 @@ def overloaded(row: Row) -> bool:
     of a window explain as many requests as an engine may send at once, one for each connection."""
     if row.offered_rps is None or row.achieved_rps is None or row.window_s is None:
         return bool(row.overloaded)
-    # Arrivals at random are never just as many as planned.
-    offered_rps = row.offered_rps if row.due is None else row.due / row.window_s
+    offered_rps = offered(row)
     if not offered_rps:
         return bool(row.overloaded)
     ended_rps = row.achieved_rps + lost_rps(row, row.offered_rps)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
 from lab.judge.time_split import mean_split
-from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
+from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput, offered
 
 Metric = Literal[
     "goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p50_ms", "raw_p95_ms", "raw_p99_ms",
@@ -162,7 +162,8 @@ class Load:
     """The closed and the open trials of one lane at one load, side by side.
 
     `bound_rps` is predicted for the closed load, or for the open load where there is no closed one.
-    Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
+    Medians are over launches, of valid trials only; None without any. `…_rps` are goodput, and
+    `open_kept` is its share of what was offered.
     Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
     valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
     runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the valid
@@ -177,6 +178,7 @@ class Load:
     concurrency: int
     offered_rps: int | None
     bound_rps: float | None
+    open_kept: MedianOf | None
     closed_rps: MedianOf | None
     closed_p95_ms: MedianOf | None
     open_rps: MedianOf | None
@@ -242,6 +244,7 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequenc
         concurrency=both[0].concurrency,
         offered_rps=opened[0].offered_rps if opened else None,
         bound_rps=bound_of(bounds),
+        open_kept=median_per_launch(opened, _kept),
         closed_rps=median_per_launch(closed, "goodput_rps"),
         closed_p95_ms=median_per_launch(closed, "raw_p95_ms"),
         open_rps=median_per_launch(opened, "goodput_rps"),
@@ -258,6 +261,12 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequenc
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
+
+
+def _kept(row: Row) -> float | None:
+    """Of an open trial."""
+    of, rps = offered(row), goodput(row)
+    return None if not of or rps is None else rps / of
 
 
 def _time(rows: Sequence[Row], here: Sequence[Row]) -> TimeSplit:

@@ -37,6 +37,7 @@ from lab.model.result import (
     BESIDE,
     FEWER_CPUS,
     KNEE,
+    LIFTED,
     REASON_SEPARATOR,
     STRAIGHT,
     THROUGH,
@@ -57,6 +58,7 @@ from lab.model.result import (
     good_share,
     goodput,
     lost_rps,
+    offered,
     p95_of,
 )
 from lab.model.trial import (

@@ -17,6 +17,8 @@ KNEE = "knee"
 THROUGH, STRAIGHT = "pair-proxied", "pair-direct"
 ALL_CPUS, FEWER_CPUS = "all-cpu", "less-cpu"
 BESIDE = (THROUGH, STRAIGHT, ALL_CPUS, FEWER_CPUS)
+# The arm of trials of a search in which the limit that was reached is lifted.
+LIFTED = "lifted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +450,14 @@ def goodput(of: Reading | Row) -> float | None:
     """Answers per second without errors. Requests that timed out or lost their socket are no
     answers. None where nobody can tell."""
     return None if of.achieved_rps is None else of.achieved_rps * good_share(of)
+
+
+def offered(row: Row) -> float | None:
+    """The rate that an open load offered in its window: where it is known how many requests were
+    due, those, as arrivals at random are never just as many as planned. None in a closed load."""
+    if row.due is None or not row.window_s:
+        return row.offered_rps
+    return row.due / row.window_s
 
 
 def p95_of(row: Row) -> float | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lab.judge.compare import family_of, pairs_in
 from lab.judge.grouping import Cell, lane_of, median_per_launch, without_shorter
-from lab.model import NONE, UNKNOWN, Row, Verdict, goodput
+from lab.model import NONE, UNKNOWN, WEAK, Row, Verdict, goodput
 from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
 from lab.report.verdicts import agreed
@@ -128,7 +128,7 @@ def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
     _, of = min(mine, key=lambda one: abs((goodput(one[0]) or 0.0) - median_rps))
     count = f", in {len(mine)} of {len(told)} trials" if len(mine) < len(told) else ""
     if bottleneck == NONE:
-        return f"none but the load{count}"
+        return f"none but the load{f' ({WEAK}{count})' if strength == WEAK else count}"
     if bottleneck == UNKNOWN:
         suspects = [f"{one.resource}, {one.figures}" for one in of.ranked[:1]]
         return f"{UNKNOWN}{count}{f' (most suspect: {suspects[0]})' if suspects else ''}"

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.judge.intervals import median_of
-from lab.model.density import Plan, Row
+from lab.model.density import Plan, Row, made_of
 from lab.report import fairness, words
 from lab.report.blocks import Bullets, Facts, Loud, Section, Strong, Table
 from lab.report.markdown import document
@@ -23,6 +23,16 @@ LEGEND = (
     "launches give no interval. heap: after a full collection. resident: of the process, "
     "without the kernel's socket buffers. idle: a request was answered, then silence; slow: "
     "a request has begun and does not end."
+)
+# A class with less of a connection's heap has no line of its own.
+LEAST_SHARE = 0.02
+OTHERS = "other classes"
+MADE_OF = ("server", "kind", "connections", "class", "heap B each")
+MADE_OF_LEGEND = (
+    "Live objects by their class, from the JVM's class histogram, as above. "
+    "jdk.internal.vm.StackChunk is the stack of a virtual thread that waits. "
+    f"{OTHERS}: what of the heap is left, median of the launches; classes with less than "
+    f"{LEAST_SHARE:.0%} are among them."
 )
 IN_FLIGHT = (
     " in-flight: the server works on a request, and waits; what each takes that came after the "
@@ -53,6 +63,8 @@ def render(console: Console, rows: Sequence[Row]) -> None:
         shown.add_row(*cells)
     console.print(shown)
     console.print(Text(_legend(rows), style="dim"))
+    for line in _most(rows):
+        console.print(Text(line))
     for line in _invalid(rows):
         console.print(Text(f"invalid {line}", style="yellow"))
     for line in _fewer(rows):
@@ -67,6 +79,7 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     sections = (
         question(plan.question, plan.hypothesis),
         Section("Memory per connection", [table(rows)]),
+        Section("What a connection is made of", [classes(rows)]),
         Section("Invalid launches", [invalid(rows)]),
         Section("Notes", [Bullets(tuple(_fewer(rows)))]),
         fairness.section(of.fairness),
@@ -81,6 +94,12 @@ def table(rows: Sequence[Row]) -> Table:
     """What a connection takes of each server."""
     label = "Memory per connection"
     return Table(HEADER, tuple(_cells(rows)), label, legend=_legend(rows), names=2)
+
+
+def classes(rows: Sequence[Row]) -> Table:
+    """Of which classes' objects a connection's heap is made; empty for a run from before it."""
+    label = "What a connection is made of"
+    return Table(MADE_OF, tuple(_class_cells(rows)), label, legend=MADE_OF_LEGEND, names=2)
 
 
 def invalid(rows: Sequence[Row]) -> Bullets:
@@ -115,6 +134,45 @@ def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
         )
 
 
+def _class_cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    """The lines of the table under MADE_OF, most first."""
+    for (server, kind), good in _told(rows):
+        opened = _spread([row.opened for row in good])
+        left = [row.heap_per_connection_bytes or 0.0 for row in good]
+        for name, each in _largest(good):
+            left = [heap - of_class for heap, of_class in zip(left, each, strict=True)]
+            yield server, kind, opened, name, _middle(each)
+        yield server, kind, opened, OTHERS, _middle(left)
+
+
+def _told(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, str], list[Row]]]:
+    """The valid launches of each server and kind that tell their classes."""
+    for server, kind in dict.fromkeys((row.server, row.kind) for row in rows):
+        its = [row for row in rows if (row.server, row.kind) == (server, kind)]
+        good = [row for row in its if row.valid and row.made_of]
+        if good:
+            yield (server, kind), good
+
+
+def _largest(good: Sequence[Row]) -> list[tuple[str, list[float]]]:
+    """The classes with a share of a connection's heap that is worth a line, most first, and what
+    they take of it in each launch."""
+    found = [made_of(row) for row in good]
+    names = dict.fromkeys(name for one in found for name in one)
+    each = [(name, [one.get(name, 0.0) for one in found]) for name in names]
+    least = LEAST_SHARE * median_of([row.heap_per_connection_bytes or 0.0 for row in good]).median
+    middle = {name: median_of(values).median for name, values in each}
+    worth = [one for one in each if middle[one[0]] >= least]
+    return sorted(worth, key=lambda one: -middle[one[0]])
+
+
+def _most(rows: Sequence[Row]) -> Iterator[str]:
+    """The largest classes of each server and kind, in a line."""
+    for (server, kind), good in _told(rows):
+        most = (f"{name} {_middle(each)}" for name, each in _largest(good)[:3])
+        yield f"made of, {server} {kind}: {', '.join(most)} bytes each, and others"
+
+
 def _legend(rows: Sequence[Row]) -> str:
     return LEGEND + IN_FLIGHT if any(row.kind == "in-flight" for row in rows) else LEGEND
 
@@ -137,8 +195,11 @@ def _name(row: Row) -> str:
 
 def _median(rows: Sequence[Row], of: Callable[[Row], float | None]) -> str:
     values = [value for row in rows if (value := of(row)) is not None]
-    if not values:
-        return NOTHING
+    return _middle(values) if values else NOTHING
+
+
+def _middle(values: Sequence[float]) -> str:
+    """The median with its interval, or with its range."""
     found = median_of(values)
     if found.interval is not None or len(values) == 1:
         return interval_text(found, _bytes, " ")

@@ -116,9 +116,7 @@ def windows(*lengths_s: int | None) -> str:
 
 
 def _keeps(load: Load) -> bool:
-    if load.open_rps is None or load.offered_rps is None:
-        return False
-    return load.open_rps.median >= KEPT_UP * load.offered_rps
+    return load.open_kept is not None and load.open_kept.median >= KEPT_UP
 
 
 def _highest(median_rps: float, load: Load) -> tuple[str, str, str, str]:

@@ -17,4 +17,4 @@ def append(path: Path, row: Row) -> None:
 
 def read(path: Path) -> tuple[Row, ...]:
     """The rows of a file; none where there is no file. Raises RawDataError."""
-    return read_rows(path, Row) if path.exists() else ()
+    return read_rows(path, Row, later=("made_of",)) if path.exists() else ()

@@ -270,9 +270,10 @@ def read_object(path: Path) -> dict[str, Any]:
     return cast(dict[str, Any], loaded)
 
 
-def read_rows[T](path: Path, kind: type[T]) -> tuple[T, ...]:
+def read_rows[T](path: Path, kind: type[T], later: Sequence[str] = ()) -> tuple[T, ...]:
     """The rows of a CSV file whose columns are the fields of the dataclass `kind`, without a torn
-    last row (see `whole_rows`). Raises RawDataError."""
+    last row (see `whole_rows`). An older file may lack those that came `later`, which are None in
+    its rows. Raises RawDataError."""
     hints = get_type_hints(kind)
     optional = {name for name, hint in hints.items() if type(None) in get_args(hint)}
     rows: list[T] = []
@@ -282,7 +283,8 @@ def read_rows[T](path: Path, kind: type[T]) -> tuple[T, ...]:
         reader = csv.DictReader(io.StringIO(text.decode(), newline=""), strict=True)
         if not text:
             return ()
-        wrong = set(reader.fieldnames or ()) ^ hints.keys()
+        columns = set(reader.fieldnames or ())
+        wrong = columns ^ (hints.keys() - (set(later) - columns))
         if wrong:
             problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
             raise RawDataError(path, 1, problem)

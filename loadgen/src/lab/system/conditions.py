@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from lab.errors import LabError, LabUnreachable
-from lab.model import AS_IT_IS, Condition
+from lab.model import AS_IT_IS, Condition, ToxicState
 from lab.model.knobs import GENERATOR, GENERATOR_CPUS, LIVE, STARTS_AS, knobs_of
 from lab.model.toxic_script import applied, concerns
 from lab.model.toxic_words import parse_toxic
@@ -22,6 +23,7 @@ from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
 from lab.system.jvm import another_jvm, answers_again
 from lab.system.stack import Stack
+from lab.system.toxiproxy import toxic_state
 from lab.system.undo_log import NOT_PUT_BACK, UndoLog
 
 # Stands for "no JVM was running".
@@ -72,6 +74,10 @@ class Conditions:
         self._servers: dict[str, _Server] = {}
         # None: a change of them failed half-way, so nothing tells what is in force.
         self._toxics: tuple[Mapping[str, str], ...] | None = ()
+        # What was in force without any condition when that was first asked, and what was with the
+        # one that is.
+        self._user_has: ToxicState | None = None
+        self._left: ToxicState | None = None
         self._before: ToxicsInForce | None = None
         self._touched: tuple[tuple[str, str], ...] = ()
         self._generator: float | None = None
@@ -91,7 +97,9 @@ class Conditions:
         """Change the lab to this condition, for a trial of this server. Raises LabError; what is
         in force then is found out by the next `bring`, or by `restore`."""
         for other in [name for name in self._servers if name != server]:
-            self._put_back(other, self._clock)
+            # One that is away costs its own trials, not this one: the next call tries again.
+            with suppress(LabUnreachable):
+                self._put_back(other, self._clock)
         self._bring_toxics(condition.toxics)
         if condition.host or condition.knobs:
             self.keep_knobs(server)
@@ -107,6 +115,17 @@ class Conditions:
         if server not in self._servers:
             self._servers[server] = _Server(self._knobs(server))
 
+    def keep_toxics(self) -> None:
+        """While no condition's are in force: those that are must be the user's as they were when
+        this was first called. Raises LabUnreachable where they are not, as a trial would count that
+        had others than those it is compared with."""
+        now = toxic_state(self._stack.toxiproxy.in_force())
+        if self._user_has is None:
+            self._user_has = now
+        if now != self._user_has:
+            has, had = (", ".join(one.in_force) or "none" for one in (now, self._user_has))
+            raise LabUnreachable(f"toxiproxy: in force is {has}; trials before had {had}")
+
     def free_generator(self) -> None:
         """Lift the CPU limit of the driver's own container: no load runs between trials."""
         self._bring_generator(None, self._clock)
@@ -117,7 +136,7 @@ class Conditions:
         left; whatever fails, the others are tried."""
         parts = [
             partial(self._bring_generator, None, self._unhurried),
-            partial(self._bring_toxics, ()),
+            partial(self._take_back_toxics),
             *(partial(self._put_back, server, self._unhurried) for server in self._servers),
         ]
         problems = []
@@ -186,23 +205,35 @@ class Conditions:
         return knobs_of(self._stack.management.settings(server))
 
     def _bring_toxics(self, wanted: tuple[Mapping[str, str], ...]) -> None:
-        if self._toxics is not None and [*map(dict, self._toxics)] == [*map(dict, wanted)]:
-            return
-        self._toxics = None
+        """Have these in force. They are read back each time: a Toxiproxy that was restarted has
+        none. Raises LabUnreachable also as `keep_toxics`."""
         toxiproxy = self._stack.toxiproxy
-        if self._before is not None:
-            after = toxiproxy.restore(self._before, self._touched)
-            self._undo_log.toxics_back(self._touched, after)
-            self._before, self._touched = None, ()
+        same = self._toxics is not None and [*map(dict, self._toxics)] == [*map(dict, wanted)]
+        if same and wanted and toxic_state(toxiproxy.in_force()) == self._left:
+            return
+        self._take_back_toxics()
+        if wanted or self._user_has is not None:
+            self.keep_toxics()
         if wanted:
+            before = toxiproxy.in_force()
             requests = [parse_toxic(words) for words in wanted]
-            self._before = before = expected = toxiproxy.in_force()
+            self._toxics = None
+            self._before = expected = before
             self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
             for request in requests:
                 expected = applied(expected, request)
                 self._undo_log.toxic(concerns(request), before, expected)
                 toxiproxy.apply(request)
-        self._toxics = tuple(wanted)
+            self._left = toxic_state(toxiproxy.in_force())
+            self._toxics = tuple(wanted)
+
+    def _take_back_toxics(self) -> None:
+        self._toxics = None
+        if self._before is not None:
+            after = self._stack.toxiproxy.restore(self._before, self._touched)
+            self._undo_log.toxics_back(self._touched, after)
+            self._before, self._touched = None, ()
+        self._toxics = ()
 
     def _bring_generator(self, wanted: float | None, clock: Clock) -> None:
         if self._generator == wanted:

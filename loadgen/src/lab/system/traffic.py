@@ -78,9 +78,9 @@ class Traffic:
             with self._http.raw.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:
                 status = answer.status_code
         except httpx.HTTPError as failure:
-            raise LabUnreachable(f"{url} does not answer: {reason(failure)}") from None
+            raise LabUnreachable(f"{server}: {url} does not answer: {reason(failure)}") from None
         if status in NOT_SERVED or status >= 500:
-            raise LabUnreachable(f"{url} answers {status}")
+            raise LabUnreachable(f"{server}: {url} answers {status}")
 
     def check_route(self, server: str, route: str) -> str | None:
         """Send one request: the route must be served, and by the right model.

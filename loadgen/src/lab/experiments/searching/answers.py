@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from lab.experiments.searching.beside import NAME as BESIDE
 from lab.experiments.searching.spent import GREW
-from lab.experiments.searching.state import LIFTED
 from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
 from lab.judge.intervals import LEAST_VALUES, interval_of
-from lab.model import KNEE, Experiment, Finding
+from lab.model import KNEE, LIFTED, Experiment, Finding
 
 
 def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:

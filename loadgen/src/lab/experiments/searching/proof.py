@@ -15,7 +15,6 @@ from lab.experiments.searching.answers import Launches
 from lab.experiments.searching.deprived import ARMS, Deprived
 from lab.experiments.searching.lifting import lever_of
 from lab.experiments.searching.state import (
-    LIFTED,
     Capacity,
     Search,
     are_over,
@@ -34,7 +33,7 @@ from lab.experiments.searching.told import (
 )
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.measure import PLAN
-from lab.model import Finding, Row, TrialPlan
+from lab.model import LIFTED, Finding, Row, TrialPlan
 from lab.store import manifest
 from lab.store.records import read_json
 

@@ -14,7 +14,6 @@ from lab.experiments.searching.deprived import ALL, ARMS, FEWER, PART, Deprived,
 from lab.experiments.searching.lifting import lever_of
 from lab.experiments.searching.proxy_pair import rate_of, sides, sides_left
 from lab.experiments.searching.state import (
-    LIFTED,
     SHARES,
     Search,
     are_over,
@@ -26,7 +25,7 @@ from lab.experiments.searching.state import (
     under_way,
 )
 from lab.experiments.searching.trials import Trials
-from lab.model import AS_IT_IS, Condition, Row, TrialPlan
+from lab.model import AS_IT_IS, LIFTED, Condition, Row, TrialPlan
 
 
 @dataclass(frozen=True, slots=True)

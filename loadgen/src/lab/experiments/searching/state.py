@@ -19,9 +19,8 @@ from lab.experiments.order import launches, replaced
 from lab.experiments.searching.rates import AGREE, AGREE_LATER, Tried, Way, bracket, ends
 from lab.judge.gates import UNSTEADY
 from lab.judge.intervals import LEAST_VALUES, interval_of
-from lab.model import NONE, UNKNOWN, Experiment, Row
+from lab.model import LIFTED, NONE, UNKNOWN, Experiment, Row
 
-LIFTED = "lifted"
 # The curve: loads as shares of the capacity.
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05)
 

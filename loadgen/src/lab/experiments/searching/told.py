@@ -9,7 +9,6 @@ from lab.experiments.objective import Objective, latency_ms
 from lab.experiments.order import STRAYED
 from lab.experiments.searching.spent import is_about_as_long, whole_us
 from lab.experiments.searching.state import (
-    LIFTED,
     Capacity,
     Rung,
     Search,
@@ -17,7 +16,7 @@ from lab.experiments.searching.state import (
     gave_way,
     told_and_untold,
 )
-from lab.model import STRONG, UNKNOWN, Finding, Row, Standing, Verdict, three
+from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Standing, Verdict, three
 
 NAME = "capacity"
 SEARCH = "search"

@@ -60,7 +60,7 @@ def lock(seen: SeenTrial) -> Standing | None:
     site, waiting = max(told, key=lambda one: one[1].value)
     behind = _held_up(seen, seen.record.before.pool_size)
     share = waiting.value / behind.value if behind and behind.value > 0 else None
-    score = 0.3
+    score = 0.3 if waiting.value else 0.0
     sentence = f"the lock at {site}: {waiting.value:.1f} threads waited for it on average"
     if waiting.value >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency):
         if share is None or seen.crowded:

@@ -16,19 +16,31 @@ FRESH_S = 0.9
 DEADLINE_S = 2.0
 _PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
 _CLIENT = "server_route_source_outcome:lab_client_requests:rate5s"
+_ALL = "server_route:lab_http_requests:rate5s"
+_OUTCOME = "server_route_outcome:lab_http_requests:rate5s"
 _CLIENT_P95 = "server_route_source_since:lab_client_request_seconds:p95_5s"
+# A Prometheus that was restarted finds what it had recorded in the last minutes, and gives it as
+# current. An idle server is scraped every 15 s.
+OLD_S, OLD_SCRAPE_S = 10, 35
+
+
+def _now(series: str, old_s: int = OLD_S) -> str:
+    """The series without what is older."""
+    return f"({series} and timestamp({series}) > time() - {old_s})"
+
+
 # By name on the page: an expression with one series per server (prometheus/rules).
 EXPRESSIONS: Mapping[str, str] = {
     # Of an open load that from when requests were due, which is never less than the other.
-    "client_p95_s": f"max by (server) ({_CLIENT_P95})",
-    "client_rps": f'sum by (server) ({_CLIENT}{{source="load"}})',
-    "client_errors_rps": f'sum by (server) ({_CLIENT}{{source="load", outcome!="ok"}})',
-    "server_p95_s": f'max by (server) ({_PHASE}{{phase="total"}})',
-    "queue_p95_s": f'max by (server) ({_PHASE}{{phase="queue"}})',
-    "service_p95_s": f'max by (server) ({_PHASE}{{phase="service"}})',
-    "rps": "sum by (server) (server_route:lab_http_requests:rate5s)",
-    "errors_rps": 'sum by (server) (server_route_outcome:lab_http_requests:rate5s{outcome!="ok"})',
-    "in_flight": "sum by (server) (lab_http_requests_in_flight)",
+    "client_p95_s": f"max by (server) ({_now(_CLIENT_P95)})",
+    "client_rps": f"sum by (server) ({_now(_CLIENT + '{source="load"}')})",
+    "client_errors_rps": f"sum by (server) ({_now(_CLIENT + '{source="load",outcome!="ok"}')})",
+    "server_p95_s": f"max by (server) ({_now(_PHASE + '{phase="total"}')})",
+    "queue_p95_s": f"max by (server) ({_now(_PHASE + '{phase="queue"}')})",
+    "service_p95_s": f"max by (server) ({_now(_PHASE + '{phase="service"}')})",
+    "rps": f"sum by (server) ({_now(_ALL)})",
+    "errors_rps": f"sum by (server) ({_now(_OUTCOME + '{outcome!="ok"}')})",
+    "in_flight": f"sum by (server) ({_now('lab_http_requests_in_flight', OLD_SCRAPE_S)})",
 }
 QUERY = " or ".join(
     f'label_replace({expression}, "is", "{name}", "", "")'

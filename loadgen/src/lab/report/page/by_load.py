@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.judge.grouping import Cell, bound_of, lane_of, loads, without_shorter
 from lab.model import BESIDE, Row
@@ -113,11 +113,12 @@ def _figures(
 
 def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
     """The trials of a figure. Along rates a trial that tells nothing, such as of a load that was
-    lost at once, would only stretch the axis. Along connections only a lane's longest windows of a
-    load are drawn: earlier launches may have shorter ones, which no median mixes with these."""
+    lost at once, would only stretch the axis. Only a lane's longest windows of a load are drawn:
+    earlier launches may have shorter ones, and a search asks again in longer ones, which no median
+    mixes with these."""
     mine = [row for row in rows if row.mode == what.mode]
     if what.x is units.RATE:
-        return list(filter(what.values, mine))
+        mine = list(filter(what.values, mine))
     longest: dict[tuple[str, Cell], int] = {}
     for row in mine:
         longest[_load(row)] = max(longest.get(_load(row), 0), row.duration_s or 0)
@@ -125,8 +126,8 @@ def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
 
 
 def _load(row: Row) -> tuple[str, Cell]:
-    """What a lane has in windows of whatever length."""
-    return lane_of(row), Cell.of(row).any_window
+    """What a lane has in windows of whatever length, after whatever warm-up."""
+    return lane_of(row), replace(Cell.of(row).any_window, warmup_s=None)
 
 
 def _lines(

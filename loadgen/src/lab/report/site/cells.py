@@ -107,7 +107,7 @@ class Group:
         valid = [row for row in self.rows if row.valid]
         launches = len(per_launch(self.rows, "goodput_rps"))
         few = "" if launches >= LEAST_VALUES else ", no interval"
-        limited = Counter(row.bottleneck for row in valid if row.bottleneck)
+        limited = Counter((row.bottleneck, row.strength) for row in valid if row.bottleneck)
         return {
             **self.own,
             "route": self.cell.route,
@@ -120,7 +120,7 @@ class Group:
                 *map(self._told, quantities(self.cell.mode)),
                 f"{launches}{few}" if valid else NOTHING,
                 f"{len(valid)} of {len(self.rows)} valid",
-                ", ".join(_counted(name, limited[name], len(valid)) for name in limited),
+                ", ".join(_counted(*name, limited[name], len(valid)) for name in limited),
                 "; ".join(self.notes()),
             ],
             "invalid": [[row.trial, row.invalid_reasons] for row in self.rows if not row.valid],
@@ -151,5 +151,7 @@ def groups(run: SiteRun) -> tuple[Group, ...]:
     )
 
 
-def _counted(name: str, count: int, valid: int) -> str:
-    return name if count == valid else f"{name} ({count} of {valid})"
+def _counted(name: str, strength: str, count: int, valid: int) -> str:
+    """A verdict, how strong its evidence is, and how many say so where not all do."""
+    more = ", ".join(filter(None, (strength, f"{count} of {valid}" if count < valid else "")))
+    return f"{name} ({more})" if more else name

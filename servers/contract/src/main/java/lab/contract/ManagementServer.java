@@ -22,6 +22,7 @@ import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
+import javax.management.JMException;
 
 /**
  * The management port: the same for every model, on two daemon threads of its own, so that a
@@ -109,13 +110,14 @@ final class ManagementServer implements AutoCloseable {
       case "GET /round-trip" -> roundTrip();
       case "GET /metrics" -> Bodies.metrics(exposition.get());
       case "POST /gc" -> collectGarbage();
+      case "POST /classes" -> liveClasses();
       case "POST /restart" ->
           new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
       default ->
           Answer.error(
               404,
               "no such call; there are GET /health /identity /settings /time /round-trip /metrics,"
-                  + " PATCH /settings, POST /gc /restart "
+                  + " PATCH /settings, POST /gc /classes /restart "
                   + RecordingCalls.NAMES);
     };
   }
@@ -181,6 +183,14 @@ final class ManagementServer implements AutoCloseable {
             .mapToLong(MemoryUsage::getUsed)
             .sum();
     return Answer.ok(Map.of("heap_used_bytes", used));
+  }
+
+  private static Answer liveClasses() {
+    try {
+      return Answer.ok(Map.of("bytes", LiveClasses.now()));
+    } catch (JMException e) {
+      return Answer.error(501, "this JVM tells nothing of its classes: " + e.getMessage());
+    }
   }
 
   private static long collections() {

@@ -638,6 +638,14 @@ public abstract class ContractTest {
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
   }
 
+  @Order(SHARED)
+  @Test
+  void theClassesOfWhatIsLiveAreTold() throws Exception {
+    var answer = management(shared()).call("POST", "/classes", "");
+    assertThat(answer.statusCode()).isEqualTo(200);
+    assertThat(answer.body()).startsWith("{\"bytes\":{").contains("\"java.lang.String\":");
+  }
+
   /** What a recording tells is tested where it is made. */
   @Order(SHARED)
   @ParameterizedTest
