@@ -60,7 +60,8 @@ NOT_OF = {
 OF_WHOLE_RUN = ("ok", "http_errors", "socket_errors", "timeouts", "accounted_s")
 DENSITY = (
     "server", "kind", "launch", "asked", "opened", "heap_per_connection_bytes",
-    "resident_per_connection_bytes", "valid", "invalid_reasons", "started_at", "ended_at",
+    "resident_per_connection_bytes", "made_of", "valid", "invalid_reasons", "started_at",
+    "ended_at",
 )  # fmt: skip
 KEPT = {"trials.csv": TRIALS, "density.csv": DENSITY}
 # Their findings follow from what is not kept: seconds of a load, samples, or conditions.

@@ -23,6 +23,8 @@ text:
                           median and range, or of only one with an interval that. With `, 2 of 3`
                           where one launch has no value. As the run had them where they do not
                           follow from rows
+    made byte[]           of a file of density, and of the server that the row begins with: how much
+                          of a connection's heap objects of that class take; made heap: all of it
     density               of a whole block of density: all rows of all its files
     capacity              the same, of capacity: the lines of its answer
 
@@ -55,6 +57,7 @@ from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.judge.time_split import allowed_ms, mean_split
 from lab.model import KNEE, LIFTED, STRONG, THROUGH, Experiment, Finding, Row, goodput
 from lab.model.density import Row as DensityRow
+from lab.model.density import made_of
 from lab.report.density import HEADER
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import alone
@@ -149,6 +152,9 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
         if len(texts) < len(mark.cells):
             yield f"{label}: {len(texts)} numbers after it, and the mark has {len(mark.cells)}"
             return
+    if all(one == "-" or one.startswith("made ") for one in mark.cells):
+        yield from _of_density(mark, texts, label, name)
+        return
     rows = rows_of(name)
     its_case = next((lane for lane in map(lane_of, rows) if lane.endswith(f"@{label}")), label)
     for text, named in zip(texts, mark.cells, strict=False):
@@ -166,6 +172,20 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
             wrong = None if cell == "-" else beside(text, cell, rows, name)
         if wrong:
             yield f"{label}, {named} of {name}: the page says {text}, the file {wrong}"
+
+
+def _of_density(mark: Any, texts: Sequence[str], server: str, name: str) -> Iterator[str]:
+    """As `_of_row`, of a file of density: what of a connection's heap a class takes, or all."""
+    valid = [row for row in launches_of(name) if row.server == server and row.valid]
+    for text, cell in zip(texts, mark.cells, strict=False):
+        wanted = cell.removeprefix("made ")
+        if wanted == "heap":
+            values = [row.heap_per_connection_bytes or 0.0 for row in valid]
+        else:
+            values = [made_of(row).get(wanted, 0.0) for row in valid]
+        of = median_of(values)
+        if cell != "-" and (wrong := otherwise(text, of.median, of.interval, values)):
+            yield f"{server}, {cell} of {name}: the page says {text}, the file {wrong}"
 
 
 def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
