@@ -107,7 +107,7 @@ class Group:
         valid = [row for row in self.rows if row.valid]
         launches = len(per_launch(self.rows, "goodput_rps"))
         few = "" if launches >= LEAST_VALUES else ", no interval"
-        limited = Counter((row.bottleneck, row.strength) for row in valid if row.bottleneck)
+        limited = Counter((row.bottleneck, row.strength or "") for row in valid if row.bottleneck)
         return {
             **self.own,
             "route": self.cell.route,
