@@ -44,6 +44,11 @@ class Cell:
         """The same load, of whatever length its windows are."""
         return replace(self, duration_s=None)
 
+    @property
+    def any_warmup(self) -> Cell:
+        """The same load, however long it was warmed up."""
+        return replace(self, warmup_s=None)
+
 
 def without_shorter(rows: Sequence[Row]) -> list[Row]:
     """The rows without those in whose place their load was measured again in a longer window."""
@@ -210,21 +215,18 @@ def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
     for place in places:
         here = [row for row in rows if (row.route, row.engine, row.concurrency) == place]
         of_modes = (
-            dict.fromkeys(_warmed_up(row) for row in here if row.mode == mode)
+            dict.fromkeys(Cell.of(row).any_warmup for row in here if row.mode == mode)
             for mode in ("closed", "open")
         )
         for cells in zip_longest(*of_modes):
             for lane in lanes:
                 mine = [row for row in here if lane_of(row) == lane]
-                closed, opened = ([row for row in mine if _warmed_up(row) == one] for one in cells)
+                closed, opened = (
+                    [row for row in mine if Cell.of(row).any_warmup == one] for one in cells
+                )
                 if closed or opened:
                     found.append(_load(lane, closed, opened, here))
     return tuple(found)
-
-
-def _warmed_up(row: Row) -> Cell:
-    """The cell of a trial, however long it was warmed up."""
-    return replace(Cell.of(row), warmup_s=None)
 
 
 def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequence[Row]) -> Load:

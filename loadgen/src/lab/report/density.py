@@ -121,8 +121,7 @@ def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[tuple[str, 
 
 def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     """A line of the table for each server and kind, under HEADER."""
-    for server, kind in dict.fromkeys((row.server, row.kind) for row in rows):
-        these = [row for row in rows if (row.server, row.kind) == (server, kind)]
+    for (server, kind), these in _groups(rows):
         good = [row for row in these if row.valid]
         yield (
             server,
@@ -132,6 +131,12 @@ def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
             _median(good, lambda row: row.resident_per_connection_bytes),
             str(len(good)) if len(good) == len(these) else f"{len(good)} of {len(these)} valid",
         )
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, str], list[Row]]]:
+    """The launches of each server and kind."""
+    for group in dict.fromkeys((row.server, row.kind) for row in rows):
+        yield group, [row for row in rows if (row.server, row.kind) == group]
 
 
 def _class_cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
@@ -147,11 +152,10 @@ def _class_cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
 
 def _told(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, str], list[Row]]]:
     """The valid launches of each server and kind that tell their classes."""
-    for server, kind in dict.fromkeys((row.server, row.kind) for row in rows):
-        its = [row for row in rows if (row.server, row.kind) == (server, kind)]
-        good = [row for row in its if row.valid and row.made_of]
+    for group, these in _groups(rows):
+        good = [row for row in these if row.valid and row.made_of]
         if good:
-            yield (server, kind), good
+            yield group, good
 
 
 def _largest(good: Sequence[Row]) -> list[tuple[str, list[float]]]:

@@ -8,7 +8,7 @@ two steps: first `at_start`, which a JVM must be started with, then all of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -115,16 +115,18 @@ class Conditions:
         if server not in self._servers:
             self._servers[server] = _Server(self._knobs(server))
 
-    def keep_toxics(self) -> None:
-        """While no condition's are in force: those that are must be the user's as they were when
-        this was first called. Raises LabUnreachable where they are not, as a trial would count that
-        had others than those it is compared with."""
-        now = toxic_state(self._stack.toxiproxy.in_force())
+    def keep_toxics(self) -> ToxicsInForce:
+        """The toxics in force, while no condition's are: they must be the user's, as they were when
+        this was first called. Raises LabUnreachable where they are not: a trial with other toxics
+        than the trials it is compared with would count."""
+        in_force = self._stack.toxiproxy.in_force()
+        now = toxic_state(in_force)
         if self._user_has is None:
             self._user_has = now
         if now != self._user_has:
             has, had = (", ".join(one.in_force) or "none" for one in (now, self._user_has))
             raise LabUnreachable(f"toxiproxy: in force is {has}; trials before had {had}")
+        return in_force
 
     def free_generator(self) -> None:
         """Lift the CPU limit of the driver's own container: no load runs between trials."""
@@ -134,9 +136,9 @@ class Conditions:
         """Put everything back as it was found, also after an interrupt, and then what else is left
         in the undo log. Returns a line for each part that could not be put back, and for what was
         left; whatever fails, the others are tried."""
-        parts = [
+        parts: list[Callable[[], None]] = [
             partial(self._bring_generator, None, self._unhurried),
-            partial(self._take_back_toxics),
+            self._take_back_toxics,
             *(partial(self._put_back, server, self._unhurried) for server in self._servers),
         ]
         problems = []
@@ -212,10 +214,10 @@ class Conditions:
         if same and wanted and toxic_state(toxiproxy.in_force()) == self._left:
             return
         self._take_back_toxics()
-        if wanted or self._user_has is not None:
-            self.keep_toxics()
+        if not wanted and self._user_has is None:
+            return
+        before = self.keep_toxics()
         if wanted:
-            before = toxiproxy.in_force()
             requests = [parse_toxic(words) for words in wanted]
             self._toxics = None
             self._before = expected = before

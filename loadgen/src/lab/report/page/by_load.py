@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lab.judge.grouping import Cell, bound_of, lane_of, loads, without_shorter
 from lab.model import BESIDE, Row
@@ -127,7 +127,7 @@ def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
 
 def _load(row: Row) -> tuple[str, Cell]:
     """What a lane has in windows of whatever length, after whatever warm-up."""
-    return lane_of(row), replace(Cell.of(row).any_window, warmup_s=None)
+    return lane_of(row), Cell.of(row).any_window.any_warmup
 
 
 def _lines(
