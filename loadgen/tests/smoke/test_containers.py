@@ -36,11 +36,14 @@ def test_only_prometheus_is_beside_the_engines_socket(containers: list[dict[str,
     assert beside == {"cadvisor", "prometheus"}
 
 
-def test_only_the_load_engines_container_has_weight_of_its_own(
+def test_only_load_engine_and_downstream_have_weight_of_their_own(
     containers: list[dict[str, Any]],
 ) -> None:
     shares = {service_of(one): one["HostConfig"]["CpuShares"] for one in containers}
-    assert {name: count for name, count in shares.items() if count} == {"driver": 8192}
+    assert {name: count for name, count in shares.items() if count} == {
+        "driver": 8192,
+        "downstream": 8192,
+    }
 
 
 def test_what_a_page_could_stop_or_read_is_off(containers: list[dict[str, Any]]) -> None:
