@@ -166,6 +166,11 @@ def test_a_cpu_limit_alone_keeps_the_jvm(conditions: Conditions, lab: FakeLab) -
     assert lab.identities["a"] == before
 
 
+def test_a_jvm_with_settings_of_its_own_is_warmed_up_without_its_cpu_limit() -> None:
+    both = Condition(host={"SERVER_BACKLOG": "1", "SERVER_CPUS": "0.5"}, knobs={"pool_size": 20})
+    assert at_start(both) == Condition(host={"SERVER_BACKLOG": "1"})
+
+
 def test_other_settings_take_another_jvm_whose_knobs_are_turned_again(
     conditions: Conditions, lab: FakeLab
 ) -> None:

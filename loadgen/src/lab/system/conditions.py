@@ -32,7 +32,7 @@ NONE_RAN = -1
 
 def at_start(condition: Condition) -> Condition:
     """The part of a condition that a JVM must be started with."""
-    return Condition(host=condition.host) if starting(condition.host) else AS_IT_IS
+    return Condition(host=starting(condition.host))
 
 
 def starting(host: Mapping[str, str]) -> dict[str, str]:
