@@ -175,7 +175,9 @@ def test_a_driver_that_is_told_to_end_has_time_to_put_things_back(compose: dict[
     assert [services[name]["stop_grace_period"] for name in ("driver", "loadgen")] == ["25s"] * 2
 
 
-def test_load_engine_and_downstream_have_more_weight_than_the_servers(compose: dict[str, Any]) -> None:
+def test_load_engine_and_downstream_have_more_weight_than_the_servers(
+    compose: dict[str, Any],
+) -> None:
     services = compose["services"].items()
     # Docker gives every other container 1024.
     assert {name: of["cpu_shares"] for name, of in services if "cpu_shares" in of} == {

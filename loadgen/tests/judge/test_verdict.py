@@ -540,6 +540,21 @@ def test_refusals_are_no_throughput_and_the_pool_that_refuses_is_named() -> None
     assert "refused" in found.sentence
 
 
+def test_requests_that_were_refused_neither_waited_nor_held_a_worker() -> None:
+    request = {"server": SERVER, "route": "/downstream"}
+    # 1,000 of 5,000 a second are worked on, and each of them waits 0.2 s: 200 at a time.
+    waits = mean_time("lab_http_request_seconds", 0.2, phase="queue", **request)
+    refused = counter("lab_http_requests_total", 4000, outcome="rejected", **request)
+    found = judged(
+        seen(*pool(200, 190, 0.2), *waits, refused),
+        rps=5000,
+        errors=4000 * 15,
+        concurrency=5000,
+        settings={"queue_bound": 200},
+    )
+    assert "200 of 200 busy, 200 waiting 0.20 s each" in found.sentence
+
+
 def test_a_window_in_which_toxics_came_and_went_never_gives_strong_evidence() -> None:
     step = ToxicStep(2, {"TYPE": "down"})
     found = judged(seen(*pool(20, 180, 0.2)), rps=99, script=(step,))

@@ -444,7 +444,9 @@ RULES: Mapping[str, Rule] = {
     "cpus": Rule("`deploy.resources.limits.cpus`", _limit("cpus")),
     "mem_limit": Rule("`deploy.resources.limits.memory`", _limit("memory")),
     "pids_limit": Rule("`deploy.resources.limits.pids`", _limit("pids")),
-    "cpu_shares": Rule("load engine and downstream have a machine each, and nobody to wait for", _nothing),
+    "cpu_shares": Rule(
+        "load engine and downstream have a machine each, and nobody to wait for", _nothing
+    ),
     "security_opt": Rule(
         "`no-new-privileges` is the engine's to say, in its `daemon.json`: make warns of a node "
         "whose engine does not; any other option is refused",

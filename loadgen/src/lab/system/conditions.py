@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lab.errors import LabError, LabUnreachable
-from lab.model import AS_IT_IS, Condition, ToxicState
+from lab.model import Condition, ToxicState
 from lab.model.knobs import GENERATOR, GENERATOR_CPUS, LIVE, STARTS_AS, knobs_of
 from lab.model.toxic_script import applied, concerns
 from lab.model.toxic_words import parse_toxic

@@ -77,12 +77,15 @@ def steps_of(
         return ()
     of = {"job": "server", "server": record.plan.server}
     of["route"] = parse(record.plan.route).route.path
-    timed, time_s, good = (
+    ended, aborted, good, timed, time_s = (
         {(start, end): rise for start, end, rise in observation.steps(name, **of, **only)}
         for name, only in (
+            ("lab_http_requests_total", {}),
+            ("lab_http_requests_total", {"outcome": "aborted"}),
+            ("lab_http_requests_total", {"outcome": "ok"}),
+            # Of what was worked on: a refusal is an answer without a time.
             ("lab_http_request_seconds_count", {"phase": "total"}),
             ("lab_http_request_seconds_sum", {"phase": "total"}),
-            ("lab_http_requests_total", {"outcome": "ok"}),
         )
     )
     opens = observation.window[0]
@@ -90,11 +93,11 @@ def steps_of(
         Step(
             step[0] - opens,
             step[1] - opens,
-            answers,
+            answers - aborted.get(step, 0.0),
             good.get(step, 0.0),
-            time_s[step] / answers * 1000 if answers and step in time_s else None,
+            time_s[step] / timed[step] * 1000 if timed.get(step) and step in time_s else None,
         )
-        for step, answers in timed.items()
+        for step, answers in ended.items()
     )
 
 

@@ -127,8 +127,17 @@ def _or_by_time(gauge: Evidence | None, seen: SeenTrial, each: Evidence | None) 
     """The gauge, or how many there were on average by the time of `each`, where that is more."""
     if gauge is None or each is None:
         return gauge
-    there = seen.reading.achieved_rps * each.value
-    source = f"Little's law: achieved_rps × {each.what}"
+    refused = seen.rate(
+        "requests refused per second",
+        "req/s",
+        "lab_http_requests_total",
+        outcome="rejected",
+        server=seen.server,
+        route=seen.call.route.path,
+    )
+    # An answer, but of a request that neither waited nor was worked on.
+    there = max(0.0, seen.reading.achieved_rps - (value(refused) or 0.0)) * each.value
+    source = f"Little's law: achieved_rps, less what was refused, × {each.what}"
     return gauge if gauge.value >= there else Evidence(gauge.what, there, gauge.unit, source)
 
 

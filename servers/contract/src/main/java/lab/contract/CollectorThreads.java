@@ -29,6 +29,9 @@ final class CollectorThreads implements MultiCollector {
   private static final List<String> NAMES =
       List.of("GC Thread#", "G1 ", "ZWorker", "ZDriver", "Shenandoah", "VM Thread");
 
+  /** So many scrapes after it looked at all threads it looks again, whatever their number. */
+  private static final int SCRAPES = 10;
+
   private static final double NANOS_PER_SECOND = 1e9;
 
   private final Path self;
@@ -37,6 +40,7 @@ final class CollectorThreads implements MultiCollector {
   private List<Path> threads = List.of();
 
   private String threadCount = "";
+  private int scrapesLeft;
 
   /**
    * @param self normally {@code /proc/self}
@@ -62,11 +66,12 @@ final class CollectorThreads implements MultiCollector {
 
   /**
    * Collectors start threads when they first need them. To look at all threads costs time by their
-   * number (5,000 in a large pool), so this looks again only where their number has changed.
+   * number (5,000 in a large pool), so this looks again only where their number has changed, and
+   * now and then: one may have ended as another began.
    */
   private void findThreads() throws IOException {
     String count = threadCount();
-    if (count.equals(threadCount)) {
+    if (count.equals(threadCount) && --scrapesLeft > 0) {
       return;
     }
     List<Path> found = new ArrayList<>();
@@ -79,6 +84,7 @@ final class CollectorThreads implements MultiCollector {
     }
     threads = List.copyOf(found);
     threadCount = count;
+    scrapesLeft = SCRAPES;
   }
 
   /** Of status: {@code Threads: 37}. */

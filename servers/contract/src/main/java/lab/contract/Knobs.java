@@ -50,7 +50,10 @@ public final class Knobs {
   /** Tells that this model has so many event loops, for which the settings about them hold. */
   public synchronized void hasLoops(int loops) {
     fixed.put(Settings.LOOPS.name(), loops);
-    fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop().json());
+    // A framework may start its loops before or after what works beside them.
+    if (!fixed.containsKey(Settings.BLOCK_THE_LOOP)) {
+      fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop().json());
+    }
   }
 
   /**
@@ -75,7 +78,7 @@ public final class Knobs {
 
   /** Tells that requests are worked on beside this model's loops: no wait can block one. */
   public synchronized void worksBesideLoops() {
-    fixed.remove(Settings.BLOCK_THE_LOOP);
+    fixed.put(Settings.BLOCK_THE_LOOP, null);
   }
 
   /**

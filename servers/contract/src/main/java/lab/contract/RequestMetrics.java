@@ -31,7 +31,7 @@ public final class RequestMetrics {
         Histogram.builder()
             .name("lab_http_request_seconds")
             .help(
-                "Time of an answered request: queue = waiting for a thread or its event loop,"
+                "Time of a request that was worked on and answered: queue = waiting for a thread or its event loop,"
                     + " service = the rest until answered, total = both.")
             .labelNames("route", "phase")
             .classicOnly()
@@ -58,7 +58,8 @@ public final class RequestMetrics {
 
   /**
    * A request has ended. One whose client was gone has no time: some models notice that at once,
-   * and others when they answer.
+   * and others when they answer. One that a full queue refused has none either: it never waited and
+   * was never worked on, and would make the means of those that were look short.
    *
    * @param queueNanos from hand-over to begun
    * @param serviceNanos from begun to the last byte written
@@ -66,7 +67,7 @@ public final class RequestMetrics {
   public void ended(Route route, Outcome outcome, long queueNanos, long serviceNanos) {
     Series of = of(route);
     of.inFlight.dec();
-    if (outcome != Outcome.ABORTED) {
+    if (outcome != Outcome.ABORTED && outcome != Outcome.REJECTED) {
       of.queue.observe(queueNanos / 1e9);
       of.service.observe(serviceNanos / 1e9);
       of.total.observe((queueNanos + serviceNanos) / 1e9);

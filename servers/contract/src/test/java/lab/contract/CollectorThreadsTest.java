@@ -37,6 +37,19 @@ class CollectorThreadsTest {
   }
 
   @Test
+  void findsAThreadThatStartedAsAnotherEnded() throws Exception {
+    thread(1, "C2 CompilerThre", 8_000_000_000L);
+    count(1);
+    CollectorThreads threads = new CollectorThreads(self);
+    assertThat(threads.collect().size()).isZero();
+    thread(1, "GC Thread#1", 500_000_000L);
+    for (int scrape = 1; scrape < 10; scrape++) {
+      assertThat(threads.collect().size()).isZero();
+    }
+    assertThat(seconds(threads)).isEqualTo(0.5);
+  }
+
+  @Test
   void whatTheKernelDoesNotGiveIsAbsentAndNotZero() throws Exception {
     CollectorThreads threads = new CollectorThreads(self);
     assertThat(threads.collect().size()).isZero();

@@ -45,7 +45,8 @@ final class LoopIo implements IoHandler {
 
   /** Time at work so far, the round under way included; never less than it was. Any thread. */
   synchronized long busyNanos() {
-    // In this order: a round that ends in between is missed until the next call, never doubled.
+    // In this order, and run() writes in the other: a round that ends in between is missed until
+    // the next call, never doubled.
     long ended = busyNanos;
     long since = workingSinceNanos;
     long busy = since == 0 ? ended : ended + nanoTime.getAsLong() - since;
@@ -62,9 +63,10 @@ final class LoopIo implements IoHandler {
   public int run(IoHandlerContext context) {
     long asked = nanoTime.getAsLong();
     clock.asked(asked);
-    if (workingSinceNanos != 0) {
-      busyNanos = busyNanos + asked - workingSinceNanos;
+    long since = workingSinceNanos;
+    if (since != 0) {
       workingSinceNanos = 0;
+      busyNanos = busyNanos + asked - since;
     }
     around.context = context;
     // Where it may not wait, asking is work.

@@ -849,8 +849,15 @@ public abstract class ContractTest {
         assertThat(rejected.get("/health").status()).isEqualTo(200);
       }
     }
-    String rejections = "lab_http_requests_total{outcome=\"rejected\",route=\"/health\"}";
-    await(() -> management(server).metric(rejections) == 1);
+    String ended = "lab_http_requests_total{outcome=\"%s\",route=\"/health\"}";
+    await(() -> management(server).metric(ended.formatted("rejected")) == 1);
+    // The refused one waited for nobody, and was worked on by nobody.
+    int ok = closesAfter503() ? 1 : 2;
+    await(() -> management(server).metric(ended.formatted("ok")) == ok);
+    assertThat(
+            management(server)
+                .metric("lab_http_request_seconds_count{phase=\"queue\",route=\"/health\"}"))
+        .isEqualTo(ok);
   }
 
   @Test
