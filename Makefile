@@ -34,6 +34,9 @@ TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
 .PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report site density executors costs toxics toxic toxics-reset doctor test audit truth dashboards lock clean
 
+# `idle` comes before `ready`, also where MAKEFLAGS says -j.
+.NOTPARALLEL:
+
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
@@ -116,7 +119,7 @@ costs: ## What a switch of threads, a hand-over, a scope and a state transition 
 	@LAB_VERB=costs $(MAKE) idle ready
 	@host/lab.sh step build-costs "the benchmarks' image" build costs
 	@host/lab.sh idle
-	@host/lab.sh alone compose run --rm --no-deps costs
+	@host/lab.sh alone costs
 
 toxics: ## Show the toxics in force
 	@host/lab.sh need-up

@@ -102,6 +102,10 @@ compose() (
   set -a
   # shellcheck source=/dev/null
   if [[ -f $state/env ]]; then . "./$state/env"; fi
+  # What the lab itself put into the list: a file of the user's that is gone by now; and what knows services that this checkout
+  # may not have any more, where nothing is started: that file is about health checks.
+  if [[ -n ${COMPOSE_FILE-} && ! -e compose.override.yaml ]]; then COMPOSE_FILE=${COMPOSE_FILE/:compose.override.yaml/}; fi
+  if [[ -n ${COMPOSE_FILE-} && ( -n ${to_end-} || ${1-} == build ) ]]; then COMPOSE_FILE=${COMPOSE_FILE%":$state/start-interval.yaml"}; fi
   # What else of the lab is there is Swarm's.
   if [[ -n ${driver_only-} ]]; then export COMPOSE_FILE=$state/several/driver.json COMPOSE_IGNORE_ORPHANS=yes; fi
   set +a

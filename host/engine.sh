@@ -34,7 +34,7 @@ check_versions() {
   fi
   compose=$(docker compose version --short 2>/dev/null) ||
     fail "Docker Compose v2 is missing: install the plugin (docker-compose-plugin, or Debian's docker-compose 2)"
-  at_least "$compose" 2 2 || fail "this Docker Compose is $compose; the lab needs 2.2 or later"
+  at_least "$compose" 2 5 || fail "this Docker Compose is $compose; the lab needs 2.5 or later"
   if at_least "$client" 23 0 && ! docker buildx version >/dev/null 2>&1; then
     fail "the buildx plugin of Docker is missing: install docker-buildx-plugin, or Debian's docker-buildx"
   fi

@@ -300,7 +300,7 @@ results() {
     if [[ -e $to/$run && $(cat "$to/$run/manifest.json" "$to/$run/trials.csv" 2>/dev/null | cksum) == "$sum" ]]; then continue; fi
     rm -rf "$to/.$run.part"
     # One that stays there keeps no other away.
-    if ! ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" </dev/null; then status=1; continue; fi
+    if ! ask "$generator" cp "$agent:/lab/results/$run" "$to/.$run.part" </dev/null >/dev/null; then status=1; continue; fi
     if [[ $(id -u) == 0 ]]; then chown -R "$uid:$gid" "$to/.$run.part"; fi
     if ! put_home "$to/.$run.part" "$to/$run"; then status=1; continue; fi
     newest=$run

@@ -65,7 +65,7 @@ down() {
   if several; then exec host/swarm.sh down; fi
   # What began to be measured since that look is left alone.
   if [[ ${FORCE-} != yes ]]; then hold anyway; fi
-  compose --profile '*' down --remove-orphans
+  to_end=yes compose --profile '*' down --remove-orphans
   let_go
   # Not with its `--volumes`: a service of your own in compose.override.yaml may keep its data in one.
   docker volume rm --force "${project}_lock" "${project}_prometheus" "${project}_grafana" >/dev/null

@@ -90,6 +90,23 @@ drive() {
   return "${status:-1}"
 }
 
+# costs: the benchmarks, which print and leave nothing. They end with us.
+costs() {
+  local name=$project-costs-$$ client status=0 ending=""
+  trap 'ending=yes' INT TERM HUP
+  compose run --rm --no-deps --name "$name" costs </dev/null &
+  client=$!
+  while :; do
+    status=0
+    wait "$client" || status=$?
+    # A signal ends the wait, and not the client.
+    if ! kill -0 "$client" 2>/dev/null; then return "$status"; fi
+    # Its container may not be there yet.
+    while [[ -n $ending ]] && kill -0 "$client" 2>/dev/null && ! docker kill "$name" >/dev/null 2>&1; do sleep 0.2; done
+    ending=""
+  done
+}
+
 # drive_there VERB: on the generator's node, with the run that it goes on with; its runs come home, however it ended.
 drive_there() {
   local status=0

@@ -43,7 +43,7 @@ max_open_files() {
     pid=$(dockerd_pid)
     if [[ -n $pid && -r /proc/$pid/limits ]]; then
       hard=$(awk '/^Max open files/ {print $5}' "/proc/$pid/limits")
-    else
+    elif [[ -n $pid ]]; then
       hard=$(ulimit -Hn)
     fi
   fi

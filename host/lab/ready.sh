@@ -37,6 +37,15 @@ one_of() {
   fail "$name=$given: allowed are $*"
 }
 
+# is_a_folder NAME: fail unless Compose takes a setting for the same folder as the shell. A bare name is a volume's for it,
+# and `~` another folder than one of that name.
+is_a_folder() {
+  case $(setting "$1") in
+    /* | ./* | ../* | . | ..) ;;
+    *) fail "$1=$(setting "$1"): a folder begins with / or ./ or ../" ;;
+  esac
+}
+
 # Health checks: often while a container starts, and rarely after that. Engines from 25 on can, if
 # Compose from 2.24 on tells them; for others Compose refuses the word, so it is in a file of its own.
 # Sets $health_interval and $compose_file.
@@ -64,10 +73,10 @@ of_stored() {
 }
 
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what is there already: it
-# stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it to one that does
-# which of them there are, and what may be changed of them.
+# stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it as it is, too: a
+# bench may be about to make them from it.
 write_env() {
-  local uid gid profiles password results sets cpus health_interval compose_file socket status=0 kept=no
+  local uid gid profiles password results sets cpus health_interval compose_file socket status=0
   results=$(results_folder)
   read -r uid gid <<<"$(owner)"
   if [[ -s $state/env ]]; then
@@ -75,18 +84,17 @@ write_env() {
     if ((status != 1)); then return 0; fi
   fi
   check_results "$results" "$uid" "$gid"
-  if [[ -s $state/env ]] && of_stored; then kept=yes; fi
+  if [[ -s $state/env ]] && of_stored; then return 0; fi
   sets=$(auto_cpu_sets)
   mkdir -p "$state"
 
   profiles=$(sed -n 's/^profiles //p' <<<"$1")
-  if [[ $kept == yes ]]; then profiles=$(read_off COMPOSE_PROFILES); fi
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
   fi
   write_own_servers
   write_health
-  if [[ $kept == no ]]; then sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"; fi
+  sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
   if [[ -z $password ]]; then
@@ -130,6 +138,7 @@ ready() {
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
   one_of BLOCK_THE_LOOP false true spin
   one_of JDK 25 21
+  is_a_folder LAB_RESULTS_DIR
   nofile=$(max_open_files)
   if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
     own=$(own_services)
@@ -139,6 +148,8 @@ ready() {
     status=1
   fi
   host/engine.sh
+  # An engine that has just been started hands on no more than it was given itself.
+  nofile=$(max_open_files)
   check_project
   images/present.sh
   if ((status != 0)); then

@@ -17,6 +17,9 @@ check "an engine too old: one line" '[[ $status == 1 && $out == "lab: this Docke
 echo 26.1.5 >"$lab/engine"; FAKE_COMPOSE=1.29.2 run "$lab/host/engine.sh"
 check "Compose v1: one line" '[[ $status == 1 && $out == "lab: this Docker Compose is 1.29.2;"* ]]'
 
+FAKE_COMPOSE=2.4.1 run "$lab/host/engine.sh"
+check "a Compose that does not know all of compose.yaml: one line" '[[ $status == 1 && $out == "lab: this Docker Compose is 2.4.1; the lab needs 2.5 or later" ]]'
+
 fresh; debian_host
 INSTALL_ENGINE=no run "$lab/host/engine.sh"
 check "INSTALL_ENGINE=no: one line, nothing installed" \

@@ -93,6 +93,20 @@ for answer in "75 FORCE=yes" "0 FORCE=" "1 FORCE="; do
     '[[ $status == 0 && $(count "docker compose --profile \* down --remove-orphans") == 1 && $(count "docker volume rm --force .*_lock .*_prometheus .*_grafana$") == 1 ]]'
 done
 
+# Since `make up` the user's file has gone, and so has a service, as in another checkout.
+fresh; locked "loadgen agent" 1
+mkdir -p "$state" && printf 'COMPOSE_FILE=compose.yaml:compose.override.yaml:.lab/concurrency-lab/start-interval.yaml\n' >"$state/env"
+sed -i 's|^  compose) |&printf "of %s\\n" "$COMPOSE_FILE" >>"$lab/calls"; |' "$lab/fake/docker"
+run "$lab/host/lab.sh" down
+check "down: a lab whose files have gone is ended" '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" ]]'
+: >"$calls"
+run "$lab/host/lab.sh" compose build loadgen
+check "build: nor does it ask of health" '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" ]]'
+touch "$lab/compose.override.yaml"; : >"$calls"
+run "$lab/host/lab.sh" compose ps
+check "compose: the user's own file counts while it is there" \
+  '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml:compose.override.yaml:.lab/concurrency-lab/start-interval.yaml" ]]'
+
 idle "loadgen agent" 75
 mkdir -p "$state" && printf 'NOFILE=300\n' >"$state/env"
 printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
@@ -140,6 +154,20 @@ check "make costs: nothing can begin to measure meanwhile" \
   '[[ $status == 0 && $(grep -oE -e "volume create|--exclusive|compose run|let go" "$calls" | paste -sd, -) == "volume create,--exclusive,compose run,let go" ]]'
 FAKE_HOLD=75 made costs 0
 check "make costs: nor does it begin beside one that began" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose run") == 0 ]]'
+# A TERM of make, as a pipeline's end is one, while the benchmarks run.
+making_ready; locked "loadgen agent" 0
+sed -i 's|^  compose) |  kill) touch "$lab/killed" ;;\n&if [[ $2 == run ]]; then until [[ -e $lab/killed ]]; do sleep 0.05; done; exit 137; fi; |' "$lab/fake/docker"
+PATH="$lab/fake:/usr/bin:/bin" "$lab/host/lab.sh" alone costs >/dev/null 2>&1 &
+alone=$!
+for ((i = 0; i < 1200; i++)); do if [[ $(count "docker compose run") == 1 ]]; then break; fi; sleep 0.05; done
+status=0; kill -TERM "$alone"; wait "$alone" || status=$?
+for ((i = 0; i < 1200; i++)); do if [[ $(count "let go") == 1 ]]; then break; fi; sleep 0.05; done
+check "make costs: the benchmarks end with it" \
+  '[[ ($status == 137 || $status == 143) && $(count "docker kill concurrency-lab-costs-$alone") == 1 && $(tail -n 1 "$calls") == "let go" ]]'
+fresh
+cp Makefile "$lab/"
+run env MAKEFLAGS=-j4 make -C "$lab" --dry-run --print-data-base up
+check "make: what comes first comes first with -j, too" '[[ $out == *$'"'\n.NOTPARALLEL:'"'* ]]'
 made up 0 75
 check "make up: a measurement that began during the build is left alone" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'

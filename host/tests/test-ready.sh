@@ -63,6 +63,19 @@ for wrong in JDK=17 BLOCK_THE_LOOP=yes; do
   readied "$wrong"
   check "ready: $wrong is refused with what is allowed" '[[ $status == 1 && $out == "lab: $wrong: allowed are "* && ! -e $state/env ]]'
 done
+for wrong in LAB_RESULTS_DIR=runs 'LAB_RESULTS_DIR=~/runs'; do
+  readied "$wrong"
+  check "ready: $wrong would be another folder for Compose" \
+    '[[ $status == 1 && $out == "lab: $wrong: a folder begins with / or ./ or ../" && ! -e $lab/runs && ! -e $lab/~ && ! -e $state/env ]]'
+done
+# In a child: its limit does not come back.
+said=$(ulimit -n 512; readied; cat "$state/env")
+check "ready: an engine that is no process here has no limit of this shell's" '[[ $(grep ^NOFILE <<<"$said") == NOFILE=1048576 ]]'
+readied
+printf '#!/bin/sh\ntouch "$(dirname "$0")/../started"\n' >"$lab/host/engine.sh"
+fake pidof <<<'[[ -e $(dirname "$0")/../started ]] && echo $PPID'
+said=$(ulimit -n 512; run "$lab/host/lab.sh" ready; cat "$state/env")
+check "ready: an engine that was just started has the limit of who started it" '[[ $(grep ^NOFILE <<<"$said") == NOFILE=512 ]]'
 readied COMPOSE_PROJECT_NAME=other
 check "ready: another lab has its own images" '[[ $(count "concurrency-lab/loadgen:other plan,") == 1 && $(count "concurrency-lab/[a-z-]*:local") == 0 ]]'
 check "ready: another lab of this checkout has its own state" \
@@ -81,12 +94,12 @@ check "need-up: toxics of another checkout's lab are left alone" '[[ $status == 
 # --- what a starting bench has written down --------------------------------------------------
 readied
 # Of a gate of two images that is being built, of a server that no profile starts.
-printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
+printf 'COMPOSE_PROFILES=frameworks\nNOFILE=300\n' >>"$state/env"
 printf 'SERVER_IMAGE lab/x:1\n' >>"$state/allowed-changes"
 printf '[cpu]\nat_most = 1.05\n' >"$lab/gate.toml"
 for verb in report compare site gate; do
   run env LAB_VERB="$verb" BASE=one CANDIDATE=other "$lab/host/lab.sh" ready
-  check "ready: $verb of stored runs leaves that as it is" '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(<"$state/allowed-changes") == *SERVER_IMAGE* ]]'
+  check "ready: $verb of stored runs leaves that as it is" '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"$'"'\n'"'NOFILE=300 && $(<"$state/allowed-changes") == *SERVER_IMAGE* ]]'
 done
 run env LAB_VERB=bench "$lab/host/lab.sh" ready
 check "ready: what starts containers writes its own" '[[ $status == 0 && $(<"$state/env") != *frameworks* && $(<"$state/allowed-changes") != *SERVER_IMAGE* ]]'
