@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # host/lab.sh ready and facts: what Compose is told, and what a run records of the machine.
-# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+# shellcheck disable=SC2016,SC2034  # quoted code: fakes, and checks that `check` evaluates
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
