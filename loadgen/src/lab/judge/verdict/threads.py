@@ -43,15 +43,21 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
     request = {**mine, "route": seen.call.route.path}
     wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
     held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
+    refused = seen.total(
+        "requests refused", "requests", "lab_http_requests_total", outcome="rejected", **request
+    )
+    # A refusal is an answer, but its request neither waited nor was worked on.
+    refused_rps = (value(refused) or 0.0) / seen.window_s
+    worked_rps = max(0.0, seen.reading.achieved_rps - refused_rps)
     size = seen.mean("workers", "threads", "lab_worker_pool_size", **mine)
     active = _or_by_time(
-        seen.mean("busy workers", "threads", "lab_worker_pool_active", **mine), seen, held
+        seen.mean("busy workers", "threads", "lab_worker_pool_active", **mine), worked_rps, held
     )
     queued = _or_by_time(
         seen.mean(
             "requests waiting for a worker", "requests", "lab_worker_pool_queue_depth", **mine
         ),
-        seen,
+        worked_rps,
         wait,
     )
     foreign = seen.record.before.foreign
@@ -63,9 +69,6 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         queued = seen.waiting_beside(active)
     used = max(0.0, min(1.0, active.value / size.value))
     waiting = value(queued) or 0.0
-    refused = seen.total(
-        "requests refused", "requests", "lab_http_requests_total", outcome="rejected", **request
-    )
     # A queue that is bounded refuses what it cannot hold.
     full = used >= FULL and (
         waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency)
@@ -123,20 +126,13 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
     )
 
 
-def _or_by_time(gauge: Evidence | None, seen: SeenTrial, each: Evidence | None) -> Evidence | None:
+def _or_by_time(
+    gauge: Evidence | None, worked_rps: float, each: Evidence | None
+) -> Evidence | None:
     """The gauge, or how many there were on average by the time of `each`, where that is more."""
     if gauge is None or each is None:
         return gauge
-    refused = seen.rate(
-        "requests refused per second",
-        "req/s",
-        "lab_http_requests_total",
-        outcome="rejected",
-        server=seen.server,
-        route=seen.call.route.path,
-    )
-    # An answer, but of a request that neither waited nor was worked on.
-    there = max(0.0, seen.reading.achieved_rps - (value(refused) or 0.0)) * each.value
+    there = worked_rps * each.value
     source = f"Little's law: achieved_rps, less what was refused, × {each.what}"
     return gauge if gauge.value >= there else Evidence(gauge.what, there, gauge.unit, source)
 

@@ -29,7 +29,7 @@ final class CollectorThreads implements MultiCollector {
   private static final List<String> NAMES =
       List.of("GC Thread#", "G1 ", "ZWorker", "ZDriver", "Shenandoah", "VM Thread");
 
-  /** So many scrapes after it looked at all threads it looks again, whatever their number. */
+  /** It looks at all threads again after so many scrapes, even if their number is the same. */
   private static final int SCRAPES = 10;
 
   private static final double NANOS_PER_SECOND = 1e9;

@@ -31,8 +31,8 @@ public final class RequestMetrics {
         Histogram.builder()
             .name("lab_http_request_seconds")
             .help(
-                "Time of a request that was worked on and answered: queue = waiting for a thread or its event loop,"
-                    + " service = the rest until answered, total = both.")
+                "Time of a request that was worked on and answered: queue = waiting for a thread"
+                    + " or its event loop, service = the rest until answered, total = both.")
             .labelNames("route", "phase")
             .classicOnly()
             .classicUpperBounds(Buckets.seconds())
