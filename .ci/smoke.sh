@@ -247,7 +247,7 @@ DOCKERFILE
 # Servers measured, and what is seen of them.
 part_core() {
   step smoke-by-hand one by_hand
-  step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=3s WARMUP=2s NAME=smoke
+  step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=4s WARMUP=2s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
   step smoke-by-hand-ended one docker rm -f "$COMPOSE_PROJECT_NAME-by-hand"

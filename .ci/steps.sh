@@ -78,6 +78,16 @@ forget_unpassed() {
   mv "$logs/steps.kept" "$logs/steps"
 }
 
+# said_of_failures: what the tools said of the steps that failed, a dozen lines each: once more at the
+# end, where it is found, and where a log that is cut in its middle still has it.
+said_of_failures() {
+  local name
+  while read -r name; do
+    printf '\n%s:\n' "$name"
+    grep -E '^(E  |FAILED |ERROR |\[ERROR\] |failed: |--- FAIL| +[a-z_]+\.go:)' "$logs/$name.log" | head -n 12 | cut -c 1-400 || true
+  done < <(awk '$3 > 0 {print $1}' "$logs/steps")
+}
+
 # finish: where the time went, slowest first; the last line is the verdict.
 finish() {
   local passed failed
@@ -85,6 +95,7 @@ finish() {
   printf '\nseconds of each step (some ran side by side):\n'
   sort -k 4,4nr "$logs/steps" |
     awk '{printf "%s%4d %-26s", (NR > 1 && NR % 3 == 1 ? "\n" : ""), $4, $1} END {print ""}'
+  said_of_failures
   printf '%d s in all%s\n' "$SECONDS" "${budget:+; SUITE=$suite is to take at most $budget s where the images are there}"
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0 && passed > 0))
