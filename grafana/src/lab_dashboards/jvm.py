@@ -150,12 +150,17 @@ def threads() -> list[Panel]:
         ),
         time_series(
             "JIT compilation",
-            "Seconds of compilation per second, all compiler threads: 100 % is one of them busy "
-            "all the time. Near 0 and steady: the JVM is warm.",
+            "All compiler threads: 100 % is one of them busy all the time. CPU time is what the "
+            "compiler takes from the load: near 0 and steady, and the JVM is warm. On a full "
+            "machine a compilation lasts longer than that, as it waits for a CPU too.",
             "percentunit",
             Line(
+                f"rate(lab_jit_cpu_seconds_total{{{SERVER}}}[$__rate_interval])",
+                "{{server}} CPU time",
+            ),
+            Line(
                 f"rate(jvm_compilation_time_seconds_total{{{SERVER}}}[$__rate_interval])",
-                "{{server}}",
+                "{{server}} elapsed",
             ),
         ),
         time_series(

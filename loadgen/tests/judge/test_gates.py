@@ -264,6 +264,30 @@ def test_the_compiler_may_use_as_little_as_the_margin_of_a_comparison(
     )
 
 
+@pytest.mark.parametrize(
+    ("cpus", "quota", "allowed"),
+    # No quota stretches CPU time.
+    [(2, None, 0.10), (4, None, 0.20), (32, None, 0.20), (2, 1.5, 0.075), (1, 0.4, 0.02)],
+)
+def test_the_compiler_is_held_to_its_cpu_time_where_that_is_told(
+    cpus: int, quota: float | None, allowed: float
+) -> None:
+    of = snapshot(
+        identity=dataclasses.replace(IDENTITY, cpus=cpus),
+        settings={**SETTINGS, "cpu_quota": quota},
+    )
+    both = record(before=of, after=of, jit_share=0.49, jit_cpu_share=allowed - 0.001)
+    valid(both)
+    more = dataclasses.replace(both, jit_cpu_share=allowed + 0.001)
+    assert "s of CPU time per second of the window" in invalid(more)
+    # Where it is busy that long, what it has not compiled yet runs slowly.
+    assert "ran for 0.51 s per second of the window (allowed 0.50 s): methods wait for it" in (
+        invalid(dataclasses.replace(both, jit_share=0.51))
+    )
+    # One that is asked too late for its elapsed time tells enough.
+    assert valid(dataclasses.replace(both, jit_share=None)).notes == ()
+
+
 def test_a_service_that_is_not_the_labs_is_held_to_the_cpus_of_the_generator() -> None:
     alien = snapshot(
         identity=None, settings={}, exported=Exported(1, "21", None, None, scraped=True)

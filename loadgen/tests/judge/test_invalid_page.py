@@ -150,6 +150,7 @@ def share(value: float) -> str:
         ("cold JVM: nothing", f"six cycles of {warm.CYCLE_S:g} s"),
         ("cold JVM: the JIT", f"{share(server.JIT_COLD)} of the CPUs"),
         ("cold JVM: the JIT", f"never above {server.JIT_MOST:g} s"),
+        ("cold JVM: the JIT compiler ran for … s per second of the window (allowed … s): methods", f"more than {server.JIT_BUSY:g} s"),
         ("the generator was the limit", f"at least {share(generator.GENERATOR_CPU)}"),
         ("the generator was starved: its CPU", f"more than {share(generator.THROTTLED)}"),
         ("the generator was starved: its thr", f"more than {share(generator.LAG_SHARE)}"),

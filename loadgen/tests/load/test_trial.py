@@ -266,6 +266,20 @@ def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
     assert read_json(lab.raw / RECORD, TrialRecord).jit_share == pytest.approx(0.433, abs=0.01)
 
 
+def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) -> None:
+    lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.4 * (at - 12)
+    lab.fake.jit_cpu_s = lambda at: 4.0 if at < 12 else 4.0 + 0.06 * (at - 12)
+    assert lab.judged() == Judgement((), ())
+    kept = read_json(lab.raw / RECORD, TrialRecord)
+    assert kept.jit_cpu_share == pytest.approx(0.052, abs=0.002)
+    assert kept.jit_share == pytest.approx(0.35, abs=0.01)
+
+
+def test_a_compiler_that_took_much_of_the_cpus(lab: Lab) -> None:
+    lab.fake.jit_cpu_s = lambda at: 4.0 + 0.15 * at
+    assert "cold JVM: the JIT compiler ran for 0.15 s of CPU time per second" in lab.reason()
+
+
 def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> None:
     lab.fake.no_exporter = True
     assert lab.run().jit_share is None

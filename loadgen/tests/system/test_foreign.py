@@ -91,7 +91,9 @@ def test_without_an_exporter_none_is_asked_again(lab: FakeLab) -> None:
     assert lab.stack.snapshot("my-service").exported is None
     with pytest.raises(LabUnreachable, match="no JMX exporter on port 9404"):
         lab.stack.exporter.compilation_s("my-service")
-    assert ("my-service", 9404) not in lab.asked
+    with pytest.raises(LabUnreachable, match="does not tell the CPU time of its JIT"):
+        lab.stack.management.jit_cpu_s("my-service")
+    assert not {("my-service", 9404), ("my-service", 8081)} & set(lab.asked)
 
 
 def test_an_exporter_on_a_host_with_others_counts_only_where_it_is_listed(lab: FakeLab) -> None:

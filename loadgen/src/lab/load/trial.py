@@ -159,6 +159,7 @@ class Runner:
             notes=_known(*known, *ran.notes, unsettled, not_told),
             warmth=warmth,
             jit_share=ran.window.jit_share,
+            jit_cpu_share=ran.window.jit_cpu_share,
             peaks=peaks.done,
             starts=ran.start.tries,
             script=script.done,

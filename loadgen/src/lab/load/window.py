@@ -14,9 +14,10 @@ from lab.system.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Every counter at one edge of the window. `compiled` is the server's JIT compile time with
-    the moment it was read, None where the server did not answer. `spun_s` is the CPU time per CPU
-    of the machine that a spinner took, None without one. `resent`: segments that TCP sent again."""
+    """Every counter at one edge of the window. `compiled` is the server's JIT compile time, and
+    `jit_cpu` the CPU time of its compiler's threads, each with the moment it was read; None where
+    the server did not answer, or does not tell. `spun_s` is the CPU time per CPU of the machine
+    that a spinner took, None without one. `resent`: segments that TCP sent again."""
 
     at_s: float
     host: HostCpu | None
@@ -26,6 +27,7 @@ class Edge:
     compiled: tuple[float, float] | None
     spun_s: float | None = None
     resent: int | None = None
+    jit_cpu: tuple[float, float] | None = None
 
     @classmethod
     def read(
@@ -36,10 +38,12 @@ class Edge:
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
         throttled_s, spun_s = system.throttled_s(), spinner.taken_s()
         resent = system.resent()
-        compiled = None
+        compiled = jit_cpu = None
         with suppress(LabUnreachable):
             compiled = system.monotonic(), stack.exporter.compilation_s(server)
-        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent)
+        with suppress(LabUnreachable):
+            jit_cpu = system.monotonic(), stack.management.jit_cpu_s(server)
+        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit_cpu)
 
 
 @dataclass(slots=True)
@@ -87,7 +91,20 @@ class Window:
         another JVM started the counter again."""
         if self.opened is None or self.closed is None:
             return None
-        before, after = self.opened.compiled, self.closed.compiled
-        if before is None or after is None or after[0] <= before[0] or after[1] < before[1]:
+        return _per_second(self.opened.compiled, self.closed.compiled)
+
+    @property
+    def jit_cpu_share(self) -> float | None:
+        """CPU time of the JIT compiler per second between the edges. None as above."""
+        if self.opened is None or self.closed is None:
             return None
-        return (after[1] - before[1]) / (after[0] - before[0])
+        return _per_second(self.opened.jit_cpu, self.closed.jit_cpu)
+
+
+def _per_second(
+    before: tuple[float, float] | None, after: tuple[float, float] | None
+) -> float | None:
+    """How fast a counter rose, from two readings with their moments."""
+    if before is None or after is None or after[0] <= before[0] or after[1] < before[1]:
+        return None
+    return (after[1] - before[1]) / (after[0] - before[0])

@@ -369,7 +369,9 @@ class TrialRecord:
       steps of the plan's own script are not among them, but in `script`
     * `unwatched` is when nobody could have seen a change, beyond the second between two looks
     * `unequal` is why the servers it is compared with had other limits, if they had
-    * `jit_share` is JIT compile time per second of the measured window
+    * `jit_share` is JIT compile time per second of the measured window, and `jit_cpu_share` what
+      the compiler took of the CPUs meanwhile: None of a service that is not the lab's, and of older
+      runs
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one
@@ -399,6 +401,7 @@ class TrialRecord:
     notes: tuple[str, ...] = ()
     warmth: Warmth
     jit_share: float | None = None
+    jit_cpu_share: float | None = None
     peaks: tuple[Peak, ...] = ()
     starts: int = 1
     script: tuple[ScriptedToxic, ...] = ()

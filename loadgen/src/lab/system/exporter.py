@@ -52,8 +52,8 @@ class Exporter:
         self._foreign = foreign
 
     def compilation_s(self, server: str) -> float:
-        """JIT compile time of the server's JVM so far: summed over the compiler's threads, each
-        compilation when it ends."""
+        """JIT compile time of the server's JVM so far: elapsed time, summed over the compiler's
+        threads, each compilation when it ends."""
         return self._counter(server, COMPILATION)
 
     def cpu_s(self, server: str) -> float:

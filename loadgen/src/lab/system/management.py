@@ -24,6 +24,9 @@ SLOW_DEADLINE_S = 60.0
 IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
+JIT_CPU = "lab_jit_cpu_seconds_total"
+# Read at the edges of a trial's window: late is worse than not at all.
+COUNTER_DEADLINE_S = 2.0
 
 
 # How a JVM names an array's elements (The Java Virtual Machine Specification, 4.3.2).
@@ -167,6 +170,16 @@ class Management:
         """Requests the server still works on, queued ones included."""
         found = self._http.samples(server, _url(server, "/metrics"), IN_FLIGHT)
         return round(sum(sample.value for sample in found))
+
+    def jit_cpu_s(self, server: str) -> float:
+        """CPU seconds that the threads of its JIT compiler used so far. A service that is not the
+        lab's does not tell."""
+        if server in self._foreign:
+            raise LabUnreachable(f"{server}: it does not tell the CPU time of its JIT compiler")
+        url = _url(server, "/metrics")
+        for sample in self._http.samples(server, url, JIT_CPU, deadline_s=COUNTER_DEADLINE_S):
+            return float(sample.value)
+        raise LabUnreachable(f"{server}: {url} has no {JIT_CPU}")
 
     def work(self, server: str, route: str) -> RouteWork:
         """The server's counters of a route (its query is ignored)."""

@@ -8,13 +8,16 @@ from lab.judge.gates.parts import PART_RESTARTED
 from lab.judge.same_lab import Difference, between_snapshots
 from lab.model import AWAY, Snapshot, TrialRecord
 
-# JIT compile time, as a share of the CPUs that the server may use. So much of a full machine's
+# What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
 # throughput goes to the compiler, and that must not exceed the margin within which two sides are
-# the same in practice (lab.judge.compare). It is elapsed time: a quota below one CPU stretches it
-# as much as it lowers the limit, so the share is never of less than one CPU. JIT_MOST seconds per
-# second are those of a fresh JVM, however many CPUs it has (docs/method.md).
+# the same in practice (lab.judge.compare). JIT_MOST seconds per second are those of a fresh JVM,
+# however many CPUs it has (docs/method.md).
 JIT_COLD = 0.05
 JIT_MOST = 0.2
+# Compile time is elapsed: on a full machine it is many times the CPU time, as compilers wait for
+# CPUs too. It still tells of a queue: where a compiler is busy for more than half of the time, a
+# method waits longer for it than it takes (M/M/1: ρ / (1 - ρ)), and runs slowly meanwhile.
+JIT_BUSY = 0.5
 # Nothing vouches for the toxics over a longer gap. A shorter gap is a note: on a busy machine the
 # agent's look at them sometimes gets no answer. A look begins a second after the one before, is
 # given up after 2 s, and then the next begins at once. With two looks that fail, and a third that
@@ -168,21 +171,34 @@ def unknown_r0(record: TrialRecord) -> str:
     return "a single connection got no figures before the load"
 
 
-def compiler_told(record: TrialRecord) -> bool:
-    """Whether anything tells the JIT compile time of its JVM: a foreign service needs a JMX
-    exporter for that."""
-    return not record.before.foreign or record.before.exported is not None
+def compiler_unread(record: TrialRecord) -> bool:
+    """Whether it is unknown what the compiler of a JVM did that tells it: a foreign service needs a
+    JMX exporter for that."""
+    tells = not record.before.foreign or record.before.exported is not None
+    return tells and record.jit_share is None and record.jit_cpu_share is None
 
 
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
     if record.warmth.cold:
         yield f"{COLD}: {record.warmth.problem or 'it was never steady'}"
-    allowed = min(JIT_MOST, JIT_COLD * max(1.0, _cpus(record)))
-    if record.jit_share is not None and record.jit_share > allowed:
+    took, elapsed, cpus = record.jit_cpu_share, record.jit_share, _cpus(record)
+    allowed = min(JIT_MOST, JIT_COLD * cpus)
+    # A quota below one CPU stretches elapsed time as much as it lowers the limit.
+    stretched = min(JIT_MOST, JIT_COLD * max(1.0, cpus))
+    if took is not None and took > allowed:
         yield (
-            f"{COMPILING} for {record.jit_share:.2f} s per second of the window "
+            f"{COMPILING} for {took:.2f} s of CPU time per second of the window "
             f"(allowed {allowed:.2f} s)"
+        )
+    elif took is None and elapsed is not None and elapsed > stretched:
+        yield (
+            f"{COMPILING} for {elapsed:.2f} s per second of the window (allowed {stretched:.2f} s)"
+        )
+    elif elapsed is not None and elapsed > JIT_BUSY:
+        yield (
+            f"{COMPILING} for {elapsed:.2f} s per second of the window "
+            f"(allowed {JIT_BUSY:.2f} s): methods wait for it"
         )
 
 

@@ -19,7 +19,7 @@ from lab.judge.gates.server import (
     RESTARTED,
     STEP,
     UNWATCHED,
-    compiler_told,
+    compiler_unread,
 )
 from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
@@ -186,7 +186,7 @@ def _host(record: TrialRecord, used: float | None) -> Iterator[str]:
 
 def _not_observed(record: TrialRecord) -> Iterator[str]:
     """Nothing was read at the edges of the window: the engine ended before it began."""
-    if record.usage.window_cpu_s is None and compiler_told(record) and record.jit_share is None:
+    if record.usage.window_cpu_s is None and compiler_unread(record):
         yield (
             f"{NOT_OBSERVED}: neither the generator's CPU time nor the JIT compile time could be "
             "read at its edges"
@@ -196,7 +196,7 @@ def _not_observed(record: TrialRecord) -> Iterator[str]:
 def _not_checked(record: TrialRecord) -> Iterator[str]:
     """One note that names the gates without the figures they need."""
     names = [*generator.unread(record)]
-    if compiler_told(record) and record.jit_share is None:
+    if compiler_unread(record):
         names.insert(0, "JIT compile time")
     if names:
         yield f"not checked, as it could not be read in the window: {', '.join(names)}"
