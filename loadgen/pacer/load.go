@@ -76,6 +76,18 @@ type words struct {
 	Hlog        *string  `json:"hlog"`
 }
 
+// highestRate is that of an open load, in requests/s; 0 of a closed one.
+func (w words) highestRate() float64 {
+	highest := 0.0
+	if w.Rate != nil {
+		highest = *w.Rate
+	}
+	for _, one := range w.Profile {
+		highest = max(highest, *one.From, *one.To)
+	}
+	return highest
+}
+
 // piece is a part of a profile: from one rate to another, in requests/s.
 type piece struct {
 	For  *float64 `json:"for_s"`

@@ -383,7 +383,7 @@ func (o *loop) receive(c *connection) {
 		}
 		if c.in != &o.inFlight {
 			// Nothing was asked.
-			o.closeAgain(c)
+			o.gone(c, "protocol")
 			return
 		}
 		if n >= manyBytes {
@@ -467,7 +467,7 @@ func (o *loop) answered(c *connection, more bool) {
 func (o *loop) ended(c *connection) {
 	switch {
 	case c.in != &o.inFlight:
-		o.closeAgain(c)
+		o.gone(c, "closed")
 	case c.answer.place == inStream:
 		o.answered(c, false)
 	default:
@@ -478,7 +478,7 @@ func (o *loop) ended(c *connection) {
 // broke is that a connection was lost.
 func (o *loop) broke(c *connection, cause string) {
 	if c.in != &o.inFlight {
-		o.closeAgain(c)
+		o.gone(c, cause)
 		return
 	}
 	now := o.clock()
@@ -486,6 +486,15 @@ func (o *loop) broke(c *connection, cause string) {
 		return
 	}
 	o.now.SocketErrors[cause]++
+	o.closeAgain(c)
+}
+
+// gone is that a connection without a request was lost. One that never had an answer is as one that could not be opened: a
+// proxy with a limit accepts first and closes then.
+func (o *loop) gone(c *connection, cause string) {
+	if !c.used && o.count(o.clock()) {
+		o.now.ConnectFailed[cause]++
+	}
 	o.closeAgain(c)
 }
 

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const version = "1.3.0"
+const version = "1.4.0"
 
 // How pacer ends.
 const (
@@ -75,14 +75,15 @@ func pacer(arguments []string) int {
 		return says(wrongWords, err)
 	}
 	parent := os.Getppid()
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	// A reader that is gone is an error of writing.
 	signal.Ignore(syscall.SIGPIPE)
 	r, err := newRun(l, descriptors, os.Stdout)
 	if err != nil {
 		return says(wentWrong, err)
 	}
+	// A signal before this ends the process: names may take their time, and nothing was sent.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	status, err := r.do(signals, func() bool { return os.Getppid() != parent })
 	if err != nil {
 		return says(wentWrong, err)

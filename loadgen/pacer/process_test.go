@@ -102,7 +102,7 @@ func understand(t *testing.T, output []byte) outcome {
 	t.Helper()
 	var o outcome
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	if len(lines) < 3 || !strings.HasPrefix(lines[0], `{"pacer":"1.3.0","format":1,"unix_s":`) {
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], `{"pacer":"1.4.0","format":1,"unix_s":`) {
 		t.Fatalf("%.400s", output)
 	}
 	o.sum.Statuses, o.sum.SocketErrors, o.sum.ConnectFailed = map[string]int{}, map[string]int{}, map[string]int{}
@@ -331,6 +331,22 @@ func TestConnectionsThatBreak(t *testing.T) {
 		// It is opened again at once, and not at the pace of the start.
 		o := ran(t, short("http://"+address, map[string]any{"connections": 1, "connect_per_s": 1, "window_s": 3}))
 		if count := o.sum.SocketErrors["reset"]; count < 5 || o.sum.Reopened < count-1 {
+			t.Errorf("%+v", o.sum)
+		}
+	})
+	// A proxy with a limit accepts, and closes what it has no room for before anything was asked.
+	t.Run("before a request", func(t *testing.T) {
+		var taken atomic.Int64
+		address, _ := plain(t, "127.0.0.1:0", func(c *net.TCPConn, reader *bufio.Reader) {
+			if taken.Add(1) > 1 {
+				return
+			}
+			for gets(reader) {
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+			}
+		})
+		o := ran(t, short("http://"+address, map[string]any{"arrivals": constant, "rate": 5, "connections": 4}))
+		if count := o.sum.ConnectFailed["closed"] + o.sum.ConnectFailed["reset"]; count < 3 || count > most {
 			t.Errorf("%+v", o.sum)
 		}
 	})
@@ -784,7 +800,7 @@ func TestWrongUseIsOneLine(t *testing.T) {
 		t.Errorf("%d %q", command.ProcessState.ExitCode(), problems.String())
 	}
 	said, err := itself("pacer", "--version").Output()
-	if err != nil || string(said) != "pacer 1.3.0\n" {
+	if err != nil || string(said) != "pacer 1.4.0\n" {
 		t.Errorf("%q %v", said, err)
 	}
 }

@@ -4,6 +4,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -68,12 +69,20 @@ func totalOf(sum *tally) *total {
 		SocketErrors: sum.SocketErrors, Timeouts: sum.Timeouts, Unfinished: sum.Unfinished}
 }
 
-// loopsFor is how many loops a load gets where it does not say: one for each four processors.
+// perLoop is the rate of an open load up to which it has one loop, in requests/s: half of what one was seen to send.
+const perLoop = 20_000
+
+// loopsFor is how many loops a load gets where it does not say: one for each four processors. An open load has no more than its
+// rate needs: a loop cannot send on another one's connections, so with several some requests wait while connections are free.
 func loopsFor(l *load) int {
 	if *l.words.Loops > 0 {
 		return *l.words.Loops
 	}
-	return max(1, min(runtime.NumCPU()/4, *l.words.Connections/len(l.hosts)))
+	most := min(runtime.NumCPU()/4, *l.words.Connections/len(l.hosts))
+	if l.open {
+		most = min(most, int(math.Ceil(l.words.highestRate()/perLoop)))
+	}
+	return max(1, most)
 }
 
 // newRun makes everything ready. It resolves names, and sends nothing.

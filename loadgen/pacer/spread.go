@@ -21,7 +21,8 @@ import (
 // here is the name of this machine's own share.
 const here = "here"
 
-// far is how other machines are reached. One that falls silent, as without power, is found out within idle + count x interval.
+// far is how other machines are reached. One without power is found out within idle + count x interval; the kernel of one whose
+// pacer has stopped still answers to that.
 var far = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{
 	Timeout:         connectWithin,
 	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 8},
@@ -179,23 +180,44 @@ func putHere(going context.Context, _ string, share []byte, out io.Writer) error
 	return err
 }
 
+// silentFor is after what time a machine that tells nothing is given up. A line is due each second.
+const silentFor = 10 * time.Second
+
 // putThere puts a share on from another machine, and writes what it tells.
 func putThere(going context.Context, name string, share []byte, out io.Writer) error {
-	request, err := http.NewRequestWithContext(going, http.MethodPost, "http://"+name+"/", bytes.NewReader(share))
+	listening, giveUp := context.WithCancelCause(going)
+	defer giveUp(nil)
+	silence := time.AfterFunc(silentFor, func() { giveUp(fmt.Errorf("told nothing for %v", silentFor)) })
+	defer silence.Stop()
+	request, err := http.NewRequestWithContext(listening, http.MethodPost, "http://"+name+"/", bytes.NewReader(share))
 	if err != nil {
 		return err
 	}
 	answer, err := far.Do(request)
-	if err != nil {
-		return err
+	if err == nil {
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			said, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
+			return fmt.Errorf("refused: %s", strings.TrimSpace(string(said)))
+		}
+		_, err = io.Copy(&heard{out, silence}, answer.Body)
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
-		return fmt.Errorf("refused: %s", strings.TrimSpace(string(said)))
+	if gone := context.Cause(listening); gone != nil && going.Err() == nil {
+		return gone
 	}
-	_, err = io.Copy(out, answer.Body)
 	return err
+}
+
+// heard writes what a machine tells. While nobody takes that, as the line of another one is waited for, it is not silent.
+type heard struct {
+	out     io.Writer
+	silence *time.Timer
+}
+
+func (h *heard) Write(text []byte) (int, error) {
+	h.silence.Stop()
+	defer h.silence.Reset(silentFor)
+	return h.out.Write(text)
 }
 
 // stamped remembers when the first was written, in seconds since the start.

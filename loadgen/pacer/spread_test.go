@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -177,6 +178,29 @@ func TestAMachineThatDiesIsNamed(t *testing.T) {
 		t.Error(err, problems.String())
 	}
 	isFree(t, places[0])
+}
+
+// The kernel of a machine goes on where its pacer does not: one that was stopped, and one that never says a word, are given up.
+func TestAMachineThatSaysNothingIsNamed(t *testing.T) {
+	t.Parallel()
+	processes, places := servants(t, 1)
+	mute, _ := plain(t, "127.0.0.1:0", func(_ *net.TCPConn, reader *bufio.Reader) {
+		_, _ = io.Copy(io.Discard, reader)
+	})
+	load := short(quick(t), map[string]any{"arrivals": constant, "rate": 100, "window_s": 600})
+	for place, stop := range map[string]func(folder string){
+		places[0]: func(folder string) {
+			linesOf(t, folder, 2)
+			_ = processes[0].Process.Signal(syscall.SIGSTOP)
+		},
+		mute: func(string) {},
+	} {
+		command, problems, folder := spreading(t, load, place)
+		stop(folder)
+		if err := command.Wait(); err == nil || strings.Count(problems.String(), "\n") != 1 || !strings.HasPrefix(problems.String(), "pacer: "+place+": ") || !strings.HasSuffix(problems.String(), "told nothing for 10s\n") {
+			t.Error(err, problems.String())
+		}
+	}
 }
 
 // isFree waits until a servant takes a load again.

@@ -22,6 +22,7 @@ from lab.model import (
     Condition,
     GivenUp,
     GivesUp,
+    JitCpu,
     Judgement,
     Peak,
     Spike,
@@ -268,15 +269,15 @@ def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
 
 def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.4 * (at - 12)
-    lab.fake.jit_cpu_s = lambda at: 4.0 if at < 12 else 4.0 + 0.06 * (at - 12)
+    lab.fake.jit_s = lambda at: (4.0 + max(0.0, at - 12) * 0.06, 1.0 + max(0.0, at - 12) * 0.3)
     assert lab.judged() == Judgement((), ())
     kept = read_json(lab.raw / RECORD, TrialRecord)
-    assert kept.jit_cpu_share == pytest.approx(0.052, abs=0.002)
+    assert kept.jit_cpu == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
     assert kept.jit_share == pytest.approx(0.35, abs=0.01)
 
 
 def test_a_compiler_that_took_much_of_the_cpus(lab: Lab) -> None:
-    lab.fake.jit_cpu_s = lambda at: 4.0 + 0.15 * at
+    lab.fake.jit_s = lambda at: (4.0 + 0.15 * at, 0.0)
     assert "cold JVM: the JIT compiler ran for 0.15 s of CPU time per second" in lab.reason()
 
 

@@ -115,8 +115,8 @@ class FakeLab:
     # What a server shows of itself after so many seconds: JIT compile time, requests of a
     # route (each took from 200 to 210 ms).
     compiled_s: Callable[[float], float] = lambda at: 5.0
-    # The CPU time of its compiler; None: it does not tell.
-    jit_cpu_s: Callable[[float], float] | None = None
+    # The CPU time of its compiler, and how long that waited; None: it does not tell.
+    jit_s: Callable[[float], tuple[float, float]] | None = None
     answered: Callable[[float], float] = lambda at: 500 * at
     failed: Callable[[float], float] = lambda at: 0.0
     cpu_s: Callable[[float], float] = lambda at: 0.1 * at
@@ -321,8 +321,9 @@ class FakeLab:
                 for phase, times in (("queue", 0.5), ("total", 1)):
                     labels = f'route="{route.path}",phase="{phase}",le="{le}"'
                     text += f"lab_http_request_seconds_bucket{{{labels}}} {count * times}\n"
-        if self.jit_cpu_s is not None:
-            text += f"lab_jit_cpu_seconds_total {self.jit_cpu_s(self.clock())}\n"
+        if self.jit_s is not None:
+            used, waited = self.jit_s(self.clock())
+            text += f"lab_jit_cpu_seconds_total {used}\nlab_jit_wait_seconds_total {waited}\n"
         return httpx.Response(200, text=text)
 
     def _agent(self, request: httpx.Request) -> httpx.Response:

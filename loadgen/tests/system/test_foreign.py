@@ -92,7 +92,7 @@ def test_without_an_exporter_none_is_asked_again(lab: FakeLab) -> None:
     with pytest.raises(LabUnreachable, match="no JMX exporter on port 9404"):
         lab.stack.exporter.compilation_s("my-service")
     with pytest.raises(LabUnreachable, match="does not tell the CPU time of its JIT"):
-        lab.stack.management.jit_cpu_s("my-service")
+        lab.stack.management.jit("my-service")
     assert not {("my-service", 9404), ("my-service", 8081)} & set(lab.asked)
 
 

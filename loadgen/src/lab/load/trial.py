@@ -159,7 +159,7 @@ class Runner:
             notes=_known(*known, *ran.notes, unsettled, not_told),
             warmth=warmth,
             jit_share=ran.window.jit_share,
-            jit_cpu_share=ran.window.jit_cpu_share,
+            jit_cpu=ran.window.jit_cpu,
             peaks=peaks.done,
             starts=ran.start.tries,
             script=script.done,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable
-from lab.model import Usage
+from lab.model import JitCpu, Usage
 from lab.system.host import HostCpu, Process, System, Turns
 from lab.system.spinner import Spinner
 from lab.system.stack import Stack
@@ -15,9 +15,10 @@ from lab.system.stack import Stack
 @dataclass(frozen=True, slots=True)
 class Edge:
     """Every counter at one edge of the window. `compiled` is the server's JIT compile time, and
-    `jit_cpu` the CPU time of its compiler's threads, each with the moment it was read; None where
-    the server did not answer, or does not tell. `spun_s` is the CPU time per CPU of the machine
-    that a spinner took, None without one. `resent`: segments that TCP sent again."""
+    `jit` the CPU time of its compiler's threads and how long they waited for a CPU, each after the
+    moment it was read; None where the server did not answer, or does not tell. `spun_s` is the CPU
+    time per CPU of the machine that a spinner took, None without one. `resent`: segments that TCP
+    sent again."""
 
     at_s: float
     host: HostCpu | None
@@ -27,7 +28,7 @@ class Edge:
     compiled: tuple[float, float] | None
     spun_s: float | None = None
     resent: int | None = None
-    jit_cpu: tuple[float, float] | None = None
+    jit: tuple[float, float, float] | None = None
 
     @classmethod
     def read(
@@ -38,12 +39,12 @@ class Edge:
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
         throttled_s, spun_s = system.throttled_s(), spinner.taken_s()
         resent = system.resent()
-        compiled = jit_cpu = None
+        compiled = jit = None
         with suppress(LabUnreachable):
             compiled = system.monotonic(), stack.exporter.compilation_s(server)
         with suppress(LabUnreachable):
-            jit_cpu = system.monotonic(), stack.management.jit_cpu_s(server)
-        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit_cpu)
+            jit = system.monotonic(), *stack.management.jit(server)
+        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit)
 
 
 @dataclass(slots=True)
@@ -91,20 +92,24 @@ class Window:
         another JVM started the counter again."""
         if self.opened is None or self.closed is None:
             return None
-        return _per_second(self.opened.compiled, self.closed.compiled)
+        rates = _per_second(self.opened.compiled, self.closed.compiled)
+        return rates[0] if rates else None
 
     @property
-    def jit_cpu_share(self) -> float | None:
-        """CPU time of the JIT compiler per second between the edges. None as above."""
+    def jit_cpu(self) -> JitCpu | None:
+        """What the JIT compiler's threads did per second between the edges. None as above."""
         if self.opened is None or self.closed is None:
             return None
-        return _per_second(self.opened.jit_cpu, self.closed.jit_cpu)
+        rates = _per_second(self.opened.jit, self.closed.jit)
+        return JitCpu(*rates) if rates else None
 
 
 def _per_second(
-    before: tuple[float, float] | None, after: tuple[float, float] | None
-) -> float | None:
-    """How fast a counter rose, from two readings with their moments."""
-    if before is None or after is None or after[0] <= before[0] or after[1] < before[1]:
-        return None
-    return (after[1] - before[1]) / (after[0] - before[0])
+    before: tuple[float, ...] | None, after: tuple[float, ...] | None
+) -> tuple[float, ...]:
+    """How fast counters rose, from two readings that begin with their moments; empty where that is
+    not known."""
+    if before is None or after is None or after[0] <= before[0]:
+        return ()
+    rises = [new - old for old, new in zip(before, after, strict=True)]
+    return tuple(rise / rises[0] for rise in rises[1:]) if min(rises) >= 0 else ()

@@ -76,6 +76,7 @@ from lab.model.trial import (
     Fairness,
     GivenUp,
     Identity,
+    JitCpu,
     Peak,
     ScriptedToxic,
     Snapshot,

@@ -361,6 +361,15 @@ class GivenUp:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class JitCpu:
+    """Per second: the CPU seconds of the threads of a JIT compiler, and the seconds in which they
+    waited for a CPU, summed over these threads."""
+
+    used: float
+    waited: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
     """Everything known about a trial that is not in the engine's own output.
@@ -369,9 +378,9 @@ class TrialRecord:
       steps of the plan's own script are not among them, but in `script`
     * `unwatched` is when nobody could have seen a change, beyond the second between two looks
     * `unequal` is why the servers it is compared with had other limits, if they had
-    * `jit_share` is JIT compile time per second of the measured window, and `jit_cpu_share` what
-      the compiler took of the CPUs meanwhile: None of a service that is not the lab's, and of older
-      runs
+    * `jit_share` is JIT compile time per second of the measured window, and `jit_cpu` what the
+      compiler's threads did meanwhile: None where nobody told, as of a service that is not the
+      lab's, and of older runs
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one
@@ -401,7 +410,7 @@ class TrialRecord:
     notes: tuple[str, ...] = ()
     warmth: Warmth
     jit_share: float | None = None
-    jit_cpu_share: float | None = None
+    jit_cpu: JitCpu | None = None
     peaks: tuple[Peak, ...] = ()
     starts: int = 1
     script: tuple[ScriptedToxic, ...] = ()

@@ -29,7 +29,7 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "condition": to_json(record.plan.condition),
         "warmth": _warmth(record.warmth),
         "jit_share": record.jit_share,
-        "jit_cpu_share": record.jit_cpu_share,
+        "jit_cpu": to_json(record.jit_cpu),
         "bounds": to_json(record.bounds),
         "demand": _demand(record.demand),
         "usage": to_json(record.usage),

@@ -25,6 +25,7 @@ IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
 JIT_CPU = "lab_jit_cpu_seconds_total"
+JIT_WAIT = "lab_jit_wait_seconds_total"
 # Read at the edges of a trial's window: late is worse than not at all.
 COUNTER_DEADLINE_S = 2.0
 
@@ -171,15 +172,17 @@ class Management:
         found = self._http.samples(server, _url(server, "/metrics"), IN_FLIGHT)
         return round(sum(sample.value for sample in found))
 
-    def jit_cpu_s(self, server: str) -> float:
-        """CPU seconds that the threads of its JIT compiler used so far. A service that is not the
-        lab's does not tell."""
+    def jit(self, server: str) -> tuple[float, float]:
+        """The CPU seconds that the threads of its JIT compiler used so far, and the seconds in
+        which they waited for a CPU. A service that is not the lab's does not tell."""
         if server in self._foreign:
             raise LabUnreachable(f"{server}: it does not tell the CPU time of its JIT compiler")
-        url = _url(server, "/metrics")
-        for sample in self._http.samples(server, url, JIT_CPU, deadline_s=COUNTER_DEADLINE_S):
-            return float(sample.value)
-        raise LabUnreachable(f"{server}: {url} has no {JIT_CPU}")
+        url, asked = _url(server, "/metrics"), (JIT_CPU, JIT_WAIT)
+        found = self._http.samples(server, url, *asked, deadline_s=COUNTER_DEADLINE_S)
+        told = {sample.name: float(sample.value) for sample in found}
+        if len(told) < len(asked):
+            raise LabUnreachable(f"{server}: {url} has no {JIT_CPU}")
+        return told[JIT_CPU], told[JIT_WAIT]
 
     def work(self, server: str, route: str) -> RouteWork:
         """The server's counters of a route (its query is ignored)."""

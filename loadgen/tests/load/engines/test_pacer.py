@@ -431,11 +431,13 @@ def test_an_older_run_is_read_with_the_warm_up_that_it_had(plan: Plan, tmp_path:
 def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
     plan: Plan, opened: TrialPlan, tmp_path: Path
 ) -> None:
-    def loops(connections: int, cores: int) -> int:
-        return int(load_of(plan(connections, None, cores=cores), 10, Path())["loops"])
+    def loops(connections: int, cores: int, rate: int | None = None) -> int:
+        return int(load_of(plan(connections, rate, cores=cores), 10, Path())["loops"])
 
     assert [loops(100, cores) for cores in (1, 2, 4, 8, 16)] == [1, 1, 1, 2, 4]
     assert loops(3, 64) == 3
+    # An open load has the loops that its rate needs: each has connections that no other may use.
+    assert [loops(9000, 16, rate) for rate in (100, 20_000, 20_001, 500_000)] == [1, 1, 2, 4]
     assert read_back(tmp_path, opened, even()).threads == 1
     secure = dataclasses.replace(opened, url="https://a/")
     assert Pacer().read(secure, tmp_path).threads == 2

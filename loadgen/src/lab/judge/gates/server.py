@@ -14,10 +14,17 @@ from lab.model import AWAY, Snapshot, TrialRecord
 # however many CPUs it has (docs/method.md).
 JIT_COLD = 0.05
 JIT_MOST = 0.2
-# Compile time is elapsed: on a full machine it is many times the CPU time, as compilers wait for
-# CPUs too. It still tells of a queue: where a compiler is busy for more than half of the time, a
-# method waits longer for it than it takes (M/M/1: ρ / (1 - ρ)), and runs slowly meanwhile.
+# On a full machine a compiler waits for CPUs too, and lasts far longer than it computes. That still
+# tells of a queue: where one compiler is busy for more than half of the time, a method waits longer
+# for it than it takes (M/M/1: ρ / (1 - ρ)), and runs slowly meanwhile. Many compilers may be busy
+# for longer without one: then this is too strict.
 JIT_BUSY = 0.5
+# A JVM of so many CPUs starts compilers as it needs them, and ends them (HotSpot's
+# CompilationPolicy::initialize and CompileBroker::can_remove); with fewer it has one of each kind.
+# What one did after the last look at it is not in the sum. Where less than JIT_SEEN of the elapsed
+# time is, elapsed time is all that is known.
+JIT_MANY = 4
+JIT_SEEN = 0.5
 # Nothing vouches for the toxics over a longer gap. A shorter gap is a note: on a busy machine the
 # agent's look at them sometimes gets no answer. A look begins a second after the one before, is
 # given up after 2 s, and then the next begins at once. With two looks that fail, and a third that
@@ -175,29 +182,34 @@ def compiler_unread(record: TrialRecord) -> bool:
     """Whether it is unknown what the compiler of a JVM did that tells it: a foreign service needs a
     JMX exporter for that."""
     tells = not record.before.foreign or record.before.exported is not None
-    return tells and record.jit_share is None and record.jit_cpu_share is None
+    return tells and record.jit_share is None and record.jit_cpu is None
 
 
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
     if record.warmth.cold:
         yield f"{COLD}: {record.warmth.problem or 'it was never steady'}"
-    took, elapsed, cpus = record.jit_cpu_share, record.jit_share, _cpus(record)
+    cpus, elapsed, threads = _cpus(record), record.jit_share, record.jit_cpu
+    busy = elapsed
+    if threads is not None:
+        busy = threads.used + threads.waited
+        if cpus >= JIT_MANY and busy < JIT_SEEN * (elapsed or 0.0):
+            threads, busy = None, elapsed
     allowed = min(JIT_MOST, JIT_COLD * cpus)
     # A quota below one CPU stretches elapsed time as much as it lowers the limit.
     stretched = min(JIT_MOST, JIT_COLD * max(1.0, cpus))
-    if took is not None and took > allowed:
+    if threads is not None and threads.used > allowed:
         yield (
-            f"{COMPILING} for {took:.2f} s of CPU time per second of the window "
+            f"{COMPILING} for {threads.used:.2f} s of CPU time per second of the window "
             f"(allowed {allowed:.2f} s)"
         )
-    elif took is None and elapsed is not None and elapsed > stretched:
+    elif threads is None and elapsed is not None and elapsed > stretched:
         yield (
             f"{COMPILING} for {elapsed:.2f} s per second of the window (allowed {stretched:.2f} s)"
         )
-    elif elapsed is not None and elapsed > JIT_BUSY:
+    elif busy is not None and busy > JIT_BUSY:
         yield (
-            f"{COMPILING} for {elapsed:.2f} s per second of the window "
+            f"{COMPILING} for {busy:.2f} s per second of the window "
             f"(allowed {JIT_BUSY:.2f} s): methods wait for it"
         )
 

@@ -69,6 +69,9 @@ LOOK_BACK_S = 6
 WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
+# An open load has no more loops than its rate needs. One loop cannot send on another one's
+# connections, so of several some requests wait while connections are free.
+OPEN_PER_LOOP_RPS = 20_000
 # Where fewer than this share of the connections are open, a reader should know. Some are on their
 # way where a server closes each after an answer. Of a spike the same holds for its requests.
 CONNECTED = 0.95
@@ -211,7 +214,10 @@ def _pack(plain: Path) -> None:
 
 def loops_for(plan: TrialPlan) -> int:
     """In how many event loops it runs, each a thread. What speaks TLS runs beside them."""
-    return min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
+    most = min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
+    if plan.offered_rps is None:
+        return most
+    return min(most, max(1, math.ceil(plan.offered_rps / OPEN_PER_LOOP_RPS)))
 
 
 def _opening_s(plan: TrialPlan) -> float:

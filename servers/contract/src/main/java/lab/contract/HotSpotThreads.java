@@ -21,41 +21,45 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The CPU time of HotSpot's own threads, as the kernel counts it (proc(5), {@code
- * /proc/self/task/<id>/schedstat}): of the garbage collector's, and of the JIT compiler's. Read
- * once per scrape.
+ * What HotSpot's own threads used, as the kernel counts it (proc(5), {@code
+ * /proc/self/task/<id>/schedstat}): the CPU time of the garbage collector's, and of the JIT
+ * compiler's, with how long these waited for a CPU. Read once per scrape.
  *
  * <p>The JDK tells how long collections and compilations last, which is no measure of what they
- * cost: on a full machine a collector and a compiler wait for CPUs too. A compiler was seen to take
- * an eighth of the time it lasted. The CPU time of the collector is told by the JDK from version 26
- * on (MemoryMXBean.getTotalGcCpuTime); in 25 it is an internal counter, {@code
- * sun.threads.total_gc_cpu_time}, which is the sum of the same threads. That of the compiler it
- * does not tell.
+ * cost: on a full machine a collector and a compiler wait for CPUs too. The CPU time of the
+ * collector is told by the JDK from version 26 on (MemoryMXBean.getTotalGcCpuTime); in 25 it is an
+ * internal counter, {@code sun.threads.total_gc_cpu_time}, which is the sum of the same threads.
+ * That of the compiler it does not tell.
  */
 final class HotSpotThreads implements MultiCollector {
-  /**
-   * What a thread is there for, with how the names of such threads begin (the kernel's 15 bytes).
-   */
+  /** What a thread is there for, with how the names of such threads begin. */
   private enum Work {
     /**
      * Threads that do nothing but collect (G1, Parallel, ZGC, Shenandoah). The VM thread leads
      * collections, and is the serial collector; what else it does is little.
      */
-    COLLECTS(
-        "lab_gc_cpu_seconds",
-        "CPU time of the garbage collector's threads.",
-        "GC Thread#|G1 |ZWorker|ZDriver|Shenandoah|VM Thread"),
-    COMPILES(
-        "lab_jit_cpu_seconds", "CPU time of the JIT compiler's threads.", "C[12] CompilerThre");
+    COLLECTS("GC Thread#|G1 |ZWorker|ZDriver|Shenandoah|VM Thread"),
+    /** C1 and C2, of which the kernel keeps 15 characters, and Graal's. */
+    COMPILES("C[12] CompilerThre|JVMCI");
 
-    private final String metric;
-    private final String help;
     private final Pattern name;
 
-    Work(String metric, String help, String name) {
-      this.metric = metric;
-      this.help = help;
+    Work(String name) {
       this.name = Pattern.compile(name);
+    }
+  }
+
+  /** Nanoseconds on a CPU, and those in which a thread could run and had to wait for one. */
+  private record Times(long cpu, long waited) {
+    private static final Times NONE = new Times(0, 0);
+
+    Times plus(Times other) {
+      return new Times(cpu + other.cpu, waited + other.waited);
+    }
+
+    static Times read(Path thread) throws IOException {
+      String[] numbers = Files.readString(thread.resolve("schedstat"), UTF_8).split(" ", 3);
+      return new Times(Long.parseLong(numbers[0]), Long.parseLong(numbers[1]));
     }
   }
 
@@ -66,11 +70,11 @@ final class HotSpotThreads implements MultiCollector {
 
   private final Path self;
 
-  /** The nanoseconds of each thread when it was last read, by its directory. */
-  private final Map<Work, Map<Path, Long>> threads = new EnumMap<>(Work.class);
+  /** The times of each thread when it was last read, by its directory. */
+  private final Map<Work, Map<Path, Times>> threads = new EnumMap<>(Work.class);
 
-  /** Those of threads that have ended: a compiler ends threads that have nothing to do. */
-  private final Map<Work, Long> ended = new EnumMap<>(Work.class);
+  /** Those of threads that have ended: compilers that have nothing to do end. */
+  private final Map<Work, Times> ended = new EnumMap<>(Work.class);
 
   private String threadCount = "";
   private int scrapesLeft;
@@ -84,41 +88,73 @@ final class HotSpotThreads implements MultiCollector {
 
   @Override
   public synchronized MetricSnapshots collect() {
+    List<MetricSnapshot> told = new ArrayList<>();
     try {
       findThreads();
-      List<MetricSnapshot> told = new ArrayList<>();
-      for (Work work : Work.values()) {
-        Map<Path, Long> known = threads.getOrDefault(work, Map.of());
-        read(work, known);
-        if (!known.isEmpty() || ended.containsKey(work)) {
-          long nanos = ended.getOrDefault(work, 0L);
-          for (long one : known.values()) {
-            nanos += one;
-          }
-          told.add(told(work, nanos / NANOS_PER_SECOND));
-        }
+      if (readThreads()) {
+        // Another one may have begun as this one ended.
+        scrapesLeft = 0;
+        findThreads();
+        readThreads();
       }
-      return new MetricSnapshots(told);
-    } catch (IOException | NumberFormatException e) {
+      Times collects = sum(Work.COLLECTS);
+      // A kernel that counts nothing tells 0. No JVM has collectors and compilers that never ran.
+      if (collects.cpu > 0) {
+        told.add(
+            counter(
+                "lab_gc_cpu_seconds",
+                "CPU time of the garbage collector's threads.",
+                collects.cpu));
+      }
+      Times compiles = sum(Work.COMPILES);
+      if (compiles.cpu > 0) {
+        told.add(
+            counter(
+                "lab_jit_cpu_seconds", "CPU time of the JIT compiler's threads.", compiles.cpu));
+        told.add(
+            counter(
+                "lab_jit_wait_seconds",
+                "Time in which the JIT compiler's threads waited for a CPU.",
+                compiles.waited));
+      }
+    } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
       return MetricSnapshots.of();
     }
+    return new MetricSnapshots(told);
   }
 
-  /** Reads all of these threads again. What one had that has ended since is kept. */
-  private void read(Work work, Map<Path, Long> known) throws IOException {
-    for (Iterator<Map.Entry<Path, Long>> each = known.entrySet().iterator(); each.hasNext(); ) {
-      Map.Entry<Path, Long> one = each.next();
-      try {
-        String schedstat = Files.readString(one.getKey().resolve("schedstat"), UTF_8);
-        one.setValue(Long.parseLong(schedstat, 0, schedstat.indexOf(' '), 10));
-      } catch (IOException e) {
-        if (Files.exists(one.getKey())) {
-          throw e;
+  private Times sum(Work work) {
+    Times sum = ended.getOrDefault(work, Times.NONE);
+    for (Times one : threads.getOrDefault(work, Map.of()).values()) {
+      sum = sum.plus(one);
+    }
+    return sum;
+  }
+
+  /**
+   * Reads all known threads again. What one had that has ended since is kept.
+   *
+   * @return whether one has ended
+   */
+  private boolean readThreads() throws IOException {
+    boolean anyEnded = false;
+    for (Map.Entry<Work, Map<Path, Times>> known : threads.entrySet()) {
+      Iterator<Map.Entry<Path, Times>> each = known.getValue().entrySet().iterator();
+      while (each.hasNext()) {
+        Map.Entry<Path, Times> one = each.next();
+        try {
+          one.setValue(Times.read(one.getKey()));
+        } catch (IOException e) {
+          if (Files.exists(one.getKey())) {
+            throw e;
+          }
+          ended.merge(known.getKey(), one.getValue(), Times::plus);
+          each.remove();
+          anyEnded = true;
         }
-        ended.merge(work, one.getValue(), Long::sum);
-        each.remove();
       }
     }
+    return anyEnded;
   }
 
   /**
@@ -135,7 +171,7 @@ final class HotSpotThreads implements MultiCollector {
       for (Path thread : all) {
         Work work = workOf(thread);
         if (work != null) {
-          threads.computeIfAbsent(work, any -> new HashMap<>()).putIfAbsent(thread, 0L);
+          threads.computeIfAbsent(work, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
         }
       }
     }
@@ -168,11 +204,11 @@ final class HotSpotThreads implements MultiCollector {
     return null;
   }
 
-  private static CounterSnapshot told(Work work, double seconds) {
+  private static CounterSnapshot counter(String name, String help, long nanos) {
     return CounterSnapshot.builder()
-        .name(work.metric)
-        .help(work.help)
-        .dataPoint(CounterDataPointSnapshot.builder().value(seconds).build())
+        .name(name)
+        .help(help)
+        .dataPoint(CounterDataPointSnapshot.builder().value(nanos / NANOS_PER_SECOND).build())
         .build();
   }
 }

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 class HotSpotThreadsTest {
   private static final String COLLECTOR = "lab_gc_cpu_seconds";
   private static final String COMPILER = "lab_jit_cpu_seconds";
+  private static final String WAITED = "lab_jit_wait_seconds";
 
   @TempDir private Path self = Path.of("unset");
 
@@ -27,8 +28,11 @@ class HotSpotThreadsTest {
     thread(4, "VM Thread", 250_000_000L);
     thread(5, "C2 CompilerThre", 8_000_000_000L);
     thread(6, "C1 CompilerThre", 500_000_000L);
-    count(6);
-    assertThat(told(new HotSpotThreads(self))).isEqualTo(Map.of(COLLECTOR, 2.0, COMPILER, 8.5));
+    thread(7, "JVMCI-native Co", 1_000_000_000L);
+    count(7);
+    // Each waited for a tenth of that.
+    assertThat(told(new HotSpotThreads(self)))
+        .isEqualTo(Map.of(COLLECTOR, 2.0, COMPILER, 9.5, WAITED, 0.95));
   }
 
   @Test
@@ -62,17 +66,28 @@ class HotSpotThreadsTest {
     thread(2, "C2 CompilerThre", 3_000_000_000L);
     count(2);
     HotSpotThreads threads = new HotSpotThreads(self);
-    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.0));
+    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.0, WAITED, 0.4));
     thread(1, "C1 CompilerThre", 1_500_000_000L);
     end(2);
     count(1);
-    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.5));
+    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.5, WAITED, 0.45));
     end(1);
     count(0);
-    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.5));
+    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.5, WAITED, 0.45));
     thread(7, "C2 CompilerThre", 250_000_000L);
     count(1);
-    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.75));
+    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.75, WAITED, 0.475));
+  }
+
+  @Test
+  void findsACompilerThatStartedAsAnotherEndedAtOnce() throws Exception {
+    thread(1, "C2 CompilerThre", 1_000_000_000L);
+    count(1);
+    HotSpotThreads threads = new HotSpotThreads(self);
+    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 1.0, WAITED, 0.1));
+    end(1);
+    thread(2, "C2 CompilerThre", 500_000_000L);
+    assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 1.5, WAITED, 0.15));
   }
 
   @Test
@@ -82,10 +97,14 @@ class HotSpotThreadsTest {
     thread(1, "java", 9_000_000_000L);
     count(1);
     assertThat(told(threads)).isEmpty();
+    // A kernel without these counts tells 0.
+    thread(3, "C2 CompilerThre", 0);
+    count(2);
+    assertThat(told(threads)).isEmpty();
     // It is there, and cannot be read.
     Files.createDirectories(self.resolve("task/2"));
     Files.writeString(self.resolve("task/2/comm"), "C2 CompilerThre\n", UTF_8);
-    count(2);
+    count(3);
     assertThat(told(threads)).isEmpty();
   }
 
@@ -97,6 +116,7 @@ class HotSpotThreadsTest {
     System.gc();
     assertThat(told(threads).get(COLLECTOR)).isGreaterThan(before.get(COLLECTOR));
     assertThat(before.get(COMPILER)).isPositive();
+    assertThat(before.get(WAITED)).isNotNegative();
   }
 
   private static Map<String, Double> told(HotSpotThreads threads) {
@@ -110,7 +130,7 @@ class HotSpotThreadsTest {
   private void thread(int id, String name, long nanos) throws IOException {
     Path directory = Files.createDirectories(self.resolve("task/" + id));
     Files.writeString(directory.resolve("comm"), name + "\n", UTF_8);
-    Files.writeString(directory.resolve("schedstat"), nanos + " 1 2\n", UTF_8);
+    Files.writeString(directory.resolve("schedstat"), nanos + " " + nanos / 10 + " 2\n", UTF_8);
   }
 
   private void end(int id) throws IOException {

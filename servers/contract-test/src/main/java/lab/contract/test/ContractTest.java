@@ -511,6 +511,7 @@ public abstract class ContractTest {
     expected.add("lab_local_ports ");
     expected.add("lab_gc_cpu_seconds_total ");
     expected.add("lab_jit_cpu_seconds_total ");
+    expected.add("lab_jit_wait_seconds_total ");
     expected.add("lab_server_info{");
     expected.add("lab_server_start_time_seconds ");
     String buckets = "lab_http_request_seconds_bucket{phase=\"total\",route=\"/downstream\",le=";
