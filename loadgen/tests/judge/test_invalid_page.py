@@ -11,13 +11,14 @@ import pytest
 from lab.campaign import preparation
 from lab.judge import fairness
 from lab.judge.gates import by_accident, figures, generator, others, parts, server, steady, trial
+from lab.judge.gates.server import COMPILING
 from lab.load import trial as load_trial
 from lab.load import warm
 from lab.load.engines.base import none_left
 from lab.load.engines.pacer import CONNECTED, REOPENED
 from lab.load.measure import CLOCK_STEP_S
 from lab.load.warm import MAX_WARM_S
-from lab.model import AWAY, CLOCK_SET, DAMAGED, NOT_BACK, NOT_BEGUN
+from lab.model import AWAY, CLOCK_SET, DAMAGED, JIT_BUSY, NOT_BACK, NOT_BEGUN
 from support.repo import REPO
 
 PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
@@ -150,7 +151,10 @@ def share(value: float) -> str:
         ("cold JVM: nothing", f"six cycles of {warm.CYCLE_S:g} s"),
         ("cold JVM: the JIT", f"{share(server.JIT_COLD)} of the CPUs"),
         ("cold JVM: the JIT", f"never above {server.JIT_MOST:g} s"),
-        ("cold JVM: the JIT compiler ran for … s per second of the window (allowed … s): methods", f"more than {server.JIT_BUSY:g} s"),
+        (
+            f"{COMPILING} for … s per second of the window (allowed … s): m",
+            f"more than {JIT_BUSY} s",
+        ),
         ("the generator was the limit", f"at least {share(generator.GENERATOR_CPU)}"),
         ("the generator was starved: its CPU", f"more than {share(generator.THROTTLED)}"),
         ("the generator was starved: its thr", f"more than {share(generator.LAG_SHARE)}"),

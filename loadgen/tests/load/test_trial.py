@@ -278,7 +278,7 @@ def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) ->
 
 def test_a_compiler_that_took_much_of_the_cpus(lab: Lab) -> None:
     lab.fake.jit_s = lambda at: (4.0 + 0.15 * at, 0.0)
-    assert "cold JVM: the JIT compiler ran for 0.15 s of CPU time per second" in lab.reason()
+    assert "cold JVM: the JIT compiler ran for 0.150 s of CPU time per second" in lab.reason()
 
 
 def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> None:

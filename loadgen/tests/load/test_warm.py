@@ -94,6 +94,21 @@ def test_the_compiler_must_have_calmed_down(lab: FakeLab, raw: Path) -> None:
     assert lab.system.elapsed_s == pytest.approx(16, abs=2.5)
 
 
+def test_a_compiler_that_waits_for_cpus_has_calmed_down(lab: FakeLab, raw: Path) -> None:
+    lab.compiled_s = lambda at: 0.45 * at
+    lab.jit_s = lambda at: (0.08 * at, 0.37 * at)
+    warmth = warm_up(lab, raw)
+    assert [(cycle.jit_share, cycle.jit_busy) for cycle in warmth.cycles] == (
+        [(pytest.approx(0.08), pytest.approx(0.45))] * 3
+    )
+    # Here methods wait for it.
+    lab.jit_s = lambda at: (0.08 * at, 0.43 * at)
+    assert not warm_up(lab, raw).steady
+    # And of this one most is not told.
+    lab.jit_s = lambda at: (0.08 * at, 0.1 * at)
+    assert "JIT 0.45 s/s" in (warm_up(lab, raw).problem or "")
+
+
 def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw: Path) -> None:
     lab.compiled_s = lambda at: 0.3 * at
     warmth = warm_up(lab, raw)

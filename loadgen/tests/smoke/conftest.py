@@ -41,8 +41,8 @@ def window(rows: list[dict[str, str]]) -> Window:
     """The time of the run."""
     marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
     times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
-    # A step is as long as a scrape: a trial of a few seconds has few samples of its own, and Compare
-    # draws nothing else.
+    # A step is as long as a scrape: of a trial of a few seconds there are few samples, and Compare
+    # draws no others.
     return Window(min(times), max(times), 1)
 
 

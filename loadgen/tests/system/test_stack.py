@@ -175,7 +175,7 @@ def test_jit_compile_time_comes_from_the_exporter(lab: FakeLab) -> None:
 
 
 def test_the_cpu_time_of_the_compiler_comes_from_the_server_itself(lab: FakeLab) -> None:
-    with pytest.raises(LabUnreachable, match="a: .* has no lab_jit_cpu_seconds_total"):
+    with pytest.raises(LabUnreachable, match="has no lab_jit_cpu_seconds_total"):
         lab.stack.management.jit("a")
     lab.jit_s = lambda at: (1.25, 0.5)
     assert lab.stack.management.jit("a") == (1.25, 0.5)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
+from lab.errors import LabUnreachable
 from lab.model import TrialPlan
 from lab.system.host import HostCpu, System
 from lab.system.management import RouteWork
@@ -22,10 +24,13 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class Counters(CpuTimes):
-    """All counters of one of the lab's servers at one moment, `work` for one route."""
+    """All counters of one of the lab's servers at one moment, `work` for one route. `jit`: the CPU
+    seconds of its compiler's threads, and those in which they waited for a CPU; None where it does
+    not tell."""
 
     compilation_s: float
     work: RouteWork
+    jit: tuple[float, float] | None = None
 
 
 def read_counters(plan: TrialPlan, stack: Stack, system: System) -> Counters:
@@ -33,4 +38,7 @@ def read_counters(plan: TrialPlan, stack: Stack, system: System) -> Counters:
     at_s, host = system.monotonic(), system.host_cpu()
     times = stack.exporter.times(plan.server)
     work = stack.management.work(plan.server, plan.route)
-    return Counters(at_s, host, times.cpu_s, times.compilation_s, work)
+    jit = None
+    with suppress(LabUnreachable):
+        jit = stack.management.jit(plan.server)
+    return Counters(at_s, host, times.cpu_s, times.compilation_s, work, jit)

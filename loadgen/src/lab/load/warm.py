@@ -5,7 +5,7 @@ load, and requests get quicker. How long that lasts depends on the model, the ro
 the machine, so no fixed time is right. A closed load runs here in cycles of CYCLE_S, and the
 server's own figures are read after each. They stand still when, over the last STEADY_CYCLES,
 
-* JIT compile time per second is at most JIT_STEADY in each cycle;
+* the JIT compiler takes at most JIT_STEADY of a CPU in each cycle, and no methods wait for it;
 * the medians of the cycles are within SPREAD, or LEAST_MS, of each other; where the downstream
   draws each delay, or within what the draw alone explains (`_by_draw_ms`);
 * some requests succeed;
@@ -26,7 +26,15 @@ from lab.load.counters import Counters, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
-from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile, goodput
+from lab.model import (
+    JIT_BUSY,
+    JitCpu,
+    TrialPlan,
+    WarmCycle,
+    Warmth,
+    bucket_quantile,
+    goodput,
+)
 from lab.model.routes import EXPORTER_PORT, parse
 from lab.system.host import System
 from lab.system.jvm import settled
@@ -44,8 +52,9 @@ LIGHT_CYCLES = 2
 FIXED_WARM_S = 10.0
 # A server that answered nothing in so many cycles will not answer.
 HOPELESS_CYCLES = 6
-# Of one CPU. Fresh JVMs of five models showed 0.2 to 1.4 for their first 8 to 12 s, and 0.00 to
-# 0.09 after that (docs/method.md): the compiler's tail goes on for minutes.
+# Of one CPU; of elapsed time, where nothing tells CPU time. Fresh JVMs of five models showed 0.2 to
+# 1.4 for their first 8 to 12 s, and 0.00 to 0.09 after that, elapsed; on full CPUs 0.2 to 0.5 and
+# 0.00 to 0.06 of CPU time (docs/method.md): the compiler's tail goes on for minutes.
 JIT_STEADY = 0.10
 SPREAD = 0.10
 # A median below the first bucket of the servers' histograms is a guess.
@@ -165,7 +174,7 @@ def steady(cycles: Sequence[WarmCycle], concurrency: int, drawn_sd_ms: float = 0
     """Whether the last cycles show a warm JVM. At least one cycle must have a median. `drawn_sd_ms`
     is the standard deviation of the delays that the downstream draws; 0 where all are alike."""
     last = cycles[-STEADY_CYCLES:]
-    if len(last) < STEADY_CYCLES or any(cycle.jit_share > JIT_STEADY for cycle in last):
+    if len(last) < STEADY_CYCLES or any(map(_compiles, last)):
         return False
     medians = [cycle.p50_ms for cycle in last if cycle.p50_ms is not None]
     if not medians:
@@ -175,6 +184,10 @@ def steady(cycles: Sequence[WarmCycle], concurrency: int, drawn_sd_ms: float = 0
         return False
     burst_rps = concurrency / min(cycle.length_s for cycle in last)
     return last[-1].rps <= (1 + SPREAD) * last[0].rps + burst_rps
+
+
+def _compiles(cycle: WarmCycle) -> bool:
+    return cycle.jit_share > JIT_STEADY or (cycle.jit_busy or 0.0) > JIT_BUSY
 
 
 def _by_draw_ms(cycles: Sequence[WarmCycle], drawn_sd_ms: float) -> float:
@@ -249,8 +262,13 @@ def _between(before: Counters, after: Counters, began_s: float) -> WarmCycle | N
         answered, buckets = 0.0, []
     p50_s = bucket_quantile(buckets, 0.5)
     p50_ms = None if p50_s is None else p50_s * 1000
-    rps = answered / (after.at_s - before.at_s)
-    return _cycle(began_s, (before.at_s, after.at_s), rps, p50_ms, compiled_s)
+    length_s = after.at_s - before.at_s
+    threads = None
+    if before.jit is not None and after.jit is not None:
+        used, waited = (new - old for old, new in zip(before.jit, after.jit, strict=True))
+        threads = JitCpu(used / length_s, waited / length_s)
+    rps = answered / length_s
+    return _cycle(began_s, (before.at_s, after.at_s), rps, p50_ms, compiled_s, threads)
 
 
 def _cycle(
@@ -259,14 +277,19 @@ def _cycle(
     rps: float,
     p50_ms: float | None,
     compiled_s: float,
+    threads: JitCpu | None = None,
 ) -> WarmCycle:
     length_s = edges[1] - edges[0]
+    elapsed = compiled_s / length_s
+    if threads is not None and not threads.is_all(elapsed):
+        threads = None
     return WarmCycle(
         at_s=round(edges[1] - began_s, 3),
         length_s=round(length_s, 3),
         rps=round(rps, 3),
         p50_ms=None if p50_ms is None else round(p50_ms, 3),
-        jit_share=round(compiled_s / length_s, 4),
+        jit_share=round(elapsed if threads is None else threads.used, 4),
+        jit_busy=None if threads is None else round(threads.busy, 4),
     )
 
 

@@ -67,6 +67,7 @@ from lab.model.trial import (
     CLOCKS_APART,
     DAMAGED,
     ENDED_AS_LOST,
+    JIT_BUSY,
     NOT_BACK,
     NOT_BEGUN,
     TO_CALLED,

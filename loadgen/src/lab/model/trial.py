@@ -267,17 +267,49 @@ class Usage:
     window_resent: float | None = None
 
 
+# On a full machine a compiler waits for CPUs, and lasts far longer than it computes. That still
+# tells of a queue: where one compiler is busy for more than half of the time, a method waits longer
+# for it than it takes (M/M/1: ρ / (1 - ρ)), and runs slowly meanwhile. Many compilers may be busy
+# for longer without one: then this is too strict.
+JIT_BUSY = 0.5
+# HotSpot ends compilers that have nothing to do, where it has many (4 CPUs or more). What one did
+# after the last look at it is not in the sum. Where less than this share of the elapsed time is,
+# elapsed time is all that is known.
+JIT_SEEN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class JitCpu:
+    """Per second: the CPU seconds of the threads of a JIT compiler, and the seconds in which they
+    waited for a CPU, summed over these threads."""
+
+    used: float
+    waited: float
+
+    @property
+    def busy(self) -> float:
+        """How long they had something to compile, which may exceed 1."""
+        return self.used + self.waited
+
+    def is_all(self, elapsed: float | None) -> bool:
+        """Whether this is what they did, by the elapsed time of their compilations per second."""
+        return self.busy >= JIT_SEEN * (elapsed or 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class WarmCycle:
     """One cycle of warm-up load, measured by the server itself (for a foreign service: by the
-    engine). It ended `at_s` seconds after the load began, and lasted `length_s`. `jit_share` is JIT
-    compile time per second. It can exceed 1, as several compiler threads work at once."""
+    engine). It ended `at_s` seconds after the load began, and lasted `length_s`. Per second:
+    `jit_share` is the CPU time of the JIT compiler, where that is told, else elapsed compile time,
+    and `jit_busy` how long it worked or waited for a CPU. Both can exceed 1, as several compiler
+    threads work at once."""
 
     at_s: float
     length_s: float
     rps: float
     p50_ms: float | None
     jit_share: float
+    jit_busy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,15 +391,6 @@ class GivenUp:
 
     window_s: int
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class JitCpu:
-    """Per second: the CPU seconds of the threads of a JIT compiler, and the seconds in which they
-    waited for a CPU, summed over these threads."""
-
-    used: float
-    waited: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lab.judge.gates.parts import PART_RESTARTED
 from lab.judge.same_lab import Difference, between_snapshots
-from lab.model import AWAY, Snapshot, TrialRecord
+from lab.model import AWAY, JIT_BUSY, Snapshot, TrialRecord
 
 # What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
 # throughput goes to the compiler, and that must not exceed the margin within which two sides are
@@ -14,17 +14,6 @@ from lab.model import AWAY, Snapshot, TrialRecord
 # however many CPUs it has (docs/method.md).
 JIT_COLD = 0.05
 JIT_MOST = 0.2
-# On a full machine a compiler waits for CPUs too, and lasts far longer than it computes. That still
-# tells of a queue: where one compiler is busy for more than half of the time, a method waits longer
-# for it than it takes (M/M/1: ρ / (1 - ρ)), and runs slowly meanwhile. Many compilers may be busy
-# for longer without one: then this is too strict.
-JIT_BUSY = 0.5
-# A JVM of so many CPUs starts compilers as it needs them, and ends them (HotSpot's
-# CompilationPolicy::initialize and CompileBroker::can_remove); with fewer it has one of each kind.
-# What one did after the last look at it is not in the sum. Where less than JIT_SEEN of the elapsed
-# time is, elapsed time is all that is known.
-JIT_MANY = 4
-JIT_SEEN = 0.5
 # Nothing vouches for the toxics over a longer gap. A shorter gap is a note: on a busy machine the
 # agent's look at them sometimes gets no answer. A look begins a second after the one before, is
 # given up after 2 s, and then the next begins at once. With two looks that fail, and a third that
@@ -190,18 +179,16 @@ def warm(record: TrialRecord) -> Iterator[str]:
     if record.warmth.cold:
         yield f"{COLD}: {record.warmth.problem or 'it was never steady'}"
     cpus, elapsed, threads = _cpus(record), record.jit_share, record.jit_cpu
-    busy = elapsed
-    if threads is not None:
-        busy = threads.used + threads.waited
-        if cpus >= JIT_MANY and busy < JIT_SEEN * (elapsed or 0.0):
-            threads, busy = None, elapsed
+    if threads is not None and not threads.is_all(elapsed):
+        threads = None
+    busy = elapsed if threads is None else threads.busy
     allowed = min(JIT_MOST, JIT_COLD * cpus)
     # A quota below one CPU stretches elapsed time as much as it lowers the limit.
     stretched = min(JIT_MOST, JIT_COLD * max(1.0, cpus))
     if threads is not None and threads.used > allowed:
         yield (
-            f"{COMPILING} for {threads.used:.2f} s of CPU time per second of the window "
-            f"(allowed {allowed:.2f} s)"
+            f"{COMPILING} for {threads.used:.3f} s of CPU time per second of the window "
+            f"(allowed {allowed:.3f} s)"
         )
     elif threads is None and elapsed is not None and elapsed > stretched:
         yield (
