@@ -246,6 +246,13 @@ def test_littles_law_is_not_asked_of_a_window_that_is_too_short() -> None:
     )
 
 
+def with_cpus(cpus: int, quota: float | None) -> Snapshot:
+    return snapshot(
+        identity=dataclasses.replace(IDENTITY, cpus=cpus),
+        settings={**SETTINGS, "cpu_quota": quota},
+    )
+
+
 @pytest.mark.parametrize(
     ("cpus", "quota", "allowed"),
     # A quota below one CPU stretches the time that a compilation takes. A fresh JVM is cold on any
@@ -255,10 +262,7 @@ def test_littles_law_is_not_asked_of_a_window_that_is_too_short() -> None:
 def test_the_compiler_may_use_as_little_as_the_margin_of_a_comparison(
     cpus: int, quota: float | None, allowed: float
 ) -> None:
-    of = snapshot(
-        identity=dataclasses.replace(IDENTITY, cpus=cpus),
-        settings={**SETTINGS, "cpu_quota": quota},
-    )
+    of = with_cpus(cpus, quota)
     valid(record(before=of, after=of, jit_share=allowed - 0.001))
     assert "the JIT compiler ran for" in invalid(
         record(before=of, after=of, jit_share=allowed + 0.001)
@@ -273,10 +277,7 @@ def test_the_compiler_may_use_as_little_as_the_margin_of_a_comparison(
 def test_the_compiler_is_held_to_its_cpu_time_where_that_is_told(
     cpus: int, quota: float | None, allowed: float
 ) -> None:
-    of = snapshot(
-        identity=dataclasses.replace(IDENTITY, cpus=cpus),
-        settings={**SETTINGS, "cpu_quota": quota},
-    )
+    of = with_cpus(cpus, quota)
 
     def told(used: float, busy: float, elapsed: float | None = 0.49) -> TrialRecord:
         threads = JitCpu(used, busy - used)

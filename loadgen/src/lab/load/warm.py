@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lab.errors import LabUnreachable
-from lab.load.counters import Counters, read_counters
+from lab.load.counters import Counters, jit_between, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
@@ -32,6 +32,7 @@ from lab.model import (
     TrialPlan,
     WarmCycle,
     Warmth,
+    all_of,
     bucket_quantile,
     goodput,
 )
@@ -262,12 +263,8 @@ def _between(before: Counters, after: Counters, began_s: float) -> WarmCycle | N
         answered, buckets = 0.0, []
     p50_s = bucket_quantile(buckets, 0.5)
     p50_ms = None if p50_s is None else p50_s * 1000
-    length_s = after.at_s - before.at_s
-    threads = None
-    if before.jit is not None and after.jit is not None:
-        used, waited = (new - old for old, new in zip(before.jit, after.jit, strict=True))
-        threads = JitCpu(used / length_s, waited / length_s)
-    rps = answered / length_s
+    rps = answered / (after.at_s - before.at_s)
+    threads = jit_between(before.jit, after.jit)
     return _cycle(began_s, (before.at_s, after.at_s), rps, p50_ms, compiled_s, threads)
 
 
@@ -281,8 +278,7 @@ def _cycle(
 ) -> WarmCycle:
     length_s = edges[1] - edges[0]
     elapsed = compiled_s / length_s
-    if threads is not None and not threads.is_all(elapsed):
-        threads = None
+    threads = all_of(threads, elapsed)
     return WarmCycle(
         at_s=round(edges[1] - began_s, 3),
         length_s=round(length_s, 3),

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable
+from lab.load.counters import JitReading, jit_between, per_second, read_jit
 from lab.model import JitCpu, Usage
 from lab.system.host import HostCpu, Process, System, Turns
 from lab.system.spinner import Spinner
@@ -14,11 +15,10 @@ from lab.system.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Every counter at one edge of the window. `compiled` is the server's JIT compile time, and
-    `jit` the CPU time of its compiler's threads and how long they waited for a CPU, each after the
-    moment it was read; None where the server did not answer, or does not tell. `spun_s` is the CPU
-    time per CPU of the machine that a spinner took, None without one. `resent`: segments that TCP
-    sent again."""
+    """Every counter at one edge of the window. `compiled` is the moment of reading and the server's
+    JIT compile time, None where the server did not answer. `spun_s` is the CPU time per CPU of the
+    machine that a spinner took, None without one. `resent`: segments that TCP sent again. `jit` is
+    what the threads of its compiler used (read_jit)."""
 
     at_s: float
     host: HostCpu | None
@@ -28,7 +28,7 @@ class Edge:
     compiled: tuple[float, float] | None
     spun_s: float | None = None
     resent: int | None = None
-    jit: tuple[float, float, float] | None = None
+    jit: JitReading | None = None
 
     @classmethod
     def read(
@@ -39,11 +39,10 @@ class Edge:
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
         throttled_s, spun_s = system.throttled_s(), spinner.taken_s()
         resent = system.resent()
-        compiled = jit = None
+        compiled = None
         with suppress(LabUnreachable):
             compiled = system.monotonic(), stack.exporter.compilation_s(server)
-        with suppress(LabUnreachable):
-            jit = system.monotonic(), *stack.management.jit(server)
+        jit = read_jit(server, stack, system)
         return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit)
 
 
@@ -92,7 +91,7 @@ class Window:
         another JVM started the counter again."""
         if self.opened is None or self.closed is None:
             return None
-        rates = _per_second(self.opened.compiled, self.closed.compiled)
+        rates = per_second(self.opened.compiled, self.closed.compiled)
         return rates[0] if rates else None
 
     @property
@@ -100,16 +99,4 @@ class Window:
         """What the JIT compiler's threads did per second between the edges. None as above."""
         if self.opened is None or self.closed is None:
             return None
-        rates = _per_second(self.opened.jit, self.closed.jit)
-        return JitCpu(*rates) if rates else None
-
-
-def _per_second(
-    before: tuple[float, ...] | None, after: tuple[float, ...] | None
-) -> tuple[float, ...]:
-    """How fast counters rose, from two readings that begin with their moments; empty where that is
-    not known."""
-    if before is None or after is None or after[0] <= before[0]:
-        return ()
-    rises = [new - old for old, new in zip(before, after, strict=True)]
-    return tuple(rise / rises[0] for rise in rises[1:]) if min(rises) >= 0 else ()
+        return jit_between(self.opened.jit, self.closed.jit)

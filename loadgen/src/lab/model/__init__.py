@@ -89,6 +89,7 @@ from lab.model.trial import (
     WarmCycle,
     Warmth,
     Way,
+    all_of,
 )
 from lab.model.verdict import (
     AS_IT_IS,

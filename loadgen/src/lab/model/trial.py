@@ -291,9 +291,13 @@ class JitCpu:
         """How long they had something to compile, which may exceed 1."""
         return self.used + self.waited
 
-    def is_all(self, elapsed: float | None) -> bool:
-        """Whether this is what they did, by the elapsed time of their compilations per second."""
-        return self.busy >= JIT_SEEN * (elapsed or 0.0)
+
+def all_of(threads: JitCpu | None, elapsed: float | None) -> JitCpu | None:
+    """What a compiler's threads did, where that is all, by the elapsed time of their compilations
+    per second; None where it is not, or not known."""
+    if threads is None or threads.busy < JIT_SEEN * (elapsed or 0.0):
+        return None
+    return threads
 
 
 @dataclass(frozen=True, slots=True)

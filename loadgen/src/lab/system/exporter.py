@@ -9,11 +9,9 @@ from prometheus_client.samples import Sample
 from lab.errors import LabUnreachable
 from lab.model import Exported
 from lab.model.routes import EXPORTER_PORT
-from lab.system.http import DEADLINE_S, Http
+from lab.system.http import COUNTER_DEADLINE_S, DEADLINE_S, Http
 from lab.system.traffic import ForeignServices
 
-# A counter is read at the edges of a trial's window: late is worse than not at all.
-COUNTER_DEADLINE_S = 2.0
 STARTED = "process_start_time_seconds"
 JDK = "jvm_runtime_info"
 MAX_HEAP = "jvm_memory_max_bytes"

@@ -15,6 +15,8 @@ from prometheus_client.samples import Sample
 from lab.errors import LabUnreachable
 
 DEADLINE_S = 5.0
+# Of a counter that is read at the edges of a trial's window: late is worse than not at all.
+COUNTER_DEADLINE_S = 2.0
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
 

@@ -12,7 +12,7 @@ from lab.errors import LabUnreachable, Refused
 from lab.model import Identity, Json, Recording
 from lab.model.routes import RECORDER_PORT
 from lab.store.records import from_json
-from lab.system.http import Http, json_object, number
+from lab.system.http import COUNTER_DEADLINE_S, Http, json_object, number
 from lab.system.traffic import ForeignServices
 
 PORT = 8081
@@ -26,8 +26,6 @@ REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
 JIT_CPU = "lab_jit_cpu_seconds_total"
 JIT_WAIT = "lab_jit_wait_seconds_total"
-# Read at the edges of a trial's window: late is worse than not at all.
-COUNTER_DEADLINE_S = 2.0
 
 
 # How a JVM names an array's elements (The Java Virtual Machine Specification, 4.3.2).

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lab.judge.gates.parts import PART_RESTARTED
 from lab.judge.same_lab import Difference, between_snapshots
-from lab.model import AWAY, JIT_BUSY, Snapshot, TrialRecord
+from lab.model import AWAY, JIT_BUSY, Snapshot, TrialRecord, all_of
 
 # What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
 # throughput goes to the compiler, and that must not exceed the margin within which two sides are
@@ -178,9 +178,8 @@ def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
     if record.warmth.cold:
         yield f"{COLD}: {record.warmth.problem or 'it was never steady'}"
-    cpus, elapsed, threads = _cpus(record), record.jit_share, record.jit_cpu
-    if threads is not None and not threads.is_all(elapsed):
-        threads = None
+    cpus, elapsed = _cpus(record), record.jit_share
+    threads = all_of(record.jit_cpu, elapsed)
     busy = elapsed if threads is None else threads.busy
     allowed = min(JIT_MOST, JIT_COLD * cpus)
     # A quota below one CPU stretches elapsed time as much as it lowers the limit.

@@ -69,8 +69,9 @@ LOOK_BACK_S = 6
 WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
-# An open load has no more loops than its rate needs. One loop cannot send on another one's
-# connections, so of several some requests wait while connections are free.
+# An open load has no more loops than its rate needs, as pacer itself chooses (run.go). One loop
+# cannot send on another one's connections, so of several some requests wait while connections are
+# free.
 OPEN_PER_LOOP_RPS = 20_000
 # Where fewer than this share of the connections are open, a reader should know. Some are on their
 # way where a server closes each after an answer. Of a spike the same holds for its requests.
