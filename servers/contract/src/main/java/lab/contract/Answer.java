@@ -60,11 +60,7 @@ public record Answer(int status, Outcome outcome, String contentType, byte[] bod
 
   /** An error with its reason: the client's below 500, else the server's. */
   public static Answer error(int status, String reason) {
-    return new Answer(
-        status,
-        status < 500 ? Outcome.CLIENT_ERROR : Outcome.SERVER_ERROR,
-        JSON,
-        bytes(Map.of("error", reason)));
+    return new Answer(status, Outcome.ofStatus(status), JSON, bytes(Map.of("error", reason)));
   }
 
   private static byte[] bytes(Map<String, ?> object) {

@@ -34,7 +34,7 @@ public final class DownstreamMetrics {
             .name("lab_downstream_call_seconds")
             .help(
                 "Time of a downstream call: pending = waiting for one of the connections,"
-                    + " call = connecting, asking and reading the answer.")
+                    + " call = connecting, asking and reading the answer, of those that got one.")
             .labelNames("phase")
             .classicOnly()
             .classicUpperBounds(Buckets.seconds())
@@ -50,11 +50,20 @@ public final class DownstreamMetrics {
             .register(registry);
   }
 
-  /** A call has ended; one that never got a connection took no time calling. */
+  /** A call has ended that never got a connection: it only waited for one. */
+  public void neverBegun(DownstreamOutcome outcome, long pendingNanos) {
+    count(outcome, pendingNanos);
+  }
+
+  /** A call has ended. */
   public void ended(DownstreamOutcome outcome, long pendingNanos, long callNanos) {
+    count(outcome, pendingNanos);
+    call.observe(callNanos / 1e9);
+  }
+
+  private void count(DownstreamOutcome outcome, long pendingNanos) {
     requireNonNull(outcomes.get(outcome)).inc();
     pending.observe(pendingNanos / 1e9);
-    call.observe(callNanos / 1e9);
   }
 
   /**

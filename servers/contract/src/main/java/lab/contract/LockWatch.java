@@ -1,14 +1,14 @@
 package lab.contract;
 
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import jdk.jfr.FlightRecorder;
 import jdk.jfr.consumer.RecordedEvent;
-import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordedStackTrace;
 import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingStream;
@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * counted when it ends, about a second later. A virtual thread that waits for a lock leaves its
  * carrier, and for that JDK 25 has no event: {@link ParkedThreads} looks at them instead, every
  * second or so.
+ *
+ * <p>The stream of events may end without its owner, as where somebody stops all recordings of the
+ * JVM, and so may the thread that looks. Then watching ends: {@link #getThresholdMs()} is 0.
  *
  * <p>The JMX exporter reads it as a bean. So the same code watches a server of the lab and any
  * other JVM ({@link RecorderAgent}), and it needs nothing but the JDK.
@@ -53,6 +56,8 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
   private static final String VIRTUAL = "virtual";
   private static final double NANOS_PER_SECOND = 1e9;
 
+  private static final Logger LOG = System.getLogger(LockWatch.class.getName());
+
   private final boolean seesVirtual = ParkedThreads.canBeSeen();
   private final LongAdder failedLooks = new LongAdder();
   private volatile int thresholdMs;
@@ -80,12 +85,14 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
     close();
     if (ms > 0) {
       Map<Wait, LongAdder> counted = new ConcurrentHashMap<>();
-      stream = stream(Duration.ofMillis(ms), counted);
+      RecordingStream begun = stream(Duration.ofMillis(ms), counted);
+      stream = begun;
       if (seesVirtual) {
         parked =
             new ParkedThreads(
                 (kind, site, waited) -> add(counted, new Wait(kind, VIRTUAL, site), waited),
-                failedLooks::increment);
+                failedLooks::increment,
+                () -> ended(begun));
       }
       nanos = counted;
     }
@@ -99,12 +106,24 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
       parked.close();
       parked = null;
     }
-    if (stream != null) {
-      stream.close();
-      stream = null;
+    RecordingStream ended = stream;
+    stream = null;
+    if (ended != null) {
+      ended.close();
     }
     thresholdMs = 0;
     nanos = Map.of();
+  }
+
+  /**
+   * Called when the stream ends, by {@link #close()} or by itself, and when the thread dies that
+   * looks.
+   */
+  private synchronized void ended(RecordingStream one) {
+    if (stream == one) {
+      LOG.log(Level.WARNING, "waits for locks are no longer counted: what counted them ended");
+      close();
+    }
   }
 
   private RecordingStream stream(Duration threshold, Map<Wait, LongAdder> counted) {
@@ -113,6 +132,13 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
       next.enable(name).withThreshold(threshold).withStackTrace();
       next.onEvent(name, event -> count(event, threshold, counted));
     }
+    next.onClose(() -> ended(next));
+    // What is told would be too little from then on.
+    next.onError(
+        failure -> {
+          LOG.log(Level.WARNING, "an event of Flight Recorder was not counted", failure);
+          ended(next);
+        });
     // Nothing is kept of an event, and none has to come after another.
     next.setReuse(true);
     next.setOrdered(false);
@@ -160,12 +186,9 @@ final class LockWatch implements LockWatchMXBean, AutoCloseable {
     if (trace == null || trace.getFrames().isEmpty()) {
       return OTHER_SITES;
     }
-    List<RecordedFrame> frames = trace.getFrames();
-    return frames.stream()
-        .filter(frame -> !Waits.isOfTheJdk(Waits.className(frame)))
-        .findFirst()
+    return Frames.innermostOutsideTheJdk(event)
         .map(Waits::text)
-        .orElseGet(() -> Waits.text(frames.getFirst()));
+        .orElseGet(() -> Waits.text(trace.getFrames().getFirst()));
   }
 
   @Override

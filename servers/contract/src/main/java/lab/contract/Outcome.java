@@ -15,6 +15,14 @@ public enum Outcome {
   /** The client was gone before its answer was written. */
   ABORTED;
 
+  /** Of an answer with this status, which was no refusal of a full queue. */
+  public static Outcome ofStatus(int status) {
+    if (status < 400) {
+      return OK;
+    }
+    return status < 500 ? CLIENT_ERROR : SERVER_ERROR;
+  }
+
   /** Value of the label {@code outcome}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT);

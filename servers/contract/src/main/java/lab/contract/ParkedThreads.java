@@ -50,6 +50,7 @@ final class ParkedThreads implements AutoCloseable {
 
   private final Found found;
   private final Runnable failed;
+  private final Runnable died;
   private final Path temporary;
   private final Thread thread;
 
@@ -57,14 +58,16 @@ final class ParkedThreads implements AutoCloseable {
    * Starts to look, on a thread of its own.
    *
    * @param failed called after each look that failed
+   * @param died called where no look will follow, although nobody closed this: for want of memory
    */
-  ParkedThreads(Found found, Runnable failed) {
-    this(found, failed, Path.of(System.getProperty("java.io.tmpdir")));
+  ParkedThreads(Found found, Runnable failed, Runnable died) {
+    this(found, failed, died, Path.of(System.getProperty("java.io.tmpdir")));
   }
 
-  ParkedThreads(Found found, Runnable failed, Path temporary) {
+  ParkedThreads(Found found, Runnable failed, Runnable died, Path temporary) {
     this.found = found;
     this.failed = failed;
+    this.died = died;
     this.temporary = temporary;
     this.thread = Thread.ofPlatform().daemon().name("parked-threads").start(this::look);
   }
@@ -81,6 +84,7 @@ final class ParkedThreads implements AutoCloseable {
   }
 
   private void look() {
+    boolean closed = false;
     try {
       while (true) {
         try {
@@ -99,7 +103,11 @@ final class ParkedThreads implements AutoCloseable {
         }
       }
     } catch (InterruptedException e) {
-      // The end of watching.
+      closed = true;
+    } finally {
+      if (!closed) {
+        died.run();
+      }
     }
   }
 
@@ -134,14 +142,20 @@ final class ParkedThreads implements AutoCloseable {
     }
   }
 
-  /** The virtual threads of a dump that wait for a lock or a monitor. */
+  /**
+   * The virtual threads of a dump that wait for a lock or a monitor.
+   *
+   * @throws IOException where the dump shows no thread at all: it is written in another way
+   */
   static List<Waiting> read(BufferedReader lines) throws IOException {
     List<Waiting> all = new ArrayList<>();
+    boolean isEmpty = true;
     boolean isVirtual = false;
     String kind = null;
     String site = LockWatch.OTHER_SITES;
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
       if (line.startsWith("#")) {
+        isEmpty = false;
         isVirtual = line.contains(IS_VIRTUAL);
         kind = line.contains(IS_VIRTUAL + "BLOCKED ") ? LockWatch.MONITOR : null;
         site = LockWatch.OTHER_SITES;
@@ -158,6 +172,9 @@ final class ParkedThreads implements AutoCloseable {
         String frame = line.substring(FRAME.length());
         site = Waits.isOfTheJdk(frame) ? site : text(frame);
       }
+    }
+    if (isEmpty) {
+      throw new IOException("a thread dump in which no thread was found");
     }
     return all;
   }

@@ -89,7 +89,7 @@ final class Recorder implements AutoCloseable {
    * @param words {@code from_ms} and {@code to_ms}, ms since 1970: what ended outside of them is
    *     left out; without them nothing is
    * @return 200 with the stacks and the weight of each: samples (CPU), bytes (ALLOC) or nanoseconds
-   *     of waiting (LOCK); 409 where there is no recording
+   *     of waiting (LOCK); 409 where there is no recording, and where it ended before {@code to_ms}
    */
   synchronized Answer end(Map<String, Long> words) throws IOException {
     Recording ended = recording;
@@ -97,8 +97,12 @@ final class Recorder implements AutoCloseable {
       return Answer.error(409, "nothing was recorded");
     }
     try {
+      Instant from = Instant.ofEpochMilli(words.getOrDefault("from_ms", 0L));
+      Instant to = Instant.ofEpochMilli(words.getOrDefault("to_ms", Long.MAX_VALUE));
       if (ended.getState() == RecordingState.RUNNING) {
         ended.stop();
+      } else if (words.containsKey("to_ms") && ended.getStopTime().isBefore(to)) {
+        return Answer.error(409, "the recording was stopped before the end of what was asked for");
       }
       Map<String, Object> body = new LinkedHashMap<>();
       body.put("events", events);
@@ -106,11 +110,7 @@ final class Recorder implements AutoCloseable {
       Path file = Files.createTempFile("recording", ".jfr");
       try {
         ended.dump(file);
-        read(
-            file,
-            Instant.ofEpochMilli(words.getOrDefault("from_ms", 0L)),
-            Instant.ofEpochMilli(words.getOrDefault("to_ms", Long.MAX_VALUE)),
-            body);
+        read(file, from, to, body);
       } finally {
         Files.delete(file);
       }

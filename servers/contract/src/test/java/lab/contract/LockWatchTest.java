@@ -3,6 +3,8 @@ package lab.contract;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -11,6 +13,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.Recording;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -121,6 +125,26 @@ class LockWatchTest {
     assertThat(awaited("monitor", "enterMonitor", "platform")).isPositive();
     context.change("lock_watch_ms", 0);
     assertThat(context.waitedSeconds()).isEmpty();
+  }
+
+  /** As where somebody stops all recordings of the JVM. */
+  @Test
+  void watchingEndsWithTheStreamOfEventsAndBeginsAnew() throws Exception {
+    List<Recording> before = FlightRecorder.getFlightRecorder().getRecordings();
+    context.change("lock_watch_ms", 10);
+    List<Recording> ours = new ArrayList<>(FlightRecorder.getFlightRecorder().getRecordings());
+    ours.removeAll(before);
+    assertThat(ours).hasSize(1);
+    ours.getFirst().stop();
+    long patience = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
+    while (context.lockWatchMs() > 0) {
+      assertThat(System.nanoTime()).isLessThan(patience);
+      Thread.sleep(20);
+    }
+    context.change("lock_watch_ms", 10);
+    waitForMonitor();
+    assertThat(awaited("monitor", "enterMonitor", "platform")).isPositive();
+    assertThat(context.lockWatchMs()).isEqualTo(10);
   }
 
   @Test

@@ -1,8 +1,10 @@
 package lab.contract;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.StringReader;
 import java.nio.file.Path;
 import java.util.List;
@@ -63,10 +65,32 @@ class ParkedThreadsTest {
   void aLookThatFailsIsCountedAndTriedAgain(@TempDir Path there) throws Exception {
     CountDownLatch twice = new CountDownLatch(2);
     try (ParkedThreads parked =
-        new ParkedThreads((kind, site, nanos) -> {}, twice::countDown, there.resolve("gone"))) {
+        new ParkedThreads(
+            (kind, site, nanos) -> {}, twice::countDown, () -> {}, there.resolve("gone"))) {
       assertThat(twice.await(1, TimeUnit.MINUTES)).isTrue();
       assertThat(parked).isNotNull();
     }
+  }
+
+  @Test
+  void whenNobodyLooksAnyMoreThatIsTold(@TempDir Path there) throws Exception {
+    CountDownLatch died = new CountDownLatch(1);
+    Runnable kills =
+        () -> {
+          throw new AssertionError("on purpose, as for want of memory");
+        };
+    try (ParkedThreads parked =
+        new ParkedThreads(
+            (kind, site, nanos) -> {}, kills, died::countDown, there.resolve("gone"))) {
+      assertThat(died.await(1, TimeUnit.MINUTES)).isTrue();
+      assertThat(parked).isNotNull();
+    }
+  }
+
+  @Test
+  void aDumpThatIsWrittenInAnotherWayIsNoDumpInWhichNobodyWaits() {
+    assertThatThrownBy(() -> read("26586\nThread 1 \"main\" RUNNABLE\n\n"))
+        .isInstanceOf(IOException.class);
   }
 
   private static List<Waiting> read(String dump) throws Exception {

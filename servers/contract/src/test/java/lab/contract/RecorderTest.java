@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Pattern;
+import jdk.jfr.FlightRecorder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -49,6 +50,15 @@ class RecorderTest {
       Thread.sleep(50);
     }
     assertThat(text(recorder.end(Map.of()))).contains("jdk.JavaMonitorEnter");
+  }
+
+  /** As where somebody stops all recordings of the JVM. */
+  @Test
+  void aRecordingThatSomebodyStoppedIsNoRecordingOfTheWindow() throws Exception {
+    assertThat(recorder.start(Recorder.LOCK, A_MINUTE).status()).isEqualTo(200);
+    FlightRecorder.getFlightRecorder().getRecordings().getLast().stop();
+    Map<String, Long> later = Map.of("from_ms", 0L, "to_ms", System.currentTimeMillis() + 1000);
+    assertThat(recorder.end(later).status()).isEqualTo(409);
   }
 
   @ParameterizedTest

@@ -60,6 +60,11 @@ public final class TestContext implements AutoCloseable {
     return locks.getWaitedSeconds();
   }
 
+  /** How long a wait for a lock must last to be counted now; 0 where none is. */
+  public int lockWatchMs() {
+    return locks.getThresholdMs();
+  }
+
   @Override
   public void close() throws IOException {
     locks.close();

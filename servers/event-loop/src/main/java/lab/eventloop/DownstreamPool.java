@@ -209,7 +209,7 @@ final class DownstreamPool {
       if (!begun) {
         // If its place has just been granted, beginGranted is under way and leaves it.
         var _ = cap.giveUp(requireNonNull(waiter));
-        metrics.ended(outcome, now - askedNanos, 0);
+        metrics.neverBegun(outcome, now - askedNanos);
         callback.ended(outcome, body);
         return;
       }

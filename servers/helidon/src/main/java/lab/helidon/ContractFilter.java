@@ -48,7 +48,7 @@ final class ContractFilter implements Filter {
       } else {
         Answers.send(refusal, request, response);
       }
-      outcome = outcomeOf(response);
+      outcome = Outcome.ofStatus(response.status().code());
     } finally {
       requests.ended(call.route(), outcome, NO_QUEUE, System.nanoTime() - begun);
     }
@@ -56,13 +56,5 @@ final class ContractFilter implements Filter {
       // Helidon says that it closes, but leaves it to the client.
       throw new CloseConnectionException("as the client wishes");
     }
-  }
-
-  private static Outcome outcomeOf(RoutingResponse response) {
-    return switch (response.status().family()) {
-      case CLIENT_ERROR -> Outcome.CLIENT_ERROR;
-      case SERVER_ERROR -> Outcome.SERVER_ERROR;
-      default -> Outcome.OK;
-    };
   }
 }

@@ -172,7 +172,7 @@ final class DownstreamCall extends ConnectionCap.Waiter {
     } else {
       // If the place has just been granted, begin() is under way and leaves it.
       var _ = client.downstream().cap().giveUp(this);
-      client.downstream().metrics().ended(outcome, now - askedNanos, 0);
+      client.downstream().metrics().neverBegun(outcome, now - askedNanos);
     }
     callback.ended(outcome, body);
   }

@@ -38,7 +38,9 @@ final class AroundRoutes {
     HttpServerResponse response = request.response();
     response.putHeader(ModelContext.MODEL_HEADER, context.model());
     request.addEndHandler(
-        end -> exchange.end(end.succeeded() ? outcome(response) : Outcome.ABORTED));
+        end ->
+            exchange.end(
+                end.succeeded() ? Outcome.ofStatus(response.getStatusCode()) : Outcome.ABORTED));
     Answer refusal = call.refusal();
     if (refusal == null) {
       request.next();
@@ -55,13 +57,5 @@ final class AroundRoutes {
       response.putHeader(HttpHeaders.ALLOW, "GET");
     }
     var _ = response.end(Buffer.buffer(refusal.body()));
-  }
-
-  private static Outcome outcome(HttpServerResponse response) {
-    int status = response.getStatusCode();
-    if (status < 400) {
-      return Outcome.OK;
-    }
-    return status < 500 ? Outcome.CLIENT_ERROR : Outcome.SERVER_ERROR;
   }
 }

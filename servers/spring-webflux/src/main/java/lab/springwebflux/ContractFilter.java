@@ -84,10 +84,7 @@ final class ContractFilter implements WebFilter {
     if (end != SignalType.ON_COMPLETE) {
       return Outcome.ABORTED;
     }
-    if (status != null && status.is4xxClientError()) {
-      return Outcome.CLIENT_ERROR;
-    }
-    return status != null && status.is5xxServerError() ? Outcome.SERVER_ERROR : Outcome.OK;
+    return status == null ? Outcome.OK : Outcome.ofStatus(status.value());
   }
 
   private static Mono<Void> send(ServerHttpResponse response, Answer answer) {

@@ -48,7 +48,9 @@ final class ContractHandler implements Handler<RoutingContext> {
             ended ->
                 requests.ended(
                     call.route(),
-                    ended.succeeded() ? outcomeOf(routing) : Outcome.ABORTED,
+                    ended.succeeded()
+                        ? Outcome.ofStatus(routing.response().getStatusCode())
+                        : Outcome.ABORTED,
                     NO_QUEUE,
                     System.nanoTime() - begun));
     var _ = routing.response().putHeader(ModelContext.MODEL_HEADER, model);
@@ -65,13 +67,5 @@ final class ContractHandler implements Handler<RoutingContext> {
   void fail(RoutingContext routing) {
     LOG.log(Level.ERROR, "a bug: " + routing.normalizedPath() + " failed", routing.failure());
     Answers.send(Answer.INTERNAL_ERROR, routing);
-  }
-
-  private static Outcome outcomeOf(RoutingContext routing) {
-    int status = routing.response().getStatusCode();
-    if (status < 400) {
-      return Outcome.OK;
-    }
-    return status < 500 ? Outcome.CLIENT_ERROR : Outcome.SERVER_ERROR;
   }
 }

@@ -359,8 +359,12 @@ public abstract class ContractTest {
       awaitLeased(1);
       setDownstreamTimeout(server, "100");
       assertThat(late.get("/downstream").status()).isEqualTo(504);
-      assertThat(management(server).metric("lab_downstream_calls_total{outcome=\"timeout\"}"))
+      Management management = management(server);
+      assertThat(management.metric("lab_downstream_calls_total{outcome=\"timeout\"}")).isEqualTo(1);
+      assertThat(management.metric("lab_downstream_call_seconds_count{phase=\"pending\"}"))
           .isEqualTo(1);
+      // It waited, and called nobody.
+      assertThat(management.metric("lab_downstream_call_seconds_count{phase=\"call\"}")).isZero();
       setDownstreamTimeout(server, HELD_MS);
       next.request("GET", "/downstream");
       awaitPending(1);
@@ -559,6 +563,40 @@ public abstract class ContractTest {
     await(() -> management.metric("lab_downstream_unread_seconds_count") == 2);
     assertThat(management.metric("lab_downstream_unread_seconds_sum"))
         .isBetween(1.4, management.metric("lab_downstream_call_seconds_sum{phase=\"call\"}"));
+  }
+
+  @Test
+  void anAnswerThatNobodyCanReadIsNoneThatWasGiven() throws Exception {
+    RunningServer server = start();
+    Management management = management(server);
+    try (RawClient gone = new RawClient(server.httpPort())) {
+      gone.request("GET", "/?wait_ms=300");
+      await(() -> management.metric("lab_http_requests_in_flight{route=\"/\"}") == 1);
+      gone.reset();
+    }
+    await(() -> management.metric("lab_http_requests_in_flight{route=\"/\"}") == 0);
+    assertThat(management.metric("lab_http_requests_total{outcome=\"aborted\",route=\"/\"}"))
+        .isEqualTo(1);
+  }
+
+  /** An exception walks the stack for its trace, which costs most where a framework's is deep. */
+  @Test
+  void theLabsOwnCodeMakesNoExceptionForARequestThatSucceeds() throws Exception {
+    RunningServer server = start();
+    int requests = 20;
+    try (RawClient client = new RawClient(server.httpPort())) {
+      assertThat(client.get("/downstream").status()).isEqualTo(200);
+      List<String> made =
+          ExceptionsMade.byTheLab(
+              server,
+              () -> {
+                for (int i = 0; i < requests; i++) {
+                  assertThat(client.get("/downstream").status()).isEqualTo(200);
+                }
+                return null;
+              });
+      assertThat(made).hasSizeLessThan(requests / 2);
+    }
   }
 
   @Test

@@ -31,7 +31,7 @@ public final class BlockingDownstream implements AutoCloseable {
     long timeoutNanos = limits.timeoutNanos();
     long asked = System.nanoTime();
     if (!limits.cap().enterWithin(timeoutNanos)) {
-      metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - asked, 0);
+      metrics.neverBegun(DownstreamOutcome.TIMEOUT, System.nanoTime() - asked);
       throw new DownstreamException(DownstreamOutcome.TIMEOUT);
     }
     long begun = System.nanoTime();

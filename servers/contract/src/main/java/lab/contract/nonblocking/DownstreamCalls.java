@@ -96,8 +96,9 @@ public final class DownstreamCalls {
 
     @Override
     protected void granted() {
-      // Takes its timer with it.
-      late.cancel(false);
+      // Takes its timer with it. To cancel would make an exception, and walk the framework's whole
+      // stack for its trace, on every call.
+      late.complete(null);
       long begunNanos = System.nanoTime();
       CompletableFuture<byte[]> asked = ask(askedNanos + timeoutNanos - begunNanos);
       BiConsumer<byte @Nullable [], @Nullable Throwable> end =
@@ -124,7 +125,7 @@ public final class DownstreamCalls {
 
     private void tooLate() {
       if (limits.cap().giveUp(this)) {
-        metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - askedNanos, 0);
+        metrics.neverBegun(DownstreamOutcome.TIMEOUT, System.nanoTime() - askedNanos);
         answer.complete(Answer.downstreamFailed(DownstreamOutcome.TIMEOUT));
       }
     }

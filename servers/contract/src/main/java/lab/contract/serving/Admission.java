@@ -21,10 +21,17 @@ public final class Admission {
   /** Takes one more on, to be followed by {@link #leave}; false when there is no place for it. */
   public boolean tryEnter() {
     int most = bound;
-    if (admitted.incrementAndGet() <= most || most == 0) {
+    if (most == 0) {
+      admitted.incrementAndGet();
       return true;
     }
-    leave();
+    // Never above the bound, not even for a moment: on another loop that would refuse one for which
+    // there is a place.
+    for (int now = admitted.get(); now < most; now = admitted.get()) {
+      if (admitted.compareAndSet(now, now + 1)) {
+        return true;
+      }
+    }
     return false;
   }
 
