@@ -23,7 +23,8 @@ MEASURED = "trial:lab_trial_info:timestamp"
 # A query of a variable is asked for the end of the page's time range, which here is in the year
 # 2000: look 50 years to either side of it. It costs only the samples there are.
 ALL_TIME = "[100y] offset -50y"
-FAILED = "Failed answers are in it, and quick ones lower it: see Errors."
+OF_CLIENT = "It has every answer, also quick failures, which lower it: see Errors."
+OF_SERVER = "Quick failures lower it: see Errors. What the server refused is not in it."
 SORTS = {
     "a": model.VariableSort.ALPHABETICAL_ASC,
     "b": model.VariableSort.ALPHABETICAL_DESC,
@@ -143,7 +144,7 @@ def clients() -> list[Panel]:
             "Client-side p95",
             "Latency that the load saw, or else a probe, from when each request was due (in a "
             "closed load: sent; 5 s window: the first seconds still hold the warm-up). "
-            f"{FAILED}",
+            f"{OF_CLIENT}",
             "s",
             (
                 "max(server_route_source_since:lab_client_request_seconds:p95_5s{SERVER, ROUTE}@)",
@@ -153,19 +154,20 @@ def clients() -> list[Panel]:
         both(
             "Server-side p95",
             "From hand-over to the answer, 5 s window. Less than the client's: the wait is "
-            f"before the server's own code. {FAILED}",
+            f"before the server's own code. {OF_SERVER}",
             "s",
             (p95("total"), "total"),
         ),
         both(
             "p95 of queue",
-            f"Wait for a thread, 5 s window: what a full pool or a busy scheduler costs. {FAILED}",
+            "Wait for a thread, 5 s window: what a full pool or a busy scheduler costs. 0.95 ms "
+            f"means anything below 1 ms. {OF_SERVER}",
             "s",
             (p95("queue"), "queue"),
         ),
         both(
             "p95 of service",
-            f"The work itself, 5 s window, the downstream's delay included. {FAILED}",
+            f"The work itself, 5 s window, the downstream's delay included. {OF_SERVER}",
             "s",
             (p95("service"), "service"),
         ),

@@ -50,8 +50,8 @@ def cpu() -> list[Panel]:
         ),
         time_series(
             "Throttled time",
-            "Seconds per second that a CPU quota stopped the service's threads, summed over "
-            "them: above 100 % when several were stopped at once. 0 without a quota.",
+            "Seconds per second for which a CPU quota stopped the service, summed over CPUs: "
+            "above 100 % where it was stopped on several at once. 0 without a quota.",
             "percentunit",
             per_service("service:container_cpu_cfs_throttled_seconds:rate6s"),
         ),

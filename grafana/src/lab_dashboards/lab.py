@@ -71,8 +71,10 @@ def load() -> list[Panel]:
             "load: sent; 5 s window). Server: from hand-over to the executor to the answer "
             "(total), split into waiting for a thread (queue) and work (service), 5 s "
             "window. Client far above total: the wait is before the server's own code, in "
-            "the accept queue or on the wire. Failed answers are in all of them, and quick "
-            "failures lower a p95: see Errors by kind.",
+            "the accept queue or on the wire. A quick failure lowers a p95: see Errors by kind. "
+            "The load's p95 has every answer, but no request that timed out or broke off. The "
+            "server's p95 has no request that the server refused or the client gave up. Its first "
+            "bucket ends at 1 ms, so 0.95 ms means anything below 1 ms.",
             "s",
             Line(
                 f"server_route_source_since:lab_client_request_seconds:p95_5s{{{AT}}}",
@@ -88,9 +90,9 @@ def load() -> list[Panel]:
         time_series(
             "Errors by kind",
             "Per second: requests the server ended otherwise than ok, requests that failed at "
-            "the client (the load's, or a probe's), downstream calls that failed (timeout, "
-            "refused, error), and connections the kernel dropped at the server's full accept "
-            "queue.",
+            "the client (the load's, or a probe's), connections that the load could not open, "
+            "downstream calls that failed (timeout, refused, error), and connections the kernel "
+            "dropped at the server's full accept queue.",
             "reqps",
             Line(
                 f'server_route_outcome:lab_http_requests:rate5s{{outcome!="ok", {AT}}}',
@@ -102,6 +104,11 @@ def load() -> list[Panel]:
                     server="no",
                 ),
                 "{{server}} client: {{outcome}}",
+            ),
+            Line(
+                "sum by (server) "
+                f"(rate(lab_client_connect_failures_total{{{AT}}}[$__rate_interval]))",
+                "{{server}} client: not connected",
             ),
             per_server(
                 "server_outcome:lab_downstream_calls:rate5s",

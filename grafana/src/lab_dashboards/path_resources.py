@@ -30,8 +30,7 @@ def calls() -> list[Panel]:
             "and the call itself. The delay that is set and the toxics (while their mean is known: "
             "see Delay set on the way on Lab) are the least it takes on average. A server that "
             "calls the downstream directly meets no toxic, so for it that line is too high while "
-            "one is in force. Failed calls are in it: quick failures lower it (see Timeouts and "
-            "failed calls).",
+            "one is in force. Quick failures lower it (see Timeouts and failed calls).",
             "s",
             per_server("server_phase:lab_downstream_call_seconds:p95_5s", "{{phase}}"),
             Line(
@@ -90,12 +89,17 @@ def behind() -> list[Panel]:
             "Connection set-up",
             "Connections in the accept queues of Toxiproxy and of the downstream, the most of 2 s, "
             "and connections per second that got out of them. Toxiproxy sets one up after another: "
-            "calls wait while many stand there. Kept connections set up none.",
+            "calls wait while many stand there. A connection that found a queue full is tried "
+            "again after a second or more. Kept connections set up none.",
             "short",
             Line("lab_path_accept_queue_length", "queue of {{listener}}"),
             Line(
                 "rate(lab_downstream_accepted_connections_total[$__rate_interval])",
                 "set up per second",
+            ),
+            Line(
+                "rate(lab_path_listen_overflows_total[$__rate_interval])",
+                "queue full, per second",
             ),
         ),
         time_series(
@@ -150,9 +154,10 @@ def around() -> list[Panel]:
         time_series(
             "Clients",
             "Requests that the load has sent and not seen answered, those due that wait for a free "
-            "connection, and its open connections, where its engine tells that while it runs. Or "
-            "else the probe's in flight, and those per second that it did not send because too "
-            "many were out. Skipped above 0: the live client-side latency is too low.",
+            "connection, and its open connections, where its engine tells that while it runs; "
+            "dashed, the connections of the trial. Or else the probe's in flight, and those per "
+            "second that it did not send because too many were out. Skipped above 0: the live "
+            "client-side latency is too low.",
             "short",
             Line(
                 or_zero(
@@ -168,6 +173,11 @@ def around() -> list[Panel]:
             Line(
                 f"sum by (server) (lab_client_connections_open{{{SERVER}}})",
                 "{{server}} connections",
+            ),
+            Line(
+                f"sum by (server) (lab_trial_concurrency{{{SERVER}}})",
+                "{{server}} connections of the trial",
+                dashed=True,
             ),
             Line(
                 or_zero(

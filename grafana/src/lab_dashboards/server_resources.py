@@ -14,12 +14,17 @@ def threads() -> list[Panel]:
             "Worker pool",
             "Workers with a request, requests that wait for one, and the pool's size. Active at "
             "the size with a queue that stays: the pool is the limit, unless what its workers wait "
-            "for is: a lock looks the same here (see Threads that wait for locks). Only models "
-            "with a pool.",
+            "for is: a lock looks the same here (see Threads that wait for locks). The room in the "
+            "queue is drawn where the queue is bounded. Only models with a pool.",
             "short",
             per_server("lab_worker_pool_active", "active"),
             per_server("lab_worker_pool_queue_depth", "queued"),
             per_server("lab_worker_pool_size", "size", dashed=True),
+            Line(
+                f"lab_worker_pool_queue_bound{{{SERVER}}} > 0",
+                "{{server}} room in the queue",
+                dashed=True,
+            ),
         ),
         time_series(
             "Carrier threads",
@@ -36,7 +41,9 @@ def threads() -> list[Panel]:
         time_series(
             "Event loops",
             "Share of the time that each loop's thread was at work (5 s window). At 100 % the "
-            "loop is the limit, whatever other CPUs do. Only models with loops.",
+            "loop is the limit, whatever other CPUs do. Of Vert.x, WebFlux and Quarkus it is the "
+            "CPU time of the loop's thread: where CPUs are short a loop is the limit below 100 %, "
+            "and a loop that sleeps shows nothing. Only models with loops.",
             "percentunit",
             per_server("server_loop:lab_event_loop_busy_seconds:rate5s", "{{loop}} busy"),
             every_second=True,
@@ -51,17 +58,19 @@ def threads() -> list[Panel]:
         ),
         time_series(
             "Requests in flight",
-            "Requests begun and not yet answered, over all routes. With a delay of 200 ms, 5 "
-            "requests/s for each of these is all there can be (Little's law).",
+            "Requests begun and not yet answered, over all routes; and the open connections of "
+            "clients, where the model counts them. With a delay of 200 ms, 5 requests/s for each "
+            "request in flight is all there can be (Little's law).",
             "short",
             Line(f"sum by (server) (lab_http_requests_in_flight{{{SERVER}}})", "{{server}}"),
+            per_server("lab_http_connections_open", "connections"),
             every_second=True,
         ),
         time_series(
             "Wait for a thread",
             "p95 of the time from hand-over to the start of the work (phase queue, 5 s window), "
-            "the longest of all routes: what a full pool or a busy scheduler costs. Failed answers "
-            "are in it: quick failures lower it.",
+            "the longest of all routes: what a full pool or a busy scheduler costs. Quick failures "
+            "lower it. The first bucket ends at 1 ms, so 0.95 ms means anything below 1 ms.",
             "s",
             Line(
                 "max by (server) (server_route_phase:lab_http_request_seconds:p95_5s"
@@ -74,7 +83,9 @@ def threads() -> list[Panel]:
             "Threads that wait for locks, or are pinned",
             "Mean number of threads that wait for a monitor or a lock, and of virtual threads that "
             "keep their carrier while they wait (pinned), by the line of code: seconds waited per "
-            "second. Many at one line while CPUs have room: that lock is the limit. Nothing is "
+            "second. A platform thread's wait and a pin count when they end, so a wait longer than "
+            "the window shows late and high. Many at one line while CPUs have room: that lock "
+            "is the limit. Nothing is "
             "drawn of a server whose knob lock_watch_ms is 0, its default.",
             "short",
             Line(
