@@ -49,6 +49,15 @@ def test_the_command_has_the_settings_that_the_run_had_otherwise() -> None:
     assert [*published.otherwise([drawn])] == ["DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=400"]
     # Servers of two settings have no word for both.
     assert [*published.otherwise([usual, slow])] == []
+    # A pool's size is asked of the servers that have one.
+    large, poolless = ({**usual, "settings": {"pool_size": size}} for size in (5000, None))
+    assert [*published.otherwise([large, poolless])] == ["SERVER_POOL_SIZE=5000"]
+
+
+def test_a_command_names_the_jdk_that_is_not_the_usual_one() -> None:
+    of = {"experiment": {"kind": "loads", "words": ["CONC=10"]}, "jdk": ["21.0.13.1+2-1-deb13u1"]}
+    assert published.command(of) == "make bench CONC=10 JDK=21"
+    assert published.command({**of, "jdk": ["25.0.5.1"]}) == "make bench CONC=10"
     of = {"experiment": {"words": ["EXP=limits"]}, "settings": ["DOWNSTREAM_DELAY_MS=2000"]}
     assert published.command(of) == "make run EXP=limits DOWNSTREAM_DELAY_MS=2000"
 

@@ -229,6 +229,13 @@ def test_no_minority_names_what_gave_way() -> None:
     assert named(*few) == "unknown (1 of 7 trials name garbage collection)"
 
 
+def test_one_trial_far_above_does_not_speak_for_those_that_name_nothing() -> None:
+    assert named(UNKNOWN, *5 * ["host CPU"]).startswith("host CPU (strong, at 1,682")
+    # At 1,682 five of six name nothing, and the one trial above it would have answered for them.
+    first = ["host CPU", *5 * [UNKNOWN]]
+    assert named(*first) == "unknown (2 of 7 trials name host CPU)"
+
+
 def test_what_broke_at_the_rate_that_is_said_to_be_held_gave_way_nowhere() -> None:
     # Two JVMs hold less, and what gave way in them is not what ends the others.
     of, weak = searched(launches=6), server(1600, name="garbage collection")

@@ -18,8 +18,10 @@ from lab.model import (
     Condition,
     Finding,
     Row,
+    Snapshot,
     TrialPlan,
 )
+from lab.model.knobs import PROXIED
 from lab.store.records import write_json
 from support.planned import planner, row
 from support.runs import write_manifest
@@ -42,13 +44,13 @@ LIFT = Condition(knobs={"pool_size": 2400})
 
 
 def proven(
-    tmp_path: Path, answer: Server, **changes: Any
+    tmp_path: Path, answer: Server, seen: Snapshot = POOL, **changes: Any
 ) -> tuple[tuple[str, ...], list[Row], list[Finding]]:
     """The search with PROVE=yes of a server with a pool of 200 threads: its answer, its rows, and
     what was found of the lift. It is on disk."""
     of = searched(own=PROVE, **changes)
-    order = capacity.design(planner(of, snapshots={"a": POOL}))
-    run_dir, rows = write_manifest(tmp_path, servers={"a": POOL}), list[Row]()
+    order = capacity.design(planner(of, snapshots={"a": seen}))
+    run_dir, rows = write_manifest(tmp_path, servers={"a": seen}), list[Row]()
     while (plan := order.next(rows)) is not None:
         assert order.left(rows) > 0
         rows.append(row(plan, **answer(plan)))
@@ -74,6 +76,16 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
     assert line[2:] == ("then: worker pool (strong, at 1,022 by 6 trials)", proof.text)
 
 
+def test_a_lift_that_frees_the_cpus_of_the_proxy_confirms_nothing(tmp_path: Path) -> None:
+    def answer(plan: TrialPlan) -> dict[str, Any]:
+        return server(1500 if plan.condition.host else 1000, name="Toxiproxy")(plan)
+
+    through = dataclasses.replace(POOL, settings={**POOL.settings, "downstream_url": PROXIED})
+    _, _, (proof, *_) = proven(tmp_path, answer, through, launches=6)
+    assert "SERVER_DOWNSTREAM_URL=" in proof.text
+    assert "(inconclusive: the CPU time of Toxiproxy went with it)" in proof.text
+
+
 def test_a_lift_of_few_launches_tells_a_ratio_and_proves_nothing(tmp_path: Path) -> None:
     _, _, (proof, _) = proven(tmp_path, a_pool_of_threads())
     assert ", ×2.59 (no proof without an interval: LAUNCHES=6); then: host CPU" in proof.text
@@ -85,7 +97,8 @@ def test_a_lift_that_has_not_ended_answers_nothing(tmp_path: Path) -> None:
     ended = max(at for at, row in enumerate(rows) if row.arm and row.launch == 1)
     assert ended < len(rows) - 1, lifted
     of = searched(own=PROVE, launches=6)
-    told = findings(Outcome(of, rows[: ended + 1], tmp_path))
+    (run_dir,) = tmp_path.iterdir()
+    told = findings(Outcome(of, rows[: ended + 1], run_dir))
     (proof,) = [one for one in told if one.name == "lifted"]
     assert "], not finished; then: host CPU" in proof.text
 

@@ -194,7 +194,11 @@ def test_files_threads_and_the_parts_around_are_watched_too(tmp_path: Path) -> N
         with gzip.open(tmp_path / "raw" / one.trial / SERIES, "at") as file:
             file.write("\n".join(more) + "\n")
     found = endurance.findings(Outcome(enduring(servers=("a",)), rows, tmp_path))
-    of = {(one.server, one.name): one for one in found}
+    told = [one for one in found if one.value is not None]
+    of = {(one.server, one.name): one for one in told}
+    # Of a part without samples that is said.
+    assert {one.server for one in found if one.value is None} == growth.OF_LAB.keys() - {"driver"}
+    assert all("too few samples" in one.text for one in found if one not in told)
     assert list(of) == [
         *(("a", name) for name in (growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS)),
         ("driver", growth.RESIDENT),

@@ -961,6 +961,38 @@ def test_with_cpus_to_spare_it_is() -> None:
     assert "confirmed: direct, without Toxiproxy" in texts[0]
 
 
+@pytest.mark.parametrize(("often", "answer"), [(4, "inconclusive"), (1, "confirmed")])
+def test_a_side_that_was_measured_again_more_often_on_warmer_jvms_decides_nothing(
+    often: int, answer: str
+) -> None:
+    tried: dict[str, int] = {}
+
+    def server(plan: TrialPlan, number: int) -> dict[str, Any]:
+        arm = plan.arm or ""
+        tried[arm] = tried.get(arm, 0) + 1
+        cold = arm == "1-after" and tried[arm] % 2 == 1 and tried[arm] < 2 * often
+        late = {"valid": False, "invalid_reasons": "cold JVM: it compiled"} if cold else {}
+        return proxied(0.5)(plan, number) | late
+
+    _, texts = of_a(suspected("Toxiproxy", 2000), server, PROXIED_CALLS)
+    assert f": {answer}: direct, without Toxiproxy" in texts[0]
+    assert (
+        "measured again or lost: 0 of 6 launches of the server as it was and 4 of 6 launches of "
+        "the changed one" in texts[0]
+    ) == (answer == "inconclusive")
+
+
+def test_a_step_that_allows_no_more_than_a_little_withdraws_nothing() -> None:
+    nearly = snapshot(settings={**SETTINGS, "pool_size": 19_500})
+
+    def flat(plan: TrialPlan, number: int) -> dict[str, Any]:
+        return answered(3000 * SIX[number % 6], plan) | {"bottleneck": "none"}
+
+    _, texts = of_a(suspected("worker pool", 9000), flat, nearly)
+    assert ": inconclusive: pool_size 19500 → 20000 makes goodput ×1.00" in texts[0]
+    assert texts[0].endswith("the step allows ×1.03 at most")
+
+
 def test_each_trial_of_a_step_of_settings_is_on_a_jvm_of_its_own_and_others_share_one() -> None:
     made, texts = of_a(suspected("Toxiproxy", 2000), proxied(0.5), PROXIED_CALLS)
     assert [plan.launch for plan in made] == [0, *range(1, 13), 0]

@@ -251,6 +251,11 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
     seen = pulled("server CPU", cpus=1)
     assert (seen.step, seen.at_most) == (host(SERVER_CPUS="2"), None)
     assert pulled("server CPU", host(SERVER_CPUS="3")).step == host(SERVER_CPUS="4")
+    # Its JVM made its threads by the CPUs that it had.
+    for loops, carriers, kept in ((1, 1, "1 event loop and 1 carrier"), (2, 2, "")):
+        settings = {"loops": loops, "virtual_thread_parallelism": carriers}
+        few = pulled("server CPU", host(SERVER_CPUS="1"), settings=settings)
+        assert few.keeps == kept
     for full in ({"cpus": 4}, {"condition": host(SERVER_CPUS="4")}):
         assert refused("server CPU", **full).endswith("4 CPUs: those of the machine or of its set")
 

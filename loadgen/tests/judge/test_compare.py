@@ -53,6 +53,26 @@ def placed(low: float, high: float, *, higher: bool = True) -> str:
     return answer_of(ratio, higher_is_better=higher, paired=True)[0]
 
 
+def test_work_outside_the_lab_beside_one_run_only_may_decide_the_answer() -> None:
+    def of(run: str, values: Sequence[float], others: float | None) -> list[Row]:
+        rows = side(values)
+        return [dataclasses.replace(one, run=run, others_cpu=others) for one in rows]
+
+    faster = [1.3 * value for value in STEADY]
+    for b_run, others_b, answer in (
+        ("other", None, "inconclusive"),
+        ("other", 0.3, "faster"),
+        # In turns it is part of the interval.
+        ("run", None, "faster"),
+    ):
+        [cell] = compare(of("run", STEADY, 0.2), of(b_run, faster, others_b), "a", "b").cells
+        assert cell.answer == answer
+        assert (
+            "work outside the lab took CPUs that were short from 6 of 6 launches of A and 0 of 6 "
+            "launches of B, which may decide the answer" in cell.why
+        ) == (answer == "inconclusive")
+
+
 @pytest.mark.parametrize(
     ("low", "high", "answer"),
     [
@@ -237,6 +257,39 @@ def test_the_generators_own_time_does_not_decide_who_is_faster(
     [cell] = compare(a, b, "a", "b").cells
     assert cell.answer == answer
     assert ("the generator took" in cell.why) == (answer == "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("raw_b_ms", "late_b_ms", "answer"),
+    [
+        (206.0, 30.0, "inconclusive"),  # it was sent late, and nothing else
+        (221.0, 30.0, "slower"),  # the server itself took so long
+        (206.0, 2.0, "slower"),  # it waited for a connection: no lateness explains that
+        (206.0, None, "slower"),  # nobody tells
+    ],
+)
+def test_the_generators_lateness_does_not_decide_whose_p95_is_longer(
+    raw_b_ms: float, late_b_ms: float | None, answer: str
+) -> None:
+    def told(p95_ms: float, raw_ms: float, late_ms: float | None) -> list[Row]:
+        return [
+            dataclasses.replace(
+                one,
+                mode="open",
+                offered_rps=100.0,
+                achieved_rps=100.0,
+                p95_ms=p95_ms * value / 100,
+                raw_p95_ms=raw_ms * value / 100,
+                late_p99_ms=late_ms,
+            )
+            for one, value in zip(side(STEADY), STEADY, strict=True)
+        ]
+
+    comparison = compare(told(207, 206, 1), told(225, raw_b_ms, late_b_ms), "a", "b")
+    [cell] = comparison.cells
+    assert cell.metric == "p95_ms"
+    assert cell.answer == answer
+    assert ("the generator sent late" in cell.why) == (answer == "inconclusive")
 
 
 def test_it_is_said_what_each_side_lost_and_measured_again() -> None:

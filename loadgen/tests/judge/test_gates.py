@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from lab.model import (
     Observation,
     Peak,
     Reading,
+    Request,
     ScriptedToxic,
+    Second,
     Series,
     Share,
     Snapshot,
@@ -349,12 +352,23 @@ def test_a_generator_of_one_thread_waited_for_one_cpu() -> None:
 
 def test_a_trial_that_is_not_to_be_observed_is_not() -> None:
     of = record(plan(condition=Condition(unobserved=True)))
-    around = observation()
-    assert judge(measurement(of), around).valid
-    up = {"__name__": "up", "job": "cadvisor"}
-    scraped = observation(Series(up, (around.window[0] + 1,), (1.0,)))
+    scraped = observation()
+    opens, _ = scraped.window
+    around = Observation(
+        scraped.window,
+        tuple(
+            Series(one.labels, (opens - 1, opens + 16), (1.0, 1.0))
+            for one in scraped.all
+            if one.labels["__name__"] == "up"
+        ),
+    )
+    unwatched = judge(measurement(of), around)
+    assert unwatched.valid
+    assert [one for one in unwatched.notes if "did not see" in one] == [
+        "Prometheus did not see the whole window of downstream, toxiproxy"
+    ]
     assert invalid(of, seen=scraped) == (
-        "it was not to be observed, and Prometheus scraped: cadvisor"
+        "it was not to be observed, and Prometheus scraped: cadvisor, jvm, server"
     )
     valid(seen=scraped)
 
@@ -442,6 +456,47 @@ def test_requests_that_are_never_answered_count_as_lost() -> None:
     # What waits in an overload is no loss.
     behind = reading(6300 / 15, window_ok=6300, **counted)
     assert judged_row("run", measurement(of, behind)).window_lost == 0
+
+
+@pytest.mark.parametrize(
+    ("ended", "means_ms", "lost"),
+    [
+        (6615, [200] * 15, 135),  # 2 % of the requests hang
+        # 2 % wait in a queue: who came last waits 300 ms longer, in which 135 come.
+        (6615, range(200, 500, 20), 0),
+        (6550, range(200, 320, 8), 146),  # both: 54 of the 200 that are missing are in a queue
+        (3375, range(250, 7750, 500), 0),  # half of the requests wait, and one hangs
+    ],
+)
+def test_requests_that_hang_are_no_overload_and_a_queue_is_no_loss(
+    ended: int, means_ms: Sequence[float], lost: int
+) -> None:
+    said = reading(
+        ended / 15,
+        late=IN_TIME,
+        due=6750,
+        window_ok=ended,
+        window_http_errors=0,
+        window_lost=0,
+        hangs=True,
+        seconds=tuple(Second(440, 440, mean_ms) for mean_ms in means_ms),
+    )
+    row = judged_row("run", measurement(record(), said))
+    assert row.window_lost == lost
+    assert row.overloaded == (ended + lost < 0.99 * 6750)
+    # Several kinds of requests may have several queues.
+    two = record(plan(requests=(Request("/"), Request("/slow"))))
+    of_two = judged_row("run", measurement(two, said))
+    assert of_two.window_lost == 0
+
+
+def test_a_short_latency_that_is_the_generators_own_is_said() -> None:
+    late = Latency(0.15, 0.1, 0.3, 0.6, 0.9)
+    short = Latency(0.4, 0.3, 0.7, 0.9, 1.2)
+    (note,) = [
+        one for one in valid(record(), reading(corrected=short, late=late)).notes if "own" in one
+    ]
+    assert note.startswith("the latencies are in part the generator's own: it sent 0.15 ms late on")
 
 
 def test_a_server_that_is_not_there_any_more_is_the_only_reason() -> None:
@@ -827,13 +882,16 @@ def test_on_a_full_host_a_late_downstream_is_a_note() -> None:
     assert "98% busy" in notes[1]
 
 
+USED = "container_cpu_usage_seconds_total"
+UNREAD = "not checked, as it could not be read in the window: "
+
+
 def ours(cpus: float) -> Observation:
     """The containers of the lab used so many of the machine's two CPUs."""
     times = tuple(OPENS - 1 + at * 17 / 15 for at in range(16))
     rising = tuple(cpus / 2 * (at - times[0]) for at in times)
-    name = "container_cpu_usage_seconds_total"
     return observation(
-        *(Series({"__name__": name, "service": one}, times, rising) for one in ("a", "toxiproxy")),
+        *(Series({"__name__": USED, "service": one}, times, rising) for one in ("a", "toxiproxy")),
         Series({"__name__": "machine:machine_cpu_cores:max"}, times, tuple(2.0 for _ in times)),
     )
 
@@ -859,12 +917,30 @@ def ours(cpus: float) -> Observation:
 def test_others_that_leave_the_lab_too_few_cpus_are_told(
     cpus: float | None, changes: dict[str, float], share: str | None
 ) -> None:
-    judgement = judge(measurement(usage(**changes)), observation() if cpus is None else ours(cpus))
+    seen = ours(cpus or 0.0)
+    if cpus is None:
+        others = (one for one in seen.all if one.labels["__name__"] != USED)
+        seen = dataclasses.replace(seen, all=tuple(others))
+    judgement = judge(measurement(usage(**changes)), seen)
     used = judgement.others_cpu
     assert judgement.valid
     assert share == (None if used is None else f"{used:.0%}")
-    said = f"work outside the lab used {share} of CPUs that were short"
-    assert [one for one in judgement.notes if "outside the lab" in one] == ([said] if share else [])
+    said = [f"work outside the lab used {share} of CPUs that were short"] if share else []
+    if cpus is None:
+        said.insert(0, f"{UNREAD}what work outside the lab took of the CPUs")
+    assert [one for one in judgement.notes if "outside the lab" in one] == said
+
+
+def test_a_container_that_ends_in_the_window_does_not_hide_what_others_used() -> None:
+    """As that of `make toxics`, a second one of the driver."""
+    both = ours(1.0)
+    times = (OPENS - 1, OPENS + 4, OPENS + 8)
+    ended = Series({"__name__": USED, "service": "driver", "name": "toxics"}, times, (0, 0.5, 1.5))
+    judgement = judge(
+        measurement(usage(host_busy=0.9)), dataclasses.replace(both, all=(*both.all, ended))
+    )
+    # 90 %, less 1 CPU and 1.4 s in 15 s, of 2 CPUs.
+    assert judgement.others_cpu == pytest.approx(0.9 - (1 + 1.4 / 15) / 2, abs=1e-3)
 
 
 def test_the_cpus_of_a_foreign_service_are_not_those_of_others() -> None:

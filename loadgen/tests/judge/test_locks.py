@@ -120,6 +120,16 @@ def test_a_verdict_that_names_nothing_says_that_nobody_watched_the_locks() -> No
     blind = seen(counter("lab_lock_watch_failed_looks_total", 0.4, server=SERVER))
     failed = judged(blind, rps=100, concurrency=100, settings=WATCHED)
     assert failed.missing == ("whether virtual threads waited for a lock: 4 looks at them failed",)
+    ended = seen(waiting(79), gauge("lab_lock_watch_ms", 0, server=SERVER))
+    broken = judged(ended, rps=100, concurrency=100, settings=WATCHED)
+    assert (broken.bottleneck, broken.missing) == (
+        "unknown",
+        (f"whether requests waited for a lock: watching failed, see the log of {SERVER}",),
+    )
+    # Also beside a name: those who wait for the lock may have filled the pool.
+    full = [*pool(200, 50, 0.8), gauge("lab_lock_watch_ms", 0, server=SERVER)]
+    beside = judged(seen(*full), rps=250, concurrency=250, settings=WATCHED)
+    assert (beside.bottleneck, beside.missing) == ("worker pool", broken.missing)
     # As in runs before there was such a setting.
     assert judged(seen(), rps=100, concurrency=100).missing == ()
 

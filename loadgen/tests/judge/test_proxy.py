@@ -164,12 +164,33 @@ def test_the_proxys_queue_is_the_one_that_must_be_seen() -> None:
         ("lab_kernel_tcp_time_wait", "ports"),
         ("jvm_gc_collection_seconds_sum", "garbage collection"),
         ("container_cpu_usage_seconds_total", "server CPU"),
+        ("lab_worker_pool_size", "worker pool"),
+        ("lab_downstream_connections_cap", "downstream connections"),
     ],
 )
 def test_none_is_weak_where_a_resource_was_not_seen(without: str, resource: str) -> None:
     found = judged(seen(without=without), rps=985)
     assert (found.bottleneck, found.strength) == ("none", WEAK)
     assert found.missing == (f"whether it was the {resource}: nothing was read of it",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "jdk", "resource"),
+    [
+        ({"loops": 2}, "25.0.3", "event loop"),
+        ({"virtual_thread_parallelism": 2}, "25.0.3", "carrier threads"),
+        # This JDK has no bean of its carriers.
+        ({"virtual_thread_parallelism": 2}, "21.0.8", None),
+    ],
+)
+def test_so_it_is_with_threads_that_the_servers_settings_have(
+    settings: dict[str, object], jdk: str, resource: str | None
+) -> None:
+    found = judged(seen(), rps=985, settings=settings, jdk=jdk)
+    assert (found.bottleneck, found.strength) == ("none", WEAK if resource else STRONG)
+    assert found.missing == (
+        (f"whether it was the {resource}: nothing was read of it",) if resource else ()
+    )
 
 
 def test_it_is_one_resource_of_the_path_to_the_downstream_only() -> None:

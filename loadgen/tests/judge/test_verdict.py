@@ -22,7 +22,7 @@ from lab.model import (
 )
 from lab.model.knobs import DIRECT
 from support.fakes import measurement, plan, reading, record
-from support.series import OPENS, counter, gauge, mean_time
+from support.series import CLOSES, OPENS, counter, gauge, mean_time
 from support.windows import SERVER, judged, pool, seen
 
 
@@ -327,6 +327,8 @@ def test_how_much_others_use_is_told_by_what_the_machine_has(
     (host,) = (one for one in found.ranked if one.resource == "host CPU")
     # 99 % less 0.5 of 2 CPUs.
     assert (", 74% by work outside the lab" in host.sentence) == others
+    assert ("whether work outside the lab took the CPUs" in found.missing) != others
+    assert (found.bottleneck, found.strength) == ("host CPU", STRONG if others else WEAK)
 
 
 @pytest.mark.parametrize(("others", "strength"), [(None, STRONG), (0.2, WEAK)])
@@ -371,6 +373,29 @@ def test_without_the_whole_window_there_is_no_strong_evidence() -> None:
     assert found.strength == WEAK
     assert "Prometheus did not see the whole window of jvm" in found.missing
     assert judged(None).bottleneck == "unknown"
+
+
+def test_what_came_after_the_window_is_not_what_was_in_it() -> None:
+    """The exporter did not answer in the window. After it the pool was at rest."""
+
+    def unanswered(series: Series) -> Series:
+        kept = [point for point in series.points if not OPENS - 1 <= point[0] <= CLOSES]
+        times, values = zip(*kept, strict=True)
+        return Series(series.labels, times, values)
+
+    size, active, *rest = pool(20, 180, 0.2)
+    at_rest = Series(
+        active.labels,
+        active.times,
+        tuple(20.0 if at < OPENS else 0.0 for at in active.times),
+    )
+    up = gauge("up", 1, job="jvm")
+    observed = seen(*map(unanswered, (size, at_rest, up)), *rest)
+    assert not observed.covers("jvm")
+    found = judged(observed, rps=40)
+    (of_pool,) = [one for one in found.ranked if one.resource == "worker pool"]
+    assert of_pool.utilisation == 1.0
+    assert "Prometheus did not see the whole window of jvm" in found.missing
 
 
 @pytest.mark.parametrize(
@@ -445,6 +470,25 @@ def test_of_several_machines_the_one_that_is_full_is_named_with_its_parts(
     told = [one.sentence for one in found.ranked if one.resource == "host CPU"]
     parts = "the CPUs of machine called, which has Toxiproxy and the downstream: "
     assert told == [f"{parts}{called / 2:.0%} busy"]
+
+
+def test_of_several_machines_the_servers_own_may_be_crowded() -> None:
+    """Then who holds a lock waits for a CPU."""
+    site = {"server": SERVER, "kind": "lock", "threads": "platform", "site": "lab.A.run:1"}
+    for used, strength in ((0.4, STRONG), (1.7, WEAK)):
+        own = counter("container_cpu_usage_seconds_total", used, service=SERVER, machine="tested")
+        observed = seen(
+            *machines(load=0.3, tested=used, called=0.3),
+            own,
+            counter("lab_wait_seconds_total", 79, **site),
+            without="machine:machine_cpu_cores:max",
+        )
+        usage = Usage(1, 1, None, None, 0.1, 9)
+        found = judged(
+            observed, rps=100, concurrency=100, usage=usage, settings={"lock_watch_ms": 10}
+        )
+        assert (found.bottleneck, found.strength) == ("lock", strength)
+        assert ("on CPUs that were 85% busy" in found.sentence) == (strength == WEAK)
 
 
 def test_of_several_machines_each_must_be_seen() -> None:

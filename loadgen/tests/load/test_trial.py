@@ -355,6 +355,8 @@ def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
     lab.run(spike_plan())
     _, *peaks = engine.plans
     assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
+    # Random arrivals differ by the draw.
+    assert len({one.draw for one in engine.plans}) == 3
 
 
 def test_what_an_engine_says_while_it_runs_is_handed_on_once(

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import httpx
 
 from lab.errors import RawDataError
-from lab.judge.cpu_split import cpu_split
+from lab.judge.cpu_split import CPUS, USED, cpu_split
 from lab.judge.gates import judge
 from lab.judge.row import row_of
 from lab.judge.verdict import verdict_of
@@ -138,7 +138,12 @@ class FakeLab:
     patch_takes_s: float = 0.0
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
-        default_factory=lambda: [({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS]
+        default_factory=lambda: [
+            *(({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS),
+            # Whatever used the two CPUs of the machine was the lab.
+            ({"__name__": USED, "job": "cadvisor", "service": "driver"}, lambda at: 2000 + 2 * at),
+            ({"__name__": CPUS}, lambda at: 2.0),
+        ]
     )
     scraped_until: float = 1e9
     # The machines of several that give Prometheus no answer.
@@ -483,12 +488,18 @@ def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: obje
 
 
 def observation(*more: Series) -> Observation:
-    """The window of `record()`, with every job scraped around it."""
+    """The window of `record()`, with every job scraped in it and around it. Whatever used the two
+    CPUs of the machine was the lab, unless `more` has series of that."""
     opens = START.timestamp() + 10.5
-    ups = [
-        Series({"__name__": "up", "job": job}, (opens - 1, opens + 16), (1.0, 1.0)) for job in JOBS
-    ]
-    return Observation((opens, opens + 15), (*ups, *more))
+    times = tuple(opens - 1 + at for at in range(18))
+    named = {one.labels["__name__"] for one in more}
+    quiet = (
+        *(Series({"__name__": "up", "job": job}, times, (1.0,) * 18) for job in JOBS),
+        Series({"__name__": USED, "service": "driver"}, times, tuple(2.0 * at for at in range(18))),
+        Series({"__name__": CPUS}, times, (2.0,) * 18),
+    )
+    kept = (one for one in quiet if one.labels["__name__"] not in named - {"up"})
+    return Observation((opens, opens + 15), (*kept, *more))
 
 
 def plan(mode: Mode = "open", **changes: object) -> TrialPlan:

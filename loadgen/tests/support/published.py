@@ -291,15 +291,16 @@ def _named(rows: Sequence[Row], lane: str) -> str:
 
 
 def _verdict(rows: Sequence[Row]) -> list[str]:
-    """Whom the verdicts of the valid trials name, without and with how strong the evidence is."""
+    """Whom the verdicts of the valid trials name, without and with how strong the evidence is.
+    Where none is valid, whom all name, which says so."""
     valid = [row for row in rows if row.valid]
-    if not valid:
-        (row,) = rows
-        return [f"{row.bottleneck}, not valid ({row.strength})"]
-    name, count = Counter(row.bottleneck for row in valid).most_common(1)[0]
-    strong = sum(row.strength == STRONG for row in valid if row.bottleneck == name)
+    told = valid or rows
+    name, count = Counter(row.bottleneck for row in told).most_common(1)[0]
+    strong = sum(row.strength == STRONG for row in told if row.bottleneck == name)
     how = "weak" if not strong else "strong" if strong == count else f"{strong} strong"
-    said = f"{name}, {count} of {len(valid)}"
+    if len(rows) == 1 and not valid:
+        return [f"{name}, not valid ({how})"]
+    said = f"{name}, {count} of {len(told)}{'' if valid else ', none valid'}"
     return [said, f"{said} ({how})"]
 
 

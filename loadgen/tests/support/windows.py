@@ -30,6 +30,8 @@ QUIET = (
     gauge("jvm_threads_current", 30, job="jvm", server=SERVER),
     gauge("process_open_fds", 500, job="jvm", server=SERVER),
     gauge("process_max_fds", 20_000, job="jvm", server=SERVER),
+    gauge("lab_worker_pool_size", 200, server=SERVER),
+    gauge("lab_worker_pool_active", 10, server=SERVER),
     gauge("lab_downstream_connections_cap", 20_000, server=SERVER),
     gauge("lab_downstream_connections_leased", 200, server=SERVER),
     gauge("lab_downstream_connections_pending", 0, server=SERVER),

@@ -39,7 +39,6 @@ def test_exactly_the_window_can_be_told_from_what_was_stored(lab: FakeLab, tmp_p
 
 
 def test_what_the_machine_has_is_kept_as_a_rule_says(lab: FakeLab, tmp_path: Path) -> None:
-    lab.scraped.append(({"__name__": "machine:machine_cpu_cores:max"}, lambda at: 2.0))
     assert observed(lab, tmp_path) is None
     assert {value for _, value in load(tmp_path).points("machine:machine_cpu_cores:max")} == {2}
     assert MACHINE in selectors("my-service", "/x", foreign=True)
@@ -203,17 +202,23 @@ def test_a_counter_that_first_shows_after_a_failed_scrape_has_no_known_rise() ->
 
 
 def test_a_scrape_that_failed_has_not_seen_the_window() -> None:
-    assert Observation((9.0, 16.0), (up(8, 12, 20),)).covers("server")
-    assert not Observation((9.0, 16.0), (up(8, 12, 20, failed=(8,)),)).covers("server")
-    assert not Observation((9.0, 16.0), (up(8, 12, 20, failed=(20,)),)).covers("server")
+    assert Observation((9.0, 16.0), (up(8, 14, 20),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 14, 20, failed=(8,)),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 14, 20, failed=(20,)),)).covers("server")
     assert not Observation((9.0, 16.0), (up(8, 20, failed=(8, 20)),)).covers("server")
+    # Nor have those that failed in it, where they are many.
+    in_it = up(8, 10, 12, 14, 16, failed=(10, 12, 14))
+    assert not Observation((9.0, 16.0), (in_it,)).covers("server")
+    # What is before it and after it is no matter, and of a long window one may be missing.
+    assert Observation((9.0, 16.0), (up(0, 8, 12, 16, 30),)).covers("server")
+    assert Observation((9.0, 39.0), (up(8, 20, 30, 40),)).covers("server")
 
 
 def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
     lab: FakeLab, tmp_path: Path
 ) -> None:
     lab.scraped = [
-        (labels, lambda at: float(at < 20)) if labels["job"] == "jvm" else (labels, value)
+        (labels, lambda at: float(at < 20)) if labels.get("job") == "jvm" else (labels, value)
         for labels, value in lab.scraped
     ]
     problem = observed(lab, tmp_path)

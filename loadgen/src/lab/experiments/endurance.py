@@ -182,17 +182,13 @@ def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> It
     live = _live(longest)
     for figure, points in (({LIVE_HEAP: live} if live else {}) | sampled).items():
         grown = growth(points, figure.scale)
-        if grown is None:
-            text = f"{figure.what}: its growth cannot be told, too few samples{suffix}"
-            yield Finding(figure.name, server, launch, None, figure.unit, None, None, text)
-            continue
-        old = _old_note(longest) if figure.name == HEAP else ""
-        yield _finding(figure, grown, server, launch, f"{_hours(longest)}{old}{suffix}")
+        over = _hours(longest) + (_old_note(longest) if figure.name == HEAP else "")
+        yield _finding(figure, grown, server, launch, over, suffix)
 
 
 def _of_lab(legs: Sequence[Leg]) -> Iterator[Finding]:
-    """Of the process of each part that was there in most legs. A part without samples, or of which
-    there are several, is left out."""
+    """Of the process of each part that was there in most legs. Of a part without samples, or of
+    which there are several, the growth cannot be told."""
     for part, figures in OF_LAB.items():
         processes = [leg.seen.processes[part] if leg.seen else None for leg in legs]
         counts = Counter(one for one in processes if one is not None)
@@ -206,12 +202,17 @@ def _of_lab(legs: Sequence[Leg]) -> Iterator[Finding]:
         rest = f"; {len(legs) - count} of {len(legs)} legs left out" if count < len(legs) else ""
         for figure in figures:
             grown = growth(_under_load(own, part, figure), figure.scale)
-            if grown is not None:
-                yield _finding(figure, grown, part, 0, f"{_hours(own)}{rest}")
+            yield _finding(figure, grown, part, 0, _hours(own), rest)
 
 
-def _finding(figure: Figure, of: Growth, whose: str, launch: int, over: str) -> Finding:
-    text = said(figure, of, over)
+def _finding(
+    figure: Figure, of: Growth | None, whose: str, launch: int, over: str, rest: str
+) -> Finding:
+    """`over` is the load, and `rest` what was left out of it."""
+    if of is None:
+        text = f"{figure.what}: its growth cannot be told, too few samples{rest}"
+        return Finding(figure.name, whose, launch, None, figure.unit, None, None, text)
+    text = said(figure, of, f"{over}{rest}")
     return Finding(figure.name, whose, launch, of.per_h, figure.unit, of.low, of.high, text)
 
 

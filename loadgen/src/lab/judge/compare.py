@@ -30,8 +30,9 @@ answer, and its answers would not be those of the intervals beside them. With to
 that confidence there is no answer, and `why` says how many it takes.
 
 In a closed load the generator's own time between an answer and the next request is in the rate of
-both sides. Where it takes a larger share of one side (GENERATOR_SHARE), the ratio of the sides
-without it must have the same answer. Otherwise there is none.
+both sides, and in an open load the time by which it sent late is in the p95. Where it takes a
+larger share of one side (GENERATOR_SHARE), the ratio of the sides without it must have the same
+answer. Otherwise there is none.
 
 A launch whose trial is invalid is lost, or measured again. Where that befell the one side clearly
 more often than the other (UNEVEN), what was selected may decide the answer: there is none.
@@ -77,8 +78,9 @@ MOST_ERRORS = 0.01
 UNEVEN = 0.2
 # A backlog that grew by more than this share of the p95 makes the p95 one of the window's length.
 GROWN = 0.25
-# By so much of a closed load's cycle the generator may take more from one side than from the other
-# before it is asked whether that decides the answer: a fifth of MARGIN.
+# By so much of a closed load's cycle, or of an open load's p95, the generator may take more from
+# one side than from the other before it is asked whether that decides the answer: a fifth of
+# MARGIN.
 GENERATOR_SHARE = 0.01
 Answer = Literal[
     "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
@@ -273,14 +275,15 @@ def compare_cell(
             family=family,
         )
         if other := _without_generator(
-            rows_a, rows_b, ratio, answer, paired=values.paired, family=family
+            metric, rows_a, rows_b, ratio, answer, paired=values.paired, family=family
         ):
             answer, why = "inconclusive", other
         if answer in ALIKE and no_p95 and (kept := _keep_up(rows_a, rows_b)):
             answer, why = "inconclusive", kept
     if answer not in ("inconclusive", "slower") and (failing := _b_fails(rows_a, rows_b)):
         answer, why = "inconclusive", failing
-    if answer != "inconclusive" and (uneven := uneven_tries(tries_a, tries_b)):
+    uneven = uneven_tries(tries_a, tries_b) or uneven_others(rows_a, rows_b)
+    if answer != "inconclusive" and uneven:
         answer, why = "inconclusive", uneven
     return CellComparison(
         cell, metric, a, b, values.paired, ratio, answer, why, no_p95, tries_a, tries_b
@@ -296,7 +299,18 @@ def generator_share(row: Row) -> float | None:
     return row.achieved_rps * row.time_generator_ms / 1000 / row.concurrency
 
 
+def late_share(row: Row) -> float | None:
+    """The share of an open load's p95 that may be the time by which the generator sent late: at
+    most what the p95 is above that of the latencies from sending. It is taken as no more than the
+    p99 of the lateness; percentiles do not add up, so that is no bound. None where nobody tells
+    the lateness."""
+    if not row.p95_ms or row.raw_p95_ms is None or row.late_p99_ms is None:
+        return None
+    return min(max(0.0, row.p95_ms - row.raw_p95_ms), row.late_p99_ms) / row.p95_ms
+
+
 def _without_generator(
+    metric: Metric,
     rows_a: Sequence[Row],
     rows_b: Sequence[Row],
     ratio: RatioOf,
@@ -305,24 +319,33 @@ def _without_generator(
     paired: bool,
     family: Family,
 ) -> str:
-    """Why the generator, and not the servers, may decide the answer about goodput of a closed load;
-    empty where it does not. Without its share s of the cycle a side had X / (1 - s)."""
-    a, b = (median_per_launch(rows, generator_share) for rows in (rows_a, rows_b))
+    """Why the generator, and not the servers, may decide the answer about goodput of a closed load
+    or the p95 of an open one; empty where it does not. Without its share s of the cycle a side had
+    X / (1 - s), and without its share of the p95 it had p95 · (1 - s)."""
+    is_p95 = metric == "p95_ms"
+    share = late_share if is_p95 else generator_share
+    a, b = (median_per_launch(rows, share) for rows in (rows_a, rows_b))
     if a is None or b is None or ratio.interval is None or answer == "inconclusive":
         return ""
     if abs(a.median - b.median) <= GENERATOR_SHARE:
         return ""
     by = (1 - a.median) / (1 - b.median)
+    if is_p95:
+        by = 1 / by
     low, high = ratio.interval.low * by, ratio.interval.high * by
     without = replace(
         ratio, ratio=ratio.ratio * by, interval=replace(ratio.interval, low=low, high=high)
     )
-    other, _ = answer_of(without, higher_is_better=True, paired=paired, family=family)
+    other, _ = answer_of(without, higher_is_better=not is_p95, paired=paired, family=family)
     if other == answer:
         return ""
+    if is_p95:
+        took = f"the generator sent late, for up to {a.median:.1%} of A's p95 and {b.median:.1%}"
+    else:
+        took = f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%}"
     return (
-        f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%} of B's, which "
-        f"may decide the answer: without it the interval is [{low:.3f}, {high:.3f}]"
+        f"{took} of B's, which may decide the answer: without it the interval is "
+        f"[{low:.3f}, {high:.3f}]"
     )
 
 
@@ -352,6 +375,29 @@ def uneven_tries(a: Tries, b: Tries, names: tuple[str, str] = NAMES) -> str:
     if abs(a.share - b.share) <= UNEVEN:
         return ""
     return f"{tries_text(a, b, names)}: which launches were left out may decide the answer"
+
+
+def uneven_others(
+    rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple[str, str] = NAMES
+) -> str:
+    """Why work outside the lab may decide the answer: it took CPUs that were short from more
+    launches of one side than of the other. Empty where it did not, and where the sides took turns
+    in a run: there it is part of the interval."""
+    if _side_by_side(rows_a, rows_b):
+        return ""
+    told, shares = [], []
+    for name, rows in zip(names, (rows_a, rows_b), strict=True):
+        valid = [row for row in rows if row.valid]
+        every = {(row.run, row.arm, row.launch) for row in valid}
+        short = {(row.run, row.arm, row.launch) for row in valid if row.others_cpu is not None}
+        told.append(f"{len(short)} of {len(every)} launches of {name}")
+        shares.append(len(short) / len(every) if every else 0.0)
+    if abs(shares[0] - shares[1]) <= UNEVEN:
+        return ""
+    return (
+        f"work outside the lab took CPUs that were short from {' and '.join(told)}, which may "
+        "decide the answer"
+    )
 
 
 def tries_text(a: Tries, b: Tries, names: tuple[str, str] = NAMES) -> str:

@@ -18,6 +18,9 @@ OPTIONAL_WATCHER = "grafana"
 # cgroup v1 may count each CPU, version 2 the total: the sum over the series is right for both.
 USED = "container_cpu_usage_seconds_total"
 CPUS = "machine:machine_cpu_cores:max"
+# Of a lab on several machines: what each has, and what all of its work uses.
+CPUS_OF_EACH = "machine:machine_cpu_cores:each"
+HOST_CPU = "host_cpu_usage_seconds_total"
 
 
 def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuSplit:
@@ -49,6 +52,14 @@ def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuS
 def machine_cpus(observation: Observation) -> float | None:
     """How many CPUs the machine has; None where nothing tells."""
     return max((max(one.values) for one in observation.series(CPUS)), default=None)
+
+
+def machine_busy(observation: Observation, machine: str) -> float | None:
+    """The share of its time that the CPUs of one of several machines were busy, whoever used them;
+    None where nothing tells."""
+    cpus = [max(one.values) for one in observation.series(CPUS_OF_EACH, machine=machine)]
+    used = observation.rate(HOST_CPU, machine=machine)
+    return None if used is None or not cpus else min(1.0, used / max(cpus))
 
 
 def _used(observation: Observation, service: str) -> float | None:

@@ -40,6 +40,7 @@ from lab.judge.compare import (
     overloaded,
     percent,
     shared_cells,
+    uneven_others,
     uneven_tries,
 )
 from lab.judge.fairness import UNEQUAL
@@ -241,6 +242,7 @@ def _of_lane(
                 # Which launches tell a figure may follow from the figure: a launch that is quick is
                 # late by a larger share. So each figure has its own.
                 uneven_tries(Tries.of(every_a, cell, of), Tries.of(every_b, cell, of), SIDES)
+                or uneven_others(a, b, SIDES)
                 or (requests if name == figure else cost),
                 note if name == figure else "",
                 untold=untold if name == figure else None,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_type_hints
 
-from lab.judge.gates.figures import unanswered
-from lab.judge.gates.generator import overloaded
+from lab.judge.gates.generator import overloaded, unanswered
 from lab.model import (
     REASON_SEPARATOR,
     Counts,

@@ -87,5 +87,7 @@ class Peaks:
             warmup_s=0,
             spike=None,
             arrivals="constant" if spike.extra_rps is None else self._plan.arrivals,
+            # Random arrivals of its own: the same in each peak would be one draw, told three times.
+            draw=self._plan.draw + number,
         )
         return EngineRun(self._system, self._engine.schedule(plan, folder), folder)

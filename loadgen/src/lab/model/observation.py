@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+# Three scrapes of the exporters, which are asked every 2 s (prometheus/prometheus.yml).
+_GAP_S = 6.0
+
 
 class SeriesError(ValueError):
     """Stored series that cannot be judged: they are not what the lab's exporters write."""
@@ -100,6 +103,20 @@ class Observation:
         known = [rate for rate in rates if rate is not None]
         return sum(known) if rates and len(known) == len(rates) else None
 
+    def rise_seen(self, name: str, **labels: str) -> float | None:
+        """By how much the counters with these labels rose in the window, as far as they were seen
+        there, in sum: of one that began or ended in it, between its own samples. A lower bound.
+        None where there is no such counter in the window."""
+        opens, closes = self.window
+        rises = [
+            max(0.0, _at(series.times, risen, min(closes, series.times[-1])) - first)
+            for series in self._matching(name, labels)
+            if series.times[0] < closes and series.times[-1] > opens
+            for risen in (_without_resets(series.values),)
+            for first in (_at(series.times, risen, max(opens, series.times[0])),)
+        ]
+        return sum(rises) if rises else None
+
     def steps(self, name: str, **labels: str) -> tuple[tuple[float, float, float], ...]:
         """(from, to, rise) between every two samples in the window, for the counters with these
         labels in sum. They are of one target, so they were scraped at the same times."""
@@ -128,11 +145,18 @@ class Observation:
         return bucket_quantile(sorted(counts.items()), q)
 
     def covers(self, job: str, **labels: str) -> bool:
-        """Whether a job's target answered a scrape before and after the window."""
+        """Whether a job's target answered a scrape before and after the window, and in it with no
+        gap that is as long as three scrapes and half of the window."""
+        opens, closes = self.window
+        longest = max(_GAP_S, (closes - opens) / 2)
         return any(
             (times := series.times_of(1.0))
-            and times[0] <= self.window[0]
-            and times[-1] >= self.window[1]
+            and times[0] <= opens
+            and times[-1] >= closes
+            and not any(
+                end > opens and start < closes and end - start > longest
+                for start, end in pairwise(times)
+            )
             for series in self._matching("up", {"job": job, **labels})
         )
 

@@ -277,7 +277,8 @@ class Row:
       socket errors and timeouts; empty where the engine counts them in its whole run only
     * duration_s, warmup_s: the lengths of window and warm-up as planned; an empty warm-up is what
       the engine needs
-    * overloaded: whether fewer requests ended in the window than were offered (open)
+    * overloaded: whether fewer requests ended in the window than were offered, not counting those
+      that may never be answered (open)
     * spun: the share of the machine's CPUs that a spinner took in the window (explain,
       planted, capacity with PROVE=yes); empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)

@@ -55,7 +55,8 @@ OF_UNIT = {
     "Bps": r"_bytes:rate\w+$",
     "pps": r"_packets_\w+_total$",
     "cps": r"_(total|count)$",
-    "reqps": r"_(requests|calls|requests_offered):rate\w+$|_(rps|requests_total|overflows_total)$",
+    "reqps": r"_(requests|calls|requests_offered):rate\w+$|_(rps|requests_total)$"
+    r"|_(overflows|connect_failures)_total$",
     "percentunit": r":ratio\w+$|_seconds(:rate\w+|_total)$|_cpu_(usage:rate\w+|limit:max)$"
     r"|_cpu_cores:max$|_bytes(:sum|:max)?$",
     "short": r"^(?!.*_(bytes|rss|seconds|usage)\b)",
@@ -65,7 +66,7 @@ OF_UNIT = {
 SETTING = (
     r"_(size|parallelism|cap|concurrency|max_bytes|limit_bytes|max_fds|local_ports|offered_rps)$"
     r"|_spec_cpu_limit:max$|_cpu_cores:max$|_delay_seconds$|_added_latency_seconds$"
-    r"|_requests_offered:rate5s$"
+    r"|_requests_offered:rate5s$|_queue_bound$"
 )
 # A series of Bottleneck that shows each resource.
 SHOWN = {

@@ -132,7 +132,7 @@ def test_the_least_step_is_the_query_s(files: dict[str, Any]) -> None:
             assert "interval" not in panel, (uid, panel["title"])
 
 
-def test_the_p95_of_all_answers_says_that_failures_are_in_it(files: dict[str, Any]) -> None:
+def test_a_p95_says_that_quick_failures_lower_it(files: dict[str, Any]) -> None:
     p95 = re.compile(r":p95_\d+s|histogram_quantile\(0\.95")
     panels = [
         panel
@@ -141,7 +141,7 @@ def test_the_p95_of_all_answers_says_that_failures_are_in_it(files: dict[str, An
         if any(p95.search(target["expr"]) for target in panel.get("targets", []))
     ]
     assert len(panels) > 5
-    assert [p["title"] for p in panels if "Failed" not in p["description"]] == []
+    assert [p["title"] for p in panels if "failure" not in p["description"].lower()] == []
 
 
 def test_compare_shifts_every_query_by_the_trial_it_draws(files: dict[str, Any]) -> None:

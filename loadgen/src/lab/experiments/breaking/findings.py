@@ -120,7 +120,9 @@ def _median(
         if high > rules.MAX_CONNECTIONS:
             spread, high = f"95 % interval from {low:.0f} on", None
     over = f"{len(ended)} launch{'es' if len(ended) > 1 else ''}"
-    then = f"{SEPARATOR}{_then(broke, f'{value:,.0f}', verdicts)}" if broke else ""
+    loads = sorted({row.concurrency for row in broke})
+    at = " to ".join(f"{load:,}" for load in dict.fromkeys((*loads[:1], *loads[-1:])))
+    then = f"{SEPARATOR}{_then(broke, at, verdicts)}" if broke else ""
     text = f"{value:.0f} connections over {over}, {spread}{also}{then}"
     return Finding(MEDIAN, server, 0, value, UNIT, low, high, text)
 

@@ -36,7 +36,9 @@ from lab.experiments.proving.levers import (
     together,
 )
 from lab.experiments.proving.ties import behind, no_room, tied_with
+from lab.judge.compare import MARGIN, uneven_tries
 from lab.judge.gates import NO_SUCCESS
+from lab.judge.grouping import Tries
 from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
 from lab.system.conditions import starting
@@ -45,6 +47,7 @@ from lab.system.conditions import starting
 TRIES = 2
 # The arm of the first trial, of the load as it is.
 FIRST = "1-named"
+SIDES = ("the server as it was", "the changed one")
 LIMIT = "the machine itself is the limit"
 
 
@@ -361,16 +364,30 @@ def _tried(
         if answer == "withdrawn" and change.unseen:
             why += f", or the service does not take {change.unseen}, which the lab cannot see"
             answer = "inconclusive"
+        if answer == "withdrawn" and change.keeps:
+            why += f", or too little for it: its JVM goes on with {change.keeps}"
+            answer = "inconclusive"
         if answer == "withdrawn" and (
             room := no_room(step.resources, change, now, goodputs(before))
         ):
             answer, why = "inconclusive", room
+        if answer == "withdrawn" and change.at_most and change.at_most <= 1 + 2 * MARGIN:
+            why = f"the step allows ×{change.at_most:.2f} at most"
+            answer = "inconclusive"
         if answer == "confirmed" and change.saves_ms:
             answer, why = answer_of_time(before, after, change.saves_ms)
         full = crowded(before, now.shared_cpus) if change.frees else ""
         if answer == "confirmed" and full:
             why = f"the CPU time of {change.frees} went with it, and {full}"
             answer = "inconclusive"
+    of_before, of_after = (
+        Tries(len(rows[side.arm]), min(again[side.arm], len(rows[side.arm])), 0)
+        for side in sides[:2]
+    )
+    # The second try of a JVM that the change takes anew is warmer than a first one.
+    uneven = uneven_tries(of_before, of_after, SIDES) if fresh else ""
+    if answer != "inconclusive" and uneven:
+        answer, why = "inconclusive", uneven
     if problem and ratio is not None:
         why += f"; {pairs} of {explain.pairs} pairs count: then {problem}"
     return Step(

@@ -76,7 +76,8 @@ class Lever:
     which goodput must not rise then. `unseen` is what the server may not take, and the lab cannot
     see that: then a step without an effect says nothing. `saves_ms` is the time that the step takes
     off each request, waits aside: goodput of a load whose connections are all busy rises by that
-    alone. `frees` is the part of the lab whose CPU time is gone with the step."""
+    alone. `frees` is the part of the lab whose CPU time is gone with the step. `keeps` are the
+    threads of the server that the step leaves as they are, and that may be too few for it."""
 
     step: Condition
     lift: Condition
@@ -88,6 +89,7 @@ class Lever:
     unseen: str = ""
     saves_ms: int = 0
     frees: str = ""
+    keeps: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,12 +370,19 @@ def _server_cpu(now: Present) -> Lever | str:
     if not 0 < cpus < now.cpus:
         return f"the server may use all {now.cpus} CPUs: those of the machine or of its set"
     step = min(float(now.cpus), 2 * cpus)
+    # A JVM makes them by the CPUs that it has when it starts, and goes on while it gets more.
+    few = [
+        f"{count} {what}{'s' if count > 1 else ''}"
+        for name, what in (("loops", "event loop"), ("virtual_thread_parallelism", "carrier"))
+        if (count := now.condition.knobs.get(name) or now.snapshot.setting(name)) and count < step
+    ]
     return Lever(
         _host(now, SERVER_CPUS=f"{step:g}"),
         _host(now, SERVER_CPUS=f"{now.cpus:g}"),
         f"SERVER_CPUS {cpus:g} → {step:g}",
         f"SERVER_CPUS={now.cpus:g}",
         None if quota is None else step / cpus,
+        keeps=" and ".join(few),
     )
 
 

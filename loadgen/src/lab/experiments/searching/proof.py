@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from lab.errors import RawDataError
+from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.order import launches
 from lab.experiments.proving.answers import answer_of_ends
+from lab.experiments.proving.levers import Lever
 from lab.experiments.searching.answers import Launches
 from lab.experiments.searching.deprived import ARMS, Deprived
 from lab.experiments.searching.lifting import lever_of
@@ -59,13 +60,10 @@ def proof(
             yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
     with_it = begun(lifted(experiment, own, found))
+    change = _change(outcome, server, found)
     if not with_it:
-        record = manifest.read(outcome.run_dir)
-        cores = record.limits.get("generator_cores")
-        known = cores if isinstance(cores, int) else 1
-        why = lever_of(experiment, found, record.servers[server], known)
-        text = f"not lifted: {why}" if isinstance(why, str) else "not lifted yet"
-        if not isinstance(why, str) and why.takes:
+        text = f"not lifted: {change}" if isinstance(change, str) else "not lifted yet"
+        if not isinstance(change, str) and change.takes:
             rate, *_ = held_by(found)
             less = [row for row in own if row.arm in ARMS]
             objective = settings_of(Capacity, experiment).objective
@@ -78,7 +76,8 @@ def proof(
     _, before = said(found, "", outcome.verdicts)
     enough = all(_are_enough(of.values()) for of in (found, with_it))
     foreign = experiment.target is not None
-    answer = _answer(before, value, enough=enough, foreign=foreign)
+    besides, keeps = ("", "") if isinstance(change, str) else (_besides(change), change.keeps)
+    answer = _answer(before, value, enough=enough, foreign=foreign, besides=besides, keeps=keeps)
     every = with_it.values()
     if not any(one.rate is not None or one.strayed for one in every):
         # Where the first launch holds nothing there are no others.
@@ -88,6 +87,18 @@ def proof(
     yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
     capacity = settings_of(Capacity, experiment)
     yield from each_search(capacity, LIFTED_SEARCH, server, with_it, outcome.verdicts)
+
+
+def _change(outcome: Outcome, server: str, found: Mapping[int, Search]) -> Lever | str:
+    """The lever of what gave way; or why there is none."""
+    try:
+        record = manifest.read(outcome.run_dir)
+    except LabError as failure:
+        # As where only a run's rows were published.
+        return str(failure)
+    cores = record.limits.get("generator_cores")
+    known = cores if isinstance(cores, int) else 1
+    return lever_of(outcome.experiment, found, record.servers[server], known)
 
 
 def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
@@ -105,10 +116,21 @@ def _are_enough(of: Iterable[Search]) -> bool:
     return Launches(len(told), untold).are_enough
 
 
-def _answer(before: Held, after: Held, *, enough: bool, foreign: bool) -> str:
+def _besides(change: Lever) -> str:
+    """What else the lift of a limit gives, which may be all that raised the rate."""
+    if change.frees:
+        return f"the CPU time of {change.frees} went with it"
+    if change.saves_ms:
+        return f"{change.saves_ms} ms less on the path of each request are room for more"
+    return ""
+
+
+def _answer(
+    before: Held, after: Held, *, enough: bool, foreign: bool, besides: str, keeps: str
+) -> str:
     """Whether what was lifted was the limit; empty where nothing is held with it. Launches that are
     not `enough` for an interval give the ratio only. `foreign`: of a service that is not the
-    lab's."""
+    lab's. `besides`: what else the lift gave. `keeps`: the threads that it left as they were."""
     rate, low, high = before
     rate_after, low_after, high_after = after
     if not rate or rate_after is None or low == 0:
@@ -122,6 +144,10 @@ def _answer(before: Held, after: Held, *, enough: bool, foreign: bool) -> str:
     if not enough:
         return f"{ratio} (no proof without an interval: LAUNCHES={LEAST_VALUES})"
     answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
+    if answer == "confirmed" and besides:
+        return f"{ratio} (inconclusive: {besides})"
+    if answer == "withdrawn" and keeps:
+        return f"{ratio} (inconclusive: its JVM goes on with {keeps})"
     no_help = "not confirmed: more of it is no help"
     if foreign:
         no_help += ", or the service does not take it"

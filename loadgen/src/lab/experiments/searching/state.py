@@ -344,8 +344,9 @@ class GaveWay:
 
 def gave_way(of: Sequence[Search]) -> GaveWay | None:
     """What gave way first in these searches of one server, at a rate above the one that it is said
-    to hold. Just above that nothing may show yet: then it is what the next rate names. None where
-    no such rate broke."""
+    to hold: what most trials that broke there name, and at least a third of those that broke up
+    to there. Just above what is held nothing may show yet: then it is what the next rate names. But
+    one trial far above does not speak for many that name nothing. None where no such rate broke."""
     told = [one for one in of if one.has_told]
     held = capacity_of(told)[0] if told else 0
     rungs: dict[int, list[Row]] = {}
@@ -353,9 +354,11 @@ def gave_way(of: Sequence[Search]) -> GaveWay | None:
         for rung in one.rungs:
             if one.broken and rung.broke and rung.rate >= one.broken.rate and rung.rate > held:
                 rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
+    so_far: Counter[str | None] = Counter()
     for rate in sorted(rungs):
+        so_far.update(row.bottleneck for row in rungs[rate])
         its = named_most(rungs[rate])
-        if 2 * len(its) > len(rungs[rate]):
+        if 2 * len(its) > len(rungs[rate]) and 3 * so_far[its[0].bottleneck] >= so_far.total():
             return GaveWay(its[0].bottleneck, its, tuple(rungs[rate]), rate)
     every = tuple(row for rows in rungs.values() for row in rows)
     return GaveWay(None, named_most(every), every) if every else None

@@ -6,7 +6,14 @@ import math
 import re
 from collections.abc import Iterator
 
-from lab.judge.gates.generator import KEPT_UP, drawn_call, edges, offered_rps, overloaded
+from lab.judge.gates.generator import (
+    KEPT_UP,
+    drawn_call,
+    edges,
+    offered_rps,
+    overloaded,
+    unanswered,
+)
 from lab.judge.predict import most_beyond, rate_error, response_spread
 from lab.model import (
     Reading,
@@ -38,8 +45,6 @@ MIN_SAMPLES = needed_samples(0.95)
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
 NO_ANSWER = "nothing was answered in the measured window"
 BACKLOG = "the window began with a backlog"
-# By so much of those in flight a latency may rise within a window without being a finding.
-MOST_RISE = 0.1
 
 
 def crossing_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot) -> float:
@@ -168,25 +173,6 @@ def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
             f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered:.0f} offered, "
             "so the corrected latencies include waits from the warm-up"
         )
-
-
-def unanswered(record: TrialRecord, reading: Reading) -> int:
-    """How many requests of an open load may never be answered: those that were due in the window
-    less those that ended in it, where some `hangs` and these are more than chance (`edges`), a
-    pause of the engine, and a rise of the latency by MOST_RISE explain. An engine gives up on a
-    request after many seconds, so in a short run it tells of none that is never answered, and such
-    a one is in no latency. A queue or a pause at the window's end is no such thing: there none
-    waits for much longer than others did. 0 where the load was not kept, or was disturbed on
-    purpose, for requests then wait; and where nobody counts those that were due."""
-    if reading.due is None or reading.raw is None or not reading.hangs:
-        return 0
-    if record.peaks or record.plan.script or overloaded(record, reading):
-        return 0
-    left = reading.due - reading.samples - (reading.window_lost or 0)
-    in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000
-    paused = reading.pause_s * reading.due / reading.window_s
-    explained = 3 * math.sqrt(2 * in_flight) + paused + MOST_RISE * in_flight
-    return left if left > explained else 0
 
 
 def findings(record: TrialRecord, reading: Reading) -> Iterator[str]:

@@ -37,6 +37,8 @@ PEAK_SLACK_S = 0.5
 # A peak is a crowd: of its connections the generator may leave so many for later, on average.
 UNTRIED = 0.05
 SPIKE = "spike"
+# By so much of those in flight, or in a queue, the count of a window may be off without a finding.
+MOST_RISE = 0.1
 
 
 def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
@@ -62,12 +64,53 @@ def offered_rps(record: TrialRecord, reading: Reading) -> float | None:
 
 
 def overloaded(record: TrialRecord, reading: Reading) -> bool:
-    """Whether fewer requests ended than were offered, by more than the edges of the window
-    explain."""
+    """Whether fewer requests ended than were offered, by more than the edges of the window, and
+    those that may never be answered, explain."""
+    return _fell_behind(record, reading, unanswered(record, reading))
+
+
+def _fell_behind(record: TrialRecord, reading: Reading, more: int = 0) -> bool:
+    """Whether fewer than were offered ended, with so many more than are counted."""
     offered = offered_rps(record, reading)
     if offered is None:
         return False
-    return ended_rps(record, reading) < (KEPT_UP - edges(record, reading)) * offered
+    ended = ended_rps(record, reading) + more / reading.window_s
+    return ended < (KEPT_UP - edges(record, reading)) * offered
+
+
+def unanswered(record: TrialRecord, reading: Reading) -> int:
+    """How many requests of an open load may never be answered: those that were due in the window
+    less those that ended in it, where some `hangs` and these are more than chance (`edges`), a
+    pause of the engine, a rise of the latency by MOST_RISE, and a queue (`_queued`) explain. An
+    engine gives up on a request after many seconds, so in a short run it tells of none that is
+    never answered, and such a one is in no latency. A queue or a pause at the window's end is no
+    such thing: there none waits for much longer than others did. 0 where the load was disturbed on
+    purpose, for requests then wait; where nobody counts those that were due; and where the load
+    was not kept and nobody tells how a queue grew."""
+    if reading.due is None or reading.raw is None or not reading.hangs:
+        return 0
+    queued = _queued(record, reading)
+    if record.peaks or record.plan.script or (queued is None and _fell_behind(record, reading)):
+        return 0
+    left = reading.due - reading.samples - (reading.window_lost or 0) - (queued or 0)
+    in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000
+    paused = reading.pause_s * reading.due / reading.window_s
+    rise = MOST_RISE * (in_flight + (queued or 0))
+    explained = 3 * math.sqrt(2 * in_flight) + paused + rise
+    return left if left > explained else 0
+
+
+def _queued(record: TrialRecord, reading: Reading) -> int | None:
+    """By how many requests a queue grew in the window, wherever it is, served first come, first
+    served: who is answered in its last second waited for so much longer than in its first, and as
+    many as came meanwhile are behind (Little's law). None where nobody tells, and where requests of
+    several kinds may have queues of their own."""
+    means = [second.mean_ms for second in reading.seconds if second.mean_ms is not None]
+    if len(means) < 2 or reading.due is None or len(record.plan.requests) > 1:
+        return None
+    # These are means of seconds, so they are a second less apart than the window's ends.
+    longer_s = max(0.0, means[-1] - means[0]) / 1000 * len(means) / (len(means) - 1)
+    return round(longer_s * reading.due / reading.window_s)
 
 
 def drawn_call(record: TrialRecord) -> RouteCall | None:
@@ -156,15 +199,23 @@ def _late(reading: Reading) -> Iterator[str]:
 
 
 def late_in_part(reading: Reading) -> Iterator[str]:
-    """A note where the figures are in part the generator's own: of an open load the p99, of a
-    closed load the rate."""
+    """A note where the figures are in part the generator's own: of an open load the mean or the
+    p99, of a closed load the rate."""
     told, whole = reading.late, reading.corrected
     if whole is None:
         share = _generator_share(reading)
         if share >= LEAST_SHARE:
             yield f"connections waited for the generator {share:.0%} of the time"
         return
-    if told is None or told.p99_ms is None or whole.p99_ms is None:
+    if told is None:
+        return
+    # The gates allow LEAST_LAG_MS, which may be most of a short latency.
+    if told.mean_ms > LAG_SHARE * whole.mean_ms:
+        yield (
+            f"the latencies are in part the generator's own: it sent {told.mean_ms:.2f} ms late on "
+            f"average, and their mean is {whole.mean_ms:.2f} ms"
+        )
+    if told.p99_ms is None or whole.p99_ms is None:
         return
     if told.p99_ms > allowed_ms(whole.p99_ms):
         own_ms = told.p99_ms

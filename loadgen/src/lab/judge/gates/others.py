@@ -25,21 +25,39 @@ def by_others(record: TrialRecord, observation: Observation | None) -> float | N
     usage = record.usage
     if observation is None or record.before.foreign or usage.host_busy is None:
         return usage.host_steal
+    share = _beside(usage.host_busy, observation)
+    return usage.host_steal if share is None else share
+
+
+def untold(record: TrialRecord, observation: Observation | None) -> bool:
+    """Whether nobody knows what others used, although the machine's CPUs were seen, and all that
+    the lab measures is its own."""
+    busy = record.usage.host_busy
+    if observation is None or record.before.foreign or busy is None:
+        return False
+    return _beside(busy, observation) is None
+
+
+def _beside(busy: float, observation: Observation) -> float | None:
+    """What is left of the machine's busy CPUs without the lab's containers, as a share of all."""
     mine, cpus = _by_lab(observation), machine_cpus(observation)
-    if mine is None or not cpus:
-        return usage.host_steal
-    return max(0.0, usage.host_busy - mine / cpus)
+    return None if mine is None or not cpus else max(0.0, busy - mine / cpus)
 
 
 def _by_lab(observation: Observation) -> float | None:
     """The CPUs that the lab's containers used. One that rests is read more seldom than once in half
-    a window: of it the even rise between two samples counts. None without any, and where one of
-    them began or ended in the window."""
+    a window: of it the even rise between two samples counts. Of one that began or ended in the
+    window, as that of `make toxics`, what was seen of it counts. None without any, and where
+    cAdvisor did not see the whole window."""
+    if not observation.covers("cadvisor"):
+        return None
     opens, closes = observation.window
     used = []
     for service in {one.labels.get("service", "") for one in observation.series(USED)}:
         rate = observation.rate(USED, service=service)
         rise = observation.increase(USED, service=service) if rate is None else None
+        if rate is None and rise is None:
+            rise = observation.rise_seen(USED, service=service)
         used.append(rise / (closes - opens) if rise is not None else rate)
     known = [one for one in used if one is not None]
     return sum(known) if known and len(known) == len(used) else None

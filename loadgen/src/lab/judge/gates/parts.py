@@ -46,7 +46,7 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
     if observation is None:
         yield "the window's series are missing: Prometheus did not answer"
         return
-    unseen = [job for job in jobs(record) if not observation.covers(job)]
+    unseen = list(jobs_unseen(record, observation))
     if unseen:
         yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
 
@@ -154,6 +154,12 @@ def jobs(record: TrialRecord) -> tuple[str, ...]:
     if not record.before.foreign:
         return JOBS
     return JOBS_FOREIGN if record.before.scraped else JOBS_FOREIGN[1:]
+
+
+def jobs_unseen(record: TrialRecord, observation: Observation) -> Iterator[str]:
+    """Those of them of which Prometheus did not see the whole window, although it was to."""
+    alone = UNOBSERVED if record.plan.condition.unobserved else ()
+    return (job for job in jobs(record) if job not in alone and not observation.covers(job))
 
 
 def cpus_metric(observation: Observation, job: str) -> str:

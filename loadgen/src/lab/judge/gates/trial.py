@@ -92,7 +92,8 @@ def judge(
         return Judgement(tuple(reasons), tuple(notes))
     starved = list(generator.short_of_cpu(record, reading))
     reasons += [*reading.problems, *generator.load_kept(record), *_not_observed(record), *starved]
-    notes += [*reading.notes, *parts.missing(record, observation), *_not_checked(record)]
+    notes += [*reading.notes, *parts.missing(record, observation)]
+    notes += _not_checked(record, observation)
     if reading.samples:
         reasons += [*figures.wrong(record, reading), *generator.late(reading)]
         reasons += figures.backlog(record, reading)
@@ -193,9 +194,11 @@ def _not_observed(record: TrialRecord) -> Iterator[str]:
         )
 
 
-def _not_checked(record: TrialRecord) -> Iterator[str]:
+def _not_checked(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
     """One note that names the gates without the figures they need."""
     names = [*generator.unread(record)]
+    if others.untold(record, observation):
+        names.append("what work outside the lab took of the CPUs")
     if compiler_unread(record):
         names.insert(0, "JIT compile time")
     if names:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lab.judge.cpu_split import USED as CPU_USED
+from lab.judge.cpu_split import machine_busy
 from lab.judge.gates.generator import offered_rps
 from lab.judge.gates.others import HOST_CROWDED
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
@@ -47,6 +49,8 @@ WAITING_SHARE = 0.02
 # engines themselves add up to 57 ms to the p95 of an answer of 200 ms (wrk2 sends in bursts), and
 # less to its mean.
 EXCESS = 0.25
+# Prometheus asks every exporter so often.
+_SCRAPE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -152,10 +156,22 @@ class SeenTrial:
         least_s = self.r0_s or record.before.way_ms(TO_SERVER) / 1000
         return (least_s + (own_s or 0.0)) * 1000
 
+    @cached_property
+    def cpus_busy(self) -> float:
+        """The share of its time that the CPUs of the server's machine were busy; 0 where nobody
+        knows. Of a lab on several machines the series tell of each."""
+        busy = self.record.usage.host_busy
+        if busy is None:
+            labels = (one.labels for one in self.observation.series(CPU_USED, service=self.server))
+            machine = next((one["machine"] for one in labels if "machine" in one), None)
+            busy = None if machine is None else machine_busy(self.observation, machine)
+        return busy or 0.0
+
     @property
     def crowded(self) -> bool:
-        """Whether requests had to wait for the machine's CPUs. False where nobody knows."""
-        return (self.record.usage.host_busy or 0.0) >= HOST_CROWDED
+        """Whether requests had to wait for the CPUs of the server's machine. False where nobody
+        knows."""
+        return self.cpus_busy >= HOST_CROWDED
 
     @property
     def error_share(self) -> float:
@@ -273,15 +289,18 @@ class SeenTrial:
                 yield within
 
     def _within(self, points: Sequence[tuple[float, float]]) -> list[float]:
-        """The values in the window. A window too short to hold one has the value nearest to its
-        middle."""
+        """The values in the window. A window too short to hold a scrape, of which there is one
+        every 2 s, has the value nearest to its middle. A longer one without any has the one before
+        it: what came later is of a server at rest."""
         opens, closes = self.observation.window
         within = [value for at, value in points if opens <= at <= closes]
+        if not within and closes - opens > _SCRAPE_S:
+            points = [point for point in points if point[0] < opens]
         if within or not points:
             return within
         middle = (opens + closes) / 2
         at, value = min(points, key=lambda point: abs(point[0] - middle))
-        return [value] if opens - 2 <= at <= closes + 2 else []
+        return [value] if opens - _SCRAPE_S <= at <= closes + _SCRAPE_S else []
 
 
 def kept[T](*found: T | None) -> tuple[T, ...]:

@@ -101,7 +101,7 @@ def connections(seen: SeenTrial) -> Standing | None:
             score = 0.72
             sentence += (
                 f", as an answer took {raw.mean_ms:.0f} ms instead of {expected_ms:.0f} ms on CPUs "
-                f"that were {seen.record.usage.host_busy:.0%} busy"
+                f"that were {seen.cpus_busy:.0%} busy"
             )
     law = "Little's law: achieved_rps × "
     return Standing(

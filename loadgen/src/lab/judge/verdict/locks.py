@@ -18,6 +18,7 @@ from lab.model import Evidence, Standing
 
 WATCH = "lock_watch_ms"
 WAITED = "lab_wait_seconds_total"
+WATCHES = "lab_lock_watch_ms"
 FAILED_LOOKS = "lab_lock_watch_failed_looks_total"
 PINNED = "pinned"
 # What a server calls all sites beyond the most that it names (LockWatch.java).
@@ -30,8 +31,8 @@ SEES_VIRTUAL = 25
 
 
 def watched(seen: SeenTrial) -> bool:
-    """Whether the server counted waits in this trial."""
-    return bool(seen.record.before.lock_watch_ms)
+    """Whether the server counted waits in this trial, from its start to its end."""
+    return bool(seen.record.before.lock_watch_ms) and not ended(seen)
 
 
 def lock(seen: SeenTrial) -> Standing | None:
@@ -73,7 +74,7 @@ def lock(seen: SeenTrial) -> Standing | None:
     if behind is not None:
         sentence += f", of {behind.value:.1f} {behind.what}"
     if seen.crowded:
-        sentence += f", on CPUs that were {seen.record.usage.host_busy:.0%} busy"
+        sentence += f", on CPUs that were {seen.cpus_busy:.0%} busy"
     return Standing(
         "lock",
         saturation=waiting.value,
@@ -125,12 +126,15 @@ def unseen(seen: SeenTrial) -> str | None:
     before = seen.record.before
     watch = before.lock_watch_ms
     if watch == 0:
-        where = f", see {PAGE}" if before.foreign else ""
-        return f"whether requests waited for a lock: {WATCH} is 0{where}"
+        where = f", as it is off or failed (the service's log tells), see {PAGE}"
+        why = where if before.foreign else ""
+        return f"whether requests waited for a lock: {WATCH} is 0{why}"
     if watch is None:
         if before.exported is None:
             return None
         return f"whether requests waited for a lock: no recorder watches them, see {PAGE}"
+    if ended(seen):
+        return f"whether requests waited for a lock: watching failed, see the log of {seen.server}"
     release = release_of(before.jdk)
     if release is not None and release < SEES_VIRTUAL:
         return f"whether virtual threads waited for a lock: JDK {release} does not tell"
@@ -138,6 +142,16 @@ def unseen(seen: SeenTrial) -> str | None:
     if failed:
         return f"whether virtual threads waited for a lock: {failed:.0f} looks at them failed"
     return None
+
+
+def ended(seen: SeenTrial) -> bool:
+    """Whether a server that was told to watch no longer does: it tells 0 once its stream of events
+    has ended, and what was counted until then is too little."""
+    if not seen.record.before.lock_watch_ms:
+        return False
+    opens, closes = seen.observation.window
+    told = seen.observation.series(WATCHES, server=seen.server)
+    return any(opens <= at <= closes for series in told for at in series.times_of(0))
 
 
 def _held_up(seen: SeenTrial, threads: int | None) -> Evidence | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.judge.cpu_split import USED
+from lab.judge.cpu_split import CPUS_OF_EACH, HOST_CPU, USED, machine_busy
 from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, cores_of, waited_share
 from lab.judge.gates.others import HOST_CROWDED, OTHERS, by_others
 from lab.judge.gates.trial import HOST_FULL
@@ -14,9 +14,6 @@ NEARLY_FULL = 0.9
 # The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
-# Of a lab on several machines: what each has, and what all of its work uses.
-CPUS_OF_EACH = "machine:machine_cpu_cores:each"
-HOST_CPU = "host_cpu_usage_seconds_total"
 
 
 def host_cpu(seen: SeenTrial) -> Standing | None:
@@ -63,17 +60,16 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
 def _busiest_machine(seen: SeenTrial) -> Standing | None:
     """The CPUs of the busiest of several machines, with its parts of the lab. Nothing tells who
     waits for them, so the evidence is weak. None where one of the machines was not seen."""
-    told = seen.observation.series(CPUS_OF_EACH)
-    cpus = {one.labels["machine"]: max(one.values) for one in told}
     found = []
-    for name in sorted(cpus):
-        used = seen.observation.rate(HOST_CPU, machine=name)
-        if used is None:
+    for name in seen.each("machine", CPUS_OF_EACH):
+        of_one = machine_busy(seen.observation, name)
+        if of_one is None:
             return None
-        found.append((min(1.0, used / cpus[name]), name, used))
+        found.append((of_one, name))
     if not found:
         return None
-    busy, name, used = max(found)
+    busy, name = max(found)
+    used = seen.observation.rate(HOST_CPU, machine=name) or 0.0
     query = f'sum(rate({HOST_CPU}{{machine="{name}"}}[{seen.window_s:.0f}s]))'
     services = {
         "driver": "the generator",

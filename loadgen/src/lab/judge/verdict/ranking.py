@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lab.judge.gates import parts
+from lab.judge.gates import others, parts
 from lab.judge.gates.figures import RATE_ERROR, rate_error_of
 from lab.judge.verdict import (
     downstream,
@@ -133,6 +133,16 @@ _ALWAYS_TOLD = (
     "accept queue",
 )
 _ALWAYS_TOLD_OF_CALLS = ("ports", "connection set-up")
+# Resources that only some servers have, and how this server's settings tell that it has them.
+_TOLD_IF_THERE: dict[str, Callable[[SeenTrial], bool]] = {
+    "worker pool": lambda seen: bool(seen.record.before.setting("pool_size")),
+    "downstream connections": lambda seen: (
+        bool(seen.record.before.setting("downstream_connections"))
+        and seen.call.route.calls_downstream
+    ),
+    "carrier threads": threads.tells_of_carriers,
+    "event loop": lambda seen: bool(seen.record.before.setting("loops")),
+}
 _CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threads", "event loop"))
 
 
@@ -163,7 +173,8 @@ def _unseen(seen: SeenTrial, ranked: tuple[Standing, ...]) -> list[str]:
     if seen.record.before.foreign:
         return []
     known = {one.resource for one in ranked}
-    asked = _ALWAYS_TOLD + (_ALWAYS_TOLD_OF_CALLS if seen.call.route.calls_downstream else ())
+    asked = [*_ALWAYS_TOLD, *(_ALWAYS_TOLD_OF_CALLS if seen.call.route.calls_downstream else ())]
+    asked += [one for one, has in _TOLD_IF_THERE.items() if has(seen)]
     return [one for one in asked if one not in known]
 
 
@@ -186,8 +197,7 @@ def _verdict(seen: SeenTrial) -> Verdict:
     record = seen.record
     missing = [
         f"Prometheus did not see the whole window of {job}"
-        for job in parts.jobs(record)
-        if not seen.observation.covers(job)
+        for job in parts.jobs_unseen(record, seen.observation)
     ]
     found = kept(*(ask(seen) for ask in _STANDINGS))
     # Of equal scores the first counts, which is the inner resource.
@@ -202,6 +212,8 @@ def _verdict(seen: SeenTrial) -> Verdict:
         missing.append("how long an answer takes when nothing waits: latency was not compared")
     if name == "host CPU" and seen.judgement.others_cpu is not None:
         missing.append("what the load would get without the work outside the lab")
+    if name == "host CPU" and others.untold(record, seen.observation):
+        missing.append("whether work outside the lab took the CPUs")
     refusing = seen.error_share >= load.FEW_ERRORS and record.before.setting("queue_bound")
     doubted = (
         bool(missing)
@@ -219,7 +231,7 @@ def _verdict(seen: SeenTrial) -> Verdict:
     missing += [f"whether it was the {one}: nothing was read of it" for one in unseen]
     doubted = doubted or any(_hides(one, name, ranked) for one in unseen)
     # Whether a service that is not the lab's has virtual threads, nobody knows.
-    if name == UNKNOWN or (locks.watched(seen) and not record.before.foreign):
+    if name == UNKNOWN or locks.ended(seen) or (locks.watched(seen) and not record.before.foreign):
         missing += kept(locks.unseen(seen))
     if name == UNKNOWN:
         return _unknown(sentence, ranked, tuple(missing))

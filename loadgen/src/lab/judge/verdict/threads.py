@@ -7,7 +7,7 @@ something waited for them (or failed for want of them).
 
 from __future__ import annotations
 
-from lab.judge.predict import pinned_carriers
+from lab.judge.predict import pinned_carriers, release_of
 from lab.judge.verdict.evidence import (
     EXPLAINED,
     FULL,
@@ -31,6 +31,8 @@ REFUSED = 100
 # A pool that nobody shows is inferred where the CPUs were busy for less than this share of the
 # time, and where at least so many times as many requests waited as were worked on.
 CPUS_LEFT, QUEUED = 0.7, 1.0
+# From this JDK on a JVM tells of its carriers (VirtualThreadSchedulerMXBean).
+TELLS_OF_CARRIERS = 24
 
 
 def worker_pool(seen: SeenTrial) -> Standing | None:
@@ -193,6 +195,14 @@ def carrier_threads(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=kept(wanted, mounted, queued),
     )
+
+
+def tells_of_carriers(seen: SeenTrial) -> bool:
+    """Whether there are carriers of which the server's JDK tells: a bean of JDK 24 and later."""
+    before = seen.record.before
+    release = release_of(before.jdk)
+    told = release is not None and release >= TELLS_OF_CARRIERS
+    return bool(before.setting("virtual_thread_parallelism")) and told
 
 
 def _pinned(seen: SeenTrial, carriers: int) -> Standing:
