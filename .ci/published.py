@@ -71,7 +71,7 @@ MEDIAN = ", median"
 MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
 TEXTS = ("question", "hypothesis")
 # These settings are told where a run had others than .env.
-USUAL = {"DOWNSTREAM_DELAY_MS": "200", "SERVER_CPUS": ""}
+USUAL = {"DOWNSTREAM_DELAY_MS": "200", "SERVER_CPUS": "", "SERVER_POOL_SIZE": "200"}
 OPEN = re.compile(r"^<!-- results$", re.MULTILINE)
 MARK = re.compile(rf"{OPEN.pattern}\n(?P<cells>.+)\n(?P<rows>(?:.+: .+\n)+)-->\n", re.MULTILINE)
 SOURCE = re.compile(r"(?P<file>[a-z0-9-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
@@ -161,10 +161,11 @@ def told(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def otherwise(servers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The settings that all servers of a run had otherwise than .env has them, as words."""
+    """The settings of a run that are not those of .env, as words. All servers that have such a
+    setting must have had the same."""
     had = [_settings(one) for one in servers]
     for name, usual in USUAL.items():
-        values = {one[name] for one in had}
+        values = {one[name] for one in had if name in one}
         if len(values) == 1 and values != {usual}:
             yield f"{name}={values.pop()}"
 
@@ -173,7 +174,9 @@ def _settings(server: Mapping[str, Any]) -> dict[str, str]:
     """As a server, and the downstream behind it, told them."""
     spread, quota = server.get("spread"), server["settings"].get("cpu_quota")
     delay = spread["words"] if spread else f"{server['downstream_delay_ms']:g}"
-    return {"DOWNSTREAM_DELAY_MS": delay, "SERVER_CPUS": "" if quota is None else f"{quota:g}"}
+    had = {"DOWNSTREAM_DELAY_MS": delay, "SERVER_CPUS": "" if quota is None else f"{quota:g}"}
+    pool = server["settings"].get("pool_size")
+    return had if pool is None else {**had, "SERVER_POOL_SIZE": f"{pool:g}"}
 
 
 def add(run_dir: Path, name: str) -> None:
@@ -210,7 +213,9 @@ def command(of: Mapping[str, Any]) -> str:
     words = of["experiment"].get("words", [])
     file = any(word.startswith("EXP=") for word in words)
     verb = "run" if file else of["experiment"].get("kind", "density")
-    return " ".join(("make", verb.replace("loads", "bench"), *words, *of.get("settings", ())))
+    older = ("JDK=21",) if {one.partition(".")[0] for one in of.get("jdk", ())} == {"21"} else ()
+    settings = (*of.get("settings", ()), *older)
+    return " ".join(("make", verb.replace("loads", "bench"), *words, *settings))
 
 
 def counts() -> Iterator[tuple[str, int, int, int]]:

@@ -99,8 +99,9 @@ part_static() {
   step import-linter one in_tests loadgen lint-imports --no-cache
 }
 part_python() { local shares=128; step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
-# The lab against oracles. It waits more than it computes, and allows for what a busy machine adds.
-part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
+# The lab against oracles. It waits more than it computes, and allows for what a busy machine adds: it has a CPU
+# before the builds and tests beside it.
+part_truth() { local shares=16384; step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
 part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
 part_pacer() { step pacer go built_tests pacer pacer-test loadgen --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
