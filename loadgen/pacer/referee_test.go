@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 30 * time.Second
+const patience = 100 * time.Second
 
 // referee serves one loop.
 type referee struct {
