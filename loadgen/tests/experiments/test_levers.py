@@ -256,6 +256,21 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
         settings = {"loops": loops, "virtual_thread_parallelism": carriers}
         few = pulled("server CPU", host(SERVER_CPUS="1"), settings=settings)
         assert few.keeps == kept
+    # Those that were raised before, or are raised in the same step, are enough.
+    settings = {"loops": 1, "virtual_thread_parallelism": 1, "pool_size": 8}
+    for tied, kept in (
+        ("carrier threads", "1 event loop"),
+        ("event loop", "1 carrier"),
+        ("worker pool", "1 event loop and 1 carrier"),
+    ):
+        for resources in (("server CPU", tied), (tied, "server CPU")):
+            both = together(resources, present(host(SERVER_CPUS="1"), settings=settings))
+            assert isinstance(both, Lever)
+            assert both.keeps == kept
+    assert (
+        pulled("server CPU", host(SERVER_CPUS="1", LOOPS="2"), settings=settings).keeps
+        == "1 carrier"
+    )
     for full in ({"cpus": 4}, {"condition": host(SERVER_CPUS="4")}):
         assert refused("server CPU", **full).endswith("4 CPUs: those of the machine or of its set")
 

@@ -360,26 +360,7 @@ def _tried(
             answer = "inconclusive"
         why += f"; {not_more}" if not_more else ""
     elif ratio is not None:
-        answer, why = answer_of(ratio)
-        if answer == "withdrawn" and change.unseen:
-            why += f", or the service does not take {change.unseen}, which the lab cannot see"
-            answer = "inconclusive"
-        if answer == "withdrawn" and change.keeps:
-            why += f", or too little for it: its JVM goes on with {change.keeps}"
-            answer = "inconclusive"
-        if answer == "withdrawn" and (
-            room := no_room(step.resources, change, now, goodputs(before))
-        ):
-            answer, why = "inconclusive", room
-        if answer == "withdrawn" and change.at_most and change.at_most <= 1 + 2 * MARGIN:
-            why = f"the step allows ×{change.at_most:.2f} at most"
-            answer = "inconclusive"
-        if answer == "confirmed" and change.saves_ms:
-            answer, why = answer_of_time(before, after, change.saves_ms)
-        full = crowded(before, now.shared_cpus) if change.frees else ""
-        if answer == "confirmed" and full:
-            why = f"the CPU time of {change.frees} went with it, and {full}"
-            answer = "inconclusive"
+        answer, why = _answer_of_rise(step, now, before, after, ratio)
     of_before, of_after = (
         Tries(len(rows[side.arm]), min(again[side.arm], len(rows[side.arm])), 0)
         for side in sides[:2]
@@ -407,3 +388,36 @@ def _tried(
         answer=answer,
         why=why,
     )
+
+
+def _answer_of_rise(
+    step: _Trying, now: Present, before: Sequence[Row], after: Sequence[Row], ratio: RatioOf
+) -> tuple[Answer, str]:
+    """The answer of more of the resources, and why."""
+    change = step.lever
+    answer, why = answer_of(ratio)
+    if answer == "withdrawn":
+        other = _other_than_no_limit(step, now, before, why)
+        return ("inconclusive", other) if other else (answer, why)
+    if answer == "confirmed" and change.saves_ms:
+        answer, why = answer_of_time(before, after, change.saves_ms)
+    if answer == "confirmed" and change.frees:
+        full = crowded(before, now.shared_cpus)
+        if full:
+            return "inconclusive", f"the CPU time of {change.frees} went with it, and {full}"
+    return answer, why
+
+
+def _other_than_no_limit(step: _Trying, now: Present, before: Sequence[Row], why: str) -> str:
+    """Why goodput may not have risen although the resources are the limit; empty where only another
+    limit explains it. `why` is what goodput says."""
+    change = step.lever
+    if change.unseen:
+        return f"{why}, or the service does not take {change.unseen}, which the lab cannot see"
+    if change.keeps:
+        return f"{why}, or too little for it: its JVM goes on with {change.keeps}"
+    if room := no_room(step.resources, change, now, goodputs(before)):
+        return room
+    if change.at_most and change.at_most <= 1 + 2 * MARGIN:
+        return f"the step allows ×{change.at_most:.2f} at most"
+    return ""

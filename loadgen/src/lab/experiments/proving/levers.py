@@ -213,6 +213,7 @@ def together(resources: Sequence[str], now: Present) -> Lever | str:
             unseen=" or ".join(filter(None, (whole.unseen, step.unseen))),
             saves_ms=whole.saves_ms + step.saves_ms,
             frees=whole.frees or step.frees,
+            keeps=_few_threads(step.step, now),
         )
     return whole
 
@@ -370,19 +371,34 @@ def _server_cpu(now: Present) -> Lever | str:
     if not 0 < cpus < now.cpus:
         return f"the server may use all {now.cpus} CPUs: those of the machine or of its set"
     step = min(float(now.cpus), 2 * cpus)
-    # A JVM makes them by the CPUs that it has when it starts, and goes on while it gets more.
-    few = [
-        f"{count} {what}{'s' if count > 1 else ''}"
-        for name, what in (("loops", "event loop"), ("virtual_thread_parallelism", "carrier"))
-        if (count := now.condition.knobs.get(name) or now.snapshot.setting(name)) and count < step
-    ]
+    raised = _host(now, SERVER_CPUS=f"{step:g}")
     return Lever(
-        _host(now, SERVER_CPUS=f"{step:g}"),
+        raised,
         _host(now, SERVER_CPUS=f"{now.cpus:g}"),
         f"SERVER_CPUS {cpus:g} → {step:g}",
         f"SERVER_CPUS={now.cpus:g}",
         None if quota is None else step / cpus,
-        keeps=" and ".join(few),
+        keeps=_few_threads(raised, now),
+    )
+
+
+def _few_threads(step: Condition, now: Present) -> str:
+    """The threads of a server that stay fewer than the CPUs that a step gives to it; empty where it
+    gives none. A JVM makes them by the CPUs that it has when it starts, and goes on while it gets
+    more."""
+    cpus = step.host.get("SERVER_CPUS")
+    if cpus is None or cpus == now.condition.host.get("SERVER_CPUS"):
+        return ""
+    loops = step.host.get("LOOPS") or now.snapshot.setting("loops")
+    carriers = "virtual_thread_parallelism"
+    counts = {
+        "event loop": int(loops or 0),
+        "carrier": step.knobs.get(carriers) or now.snapshot.setting(carriers) or 0,
+    }
+    return " and ".join(
+        f"{count} {what}{'s' if count > 1 else ''}"
+        for what, count in counts.items()
+        if 0 < count < float(cpus)
     )
 
 
