@@ -558,6 +558,16 @@ def test_a_load_at_random_is_kept_by_what_was_due_and_not_by_what_was_planned() 
     assert "150" not in found.rows[0]
 
 
+def test_of_equal_rates_the_one_over_most_connections_is_kept() -> None:
+    rows = [
+        row("open", concurrency=connections, achieved_rps=450.0, due=6750, p95_ms=p95_ms)
+        for connections, p95_ms in ((100, 202.0), (2000, 240.0), (500, 210.0))
+    ]
+    glance = at_a_glance(loads(rows), rows)
+    (found,) = (one for one in glance.blocks if isinstance(one, Table))
+    assert [*found.rows[0][-3:]] == ["450", "2000", "240"]
+
+
 def table_of_loads(of: Sequence[Load]) -> Table:
     (found,) = (one for one in measured_loads(of).blocks if isinstance(one, Table))
     return found
@@ -603,6 +613,13 @@ def test_quick_errors_that_cost_no_goodput_are_no_equal_answer() -> None:
     assert rps.why == f"{why}trials of B, and in 1 of 6 of A"
     [rps] = compare(stained, stained, "a", "b").cells
     assert rps.answer == "no difference"
+    # Whichever side fails, and where the other one is slower by a little.
+    for other in (working, counted(5600, 84_000)):
+        [rps] = compare(failing, other, "a", "b").cells
+        assert rps.answer == "inconclusive"
+        assert rps.why.startswith(
+            "30.0% of the requests of A fail in a trial, and 0.0% is usual of B"
+        )
 
 
 def test_latencies_of_errors_are_not_compared() -> None:

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from lab.model import NONE, STRONG, UNKNOWN, WEAK, Row, Standing, Strength, Verdict
 from lab.report.answers import of_loads
 from support.fakes import plan
@@ -78,6 +80,17 @@ def test_what_it_takes_is_what_the_comparisons_take() -> None:
     # A launch of which nothing is valid is none.
     lost = [dataclasses.replace(one, valid=one.launch < 9) for one in rows(9)]
     assert [cells for cells in of_loads(lost, {}) if len(cells) == 1]
+    # Nor are those of the others where one server lacks them.
+    lacks = [dataclasses.replace(one, valid=one.server != "b" or one.launch < 9) for one in rows(9)]
+    assert [cells for cells in of_loads(lacks, {}) if len(cells) == 1]
+
+
+@pytest.mark.parametrize(
+    ("rps", "said"), [(0.333, "0.333"), (2.5, "2.5"), (99.4, "99.4"), (12345.6, "12,346")]
+)
+def test_a_small_rate_is_not_rounded_to_a_whole_one(rps: float, said: str) -> None:
+    [(_, reached, *_)] = of_loads([measured("a", rps, concurrency=1)], {})
+    assert reached == f"reached {said} req/s over 1 connection"
 
 
 def test_the_launches_of_a_load_have_an_interval_and_order_nothing_by_themselves() -> None:

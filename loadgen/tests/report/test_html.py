@@ -633,6 +633,9 @@ def test_both_reports_say_where_the_mean_time_goes_and_what_grew(run_dir: Path) 
     )
     assert grown in report
     assert grown in page
+    # A load is no growth of itself, whatever the length of its windows.
+    longer = dataclasses.replace(light, trial="06-a", duration_s=34, time_queue_ms=15.0)
+    assert "the mean grew" not in markdown.text(content(run_dir, rows=(light, longer)))
     one = Shown(light, record, judge(record), Curves(None, None), None, Verdict(NONE, STRONG, "n"))
     told = (
         "210 ms = 3.0 queue + 1.0 own + 0.5 connection + 2.5 path + 201 downstream + 2.0 "

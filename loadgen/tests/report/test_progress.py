@@ -20,19 +20,19 @@ from support.planned import row
         (
             "closed",
             {"bottleneck": "worker pool", "strength": STRONG},
-            "fixed-pool closed CONC=100: 981 req/s of at most 1000, raw p95 2142 ms, "
+            "fixed-pool closed CONC=100: 981 req/s of at most 1,000, raw p95 2142 ms, "
             "limit: worker pool (strong evidence)",
         ),
         (
             "open",
             {"p95_ms": 24_000.0, "bottleneck": NONE, "strength": STRONG},
-            "fixed-pool open CONC=100: 981 req/s of at most 1000, p95 24.0s, "
+            "fixed-pool open CONC=100: 981 req/s of at most 1,000, p95 24.0s, "
             "nothing limits but the load (strong evidence)",
         ),
         (
             "closed",
             {"bottleneck": NONE, "strength": WEAK},
-            "fixed-pool closed CONC=100: 981 req/s of at most 1000, raw p95 2142 ms, "
+            "fixed-pool closed CONC=100: 981 req/s of at most 1,000, raw p95 2142 ms, "
             "nothing limits but the load (weak evidence)",
         ),
         (
@@ -43,7 +43,7 @@ from support.planned import row
         (
             "closed",
             {"achieved_rps": None, "raw_p95_ms": None, "valid": False},
-            "fixed-pool closed CONC=100: – req/s of at most 1000, raw p95 –, invalid",
+            "fixed-pool closed CONC=100: – req/s of at most 1,000, raw p95 –, invalid",
         ),
     ],
 )

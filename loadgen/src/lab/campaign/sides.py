@@ -34,7 +34,7 @@ from lab.judge.same_lab import (
     services,
 )
 from lab.load.engines import ENGINES, Engine
-from lab.model import BESIDE, LIFTED, Experiment, Row
+from lab.model import NOT_AS_IT_IS, Experiment, Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
@@ -108,8 +108,9 @@ class Pool:
         return tuple(row for run in self.runs for row in run.rows if self._means(row))
 
     def _means(self, row: Row) -> bool:
-        # A server without an arm means all of its arms.
-        return self.lane in (None, row.server, lane_of(row))
+        # A server without an arm means all of its arms in which it is as it is.
+        as_it_is = row.arm not in NOT_AS_IT_IS
+        return self.lane in (None, lane_of(row)) or (self.lane == row.server and as_it_is)
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -273,7 +274,7 @@ def missing_lanes(a: Pool, b: Pool) -> tuple[str, ...]:
     if a.lane is not None:
         return ()
     has = set(map(lane_of, b.rows))
-    own = [lane_of(row) for row in a.rows if row.arm not in (LIFTED, *BESIDE)]
+    own = [lane_of(row) for row in a.rows if row.arm not in NOT_AS_IT_IS]
     return tuple(lane for lane in dict.fromkeys(own) if lane not in has)
 
 

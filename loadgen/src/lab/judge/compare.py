@@ -280,7 +280,10 @@ def compare_cell(
             answer, why = "inconclusive", other
         if answer in ALIKE and no_p95 and (kept := _keep_up(rows_a, rows_b)):
             answer, why = "inconclusive", kept
-    if answer not in ("inconclusive", "slower") and (failing := _b_fails(rows_a, rows_b)):
+    # The side that is better or alike may be so by its errors.
+    failing = "" if answer == "slower" else _fails(rows_b, rows_a, NAMES[::-1])
+    failing = failing or ("" if answer == "faster" else _fails(rows_a, rows_b, NAMES))
+    if answer != "inconclusive" and failing:
         answer, why = "inconclusive", failing
     uneven = uneven_tries(tries_a, tries_b) or uneven_others(rows_a, rows_b)
     if answer != "inconclusive" and uneven:
@@ -349,19 +352,22 @@ def _without_generator(
     )
 
 
-def _b_fails(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Why B is not as good as its goodput: it fails more requests than is usual of A, which may
-    cost a closed load no goodput at all where errors are quick; empty where it does not."""
-    usual = usual_errors(rows_a)
-    count_a, count_b = (sum(row.valid for row in rows) for rows in (rows_a, rows_b))
-    bad_a, bad_b = (
-        sum(row.valid and fails_beyond(row, usual) for row in rows) for rows in (rows_a, rows_b)
+def _fails(rows: Sequence[Row], others: Sequence[Row], names: tuple[str, str]) -> str:
+    """Why the first side is not as good as its goodput: it fails more requests than is usual of the
+    other, which may cost a closed load no goodput at all where errors are quick; empty where it
+    does not."""
+    usual = usual_errors(others)
+    count, count_others = (sum(row.valid for row in side) for side in (rows, others))
+    bad, bad_others = (
+        sum(row.valid and fails_beyond(row, usual) for row in side) for side in (rows, others)
     )
-    if bad_b * count_a <= bad_a * count_b:
+    if bad * count_others <= bad_others * count:
         return ""
+    side, other = names
     return (
-        f"{most_errors(rows_b):.1%} of the requests of B fail in a trial, and {usual:.1%} is usual "
-        f"of A: more do in {bad_b} of {count_b} trials of B, and in {bad_a} of {count_a} of A"
+        f"{most_errors(rows):.1%} of the requests of {side} fail in a trial, and {usual:.1%} is "
+        f"usual of {other}: more do in {bad} of {count} trials of {side}, and in {bad_others} of "
+        f"{count_others} of {other}"
     )
 
 

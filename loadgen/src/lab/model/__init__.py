@@ -38,6 +38,7 @@ from lab.model.result import (
     FEWER_CPUS,
     KNEE,
     LIFTED,
+    NOT_AS_IT_IS,
     REASON_SEPARATOR,
     STRAIGHT,
     THROUGH,

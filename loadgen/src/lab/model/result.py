@@ -19,6 +19,8 @@ ALL_CPUS, FEWER_CPUS = "all-cpu", "less-cpu"
 BESIDE = (THROUGH, STRAIGHT, ALL_CPUS, FEWER_CPUS)
 # The arm of trials of a search in which the limit that was reached is lifted.
 LIFTED = "lifted"
+# Arms of a search that are no trials of the server as it is.
+NOT_AS_IT_IS = (LIFTED, *BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lab.judge.compare import family_of, pairs_in
 from lab.judge.grouping import Cell, lane_of, median_per_launch, without_shorter
-from lab.model import NONE, UNKNOWN, WEAK, Row, Verdict, goodput
+from lab.model import NONE, UNKNOWN, WEAK, Row, Verdict, goodput, three
 from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
 from lab.report.verdicts import agreed
@@ -114,8 +114,8 @@ def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]
     taken = [row.others_cpu for row in cells[cell] if row.others_cpu]
     others = f" (work outside the lab took {max(taken):.0%} of the CPUs)" if taken else ""
     yield (
-        f"reached {interval_text(median, '{:,.0f}'.format)} req/s{rate} "
-        f"over {cell.concurrency:,} connections{others}"
+        f"reached {interval_text(median, three)} req/s{rate} "
+        f"over {cell.concurrency:,} connection{'s' if cell.concurrency > 1 else ''}{others}"
     )
     told = [(row, verdicts[row.trial]) for row in cells[cell] if row.trial in verdicts]
     if told:
@@ -138,10 +138,13 @@ def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
     """What these lines cannot say, and what would."""
     several = len(set(map(lane_of, rows))) > 1
-    launches = len({row.launch for row in rows if row.valid})
+    valid: dict[str, set[int | None]] = {lane_of(row): set() for row in rows}
+    for row in rows:
+        if row.valid:
+            valid[lane_of(row)].add(row.launch)
     # As the comparisons of the report say.
     takes = family_of(pairs_in(rows)).launches
-    if several and 0 < launches < takes:
+    if several and any(valid.values()) and min(map(len, valid.values())) < takes:
         yield (
             f"This orders no servers: that takes {takes} fresh JVMs of each (make run "
             f"EXP=… LAUNCHES={takes}). The highest rate that is held: make capacity.",

@@ -19,15 +19,17 @@ from lab.judge.compare import (
     tries_text,
 )
 from lab.judge.grouping import Cell, Metric
-from lab.judge.intervals import CONFIDENCE, MedianOf
+from lab.judge.intervals import CONFIDENCE, Interval, MedianOf
 from lab.report.blocks import MOST, Beside, Bullets, Folded, Paragraph, Section, Strong, Table
-from lab.report.table import NOTHING, console_table, milliseconds
+from lab.report.table import NOTHING, console_table, milliseconds, rate
 from lab.store.records import to_json
 
 NAME = "comparison.json"
 # 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`. 3: one answer for each load.
 # 4: `tries_a` and `tries_b`.
 FORMAT_VERSION = 4
+# No ratio of measured rates or latencies has more.
+MOST_DIGITS = 6
 HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
 # Each answer with its style on a console and its class on a page.
 _LOOKS: dict[Answer, tuple[str, str]] = {
@@ -184,6 +186,20 @@ def legend(comparisons: Sequence[Comparison]) -> list[str]:
         return []
     family = comparisons[0].family
     looks = f" in each of {family.looks} looks (pooled runs)" if family.looks > 1 else ""
+    answers = f"{family.answers} answer{'s' if family.answers > 1 else ''}{looks}: "
+    each = percent(family.confidence)
+    shown = [cell.interval.coverage for of in comparisons for cell in of.cells if cell.interval]
+    least = min(shown, default=family.confidence)
+    sure = (
+        f"with a probability of at least {CONFIDENCE:.0%} every interval holds its true ratio, so "
+        f"each has {each} or more. That takes {family.launches} launches of each side."
+    )
+    if least < family.confidence - 1e-9:
+        sure = (
+            f"that all of them hold with a probability of at least {CONFIDENCE:.0%}, each takes an "
+            f"interval of {each} or more, and so {family.launches} launches of each side. An "
+            f"interval of fewer launches has {percent(least)} or more by itself, and is no answer."
+        )
     return [
         "B/A: Hodges-Lehmann estimate with its exact interval. In one run launch k of A is paired "
         "with launch k of B, which ran beside it (Wilcoxon's signed ranks); launches of separate "
@@ -194,10 +210,7 @@ def legend(comparisons: Sequence[Comparison]) -> list[str]:
         "errors. p95: from when a request was due. A closed load is compared on goodput. An open "
         "load is compared on p95, but on goodput where it overloads a side, or more than "
         f"{MOST_ERRORS:.0%} of a side's requests failed.",
-        f"{family.answers} answer{'s' if family.answers > 1 else ''}{looks}: with a probability of "
-        f"at least {CONFIDENCE:.0%} every interval holds its true ratio, so each has "
-        f"{percent(family.confidence)} or more. "
-        f"That takes {family.launches} launches of each side.",
+        answers + sure,
     ]
 
 
@@ -233,13 +246,6 @@ def value_text(value: float | None, metric: Metric) -> str:
     return rate(value) if metric == "goodput_rps" else milliseconds(value)
 
 
-def rate(value: float | None) -> str:
-    """Requests per second."""
-    if value is None:
-        return NOTHING
-    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}"
-
-
 def median_text(of: MedianOf | None, metric: Metric) -> str:
     """A median, with its interval where it has one."""
     if of is None:
@@ -256,4 +262,21 @@ def ratio_texts(cell: CellComparison) -> tuple[str, str]:
     ratio = NOTHING if cell.ratio is None else f"{cell.ratio.ratio:.3f}"
     if cell.interval is None:
         return ratio, "no interval"
-    return ratio, f"[{cell.interval.low:.3f}, {cell.interval.high:.3f}]"
+    return ratio, between_limits(cell.interval, (1, 1 + MARGIN, 1 / (1 + MARGIN)))
+
+
+def between_limits(interval: Interval, limits: Sequence[float]) -> str:
+    """The interval of a ratio, in so many digits that each end is on the side of each limit on
+    which it is: three, or a few more."""
+
+    def sides(value: float) -> list[tuple[bool, bool]]:
+        return [(value < limit, value > limit) for limit in limits]
+
+    ends = (interval.low, interval.high)
+    enough = (
+        digits
+        for digits in range(3, MOST_DIGITS)
+        if all(sides(round(end, digits)) == sides(end) for end in ends)
+    )
+    digits = next(enough, MOST_DIGITS)
+    return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"

@@ -9,8 +9,8 @@ from lab.judge.gates.generator import KEPT_UP
 from lab.judge.grouping import Load, lane_of
 from lab.model import Mode, Row
 from lab.report.blocks import Paragraph, Section, Table
-from lab.report.comparison import median_text, rate
-from lab.report.table import NOTHING
+from lab.report.comparison import median_text
+from lab.report.table import NOTHING, rate
 from lab.report.verdicts import NO_VALID
 
 LEGEND = (
@@ -25,7 +25,7 @@ LEGEND = (
     f"{NOTHING}: cannot be told; as a bound: only computing limits, or no such bound is known."
 )
 GLANCE = ("server", "highest closed req/s", "at connections", "of its bound there",
-          "raw p95 there", "highest rate kept/s", "p95 there")  # fmt: skip
+          "raw p95 there", "highest rate kept/s", "over connections", "p95 there")  # fmt: skip
 GLANCE_LEGEND = (
     f"Of the valid trials of this run. Kept: at least {KEPT_UP * 100:g} % of what was offered was "
     f"answered. {NOTHING}: none of them, or nothing that bounds. Latencies in ms."
@@ -92,12 +92,13 @@ def at_a_glance(loads: Sequence[Load], rows: Sequence[Row]) -> Section:
         closed = [(load.closed_rps.median, load) for load in its if load.closed_rps is not None]
         kept = [(load.offered_rps or 0, load) for load in its if _keeps(load)]
         best = max(closed, key=lambda one: one[0], default=None)
-        most = max(kept, key=lambda one: one[0], default=None)
+        # Of equal rates the one that is harder to keep.
+        most = max(kept, key=lambda one: (one[0], one[1].concurrency), default=None)
         lines.append(
             (
                 *lane,
                 *(_highest(*best) if best else _none_of(own, "closed", 4)),
-                *(_kept(most[1]) if most else _none_of(own, "open", 2)),
+                *(_kept(most[1]) if most else _none_of(own, "open", 3)),
             )
         )
     header, title = ("route", "engine", *GLANCE), "At a glance"
@@ -128,8 +129,12 @@ def _highest(median_rps: float, load: Load) -> tuple[str, str, str, str]:
     )
 
 
-def _kept(load: Load) -> tuple[str, str]:
-    return rate(load.offered_rps), median_text(load.open_p95_ms, "p95_ms")
+def _kept(load: Load) -> tuple[str, str, str]:
+    return (
+        rate(load.offered_rps),
+        str(load.concurrency),
+        median_text(load.open_p95_ms, "p95_ms"),
+    )
 
 
 def _none_of(rows: Sequence[Row], mode: Mode, columns: int) -> tuple[str, ...]:

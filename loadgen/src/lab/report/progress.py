@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from lab.model import NONE, UNKNOWN, Row, TrialPlan, goodput, strength_text
+from lab.model import NONE, UNKNOWN, Row, TrialPlan, goodput, strength_text, three
 from lab.report.table import NOTHING, lane, with_unit
 
 EVERY_S = 5.0
@@ -134,9 +134,9 @@ def _ended(row: Row) -> str:
     if row.ended_as_lost:
         return f"{load}: {row.offered_rps} req/s {row.invalid_reasons}"
     rate = goodput(row)
-    rates = f"{NOTHING if rate is None else f'{rate:.0f}'} req/s"
+    rates = f"{NOTHING if rate is None else three(rate)} req/s"
     if row.predicted_rps is not None:
-        rates += f" of at most {row.predicted_rps:.0f}"
+        rates += f" of at most {three(row.predicted_rps)}"
     # Of an open load what its clients wait, of a closed one the only one there is.
     p95 = f"raw p95 {with_unit(row.raw_p95_ms)}"
     if row.mode == "open":

@@ -129,6 +129,9 @@ def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
         where = [lane, *([route] if routes else []), *([engine] if engines else []), mode]
         ordered = sorted(found, key=lambda one: (one[0].concurrency, one[0].offered_rps or 0))
         (light, before), (heavy, after) = ordered[0], ordered[-1]
+        # One load may be there with windows of several lengths.
+        if _load(light, mode) == _load(heavy, mode):
+            continue
         grown = growth(before, after)
         if grown is not None:
             yield (

@@ -153,9 +153,22 @@ def data(value: float) -> str:
     return f"{three(value)} B" if value else "0"
 
 
+def rate(value: float | None) -> str:
+    """Requests per second."""
+    if value is None:
+        return NOTHING
+    if value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.2g}" if 0 < value < 0.95 else f"{value:.1f}"
+
+
 def _rates(row: Row) -> tuple[str, str, str]:
     """Offered, the bound, and the answers that were no errors, each per second."""
-    return _count(row.offered_rps), _count(row.predicted_rps), _count(goodput(row))
+    offered = _count(row.offered_rps)
+    return offered, *(
+        _count(value) if value is not None and value >= 99.95 else rate(value)
+        for value in (row.predicted_rps, goodput(row))
+    )
 
 
 def _latencies(row: Row) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from lab.model import (
     goodput,
     p95_of,
     strength_text,
+    three,
 )
 from lab.report import comparison as texts
 from lab.report.blocks import Beside, Bullets, Section, Strong, Table
@@ -110,8 +111,8 @@ class Said:
         # What a request costs was measured under a light load.
         label = f", {EXTRAPOLATED}" if self.binding in ("server CPU", "host CPU") else ""
         text = (
-            f"{said} {self.expected_rps:,.0f} req/s ({self.binding}{label}), "
-            f"measured {self.goodput_rps:,.0f}"
+            f"{said} {three(self.expected_rps)} req/s ({self.binding}{label}), "
+            f"measured {three(self.goodput_rps)}"
         )
         if self.valid > 1:
             text += f" (median of {self.valid} trials)"

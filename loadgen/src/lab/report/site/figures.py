@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from lab.model import BESIDE, LIFTED
+from lab.model import NOT_AS_IT_IS
 from lab.report.page import units
 from lab.report.page.by_load import Points, along, lines
 from lab.report.page.figure import Figure
@@ -49,7 +49,7 @@ def places(runs: Sequence[SiteRun]) -> tuple[Place, ...]:
     for run in newest:
         if run.alike is not None:
             # What was changed on purpose is alike with nothing.
-            own = [one for one in groups(run) if one.rows[0].arm not in (LIFTED, *BESIDE)]
+            own = [one for one in groups(run) if one.rows[0].arm not in NOT_AS_IT_IS]
             apart.setdefault((run.machine.key, run.alike), []).extend(own)
     machines = list(dict.fromkeys(run.machine.key for run in newest))
     alike = [apart[key] for key in sorted(apart, key=lambda key: machines.index(key[0]))]
