@@ -1,6 +1,7 @@
 package lab.nettyloops;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -114,16 +115,25 @@ final class DownstreamCall extends ConnectionCap.Waiter {
     channel = connecting.channel();
     var _ =
         connecting.addListener(
-            connected -> {
-              if (connected.isSuccess()) {
-                connected(connecting.channel());
+            _ -> {
+              if (client.loop().inEventLoop()) {
+                tried(connecting);
               } else {
-                failed(
-                    connected.cause() instanceof ConnectException
-                        ? DownstreamOutcome.REFUSED
-                        : DownstreamOutcome.ERROR);
+                // A channel that cannot be made, as without a file descriptor, is on no loop.
+                client.loop().execute(() -> tried(connecting));
               }
             });
+  }
+
+  private void tried(ChannelFuture connecting) {
+    if (connecting.isSuccess()) {
+      connected(connecting.channel());
+    } else {
+      failed(
+          connecting.cause() instanceof ConnectException failure
+              ? DownstreamOutcome.ofConnect(failure)
+              : DownstreamOutcome.ERROR);
+    }
   }
 
   private void connected(Channel connected) {

@@ -1,5 +1,6 @@
 package lab.vertx;
 
+import io.vertx.core.Future;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
@@ -14,7 +15,7 @@ final class Answers {
 
   private Answers() {}
 
-  /** The request's loop only. Whether it was written is told to the end handlers. */
+  /** The request's loop only. Its {@link Exchange} ends when it is written. */
   static void send(Answer answer, RoutingContext routing) {
     HttpServerResponse response = routing.response();
     if (response.closed()) {
@@ -28,6 +29,10 @@ final class Answers {
     if (answer.status() == HttpURLConnection.HTTP_BAD_METHOD) {
       var _ = response.putHeader(ALLOW, "GET");
     }
-    var _ = response.end(Buffer.buffer(answer.body()));
+    Future<Void> sent = response.end(Buffer.buffer(answer.body()));
+    Exchange exchange = Exchange.of(routing);
+    if (exchange != null) {
+      var _ = sent.onComplete(written -> exchange.written(written, answer.status()));
+    }
   }
 }

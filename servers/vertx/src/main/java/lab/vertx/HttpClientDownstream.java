@@ -20,6 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import lab.contract.Settings;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Vert.x's HTTP client, one for each verticle: with each request its pool looks through all the
@@ -48,29 +49,60 @@ final class HttpClientDownstream {
 
   /** Returns the body of a 200; any other status is a failure. */
   CompletionStage<byte[]> get(Duration remaining) {
-    long millis = remaining.toMillis() + 1;
-    // The request's own timeout begins anew with each phase, but it is what breaks the call off.
-    RequestOptions options = new RequestOptions(request).setTimeout(millis);
-    return client
-        .request(options)
-        .compose(asking -> ask(asking, options))
-        .compose(HttpClientDownstream::body)
-        .timeout(millis, TimeUnit.MILLISECONDS)
-        .toCompletionStage();
+    return new Call().answer(remaining.toMillis() + 1).toCompletionStage();
   }
 
-  private Future<HttpClientResponse> ask(HttpClientRequest asking, RequestOptions options) {
-    if (unused.remove(asking.connection())) {
+  /** A request has a timeout of its own, but that ends when the answer begins. */
+  private final class Call {
+    private volatile boolean late;
+    private volatile @Nullable HttpClientRequest asked;
+
+    Future<byte[]> answer(long millis) {
+      return client
+          .request(request)
+          .compose(this::ask)
+          .compose(HttpClientDownstream::body)
+          .timeout(millis, TimeUnit.MILLISECONDS)
+          .onFailure(this::failed);
+    }
+
+    private Future<HttpClientResponse> ask(HttpClientRequest asking) {
+      if (unused.remove(asking.connection())) {
+        return send(asking);
+      }
+      return send(asking)
+          .recover(
+              failure ->
+                  late
+                      ? Future.failedFuture(failure)
+                      // The downstream had closed a kept connection: once more, on a new one.
+                      : connecting.request(request).compose(this::send));
+    }
+
+    private Future<HttpClientResponse> send(HttpClientRequest asking) {
+      // Whoever is late from here on has what to break off.
+      asked = asking;
+      if (late) {
+        breakOff(asking);
+        return Future.failedFuture(new TimeoutException());
+      }
       return asking.send();
     }
-    return asking
-        .send()
-        .recover(
-            failure ->
-                failure instanceof TimeoutException
-                    ? Future.failedFuture(failure)
-                    // The downstream had closed a kept connection: once more, on a new one.
-                    : connecting.request(options).compose(HttpClientRequest::send));
+
+    private void failed(Throwable failure) {
+      if (failure instanceof TimeoutException) {
+        late = true;
+        HttpClientRequest asking = asked;
+        if (asking != null) {
+          breakOff(asking);
+        }
+      }
+    }
+  }
+
+  /** Closes its connection, on which somebody may still write an answer. */
+  private static void breakOff(HttpClientRequest asking) {
+    var _ = asking.connection().close();
   }
 
   private static Future<byte[]> body(HttpClientResponse response) {

@@ -1,5 +1,7 @@
 package lab.vertx;
 
+import static java.util.Objects.requireNonNull;
+
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
 import io.vertx.ext.web.Router;
@@ -59,7 +61,7 @@ final class LabRoutes {
             .handler(
                 request -> {
                   var _ =
-                      work.apply(ContractHandler.call(request))
+                      work.apply(requireNonNull(Exchange.of(request)).call())
                           .onSuccess(answer -> Answers.send(answer, request))
                           .onFailure(request::fail);
                 });

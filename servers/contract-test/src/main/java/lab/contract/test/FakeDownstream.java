@@ -45,6 +45,8 @@ public final class FakeDownstream implements AutoCloseable {
     TRICKLE,
     /** Resets the connection after the request was read. */
     BREAK,
+    /** Half of the body, and no more; then counts the connection when its client has closed it. */
+    STALL_IN_BODY,
     /** Closes after half of the body. */
     BREAK_IN_BODY,
     /** A complete 500. */
@@ -91,7 +93,10 @@ public final class FakeDownstream implements AutoCloseable {
     return connections.get();
   }
 
-  /** Connections that it has ended and the client has closed. */
+  /**
+   * Connections that it has ended, or has left in the middle of an answer, and the client has
+   * closed.
+   */
   int ended() {
     return ended.get();
   }
@@ -142,9 +147,7 @@ public final class FakeDownstream implements AutoCloseable {
           case ANSWER_THEN_END -> {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
             socket.shutdownOutput();
-            while (in.read() >= 0) {
-              // Not closed yet.
-            }
+            untilClosed(in);
             ended.incrementAndGet();
             return;
           }
@@ -160,6 +163,16 @@ public final class FakeDownstream implements AutoCloseable {
                 "200 OK",
                 "Content-Length: " + BODY.length(),
                 BODY.substring(0, BODY.length() / 2));
+            return;
+          }
+          case STALL_IN_BODY -> {
+            write(
+                out,
+                "200 OK",
+                "Content-Length: " + BODY.length(),
+                BODY.substring(0, BODY.length() / 2));
+            untilClosed(in);
+            ended.incrementAndGet();
             return;
           }
           case BREAK -> {
@@ -185,6 +198,16 @@ public final class FakeDownstream implements AutoCloseable {
       }
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
+    }
+  }
+
+  private static void untilClosed(BufferedReader in) {
+    try {
+      while (in.read() >= 0) {
+        // Not closed yet.
+      }
+    } catch (IOException e) {
+      // By a reset.
     }
   }
 

@@ -410,6 +410,23 @@ abstract class ProtocolTest {
     }
   }
 
+  /**
+   * What is not answered in time is broken off: its connection is no longer one of those there may
+   * be.
+   */
+  @Test
+  void ofACallThatIsLateNoConnectionIsLeft() throws Exception {
+    downstream.behave(Behaviour.STALL_IN_BODY);
+    turn("{\"downstream_timeout_ms\": 500}");
+    try {
+      int before = downstream.ended();
+      assertThat(get("/downstream").status()).isEqualTo(504);
+      await(() -> downstream.ended() == before + 1);
+    } finally {
+      turn("{\"downstream_timeout_ms\": " + ContractTest.HELD_MS + "}");
+    }
+  }
+
   // --- limits ---------------------------------------------------------------------------------
 
   /** A place that comes free goes to whoever has waited longest, on whichever loop. */

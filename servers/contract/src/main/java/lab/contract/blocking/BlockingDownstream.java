@@ -44,7 +44,7 @@ public final class BlockingDownstream implements AutoCloseable {
       outcome =
           switch (e) {
             case SocketTimeoutException late -> DownstreamOutcome.TIMEOUT;
-            case ConnectException refused -> DownstreamOutcome.REFUSED;
+            case ConnectException failed -> DownstreamOutcome.ofConnect(failed);
             default -> DownstreamOutcome.ERROR;
           };
       throw new DownstreamException(outcome);

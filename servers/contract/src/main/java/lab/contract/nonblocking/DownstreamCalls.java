@@ -43,8 +43,8 @@ public final class DownstreamCalls {
           case SocketTimeoutException late -> {
             return DownstreamOutcome.TIMEOUT;
           }
-          case ConnectException refused -> {
-            return DownstreamOutcome.REFUSED;
+          case ConnectException failed -> {
+            return DownstreamOutcome.ofConnect(failed);
           }
           default -> {
             // Perhaps its cause says more.

@@ -1,0 +1,63 @@
+package lab.vertx;
+
+import io.vertx.core.AsyncResult;
+import io.vertx.ext.web.RoutingContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request, counted and timed from here to the last byte of its answer. Nothing tells it since
+ * when it waits for the loop, so that the queue is not measured. The request's loop only.
+ */
+final class Exchange {
+  private static final long NO_QUEUE = 0;
+  private static final String KEY = "lab.exchange";
+
+  private final RouteCall call;
+  private final RequestMetrics requests;
+  private final long begun = System.nanoTime();
+  private boolean ended;
+
+  private Exchange(RouteCall call, RequestMetrics requests) {
+    this.call = call;
+    this.requests = requests;
+  }
+
+  /** Begins with a request. */
+  static void begin(RoutingContext routing, RouteCall call, RequestMetrics requests) {
+    Exchange begun = new Exchange(call, requests);
+    requests.begun(call.route());
+    var _ = routing.put(KEY, begun);
+    // That an answer was handed over is told here too, before anything of it is written.
+    var _ =
+        routing.addEndHandler(
+            handedOver -> {
+              if (handedOver.failed()) {
+                begun.end(Outcome.ABORTED);
+              }
+            });
+  }
+
+  /** Null for a request that could not be resolved: the router itself may fail. */
+  static @Nullable Exchange of(RoutingContext routing) {
+    return routing.get(KEY);
+  }
+
+  RouteCall call() {
+    return call;
+  }
+
+  /** The answer is written, or cannot be. */
+  void written(AsyncResult<?> written, int status) {
+    end(written.succeeded() ? Outcome.ofStatus(status) : Outcome.ABORTED);
+  }
+
+  private void end(Outcome outcome) {
+    if (!ended) {
+      ended = true;
+      requests.ended(call.route(), outcome, NO_QUEUE, System.nanoTime() - begun);
+    }
+  }
+}
