@@ -202,16 +202,16 @@ def server() -> list[Panel]:
             "Server CPU",
             "CPU in use by the server's container: 100 % is one CPU; dashed what it may use.",
             "percentunit",
-            ("server:container_cpu_usage:rate6s{SERVER}@", ""),
+            ("server:container_cpu_usage:irate8s{SERVER}@", ""),
             limit=("server:container_spec_cpu_limit:max{SERVER}@", "limit"),
             slow=True,
         ),
         both(
             "Generator CPU",
             "CPU in use by the driver and its load engine: 100 % is one CPU. Unequal here, and "
-            "the trials were not loaded alike.",
+            "the trials were not loaded alike, unless a step of the lab took CPUs away in one.",
             "percentunit",
-            ('service:container_cpu_usage:rate6s{service="driver"}@', "driver"),
+            ('service:container_cpu_usage:irate8s{service="driver"}@', "driver"),
             slow=True,
         ),
         both(

@@ -11,6 +11,11 @@ from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.variables import service_variable
 
 SERVICE = 'service=~"$service"'
+# Who has no interface of its own.
+SHARED = (
+    "Toxiproxy and the downstream share that of downstream-network, on which nothing of what they "
+    "tell each other is seen; on several machines each has its own."
+)
 
 
 def containers() -> Dashboard:
@@ -37,8 +42,8 @@ def cpu() -> list[Panel]:
             "CPU in use by each service: 100 % is one CPU. The dashed line is what the machine "
             "has, and host what anybody uses of it, the lab or not.",
             "percentunit",
-            per_service("service:container_cpu_usage:rate6s"),
-            Line("machine:host_cpu_usage:ratio6s * machine:machine_cpu_cores:max", "host"),
+            per_service("service:container_cpu_usage:irate8s"),
+            Line("machine:host_cpu_usage:ratio * machine:machine_cpu_cores:max", "host"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
@@ -46,14 +51,14 @@ def cpu() -> list[Panel]:
             "Share of the scheduler's periods in which a CPU quota stopped the service; 0 "
             "without a quota.",
             "percentunit",
-            per_service("service:container_cpu_cfs_throttled_periods:ratio6s"),
+            per_service("service:container_cpu_cfs_throttled_periods:ratio"),
         ),
         time_series(
             "Throttled time",
             "Seconds per second for which a CPU quota stopped the service, summed over CPUs: "
             "above 100 % where it was stopped on several at once. 0 without a quota.",
             "percentunit",
-            per_service("service:container_cpu_cfs_throttled_seconds:rate6s"),
+            per_service("service:container_cpu_cfs_throttled_seconds:irate8s"),
         ),
     ]
 
@@ -99,27 +104,29 @@ def network() -> list[Panel]:
     return [
         time_series(
             "Received",
-            "Bytes per second into each service, all of its containers.",
+            f"Bytes per second into each service, all of its containers. {SHARED}",
             "Bps",
-            per_service("service:container_network_receive_bytes:rate6s"),
+            per_service("service:container_network_receive_bytes:irate8s"),
             width=HALF,
         ),
         time_series(
             "Sent",
-            "Bytes per second out of each service, all of its containers.",
+            f"Bytes per second out of each service, all of its containers. {SHARED}",
             "Bps",
-            per_service("service:container_network_transmit_bytes:rate6s"),
+            per_service("service:container_network_transmit_bytes:irate8s"),
             width=HALF,
         ),
         time_series(
             "Packets dropped",
             "Packets per second that the containers' interfaces dropped, in and out: a queue of "
-            "the kernel was full. 0 is what to expect.",
+            f"the kernel was full. 0 is what to expect. {SHARED}",
             "pps",
             *(
                 Line(
                     f"sum by (service) (rate(container_network_{way}_packets_dropped_total"
-                    f"{{{SERVICE}}}[$__rate_interval]))",
+                    f'{{{SERVICE},service!~"toxiproxy|downstream"}}[$__rate_interval])) or '
+                    f"sum by (service) (rate(container_network_{way}_packets_dropped_total"
+                    f'{{service=~"toxiproxy|downstream",machine!=""}}[$__rate_interval]))',
                     f"{{{{service}}}} {name}",
                 )
                 for way, name in (("receive", "in"), ("transmit", "out"))

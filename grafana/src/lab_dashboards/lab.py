@@ -13,7 +13,7 @@ from lab_dashboards.server_resources import heap
 from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
-PER_REQUEST = "container_cpu_per_request_seconds:ratio6s"
+PER_REQUEST = "container_cpu_per_request_seconds:ratio"
 CLIENT_REQUESTS = "server_route_source_outcome:lab_client_requests:rate5s"
 P95 = "server_route_phase:lab_http_request_seconds:p95_5s"
 
@@ -195,7 +195,7 @@ def memory_and_cpu() -> list[Panel]:
             "CPU in use by each service, all of its containers: 100 % is one CPU. The "
             "dashed line is what the machine has.",
             "percentunit",
-            Line("service:container_cpu_usage:rate6s", "{{service}}"),
+            Line("service:container_cpu_usage:irate8s", "{{service}}"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
             width=HALF,
         ),
@@ -205,7 +205,8 @@ def memory_and_cpu() -> list[Panel]:
             "downstream, of the generator (with the driver beside it), and of what observes. "
             "What is not the server's is what the lab itself takes. Told only while a trial "
             "measures: CPU is told a few seconds later than requests, so where a load begins or "
-            "ends the two are of different times.",
+            "ends the two are of different times. What a step of the lab takes of the CPUs on "
+            "purpose is in the generator's.",
             "s",
             per_server(f"server:{PER_REQUEST}"),
             Line(f'service:{PER_REQUEST}{{service=~"toxiproxy|downstream"}}', "{{service}}"),

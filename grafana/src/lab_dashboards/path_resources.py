@@ -71,7 +71,7 @@ def behind() -> list[Panel]:
             "is measured, not the server.",
             "percentunit",
             Line(
-                'service:container_cpu_usage:rate6s{service=~"toxiproxy|downstream"}',
+                'service:container_cpu_usage:irate8s{service=~"toxiproxy|downstream"}',
                 "{{service}}",
             ),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
@@ -82,8 +82,8 @@ def behind() -> list[Panel]:
             "all connections; what passes between the two is not in it. (Toxiproxy's own byte "
             "counters move only when a connection closes.)",
             "Bps",
-            Line(f"service:container_network_receive_bytes:rate6s{{{_NETWORK}}}", "in"),
-            Line(f"service:container_network_transmit_bytes:rate6s{{{_NETWORK}}}", "out"),
+            Line(f"service:container_network_receive_bytes:irate8s{{{_NETWORK}}}", "in"),
+            Line(f"service:container_network_transmit_bytes:irate8s{{{_NETWORK}}}", "out"),
         ),
         time_series(
             "Connection set-up",
@@ -139,16 +139,17 @@ def around() -> list[Panel]:
             "Generator CPU",
             "CPU in use by the driver with its load engine, and by the agent, which may probe "
             "(100 % is one CPU). An engine at its share of the machine sends late: then the "
-            "generator is the limit and the trial is no measurement of the server.",
+            "generator is the limit and the trial is no measurement of the server. "
+            "What a step of the lab takes of the CPUs on purpose is in the driver's, too.",
             "percentunit",
             Line(
                 or_zero(
-                    'service:container_cpu_usage:rate6s{service="driver"}',
+                    'service:container_cpu_usage:irate8s{service="driver"}',
                     service="no driver",
                 ),
                 "{{service}}",
             ),
-            Line('service:container_cpu_usage:rate6s{service="loadgen"}', "agent"),
+            Line('service:container_cpu_usage:irate8s{service="loadgen"}', "agent"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
@@ -192,11 +193,12 @@ def around() -> list[Panel]:
         time_series(
             "Host CPU",
             "Share of the machine's CPUs in use by anybody, and by the lab's containers alone. "
-            "At 100 % every latency holds a wait for the CPU; the gap is somebody else's work.",
+            "At 100 % every latency holds a wait for the CPU; the gap is somebody else's work. "
+            "The lab's share holds what a step of it takes of the CPUs on purpose.",
             "percentunit",
-            Line("machine:host_cpu_usage:ratio6s", "host"),
+            Line("machine:host_cpu_usage:ratio", "host"),
             Line(
-                "sum(service:container_cpu_usage:rate6s) / machine:machine_cpu_cores:max",
+                "sum(service:container_cpu_usage:irate8s) / machine:machine_cpu_cores:max",
                 "the lab",
             ),
             Line("vector(1)", "all CPUs", dashed=True),

@@ -17,9 +17,14 @@ def threads() -> list[Panel]:
             "for is: a lock looks the same here (see Threads that wait for locks). The room in the "
             "queue is drawn where the queue is bounded. Only models with a pool.",
             "short",
-            per_server("lab_worker_pool_active", "active"),
+            Line(f"lab_worker_pool_active{{{SERVER}}} >= 0", "{{server}} active {{connector}}"),
             per_server("lab_worker_pool_queue_depth", "queued"),
-            per_server("lab_worker_pool_size", "size", dashed=True),
+            # -1 is what Tomcat tells of a pool that is not its own.
+            Line(
+                f"lab_worker_pool_size{{{SERVER}}} > 0",
+                "{{server}} size {{connector}}",
+                dashed=True,
+            ),
             Line(
                 f"lab_worker_pool_queue_bound{{{SERVER}}} > 0",
                 "{{server}} room in the queue",
@@ -84,7 +89,8 @@ def threads() -> list[Panel]:
             "Mean number of threads that wait for a monitor or a lock, and of virtual threads that "
             "keep their carrier while they wait (pinned), by the line of code: seconds waited per "
             "second. A platform thread's wait and a pin count when they end, so a wait longer than "
-            "the window shows late and high. Many at one line while CPUs have room: that lock "
+            "the window shows late and high. The first wait at a line is not drawn: with it the "
+            "counting begins. Many at one line while CPUs have room: that lock "
             "is the limit. Nothing is "
             "drawn of a server whose knob lock_watch_ms is 0, its default.",
             "short",
@@ -108,7 +114,7 @@ def cpu_and_memory() -> list[Panel]:
             "CPU in use by the server's container (100 % is one CPU), and what it may use: its "
             "quota (SERVER_CPUS), or the machine. A CPU set narrower than that is not seen here.",
             "percentunit",
-            per_server("server:container_cpu_usage:rate6s"),
+            per_server("server:container_cpu_usage:irate8s"),
             per_server("server:container_spec_cpu_limit:max", "limit", dashed=True),
         ),
         time_series(
@@ -118,9 +124,9 @@ def cpu_and_memory() -> list[Panel]:
             "without a quota.",
             "percentunit",
             Line(
-                "label_replace(service:container_cpu_cfs_throttled_periods:ratio6s"
+                "label_replace(service:container_cpu_cfs_throttled_periods:ratio"
                 '{service=~"$server"}, "server", "$1", "service", "(.+)") '
-                f"and on (server) server:container_cpu_usage:rate6s{{{SERVER}}}",
+                f"and on (server) server:container_cpu_usage:irate8s{{{SERVER}}}",
                 "{{server}}",
             ),
         ),

@@ -257,3 +257,19 @@ def test_a_deadline_that_cuts_more_than_5_percent_of_the_delays_is_the_limit() -
     # The same at a deadline that cuts less: something else is slow.
     assert until(500).strength != STRONG
     assert SPREAD.longest_ms < USUAL_TIMEOUT_MS
+
+
+def test_the_steps_of_a_long_window_are_no_silence() -> None:
+    """Of more than 20 minutes every fourth second is kept: each step is longer than a scrape, and
+    half of them have fewer answers than most."""
+    said = dataclasses.replace(reading(1000.0), window_s=1800.0)
+    steps = tuple(
+        Step(at, at + 4.0, 4000.0 * (1 + 0.01 * (-1) ** number), 0.0, None)
+        for number, at in enumerate(range(0, 1800, 4))
+    )
+    assert silent_s(said, steps) is None
+    # Three scrapes of them that are missing are one.
+    gone = (*steps[:100], Step(400.0, 416.0, 4000.0, 0.0, None), *steps[104:])
+    found = silent_s(said, gone)
+    assert found is not None
+    assert 11.5 < found < 12.5

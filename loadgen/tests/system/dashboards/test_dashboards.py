@@ -50,14 +50,14 @@ KNOWN_BY_ANOTHER = {
 }
 # Names of series whose values have this unit. A share is one of two alike, or of seconds a second.
 OF_UNIT = {
-    "s": r"_seconds(:p\d\d_\w+|:ratio\w+|_sum)?$",
+    "s": r"_seconds(:p\d\d_\w+|:ratio\w*|_sum)?$",
     "bytes": r"_(bytes|rss)(:sum)?$",
-    "Bps": r"_bytes:rate\w+$",
+    "Bps": r"_bytes:irate\w+$",
     "pps": r"_packets_\w+_total$",
     "cps": r"_(total|count)$",
     "reqps": r"_(requests|calls|requests_offered):rate\w+$|_(rps|requests_total)$"
     r"|_(overflows|connect_failures)_total$",
-    "percentunit": r":ratio\w+$|_seconds(:rate\w+|_total)$|_cpu_(usage:rate\w+|limit:max)$"
+    "percentunit": r":ratio\w*$|_seconds(:i?rate\w+|_total)$|_cpu_(usage:irate\w+|limit:max)$"
     r"|_cpu_cores:max$|_bytes(:sum|:max)?$",
     "short": r"^(?!.*_(bytes|rss|seconds|usage)\b)",
     "none": r"^lab_tox(ic|iproxy)",
@@ -75,7 +75,7 @@ SHOWN = {
     "pinned carriers": "lab_wait_seconds_total",
     "event loop": "server_loop:lab_event_loop_busy_seconds:rate5s",
     "lock": "lab_wait_seconds_total",
-    "server CPU": "server:container_cpu_usage:rate6s",
+    "server CPU": "server:container_cpu_usage:irate8s",
     "garbage collection": "server:jvm_gc_collection_seconds:rate10s",
     "accept queue": "lab_kernel_listen_overflows_total",
     "file descriptors": "process_open_fds",
@@ -86,9 +86,9 @@ SHOWN = {
     "connection set-up": "lab_path_accept_queue_length",
     "Toxiproxy": "go_goroutines",
     "downstream": "downstream:lab_downstream_lag_seconds:p99_6s",
-    "host CPU": "machine:host_cpu_usage:ratio6s",
+    "host CPU": "machine:host_cpu_usage:ratio",
     "connections of the load": "lab_client_requests_waiting",
-    "generator": "service:container_cpu_usage:rate6s",
+    "generator": "service:container_cpu_usage:irate8s",
 }
 
 
@@ -465,7 +465,7 @@ def test_no_page_reads_what_ends_with_a_failed_scrape_or_the_buckets_of_histogra
     reading = {name: expr for name, expr in rules.items() if names_in(expr) & machine}
     kept = [f"machine:{name}:max" for name in sorted(machine)]
     each = "machine:machine_cpu_cores:each"
-    assert list(reading) == [*kept, each, "machine:host_cpu_usage:ratio6s"]
+    assert list(reading) == [*kept, each, "machine:host_cpu_usage:ratio"]
     assert all("last_over_time(machine_" in expr for expr in reading.values())
 
 

@@ -38,9 +38,11 @@ LEAST_SILENT_S = 2.0
 LEAST_SILENT_LATENCIES = 2
 # A step with less than this share of the usual rate has next to no answers.
 SILENT = 0.1
-# Counters are read once a second. Where two readings are further apart, the server did not answer
-# the one between.
+# Counters are read once a second, and those of a long window are kept every few seconds. Where two
+# readings are further apart than this, and than so many usual steps, the server did not answer the
+# one between.
 LONG_STEP_S = 2.0
+LONG_STEPS = 1.5
 UNSTEADY = "not steady"
 GOODPUT_FELL = f"{UNSTEADY}: goodput fell"
 LATENCY_ROSE = f"{UNSTEADY}: the mean latency rose"
@@ -209,8 +211,9 @@ def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) ->
     if not rates or reading.raw is None:
         return None
     usual_rps = statistics.median_high(rates)
+    long_s = max(LONG_STEP_S, LONG_STEPS * statistics.median(step.length_s for step in steps))
     rest_s = reading.window_s - steps[-1].ends_s
-    if rest_s > LONG_STEP_S:
+    if rest_s > long_s:
         known = sum(step.answers for step in steps) + steps[0].starts_s * usual_rps
         rest = max(0.0, reading.samples - known)
         steps = (*steps, Step(steps[-1].ends_s, reading.window_s, rest, 0.0, None))
@@ -218,7 +221,7 @@ def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) ->
     for step in steps:
         of_step_s = max(0.0, step.length_s - step.answers / usual_rps)
         none = step.answers < SILENT * usual_rps * step.length_s
-        silence_s = silence_s + of_step_s if none or step.length_s > LONG_STEP_S else 0.0
+        silence_s = silence_s + of_step_s if none or step.length_s > long_s else 0.0
         longest_s = max(longest_s, silence_s)
     pause_s = LEAST_SILENT_LATENCIES * reading.raw.p50_ms / 1000
     return longest_s if longest_s >= max(LEAST_SILENT_S, pause_s, by_draw_s) else None
