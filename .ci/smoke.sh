@@ -93,7 +93,7 @@ resumed() {
   wait "$pid"
   run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
   before=$(<"$LAB_RESULTS_DIR/$run/trials.csv")
-  # The Python tests run beside this one: its trials may all be invalid.
+  # What matters is which trials there are, not what they say.
   ran make run RESUME="$run" || return 1
   trials=$(tail -n +2 "$LAB_RESULTS_DIR/$run/trials.csv" | cut -d, -f2 | sort)
   printf 'killed after %d rows; at the end:\n%s\n' "$(($(wc -l <<<"$before") - 1))" "$trials"
@@ -371,14 +371,6 @@ some_wanted() {
   for one in "${smoke[@]}"; do if wanted "$one"; then return 0; fi; done
   return 1
 }
-# These parts ask nothing of a figure: their trials may be invalid. So the Python tests run beside them, and beside no other.
-unjudged=(words verbs)
-# shellcheck disable=SC2086  # names without spaces
-without_figures() {
-  local one
-  for one in "${unjudged[@]}"; do if [[ " ${smoke[*]} " == *" $one "* ]]; then part "$one" ${runs[$one]-}; fi; done
-}
-in_python() { part python; }
 smoke_test() {
   local one
   mkdir -p "$LAB_RESULTS_DIR"
@@ -389,14 +381,8 @@ smoke_test() {
         unset SERVER_JVM_FLAGS
         step smoke-up-own-flags one make up
       fi
-      if [[ $one == "${unjudged[0]}" ]]; then
-        beside in_python without_figures
-      elif [[ " ${unjudged[*]} " != *" $one "* ]]; then
-        part "$one" ${runs[$one]-}
-      fi
+      part "$one" ${runs[$one]-}
     done
-  else
-    part python
   fi
   step smoke-stopped one make down FORCE=yes
   for one in smoke resumed; do

@@ -112,8 +112,8 @@ part_servers() {
   step servers maven built_tests servers test servers --build-arg PROFILE="$profile" \
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
-# None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests, the longest
-# of them, run later: beside those parts of the smoke test that ask nothing of a figure.
+# None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests take what the
+# tests of the servers leave of the CPUs.
 in_static() { part static; }
 oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
@@ -131,11 +131,14 @@ in_shell_and_go() {
 # What needs the tests' image, as soon as that is built.
 in_the_image() {
   trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
-  if step test-image one test_image_build; then beside in_static oracles; fi
+  if step test-image one test_image_build; then
+    beside in_static oracles
+    part python
+  fi
 }
 
 step host one make ready || finish
 beside in_the_image in_java in_shell_and_go
 . .ci/smoke.sh
-if some_wanted; then smoke_test; else part python; fi
+if some_wanted; then smoke_test; fi
 finish
