@@ -2,8 +2,8 @@
 # Changes containers for a driver, which has no Docker socket: requests are files, and only what is on
 # a list is done. The driver's side, and what requests look like: loadgen/src/lab/system/host_changes.py.
 #
-#   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT lives;
-#                                     DRIVER is the name of the driver's container
+#   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT lives, or the
+#                                     driver does without it; DRIVER is the name of its container
 #   changes.sh put-back               put back what is left of a host that died
 #
 # A request was written in a container: each line is matched as a whole, and never evaluated. The list
@@ -189,8 +189,12 @@ have() {
   if [[ -z $2 ]]; then rm -f "$changed/of.$1"; fi
 }
 
-# Also of one that is stopped: its limits wait for its next start.
-compose_id() { compose ps --all --quiet "$1" 2>/dev/null </dev/null | head -n 1; }
+# Also of one that is stopped: its limits wait for its next start. Fails where nobody can tell.
+compose_id() {
+  local ids
+  ids=$(compose ps --all --quiet "$1" 2>/dev/null </dev/null) || return
+  head -n 1 <<<"$ids"
+}
 
 # image_of SERVER: the image that its container is made of; nothing where there is none.
 image_of() { docker inspect --format '{{.Image}}' "$(compose_id "$1")" 2>/dev/null </dev/null || true; }
@@ -243,17 +247,20 @@ adopt() {
 }
 
 put_back() {
-  local left server
+  local left server id
   # What is left is remembered as this process's own.
   adopt
   for left in "$changed"/of.*; do
     if [[ ! -f $left ]]; then continue; fi
     server=${left##*/of.}
     problem=""
-    if [[ -z $(compose_id "$server") ]]; then
-      # A container that is gone took its changes with it. Without an engine nobody knows whether it is.
-      if docker version >/dev/null 2>&1; then rm "$left"; continue; fi
-      problem="no Docker engine answers"
+    if ! id=$(compose_id "$server"); then
+      problem="Compose cannot tell its container"
+      if ! docker version >/dev/null 2>&1; then problem="no Docker engine answers"; fi
+    elif [[ -z $id ]]; then
+      # A container that is gone took its changes with it.
+      rm "$left"
+      continue
     elif have "$server" ""; then
       printf 'lab: %s was left changed; its defaults are back\n' "$server" >&2
       continue
@@ -263,7 +270,9 @@ put_back() {
 }
 
 put_back
-while [[ -z $over && -n $parent ]] && kill -0 "$parent" 2>/dev/null; do
+# A parent that was killed leaves its driver, which goes on to measure under what it has asked for.
+needed() { kill -0 "$parent" 2>/dev/null || [[ $(docker inspect --format '{{.State.Running}}' "$driver" 2>/dev/null) == true ]]; }
+while [[ -z $over && -n $parent ]] && needed; do
   if [[ -d $folder && ! -L $folder ]]; then
     for request in "$folder"/*.request; do
       if [[ -e $request ]]; then serve "$request"; fi

@@ -38,13 +38,16 @@ stop_changes() {
   changes=""
 }
 
+# is_gone CONTAINER: whether the engine says so. That it has no socket is told as "no such file", and is no such answer.
+is_gone() { [[ $(docker inspect "$1" 2>&1) =~ [Nn]o\ such\ (object|container) ]]; }
+
 # await_driver FILE: its exit status, once it has ended. A Ctrl-C ends whoever waits for that, too. An engine that is
 # away for a minute is not awaited any longer.
 await_driver() {
   local away=0
   : >"$1"
   until docker wait "$name" >"$1" 2>/dev/null; do
-    if [[ $(docker inspect "$name" 2>&1) == *"o such "* ]]; then return; fi
+    if is_gone "$name"; then return; fi
     if docker version >/dev/null 2>&1; then away=0; else away=$((away + 1)); fi
     if ((away > 60)); then say "lab: the engine does not answer any more; nobody knows what became of the run"; return; fi
     sleep 1
@@ -69,6 +72,9 @@ drive() {
     return "$status"
   fi
   if ! "${run[@]}" --detach driver "$@" >/dev/null; then
+    # A Ctrl-C may have ended the client, and not the start that it had asked for.
+    if docker kill --signal INT "$name" >/dev/null 2>&1; then await_driver /dev/null; fi
+    docker rm "$name" >/dev/null 2>&1 || true
     stop_changes
     return 1
   fi

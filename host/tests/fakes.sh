@@ -154,8 +154,11 @@ if [[ -e $lab/no-engine ]]; then echo "no engine" >&2; exit 1; fi
 case "$1 ${2-}" in
   "info "*) echo 4; exit ;;
   "version "*) exit ;;
-  "compose ps") if [[ $3 == --all ]]; then echo "id-of-$5"; fi; exit ;;
+  "compose ps")
+    if [[ -e $lab/no-compose ]]; then exit 1; fi
+    if [[ $3 == --all && ! -e $lab/no-container ]]; then echo "id-of-$5"; fi; exit ;;
   "inspect "*)
+    if [[ $3 == *.State.Running* ]]; then if [[ -e $lab/driver-runs ]]; then echo true; fi; exit; fi
     if [[ $3 == *.Image* ]]; then cat "$lab/its-image" 2>/dev/null || echo sha256:one; exit; fi
     cat "$lab/limits" 2>/dev/null; exit ;;
 esac

@@ -150,10 +150,37 @@ run "$lab/host/changes.sh" put-back
 check "changes: where no engine answers it stays remembered" \
   '[[ $out == *"netty was left changed and could not be put back: no Docker engine answers" && -s $(echo "$state"/changed/*/of.netty) ]]'
 rm "$lab/no-engine"
+touch "$lab/no-compose"
+run "$lab/host/changes.sh" put-back
+check "changes: so it does where Compose cannot tell whether there is such a container" \
+  '[[ $out == *"netty was left changed and could not be put back: Compose cannot tell its container" && -s $(echo "$state"/changed/*/of.netty) ]]'
+rm "$lab/no-compose"
 : >"$calls"
 run "$lab/host/changes.sh" put-back
 check "changes: what a killed host left is put back at the next start, once" \
   '[[ $(<"$calls") == *"--cpus 4 id-of-netty,"* && $out == *"netty was left changed; its defaults are back" && -z $(ls "$state/changed") ]]'
+changing
+ask SERVER=netty SERVER_CPUS=0.05
+touch "$lab/no-container"
+: >"$calls"
+at_rest "$changes"
+check "changes: a container that is gone took its changes with it" '[[ ! -s $calls && -z $out && -z $(ls "$state/changed") ]]'
+rm "$lab/no-container"
+
+changing
+touch "$lab/driver-runs"
+ask SERVER=netty SERVER_CPUS=0.05
+disown "$parent"
+kill -KILL "$parent"
+: >"$calls"
+ask SERVER=netty SERVER_CPUS=0.5
+check "changes: a driver whose parent was killed still has what it asks for" \
+  '[[ $out == ok && $(<"$calls") == *"--cpus 0.5 id-of-netty,"* ]] && kill -0 "$changes"'
+: >"$calls"
+rm "$lab/driver-runs"
+wait "$changes" || true
+check "changes: and what it has left changed is put back when it has ended" '[[ $(<"$calls") == *"--cpus 4 id-of-netty,"* && -z $(ls "$state/changed") ]]'
+
 # After a start of the machine numbers of processes come again.
 mkdir -p "$state/changed"
 : >"$calls"

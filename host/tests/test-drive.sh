@@ -56,6 +56,11 @@ check "drive: however often somebody presses Ctrl-C, the end of the driver is wa
 : >"$calls"
 FAKE_GONE=yes run "$lab/host/lab.sh" drive toxics </dev/null
 check "drive: a driver that is gone is waited for no longer" '[[ $status == 1 && $(count "docker wait") == 1 ]]'
+# shellcheck source=host/lab/driver.sh
+state=$state project=x driver_image=x . host/lab/driver.sh
+engine_says() { eval "docker() { printf '%s\\n' \"$1\"; }"; }
+check "drive: an engine without a socket does not say that it is gone" \
+  'engine_says "dial unix /var/run/docker.sock: connect: no such file or directory" && ! is_gone x && engine_says "error: no such object: x" && is_gone x; unset -f docker'
 
 # Something began to be measured while containers were made ready.
 fake docker <<'FAKE'
