@@ -1007,3 +1007,56 @@ def test_series_that_are_missing_are_a_note() -> None:
     assert "series are missing" in nothing.notes[0]
     short = Observation((OPENS, OPENS + 20), observation().all)
     assert "did not see the whole window of server, jvm" in valid(seen=short).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "said"),
+    [
+        ({"SERVER_CPUS": "0.4"}, {"cpu_quota": 0.4}, None),
+        ({"SERVER_CPUS": "0.4"}, {}, "SERVER_CPUS was to be 0.4, and the server has no limit"),
+        ({"SERVER_CPUS": "0.4"}, {"cpu_quota": 1.5}, "0.4, and the server has 1.5"),
+        # All of the machine's CPUs.
+        ({"SERVER_CPUS": str(IDENTITY.cpus)}, {}, None),
+        ({"LOOPS": "2"}, {"loops": 2}, None),
+        ({"LOOPS": "2"}, {"loops": 1}, "LOOPS was to be 2, and the server has 1"),
+        ({"LOOPS": "2"}, {}, None),
+        ({"SERVER_BACKLOG": "16"}, {"backlog": 4096}, "16, and the server has 4096"),
+        ({"BLOCK_THE_LOOP": "true"}, {"block_the_loop": True}, None),
+        ({"BLOCK_THE_LOOP": "false"}, {"block_the_loop": "spin"}, "false, and the server has spin"),
+        ({"SERVER_JVM_FLAGS": IDENTITY.jvm_flags[0]}, {}, None),
+        (
+            {"SERVER_JVM_FLAGS": f"{IDENTITY.jvm_flags[0]} -Xmx40m"},
+            {},
+            f"was to be {IDENTITY.jvm_flags[0]} -Xmx40m, and the server has others",
+        ),
+        ({"NOFILE": "300"}, {}, None),
+    ],
+)
+def test_what_the_condition_asked_of_the_container_has_to_be_there(
+    asked: dict[str, str], has: dict[str, Any], said: str | None
+) -> None:
+    before = snapshot()
+    before = dataclasses.replace(before, settings={**before.settings, "loops": None, **has})
+    of = record(plan(condition=Condition(host=asked)), before=before, after=before)
+    reasons = judge(measurement(of), observation()).reasons
+    if said is None:
+        assert reasons == ()
+    else:
+        (reason,) = reasons
+        assert reason.startswith("the trial's condition was not in force: ")
+        assert reason.endswith(said)
+        assert not by_accident(reasons)
+
+
+@pytest.mark.parametrize(("late_s", "is_late"), [(0.0, False), (0.4, False), (0.7, True)])
+def test_an_engine_that_begins_late_has_another_window(late_s: float, is_late: bool) -> None:
+    began_s = record().run_started_at.timestamp() + late_s
+    reasons = judge(measurement(said=reading(began_s=began_s)), observation()).reasons
+    assert bool(reasons) == is_late
+    if is_late:
+        said = "the generator began its load late: 0.7 s after its process, by which the window is "
+        assert reasons == (f"{said}placed",)
+        assert by_accident(reasons)
+    # Several machines wait for each other.
+    shared = reading(began_s=began_s, shares=(Share("one", None, None),))
+    assert judge(measurement(said=shared), observation()).reasons == ()

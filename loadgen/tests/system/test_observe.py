@@ -130,6 +130,14 @@ def test_without_prometheus_nothing_is_stored(lab: FakeLab, tmp_path: Path) -> N
     assert load_or_none(tmp_path) is None
 
 
+def test_a_prometheus_that_comes_back_is_asked_again(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
+    lab.down.add("prometheus")
+    lab.system.at(4.0, lab.down.clear)
+    assert observed(lab, tmp_path) is None
+    assert load(tmp_path).increase("lab_http_requests_total") == pytest.approx(1500)
+
+
 def test_a_long_window_is_thinned(lab: FakeLab, tmp_path: Path) -> None:
     # 1801 s: every 4 s, and twice that on both sides.
     observe(record(plan(duration_s=1801)), 1801.0, tmp_path, lab.stack, lab.system)

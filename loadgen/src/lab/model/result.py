@@ -110,6 +110,7 @@ class Reading:
     waits so may never be answered. False where the engine does not tell.
     `seconds` are the seconds of the window; empty where the engine does not tell them.
     `shares` are of each machine, where several put on the load.
+    `began_s` is when the engine itself began, as Unix time, where it says so.
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -131,6 +132,7 @@ class Reading:
     pause_s: float = 0.0
     seconds: tuple[Second, ...] = ()
     shares: tuple[Share, ...] = ()
+    began_s: float | None = None
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

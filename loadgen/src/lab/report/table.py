@@ -164,11 +164,11 @@ def rate(value: float | None) -> str:
 
 def _rates(row: Row) -> tuple[str, str, str]:
     """Offered, the bound, and the answers that were no errors, each per second."""
-    offered = _count(row.offered_rps)
-    return offered, *(
+    bound, good = (
         _count(value) if value is not None and value >= 99.95 else rate(value)
         for value in (row.predicted_rps, goodput(row))
     )
+    return _count(row.offered_rps), bound, good
 
 
 def _latencies(row: Row) -> tuple[str, ...]:

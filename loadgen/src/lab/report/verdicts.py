@@ -33,9 +33,9 @@ from lab.model import (
     strength_text,
     three,
 )
-from lab.report import comparison as texts
 from lab.report.blocks import Beside, Bullets, Section, Strong, Table
-from lab.report.table import NOTHING, milliseconds, with_unit
+from lab.report.comparison import cell_names
+from lab.report.table import NOTHING, milliseconds, rate, with_unit
 
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
           "expected p95", "measured p95", "valid")  # fmt: skip
@@ -129,10 +129,10 @@ class Said:
             share = f"{self.goodput_rps / self.expected_rps:.0%}"
         return (
             self.load,
-            texts.rate(self.bound_rps),
-            texts.rate(self.expected_rps),
+            rate(self.bound_rps),
+            rate(self.expected_rps),
             self.binding or NOTHING,
-            texts.rate(self.goodput_rps) if self.valid else NO_VALID,
+            rate(self.goodput_rps) if self.valid else NO_VALID,
             share,
             milliseconds(self.expected_p95_ms),
             milliseconds(self.p95_ms),
@@ -149,7 +149,7 @@ def said(
 ) -> tuple[Said, ...]:
     """Every load, as they first appear. `load_name` names it where the same load is measured
     under several conditions; `foreign`: of a service that is not the lab's."""
-    names = texts.cell_names(list(dict.fromkeys(Cell.of(row) for row in rows)))
+    names = cell_names(list(dict.fromkeys(Cell.of(row) for row in rows)))
     of_trial = dict(verdicts)
     groups: dict[str, list[Row]] = {}
     for row in rows:

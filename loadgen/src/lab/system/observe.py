@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab.errors import LabUnreachable
 from lab.judge.gates import parts
-from lab.model import TrialRecord
+from lab.model import Series, TrialRecord
 from lab.store import series
 from lab.system.host import System
 from lab.system.stack import Stack
@@ -88,8 +88,11 @@ def observe(
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s
         span = f"[{length_s:.0f}s:{step_s:.0f}s]" if step_s else f"[{length_s * 1000:.0f}ms]"
+        given_up = system.monotonic() + WAIT_S
         found = [
-            one for each in asked for one in stack.prometheus.series(each + span, closes + margin_s)
+            one
+            for each in asked
+            for one in _asked(each + span, closes + margin_s, given_up, stack, system)
         ]
         version, asked_for = stack.prometheus.version(), [each + span for each in asked]
         series.write(raw, (opens, closes), version, asked_for, found)
@@ -98,6 +101,20 @@ def observe(
     if late:
         return f"Prometheus did not scrape past the window in time: {', '.join(late)}"
     return None
+
+
+def _asked(
+    query: str, at: float, given_up: float, stack: Stack, system: System
+) -> tuple[Series, ...]:
+    """The series of a query. A Prometheus that is away is asked again, until `given_up`: it may
+    come back with what it had. Raises LabUnreachable."""
+    while True:
+        try:
+            return stack.prometheus.series(query, at)
+        except LabUnreachable:
+            if system.monotonic() >= given_up:
+                raise
+        system.sleep(POLL_S)
 
 
 def _wait(
@@ -110,7 +127,7 @@ def _wait(
     while True:
         newest: dict[str, float] = {}
         # From a minute before it closes: a machine of which nothing has come since is among them.
-        for up in stack.prometheus.series(asked, closes + 60):
+        for up in _asked(asked, closes + 60, given_up, stack, system):
             job, last = up.labels.get("job", ""), max(up.times_of(1.0), default=0.0)
             newest[job] = min(newest.get(job, last), last)
         late = [job for job in jobs if newest.get(job, 0.0) < closes]

@@ -27,6 +27,9 @@ LEAST_SHARE = 0.02
 # A CPU quota may stop a part of the lab for at most this share of the window.
 THROTTLED = 0.01
 LATE = "the generator sent late"
+BEGAN_LATE = "the generator began its load late"
+# The window is placed by when its process was started. Series are of each second.
+LATEST_START_S = 0.5
 STARVED = "the generator was starved: its threads waited"
 # This is inferred by Little's law from the requests that ended: a slow server can look like it.
 NOT_OFFERED = "the generator did not offer its rate"
@@ -39,6 +42,16 @@ UNTRIED = 0.05
 SPIKE = "spike"
 # By so much of those in flight, or in a queue, the count of a window may be off without a finding.
 MOST_RISE = 0.1
+
+
+def began_late(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Where the engine's own seconds are not those of the window, as the lab has it. Not of several
+    machines, which wait for each other."""
+    if reading.began_s is None or reading.shares:
+        return
+    late_s = reading.began_s - record.run_started_at.timestamp()
+    if late_s > LATEST_START_S:
+        yield f"{BEGAN_LATE}: {late_s:.1f} s after its process, by which the window is placed"
 
 
 def connections_busy(record: TrialRecord, reading: Reading) -> float | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lab.judge.gates.parts import PART_RESTARTED
 from lab.judge.same_lab import Difference, between_snapshots
-from lab.model import AWAY, JIT_BUSY, Snapshot, TrialRecord, all_of
+from lab.model import AWAY, JIT_BUSY, Json, Snapshot, TrialRecord, all_of
 
 # What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
 # throughput goes to the compiler, and that must not exceed the margin within which two sides are
@@ -34,6 +34,9 @@ UNTOLD_SETTINGS = "settings that the server did not tell after the trial any mor
 OTHER_TOXICS = "toxics differ from the start of the run"
 OTHER_DELAY = "the downstream's delay differs from the start of the run"
 OTHER_SETTINGS = "settings differ from the server's first trial"
+NOT_IN_FORCE = "the trial's condition was not in force"
+# Limits are set in microseconds of a period: they are read back rounded.
+ROUNDED = 0.01
 UNWATCHED = "the toxics were not watched"
 _DIRECT = "its calls go to the downstream without Toxiproxy (SERVER_DOWNSTREAM_URL)"
 # With one of these reasons the server may have given way because the lab was not the planned one.
@@ -43,6 +46,7 @@ NOT_ITS_OWN = (
     OTHER_TOXICS,
     OTHER_DELAY,
     OTHER_SETTINGS,
+    NOT_IN_FORCE,
     UNWATCHED,
     AWAY,
     PART_RESTARTED,
@@ -71,6 +75,45 @@ def same_server(record: TrialRecord) -> Iterator[str]:
         yield f"its toxics did not reach it: {_DIRECT}"
     yield from unwatched(record, long=True)
     yield from _script_kept(record)
+
+
+def not_in_force(record: TrialRecord) -> Iterator[str]:
+    """What the trial's condition asked of the server's container, and the server does not have:
+    somebody has put it back. Only what the server tells, so none of a foreign service."""
+    asked, before = record.plan.condition.host, record.before
+    if before.identity is None:
+        return
+    loops, backlog = before.setting("loops"), before.setting("backlog")
+    blocked = before.settings.get("block_the_loop")
+    has = {
+        "SERVER_CPUS": _quota_other_than(asked.get("SERVER_CPUS"), before),
+        "LOOPS": _other(asked.get("LOOPS"), loops),
+        "SERVER_BACKLOG": _other(asked.get("SERVER_BACKLOG"), backlog),
+        "BLOCK_THE_LOOP": _other(asked.get("BLOCK_THE_LOOP"), blocked),
+        "SERVER_JVM_FLAGS": _lacks(asked.get("SERVER_JVM_FLAGS"), before.identity.jvm_flags),
+    }
+    for name, found in has.items():
+        if found:
+            yield f"{NOT_IN_FORCE}: {name} was to be {asked[name]}, and the server has {found}"
+
+
+def _quota_other_than(cpus: str | None, before: Snapshot) -> str:
+    if cpus is None:
+        return ""
+    quota, of_jvm = before.cpu_quota, before.own_identity.cpus
+    if quota is None:
+        # A limit to all CPUs is none.
+        return "no limit" if float(cpus) < of_jvm else ""
+    return "" if abs(quota - float(cpus)) <= ROUNDED * float(cpus) else f"{quota:g}"
+
+
+def _other(asked: str | None, value: Json | None) -> str:
+    found = str(value).lower()
+    return "" if asked is None or value is None or found == asked else found
+
+
+def _lacks(asked: str | None, flags: Sequence[str]) -> str:
+    return "others" if {*(asked or "").split()} - {*flags} else ""
 
 
 def without_proxy(record: TrialRecord) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from lab.judge.gates import figures, generator, others, parts, server, steady
 from lab.judge.gates.figures import BACKLOG, NO_ANSWER, NO_SUCCESS
-from lab.judge.gates.generator import LATE, NOT_OFFERED, SPIKE, STARVED
+from lab.judge.gates.generator import BEGAN_LATE, LATE, NOT_OFFERED, SPIKE, STARVED
 from lab.judge.gates.parts import LATE_DOWNSTREAM, PART_RESTARTED
 from lab.judge.gates.server import (
     COLD,
@@ -52,6 +52,7 @@ ACCIDENTS = (
     f"{COLD}: not steady",
     STARVED,
     LATE,
+    BEGAN_LATE,
     NOT_OFFERED,
     f"{SPIKE} ",
     f"{STEP} ",
@@ -81,6 +82,7 @@ def judge(
         return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
     reasons = [*_ended(record), *parts.away(observation), *server.same_server(record)]
+    reasons += server.not_in_force(record)
     notes = [*_repeats(record), *record.notes]
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
@@ -96,7 +98,7 @@ def judge(
     notes += _not_checked(record, observation)
     if reading.samples:
         reasons += [*figures.wrong(record, reading), *generator.late(reading)]
-        reasons += figures.backlog(record, reading)
+        reasons += [*figures.backlog(record, reading), *generator.began_late(record, reading)]
         waited = list(generator.waited(record, reading))
         # Where the CPUs are fought over, every part is late: then the host is the limit, and a
         # note says so. Load comes in bursts, so the CPUs need not be full on average for that.

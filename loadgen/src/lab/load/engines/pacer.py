@@ -160,6 +160,7 @@ class Pacer:
             hangs=_hangs(window),
             seconds=tuple(_each_second(window, plan.mode)),
             shares=tuple(_shares(plan, raw, told)),
+            began_s=told.began_s,
             problems=tuple(_own_limits(window, "window")),
             notes=(
                 *_notes(told, window),
