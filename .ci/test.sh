@@ -8,7 +8,7 @@
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
-#                    core words verbs kinds planted queueing gated faults cells own several frameworks (words looks at core's run)
+#                    core words verbs faults cells kinds planted queueing gated own several frameworks (words looks at core's run)
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
@@ -33,7 +33,7 @@ esac
 # The parts of each suite; those from `core` on are of the smoke test.
 parts=(static python host downstream pacer servers)
 smoke=(core words)
-if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing gated faults cells own several frameworks); fi
+if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs faults cells kinds planted queueing gated own several frameworks); fi
 if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_routes long_explained long_sweep long_own long_looked_at); fi
 parts+=("${smoke[@]}")
 for part in $only; do
@@ -112,8 +112,8 @@ part_servers() {
   step servers maven built_tests servers test servers --build-arg PROFILE="$profile" \
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
-# None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests take what the
-# tests of the servers leave of the CPUs.
+# None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests, the longest
+# of them, run later: beside those parts of the smoke test that ask nothing of a figure.
 in_static() { part static; }
 oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
@@ -131,14 +131,11 @@ in_shell_and_go() {
 # What needs the tests' image, as soon as that is built.
 in_the_image() {
   trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
-  if step test-image one test_image_build; then
-    beside in_static oracles
-    part python
-  fi
+  if step test-image one test_image_build; then beside in_static oracles; fi
 }
 
 step host one make ready || finish
 beside in_the_image in_java in_shell_and_go
 . .ci/smoke.sh
-if some_wanted; then smoke_test; fi
+if some_wanted; then smoke_test; else part python; fi
 finish

@@ -25,6 +25,7 @@ BUSY = (
     "not steady: ",
     "the downstream was late by ",
     "the generator sent late",
+    "the generator began its load late",
     "the generator was starved: its threads waited ",
 )
 
