@@ -110,6 +110,9 @@ def test_a_step_of_settings_has_a_jvm_for_each_trial_with_the_users_knobs(
     def new_jvm(server: str) -> None:
         restart(server)
         ready.lab.pool_sizes[server] = 200
+        ready.lab.settings[server] = {
+            "backlog": 16 if "SERVER_BACKLOG=16" in "".join(asked[-1:]) else 1
+        }
 
     ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
     asked = ready.hosted(tmp_path)
