@@ -181,7 +181,8 @@ def test_every_row_is_a_fresh_jvm_and_servers_alternate(ready: Run) -> None:
         for kind in ("idle", "slow")
         for server in SERVERS
     ]
-    assert ready.lab.restarts == ["a", "b"] * 4
+    # One more of each tells what they have.
+    assert ready.lab.restarts == ["a", "b"] * 5
     assert {row["valid"] for row in ready.rows} == {"true"}
 
 
@@ -381,11 +382,29 @@ def test_a_jvm_that_restarts_by_itself_makes_the_row_invalid(ready: Run) -> None
 def test_a_jvm_that_does_not_come_back_costs_its_own_rows(ready: Run) -> None:
     ready.lab.never_back = {"a"}
     assert ready.run(KIND="idle") == 1
+    # It was waited for before the run began.
+    (ready.name,) = {one.name for one in ready.place.results.glob("*-density")}
     said = {row["server"]: (row["valid"], row["invalid_reasons"]) for row in ready.rows}
     problem = "the server did not come back: a: its JVM did not end when told to"
     assert said["a"] == ("false", f"{problem} (120 s after its restart)")
     assert said["b"] == ("true", "")
     assert ready.manifest["status"] == "complete"
+
+
+def test_what_is_told_is_what_every_launch_has(ready: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready.lab.settings = {"a": {"backlog": 50}, "b": {"backlog": 4096}}
+    new_jvm = ready.lab.new_jvm
+
+    def restarted(server: str) -> None:
+        new_jvm(server)
+        ready.lab.settings[server] = {"backlog": 4096}
+
+    monkeypatch.setattr(ready.lab, "new_jvm", restarted)
+    ready.run(KIND="idle")
+    said = "warning: a: backlog was 50; every launch is a fresh JVM, with 4096"
+    assert said in " ".join(ready.text.getvalue().split())
+    assert {row["invalid_reasons"] for row in ready.rows} == {""}
+    assert ready.manifest["servers"]["a"]["settings"]["backlog"] == 4096
 
 
 def test_unequal_limits_make_every_row_invalid(ready: Run) -> None:
@@ -447,7 +466,7 @@ def test_a_report_has_what_was_asked_and_what_came_out(ready: Run) -> None:
     text = (ready.run_dir / "REPORT.md").read_text()
     assert text.startswith(f"# density: {RUN}\n")
     assert "| a | idle | 19000 | 1000 [1000 1000] | 3000 [3000 3000] | 6 |" in text
-    assert "12 launches, 12 of them valid, from 2026-01-31T12:00:00.000Z" in text
+    assert "12 launches, 12 of them valid, from 2026-01-31T12:00:0" in text
     assert "### Equal for all\n\n| setting | value |\n" in text
     assert "- a idle launch 1: 19000 of 50000 connections: 20000 open files per process" in text
     assert "make density LAUNCHES=6 KIND=idle CONNECTIONS=50000 SERVER=a,b\n" in text

@@ -29,7 +29,8 @@ from lab.campaign.run_record import begin, ending, warn
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, LabUnreachable
 from lab.judge.fairness import compare, reasons
-from lab.model import NOT_BACK, Condition, Identity, Json
+from lab.judge.same_lab import between_snapshots
+from lab.model import NOT_BACK, Condition, Identity, Json, Snapshot
 from lab.model.density import Kind, Plan, Row, made_of_text
 from lab.model.routes import Route, parse
 from lab.report import density as report
@@ -108,6 +109,7 @@ def density(plan: Plan, lab: Lab, connect: Connect = Connections) -> int:
                     "(SERVER_DOWNSTREAM_URL), whose toxic holds its calls in flight; "
                     "ROUTE=/block needs neither"
                 )
+    snapshots = {server: _as_launched(server, was, lab) for server, was in snapshots.items()}
     common = compare(snapshots)
     for reason in reasons(common):
         console.print(f"warning: no row will be valid: {reason}")
@@ -132,7 +134,9 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     check_unfinished(record)
     place = lab.place
     check_space(place.results)
-    snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
+    snapshots = {
+        server: _as_launched(server, lab.stack.snapshot(server), lab) for server in plan.servers
+    }
     check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
     if drop_torn_row(run_dir / store.NAME):
         lab.console.print(TORN)
@@ -141,6 +145,23 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
     return _go(run_dir, record, lab, connect, rows)
+
+
+def _as_launched(server: str, was: Snapshot, lab: Lab) -> Snapshot:
+    """What every launch has: that of a fresh JVM. A knob that was turned before is gone with it,
+    and a warning says so. As it `was` where no JVM comes: the launches will say so."""
+    try:
+        fresh_jvm(server, lab.stack, lab.system)
+        found = lab.stack.snapshot(server)
+    except LabUnreachable:
+        return was
+    for one in between_snapshots(was, found):
+        if one.kind == "settings":
+            text = (
+                f"{server}: {one.name} was {one.was}; every launch is a fresh JVM, with {one.now}"
+            )
+            lab.console.print(f"warning: {text}")
+    return found
 
 
 def _limits(place: Place) -> dict[str, Json]:
