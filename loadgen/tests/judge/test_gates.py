@@ -1029,6 +1029,7 @@ def test_series_that_are_missing_are_a_note() -> None:
             {},
             f"was to be {IDENTITY.jvm_flags[0]} -Xmx40m, and the server has others",
         ),
+        ({"SERVER_JVM_FLAGS": f"{IDENTITY.jvm_flags[0]} -XX:+OfAnotherJdk"}, {}, None),
         ({"NOFILE": "300"}, {}, None),
     ],
 )

@@ -90,7 +90,7 @@ def not_in_force(record: TrialRecord) -> Iterator[str]:
         "LOOPS": _other(asked.get("LOOPS"), loops),
         "SERVER_BACKLOG": _other(asked.get("SERVER_BACKLOG"), backlog),
         "BLOCK_THE_LOOP": _other(asked.get("BLOCK_THE_LOOP"), blocked),
-        "SERVER_JVM_FLAGS": _lacks(asked.get("SERVER_JVM_FLAGS"), before.identity.jvm_flags),
+        "SERVER_JVM_FLAGS": _other_heap(asked.get("SERVER_JVM_FLAGS"), before.identity.jvm_flags),
     }
     for name, found in has.items():
         if found:
@@ -112,8 +112,10 @@ def _other(asked: str | None, value: Json | None) -> str:
     return "" if asked is None or value is None or found == asked else found
 
 
-def _lacks(asked: str | None, flags: Sequence[str]) -> str:
-    return "others" if {*(asked or "").split()} - {*flags} else ""
+def _other_heap(asked: str | None, flags: Sequence[str]) -> str:
+    """A JDK is not given the flags that it does not know, but always its heap."""
+    heap = {flag for flag in (asked or "").split() if flag.startswith(("-Xms", "-Xmx"))}
+    return "" if heap <= {*flags} else "others"
 
 
 def without_proxy(record: TrialRecord) -> Iterator[str]:
