@@ -148,3 +148,25 @@ def test_a_complete_run_has_nothing_left(ready: Bench) -> None:
     ready.run()
     with pytest.raises(LabError, match="nothing is left"):
         ready.resume()
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ((), "it began with NOFILE=300; give it again"),
+        (("NOFILE=400",), "it began with NOFILE=300; give it again"),
+        (("NOFILE=300", "LAB_PROBE_RPS=1"), "it began without LAB_PROBE_RPS=1; leave it out"),
+    ],
+)
+def test_it_goes_on_under_the_settings_of_make_that_it_began_with(
+    ready: Bench, now: tuple[str, ...], said: str
+) -> None:
+    began = dataclasses.replace(ready.place, settings=("NOFILE=300",))
+    ready.place = began
+    ready.interrupt()
+    assert f"make run RESUME={ready.run_dir.name} NOFILE=300 goes on" in ready.text.getvalue()
+    ready.place = dataclasses.replace(began, settings=now)
+    with pytest.raises(LabError, match=said):
+        ready.resume()
+    ready.place = began
+    assert ready.resume() == 0

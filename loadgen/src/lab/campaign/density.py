@@ -24,8 +24,8 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.campaign.derive import write_derived
-from lab.campaign.resume import check_same_lab, check_unfinished
-from lab.campaign.run_record import begin, ending, warn
+from lab.campaign.resume import check_same_lab, check_same_words, check_unfinished
+from lab.campaign.run_record import begin, ending, go_on, warn
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, LabUnreachable
 from lab.judge.fairness import compare, reasons
@@ -133,6 +133,7 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     plan = record.experiment
     check_unfinished(record)
     place = lab.place
+    check_same_words(record, place.settings)
     check_space(place.results)
     snapshots = {
         server: _as_launched(server, lab.stack.snapshot(server), lab) for server in plan.servers
@@ -190,7 +191,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
             files = f"{store.NAME}, {markdown.NAME}"
             console.print(f"results/{run_dir.name}/{{{files}}}")
         if status != "complete":
-            console.print(f"{status}: make run RESUME={run_dir.name} goes on")
+            console.print(f"{status}: {go_on(record)} goes on")
 
     with ending(run_dir, end, console):
         # Models innermost: those compared are neighbours in time.

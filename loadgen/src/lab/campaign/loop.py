@@ -19,7 +19,7 @@ from lab.campaign.derive import Derived, derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.recording import Recorder
-from lab.campaign.run_record import ending, warn
+from lab.campaign.run_record import ending, go_on, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
@@ -276,9 +276,7 @@ class Loop:
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
         console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
         if record.status != "complete" and not images(record.experiment):
-            console.print(
-                f"{record.status}: make run RESUME={self.run_dir.name} goes on", highlight=False
-            )
+            console.print(f"{record.status}: {go_on(record)} goes on", highlight=False)
 
 
 def _without_series(run_dir: Path) -> list[Path]:

@@ -44,6 +44,7 @@ def resume(
     record = manifest.read(run_dir)
     experiment = record.experiment
     check_unfinished(record)
+    check_same_words(record, lab.place.settings)
     if images(experiment):
         raise LabError(
             f"RESUME={record.run}: nothing tells whether the images of its arms are still those "
@@ -78,6 +79,17 @@ def check_unfinished(record: Manifest) -> None:
             f"RESUME={record.run}: that run is complete, nothing is left to do; "
             f"`make report RUN={record.run}` makes its files again"
         )
+
+
+def check_same_words(record: Manifest, settings: Sequence[str]) -> None:
+    """Raises LabError unless make's words have the settings that the run began with: they are in
+    force for that call of make alone, and nothing reads them back."""
+    for word in record.settings:
+        if word not in settings:
+            raise LabError(f"RESUME={record.run}: it began with {word}; give it again")
+    for word in settings:
+        if word not in record.settings:
+            raise LabError(f"RESUME={record.run}: it began without {word}; leave it out")
 
 
 def check_same_lab(

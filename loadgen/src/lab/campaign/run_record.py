@@ -23,6 +23,11 @@ RESERVE = ".reserve"
 RESERVE_BYTES = 256 * 1024
 
 
+def go_on(record: Manifest) -> str:
+    """The command that goes on with a run, under the settings that it began with."""
+    return " ".join(("make run", f"RESUME={record.run}", *record.settings))
+
+
 def begin(
     place: Place,
     system: System,
