@@ -371,8 +371,8 @@ some_wanted() {
   for one in "${smoke[@]}"; do if wanted "$one"; then return 0; fi; done
   return 1
 }
-# These parts ask of a figure at most that it is possible: their trials may be invalid, by more than was planted. So the Python
-# tests run beside them, and beside no other.
+# These parts accept invalid trials: they ask for a planted reason, or that a figure is possible. So the Python tests run beside
+# them, and beside no other.
 unjudged=(words verbs faults cells)
 # shellcheck disable=SC2086  # names without spaces
 without_figures() {

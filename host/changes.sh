@@ -2,8 +2,8 @@
 # Changes containers for a driver, which has no Docker socket: requests are files, and only what is on
 # a list is done. The driver's side, and what requests look like: loadgen/src/lab/system/host_changes.py.
 #
-#   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT lives, or the
-#                                     driver does without it; DRIVER is the name of its container
+#   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT or the driver
+#                                     lives; DRIVER is the name of the driver's container
 #   changes.sh put-back               put back what is left of a host that died
 #
 # A request was written in a container: each line is matched as a whole, and never evaluated. The list
@@ -270,7 +270,7 @@ put_back() {
 }
 
 put_back
-# A parent that was killed leaves its driver, which goes on to measure under what it has asked for.
+# A driver goes on to measure after its parent was killed. It still needs the limits that it has asked for.
 needed() { kill -0 "$parent" 2>/dev/null || [[ $(docker inspect --format '{{.State.Running}}' "$driver" 2>/dev/null) == true ]]; }
 while [[ -z $over && -n $parent ]] && needed; do
   if [[ -d $folder && ! -L $folder ]]; then

@@ -38,7 +38,7 @@ stop_changes() {
   changes=""
 }
 
-# is_gone CONTAINER: whether the engine says so. That it has no socket is told as "no such file", and is no such answer.
+# is_gone CONTAINER: whether the engine says so. Without an engine the client says "no such file", which tells nothing.
 is_gone() { [[ $(docker inspect "$1" 2>&1) =~ [Nn]o\ such\ (object|container) ]]; }
 
 # await_driver FILE: its exit status, once it has ended. A Ctrl-C ends whoever waits for that, too. An engine that is
@@ -54,6 +54,9 @@ await_driver() {
   done
 }
 
+# end_load: ends the driver where it still runs.
+end_load() { if docker kill --signal INT "$name" >/dev/null 2>&1; then await_driver /dev/null; fi; }
+
 # The driver in a container of its own. A signal ends the load, not only the client that
 # shows it: without a terminal, `docker compose run` leaves the container running (seen with
 # Compose 2.26), so there the container runs detached and gets the signal by name.
@@ -67,13 +70,13 @@ drive() {
   if [[ -t 0 && -t 1 ]]; then
     "${run[@]}" --rm driver "$@" || status=$?
     # However the client ended, no load goes on.
-    if docker kill --signal INT "$name" >/dev/null 2>&1; then await_driver /dev/null; fi
+    end_load
     stop_changes
     return "$status"
   fi
   if ! "${run[@]}" --detach driver "$@" >/dev/null; then
     # A Ctrl-C may have ended the client, and not the start that it had asked for.
-    if docker kill --signal INT "$name" >/dev/null 2>&1; then await_driver /dev/null; fi
+    end_load
     docker rm "$name" >/dev/null 2>&1 || true
     stop_changes
     return 1

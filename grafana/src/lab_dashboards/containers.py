@@ -11,10 +11,9 @@ from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.variables import service_variable
 
 SERVICE = 'service=~"$service"'
-# Who has no interface of its own.
 SHARED = (
-    "Toxiproxy and the downstream share that of downstream-network, on which nothing of what they "
-    "tell each other is seen; on several machines each has its own."
+    "Toxiproxy and the downstream use the interface of downstream-network, and what passes between "
+    "the two does not cross it. On several machines each has an interface of its own."
 )
 
 

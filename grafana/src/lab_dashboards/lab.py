@@ -205,8 +205,8 @@ def memory_and_cpu() -> list[Panel]:
             "downstream, of the generator (with the driver beside it), and of what observes. "
             "What is not the server's is what the lab itself takes. Told only while a trial "
             "measures: CPU is told a few seconds later than requests, so where a load begins or "
-            "ends the two are of different times. What a step of the lab takes of the CPUs on "
-            "purpose is in the generator's.",
+            "ends the two are of different times. A step of the lab that takes CPUs away on "
+            "purpose is part of the generator's.",
             "s",
             per_server(f"server:{PER_REQUEST}"),
             Line(f'service:{PER_REQUEST}{{service=~"toxiproxy|downstream"}}', "{{service}}"),

@@ -140,7 +140,7 @@ def around() -> list[Panel]:
             "CPU in use by the driver with its load engine, and by the agent, which may probe "
             "(100 % is one CPU). An engine at its share of the machine sends late: then the "
             "generator is the limit and the trial is no measurement of the server. "
-            "What a step of the lab takes of the CPUs on purpose is in the driver's, too.",
+            "A step of the lab that takes CPUs away on purpose does so in the driver's container.",
             "percentunit",
             Line(
                 or_zero(
@@ -194,7 +194,7 @@ def around() -> list[Panel]:
             "Host CPU",
             "Share of the machine's CPUs in use by anybody, and by the lab's containers alone. "
             "At 100 % every latency holds a wait for the CPU; the gap is somebody else's work. "
-            "The lab's share holds what a step of it takes of the CPUs on purpose.",
+            "A step of the lab that takes CPUs away on purpose is part of the lab's share.",
             "percentunit",
             Line("machine:host_cpu_usage:ratio", "host"),
             Line(

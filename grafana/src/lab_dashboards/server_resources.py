@@ -89,8 +89,8 @@ def threads() -> list[Panel]:
             "Mean number of threads that wait for a monitor or a lock, and of virtual threads that "
             "keep their carrier while they wait (pinned), by the line of code: seconds waited per "
             "second. A platform thread's wait and a pin count when they end, so a wait longer than "
-            "the window shows late and high. The first wait at a line is not drawn: with it the "
-            "counting begins. Many at one line while CPUs have room: that lock "
+            "the window shows late and high. The first wait at a line is not drawn: its "
+            "counter begins with it. Many at one line while CPUs have room: that lock "
             "is the limit. Nothing is "
             "drawn of a server whose knob lock_watch_ms is 0, its default.",
             "short",

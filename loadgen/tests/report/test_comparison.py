@@ -6,7 +6,7 @@ import pytest
 
 from lab.judge.compare import Comparison, compare, compare_all
 from lab.judge.intervals import Interval
-from lab.report.comparison import between_limits, legend
+from lab.report.comparison import legend, ratio_interval
 from lab.report.table import rate
 from support.fakes import plan
 from support.planned import row
@@ -28,10 +28,10 @@ LIMITS = (1, 1.05, 1 / 1.05)
         (1.00000001, 1.2, "[1.000000, 1.200000]"),
     ],
 )
-def test_an_end_is_on_the_side_of_a_limit_on_which_it_is(
+def test_rounding_moves_no_end_of_an_interval_across_a_limit(
     low: float, high: float, said: str
 ) -> None:
-    assert between_limits(Interval(low, high, 0.95), LIMITS) == said
+    assert ratio_interval(Interval(low, high, 0.95), LIMITS) == said
 
 
 @pytest.mark.parametrize(

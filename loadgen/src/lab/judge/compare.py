@@ -280,10 +280,7 @@ def compare_cell(
             answer, why = "inconclusive", other
         if answer in ALIKE and no_p95 and (kept := _keep_up(rows_a, rows_b)):
             answer, why = "inconclusive", kept
-    # The side that is better or alike may be so by its errors.
-    failing = "" if answer == "slower" else _fails(rows_b, rows_a, NAMES[::-1])
-    failing = failing or ("" if answer == "faster" else _fails(rows_a, rows_b, NAMES))
-    if answer != "inconclusive" and failing:
+    if answer != "inconclusive" and (failing := _by_errors(answer, rows_a, rows_b)):
         answer, why = "inconclusive", failing
     uneven = uneven_tries(tries_a, tries_b) or uneven_others(rows_a, rows_b)
     if answer != "inconclusive" and uneven:
@@ -350,6 +347,14 @@ def _without_generator(
         f"{took} of B's, which may decide the answer: without it the interval is "
         f"[{low:.3f}, {high:.3f}]"
     )
+
+
+def _by_errors(answer: Answer, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
+    """Why a side may be better than the other, or alike, by its errors; empty where it is not. The
+    side that the answer calls worse is not asked."""
+    if answer != "slower" and (failing := _fails(rows_b, rows_a, NAMES[::-1])):
+        return failing
+    return "" if answer == "faster" else _fails(rows_a, rows_b, NAMES)
 
 
 def _fails(rows: Sequence[Row], others: Sequence[Row], names: tuple[str, str]) -> str:

@@ -262,12 +262,12 @@ def ratio_texts(cell: CellComparison) -> tuple[str, str]:
     ratio = NOTHING if cell.ratio is None else f"{cell.ratio.ratio:.3f}"
     if cell.interval is None:
         return ratio, "no interval"
-    return ratio, between_limits(cell.interval, (1, 1 + MARGIN, 1 / (1 + MARGIN)))
+    return ratio, ratio_interval(cell.interval, (1, 1 + MARGIN, 1 / (1 + MARGIN)))
 
 
-def between_limits(interval: Interval, limits: Sequence[float]) -> str:
-    """The interval of a ratio, in so many digits that each end is on the side of each limit on
-    which it is: three, or a few more."""
+def ratio_interval(interval: Interval, limits: Sequence[float]) -> str:
+    """The interval of a ratio, with three digits after the point. It has more where rounding would
+    move an end across one of the limits, or onto it."""
 
     def sides(value: float) -> list[tuple[bool, bool]]:
         return [(value < limit, value > limit) for limit in limits]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lab.judge.compare import percent
 from lab.judge.gate import ACROSS, Answer, Check, Figure, Gate
-from lab.report.comparison import between_limits, cell_names
+from lab.report.comparison import cell_names, ratio_interval
 from lab.report.table import NOTHING, milliseconds, rate
 from lab.store.records import json_text, to_json
 
@@ -190,7 +190,7 @@ def _ratio(check: Check) -> str:
 
 def _interval(check: Check) -> str:
     interval = check.ratio.interval if check.ratio else None
-    return "no interval" if interval is None else between_limits(interval, (1, check.limit.ratio))
+    return "no interval" if interval is None else ratio_interval(interval, (1, check.limit.ratio))
 
 
 def _value(figure: Figure, value: float | None) -> str:

@@ -92,7 +92,7 @@ def observe(
         found = [
             one
             for each in asked
-            for one in _asked(each + span, closes + margin_s, given_up, stack, system)
+            for one in _series_of(each + span, closes + margin_s, given_up, stack, system)
         ]
         version, asked_for = stack.prometheus.version(), [each + span for each in asked]
         series.write(raw, (opens, closes), version, asked_for, found)
@@ -103,7 +103,7 @@ def observe(
     return None
 
 
-def _asked(
+def _series_of(
     query: str, at: float, given_up: float, stack: Stack, system: System
 ) -> tuple[Series, ...]:
     """The series of a query. A Prometheus that is away is asked again, until `given_up`: it may
@@ -127,13 +127,14 @@ def _wait(
     while True:
         newest: dict[str, float] = {}
         # From a minute before it closes: a machine of which nothing has come since is among them.
-        for up in _asked(asked, closes + 60, given_up, stack, system):
+        for up in _series_of(asked, closes + 60, given_up, stack, system):
             job, last = up.labels.get("job", ""), max(up.times_of(1.0), default=0.0)
             newest[job] = min(newest.get(job, last), last)
         late = [job for job in jobs if newest.get(job, 0.0) < closes]
         if "cadvisor" not in late and newest.get("cadvisor", closes) < closes + OLDER_S:
             # Of a container that is gone there is none, and OLDER_S is the end of its wait.
-            read = stack.prometheus.series(f"{CONTAINERS}[{OLDER_S + 58:.0f}s]", closes + 58)
+            query = f"{CONTAINERS}[{OLDER_S + 58:.0f}s]"
+            read = _series_of(query, closes + 58, given_up, stack, system)
             if any(one.times[-1] < closes for one in read):
                 late.append("cadvisor")
         if not late or system.monotonic() >= given_up:

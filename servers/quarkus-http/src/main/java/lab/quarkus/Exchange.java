@@ -46,7 +46,7 @@ public final class Exchange {
     }
   }
 
-  /** The answer is written, or never will be. */
+  /** The answer is handed to the connection, or never will be. */
   synchronized void end(Outcome outcome) {
     if (begunNanos == 0) {
       begin();

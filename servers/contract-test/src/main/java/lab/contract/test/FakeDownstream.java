@@ -158,19 +158,11 @@ public final class FakeDownstream implements AutoCloseable {
           case ANSWER_IN_CHUNKS -> write(out, "200 OK", "Transfer-Encoding: chunked", chunks(BODY));
           case FAIL -> write(out, "500 Broken", "Content-Length: 2", "{}");
           case BREAK_IN_BODY -> {
-            write(
-                out,
-                "200 OK",
-                "Content-Length: " + BODY.length(),
-                BODY.substring(0, BODY.length() / 2));
+            writeHalf(out);
             return;
           }
           case STALL_IN_BODY -> {
-            write(
-                out,
-                "200 OK",
-                "Content-Length: " + BODY.length(),
-                BODY.substring(0, BODY.length() / 2));
+            writeHalf(out);
             untilClosed(in);
             ended.incrementAndGet();
             return;
@@ -199,6 +191,11 @@ public final class FakeDownstream implements AutoCloseable {
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
     }
+  }
+
+  private static void writeHalf(OutputStream out) throws IOException {
+    String half = BODY.substring(0, BODY.length() / 2);
+    write(out, "200 OK", "Content-Length: " + BODY.length(), half);
   }
 
   private static void untilClosed(BufferedReader in) {
