@@ -279,7 +279,7 @@ part_words() {
   step smoke-containers pytest inside test_containers.py
 }
 part_verbs() {
-  step smoke-page-bench one page_bench
+  step smoke-page-toxic one page_toxic
   step smoke-resumed one resumed
   # Of a server whose JVM nobody needs warm later.
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=netty-virtual

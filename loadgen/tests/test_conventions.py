@@ -171,8 +171,17 @@ def test_a_pool_of_any_size_has_its_threads(compose: dict[str, Any]) -> None:
 
 
 def test_a_driver_that_is_told_to_end_has_time_to_put_things_back(compose: dict[str, Any]) -> None:
-    services = compose["services"]
-    assert [services[name]["stop_grace_period"] for name in ("driver", "loadgen")] == ["25s"] * 2
+    assert compose["services"]["driver"]["stop_grace_period"] == "25s"
+
+
+def test_only_the_driver_has_the_results(compose: dict[str, Any]) -> None:
+    having = {
+        name
+        for name, service in compose["services"].items()
+        for volume in service.get("volumes", ())
+        if volume.split(":")[-1] == "/lab/results"
+    }
+    assert having == {"driver"}
 
 
 def test_load_engine_and_downstream_have_more_weight_than_the_servers(

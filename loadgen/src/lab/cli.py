@@ -6,9 +6,8 @@ import json
 import os
 import resource
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -155,7 +154,8 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     lab = project_of(environ)
     settings = given_settings(environ)
     several = bool(environ.get(MACHINES))
-    with _claimed(home) as held, closing(Stack(Urls.read(environ), several=several)) as stack:
+    claimed = lock.claimed(home / lock.FOLDER)
+    with claimed as held, closing(Stack(Urls.read(environ), several=several)) as stack:
         place = Place(
             home / "results",
             home / "host.json",
@@ -176,17 +176,6 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
         if said is not None:
             console.print(said)
         return do(Lab(place, stack, system, console))
-
-
-def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
-    """The lab to itself. Raises LabError on entry while something else measures."""
-
-    def other() -> str | None:
-        from lab.live.control.runs import Runs  # Here: it brings a web server, for one refusal.
-
-        return Runs(home / "results").active(time.time())
-
-    return lock.claimed(home / lock.FOLDER, other)
 
 
 def _of_file(words: Words, environ: Environ) -> ToMeasure:
@@ -318,7 +307,7 @@ def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
     home, url = _home(environ), environ.get("LAB_EXECUTORS_URL", "http://executors:8080")
     place = Place(home / "results", home / "host.json", _file_limit(), cores())
-    with _claimed(home):
+    with lock.claimed(home / lock.FOLDER):
         interrupt_at_once()
         with closing(Launcher(url)) as launcher:
             return executors.run(plan, place, launcher, System(), _console(environ))

@@ -32,7 +32,6 @@ ALLOWED: Mapping[Finding, str] = {
     Finding("cadvisor", "host path", "/var/lib/docker/image"): "names of layers, read-only",
     Finding("cadvisor", "host path", "/proc"): "network counters of containers, read-only",
     Finding("cadvisor", "host path", "/sys/fs/cgroup"): "CPU and memory of containers, read-only",
-    Finding("loadgen", "writes", "/lab/results"): "a bench of the control page stores its run",
     Finding("driver", "writes", "/lab/results"): "runs",
     Finding("prometheus", "writes", "/prometheus"): "series, in a volume",
     Finding("grafana", "writes", "/var/lib/grafana"): "users and edited dashboards, in a volume",

@@ -11,7 +11,8 @@ import pytest
 from lab.errors import EngineError, Interrupted, LabError
 from lab.system import host
 from lab.system.host import HostCpu, System, interrupt_at_once, pin
-from lab.system.lock import claimed, is_claimed
+from lab.system.lock import claimed
+from support.locks import is_claimed
 
 
 def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path) -> None:
@@ -27,14 +28,14 @@ def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path
 
 
 def test_an_engine_inherits_what_holds_the_lab(tmp_path: Path) -> None:
-    with claimed(tmp_path, lambda: None) as held:
+    with claimed(tmp_path) as held:
         process = System(held=held).start(["sleep", "60"], tmp_path / "out.txt")
     try:
         # As of a driver that was killed: its engine goes on.
         assert is_claimed(tmp_path)
     finally:
         process.stop()
-    assert is_claimed(tmp_path) is False
+    assert not is_claimed(tmp_path)
 
 
 @pytest.fixture

@@ -56,8 +56,8 @@ def allowed(
 
 
 class HostChanges:
-    """Asks for one change after the other. `folder` None: nobody on the host answers, as when the
-    control page started this driver."""
+    """Asks for one change after the other. `folder` None: nobody on the host answers, as on several
+    machines."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

@@ -74,8 +74,8 @@ def test_the_health_check_needs_no_name() -> None:
         ("GET", "/targets/servers", 200),
         ("PUT", "/attention", 200),
         ("GET", "/", 403),
-        ("POST", "/api/bench", 403),
-        ("GET", "/results/x/report.html", 403),
+        ("POST", "/api/toxics", 403),
+        ("GET", "/api/servers", 403),
     ],
 )
 def test_inside_the_lab_there_is_the_agent_and_no_page(method: str, path: str, status: int) -> None:

@@ -28,9 +28,7 @@ On the port that is published on the host, the agent also serves the control pag
 from __future__ import annotations
 
 import asyncio
-import resource
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -55,8 +53,7 @@ from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Trial, parse_announcement, parse_attention
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
-from lab.live.control.api import Control, ControlSettings, Now
-from lab.live.control.bench import Bench
+from lab.live.control.api import Control, Now
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
@@ -73,8 +70,6 @@ PORT = 9464
 GRACE_S = 1
 # A line has a few hundred buckets, some thousand under overload; several come after a stall.
 LARGEST_LINES = 4_000_000
-# The command `lab`: this very program.
-LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 
 
 def probe_settings(environ: Mapping[str, str]) -> ProbeSettings:
@@ -270,11 +265,7 @@ def new_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with agent.running():
-            try:
-                yield
-            finally:
-                if control is not None:
-                    await control.close()
+            yield
 
     routes = [
         Route("/metrics", metrics),
@@ -318,17 +309,11 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         # A new model is scraped without a new agent.
         return read_servers(home / "servers", environ)
 
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     control = Control(
-        ControlSettings(
-            home=home,
-            file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
-            links={name: port for name, port in ports.items() if name != "control"},
-        ),
+        {name: port for name, port in ports.items() if name != "control"},
         now,
         watch.look_now,
         Toxiproxy(http, urls.toxiproxy),
-        Bench(LAB, environ, clock),
         Live(Prometheus(urls.prometheus, http), clock),
         Servers(up(), Management(http)),
         clock,
