@@ -32,7 +32,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report site density executors costs toxics toxic toxics-reset doctor test audit truth dashboards lock clean
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density executors costs toxics toxic toxics-reset doctor test audit truth dashboards lock clean
 
 # `idle` comes before `ready`, also where MAKEFLAGS says -j.
 .NOTPARALLEL:
@@ -97,10 +97,6 @@ gate: ## Worse or not: BASE=<run>[:server] CANDIDATE=<run>[:server], or two imag
 report: ## Judge a run again from its stored raw data: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver
 	@host/lab.sh stored report
-
-site: ## Stored runs as a folder for others, with filters in its address: [RUNS=<run>,<names with *> TO=<folder in results/>]
-	@LAB_VERB=site $(MAKE) idle driver
-	@host/lab.sh stored site
 
 density: ## Memory per open connection, or per request in flight: [CONNECTIONS=8000 KIND=idle|slow|both|in-flight ROUTE=/downstream|/block LAUNCHES=3 SERVER=]
 	@LAB_VERB=density $(MAKE) up

@@ -54,7 +54,6 @@ every_verb() {
   own endurance run EXP=endurance CONC="$conc" RATE="$rate" DURATION=20m SCALE=0.02
   step "long-own-$name-compare" one compared "$name"
   step "long-own-$name-report" one judged_again "own-$name-bench"
-  step "long-own-$name-site" one sited "own-$name-*"
 }
 
 # compared SUBJECT: both benches of it by `compare`, and as base and candidate: of 2 launches nobody can tell.

@@ -124,13 +124,6 @@ judged_again() {
   LAB_WORDS="RUN=$run" host/lab.sh stored report && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
-# sited RUNS: stored runs as a folder for others, without the lab, and wrong words in one line.
-sited() {
-  local site=$LAB_RESULTS_DIR/smoke-site
-  make site "RUNS=*-$1" TO=smoke-site && grep -q '"kind": "loads"' "$site/lab-site.json" && [[ -s $site/index.html ]] &&
-    ! make site RUNS=nosuch && rm -r "$site"
-}
-
 # Toxics by the clock of a trial: they do not make it invalid, and none is left.
 scripted() {
   drive run EXP=faults SCALE=0.2 LAUNCHES=0 SERVER=event-loop CONC=100 RATE=250 WARMUP=2s NAME=scripted &&
@@ -403,6 +396,5 @@ smoke_test() {
   for one in smoke resumed; do
     if exists "*-$one"; then step "smoke-report-$one" one judged_again "$one"; fi
   done
-  if exists "*-smoke"; then step smoke-site one sited smoke; fi
   step smoke-down one nothing_left
 }

@@ -66,7 +66,7 @@ write_health() {
 # of_stored: whether the verb works on stored results alone.
 of_stored() {
   case ${LAB_VERB-} in
-    compare | report | site) return 0 ;;
+    compare | report) return 0 ;;
     gate) [[ ${BASE-}${CANDIDATE-} != */* ]] ;;
     *) return 1 ;;
   esac

@@ -21,7 +21,6 @@ from lab.campaign.doctor import examine
 from lab.campaign.result_verbs import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.resume import resume
 from lab.campaign.run import run
-from lab.campaign.site import parse_site, site_verb
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, RawDataError, WordError
 from lab.experiments import on_several
@@ -194,11 +193,6 @@ def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
     )
 
 
-def _site(argv: Sequence[str], environ: Environ) -> int:
-    interrupt_at_once()  # What is half done is put away.
-    return _of_results(site_verb)(argv, environ)
-
-
 def _gate(argv: Sequence[str], environ: Environ) -> int:
     words, limits = read_words(argv, environ), _limits(environ)
     judge = partial(gate.gate_verb, limits=limits, console=_console(environ))
@@ -351,7 +345,6 @@ def _agent(argv: Sequence[str], environ: Environ) -> int:
 OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
     "report": parse_report,
     "compare": parse_compare,
-    "site": parse_site,
     "truth": truth.parse,
 }
 VERBS: Mapping[str, Verb] = {
@@ -359,7 +352,6 @@ VERBS: Mapping[str, Verb] = {
     "run": _run,
     "report": _of_results(report_verb),
     "compare": _of_results(compare_verb),
-    "site": _site,
     "gate": _gate,
     "truth": _truth,
     "executors": _executors,

@@ -148,15 +148,7 @@ def read_trials(
 def judged_again(
     run_dir: Path, engines: Sequence[Engine]
 ) -> tuple[manifest.Manifest[Experiment], tuple[Row, ...]]:
-    """A run as it was measured, and the rows of `trials_again`. Raises as that."""
-    measured, trials = trials_again(run_dir, engines)
-    return measured, tuple(trial.row for trial in trials)
-
-
-def trials_again(
-    run_dir: Path, engines: Sequence[Engine]
-) -> tuple[manifest.Manifest[Experiment], tuple[Trial, ...]]:
-    """A run as it was measured, and its trials by the rules of this version, whatever version
+    """A run as it was measured, and its rows by the rules of this version, whatever version
     measured them. Raises LabError where a trial of it has no raw data that can be read."""
     record = manifest.read(run_dir)
     trials, _ = folders(run_dir / "raw")
@@ -165,7 +157,7 @@ def trials_again(
         missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
         raise LabError(f"{run_dir.name} has {missing}: it cannot be judged again")
     measured = as_measured(record, run_dir)
-    return measured, tuple(read_trial(measured, raw, engines) for raw in trials)
+    return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
 
 
 def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:
@@ -208,7 +200,9 @@ def derive(
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
-    findings, first = found_in(Outcome(experiment, rows, run_dir, verdicts))
+    outcome = Outcome(experiment, rows, run_dir, verdicts)
+    findings = (*_findings(kind, outcome), *not_back(rows))
+    first = _first(kind, outcome, findings)
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(
@@ -309,13 +303,6 @@ def _flamegraphs(recorded: Sequence[Recorded]) -> dict[str, str]:
             found[f"{flamegraph.FOLDER}/{one.row.trial}.collapsed.txt"] = collapsed(one.recording)
             found[one.link] = flamegraph.page(one)
     return found
-
-
-def found_in(outcome: Outcome) -> tuple[tuple[Finding, ...], tuple[tuple[str, ...], ...]]:
-    """What the trials of a run come to: its findings, and the lines that come first."""
-    kind = kind_of(outcome.experiment)
-    findings = (*_findings(kind, outcome), *not_back(outcome.rows))
-    return findings, _first(kind, outcome, findings)
 
 
 def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:

@@ -12,10 +12,7 @@ from lab.judge.intervals import MedianOf, median_of
 from lab.judge.time_split import mean_split
 from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput, offered
 
-Metric = Literal[
-    "goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p50_ms", "raw_p95_ms", "raw_p99_ms",
-    "cpu_server_us",
-]  # fmt: skip
+Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
 # What is measured of a trial: a metric, or what is computed of its row. None where nothing tells.
 Measure = Metric | Callable[[Row], float | None]
 

@@ -44,21 +44,6 @@ def trials(path: Path) -> tuple[str, ...]:
     return tuple(row["trial"] for row in rows if row.get("trial"))
 
 
-def told_otherwise(path: Path, rows: Sequence[Row]) -> tuple[str, ...]:
-    """The trials of which a file, of whatever version, says something else than these rows, in the
-    columns that both have; none without a file."""
-    if not path.is_file():
-        return ()
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        before = {row["trial"]: row for row in DictReader(file) if row.get("trial")}
-    return tuple(
-        now["trial"]
-        for now in DictReader(StringIO(text(rows)))
-        if (old := before.get(now["trial"]))
-        and any(old[name] != now[name] for name in old.keys() & now.keys())
-    )
-
-
 def _cells(row: Row) -> list[str]:
     return [_cell(name, getattr(row, name)) for name in Row.columns()]
 

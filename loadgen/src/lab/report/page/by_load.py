@@ -212,8 +212,7 @@ def lines(
         ("invalid", invalid(of.dots), CROSS, told),
     )
     layers = [layer(*part) for part in parts if part[1]]
-    channels = ("x", "y") if x["type"] == "quantitative" else ("y",)
-    layers[0]["params"] = [spec.zoom(*channels), spec.toggle()]
+    layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
     return {
         "title": named,
         "width": WIDTH,
