@@ -183,7 +183,7 @@ def test_executors_and_starts_take_turns_and_every_jvm_has_a_row(
     assert ran.rows[1]["elapsed_ms"] == "102.0"
     assert ran.rows[1]["heap_delta_bytes"] == str(10 * MIB)
     assert ran.rows[1]["resident_delta_bytes"] == str(15 * MIB)
-    assert ran.rows[7]["jvm_flags"] == "--enable-preview -Xmx512m"
+    assert ran.rows[7]["jvm_flags"] == "'--enable-preview -Xmx512m"
     raw = (ran.folder / "raw" / "launches.jsonl").read_text().splitlines()
     assert [json.loads(one)["elapsed_us"] for one in raw[:2]] == [5_001_000, 102_000]
 

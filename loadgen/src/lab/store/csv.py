@@ -6,11 +6,12 @@ An empty cell means that the engine cannot tell. Times are UTC with milliseconds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from csv import DictReader
+from csv import DictReader, Error
 from io import StringIO
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+from lab.errors import RawDataError
 from lab.model import Row
 from lab.store.records import append_row, cell, csv_text, read_rows, whole_rows
 
@@ -41,7 +42,10 @@ def trials(path: Path) -> tuple[str, ...]:
     # Of a row that a power cut left torn nobody knows the name.
     whole, _ = whole_rows(path)
     rows = DictReader(StringIO(whole.decode(errors="replace"), newline=""))
-    return tuple(row["trial"] for row in rows if row.get("trial"))
+    try:
+        return tuple(row["trial"] for row in rows if row.get("trial"))
+    except Error as failure:
+        raise RawDataError(path, rows.line_num, f"is not CSV: {failure}") from None
 
 
 def _cells(row: Row) -> list[str]:

@@ -86,7 +86,7 @@ def json_object(who: str, answer: httpx.Response) -> dict[str, Any]:
     """The JSON object of an answer. Raises LabUnreachable for anything else."""
     try:
         body = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise LabUnreachable(f"{who}: {answer.url} does not answer with a JSON object")

@@ -114,7 +114,7 @@ class Prometheus:
         try:
             answer = self._http.raw.post(url, data=asked, timeout=deadline_s)
             body = answer.json()
-        except (httpx.HTTPError, ValueError) as failure:
+        except (httpx.HTTPError, ValueError, RecursionError) as failure:
             raise LabUnreachable(
                 f"prometheus does not answer at {self._url} ({type(failure).__name__})"
             ) from failure

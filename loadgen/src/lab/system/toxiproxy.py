@@ -35,7 +35,7 @@ class Toxiproxy:
         answer = self._ask("GET", "/proxies")
         try:
             return parse_proxies(answer.json())
-        except ValueError as failure:
+        except (ValueError, RecursionError) as failure:
             raise LabUnreachable(
                 f"toxiproxy at {self._url}: cannot read its proxies: {failure}"
             ) from failure

@@ -135,7 +135,7 @@ def _why(answer: httpx.Response) -> str:
     """The reason that a server of the lab gives for an error, in brackets; else nothing."""
     try:
         said = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return f" ({said['error']})" if isinstance(said, dict) and "error" in said else ""
 

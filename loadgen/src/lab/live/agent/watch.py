@@ -168,7 +168,7 @@ class ToxicsWatch:
             async with asyncio.timeout(2 * INTERVAL_S):
                 answer = (await client.get(f"{self._url}/proxies")).raise_for_status()
             now = parse_proxies(answer.json())
-        except (httpx.HTTPError, TimeoutError, OSError, ValueError):
+        except (httpx.HTTPError, TimeoutError, OSError, ValueError, RecursionError):
             self._answers = False
             return
         before = self._last

@@ -24,11 +24,11 @@ What does not add up is damaged: a line, a histogram and the totals at the end a
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,15 @@ from lab.load.engines.base import (
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
 from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Request, Share, TrialPlan
-from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
+from lab.store.records import (
+    UNREADABLE,
+    json_text,
+    raw_lines,
+    sync,
+    to_json,
+    write_packed_lines,
+    writing,
+)
 
 LOAD = "load.json"
 OUTPUT = "pacer.jsonl"
@@ -400,8 +408,7 @@ def meant(line: bytes) -> Head | Line | End:
 def _lines(path: Path) -> list[bytes]:
     """The lines of the plain or of the condensed file. Raises RawDataError."""
     try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+        return [line.removesuffix(b"\n") for line in raw_lines(path)]
     except UNREADABLE as failure:
         said = getattr(failure, "strerror", None) or failure
         raise RawDataError(path, None, f"cannot be read: {said}") from None
@@ -433,7 +440,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
                     wrong = f"tells of second {seconds[-1].second} after {len(seconds) - 1} seconds"
                 if wrong is not None:
                     raise RawDataError(path, number, wrong)
-        except msgspec.DecodeError as failure:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as failure:
             said = line.decode(errors="replace")[:200]
             raise RawDataError(path, number, f"is no line of pacer: {failure}: {said}") from None
     if end is None:
@@ -645,9 +652,9 @@ def _began_s(raw: Path) -> float | None:
     if path is None:
         return None
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            head = meant(file.readline())
-    except (*UNREADABLE, msgspec.DecodeError):
+        with closing(raw_lines(path)) as lines:
+            head = meant(next(lines, b""))
+    except (*UNREADABLE, msgspec.DecodeError, RawDataError):
         return None
     return head.unix_s if isinstance(head, Head) else None
 

@@ -92,7 +92,7 @@ def _figures(
     knees: Mapping[str, float],
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
-    wanted = [what for what in whats if any(map(what.values, rows))]
+    wanted = [what for what in whats if any(map(what.values, _drawn(what, rows)))]
     values = [
         value
         for what in wanted
