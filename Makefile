@@ -94,7 +94,7 @@ gate: ## Worse or not: BASE=<run>[:server] CANDIDATE=<run>[:server], or two imag
 	@LAB_VERB=gate $(MAKE) $(if $(findstring /,$(value BASE)$(value CANDIDATE)),up,driver)
 	@host/lab.sh $(if $(findstring /,$(value BASE)$(value CANDIDATE)),drive,stored) gate
 
-report: ## Judge a run again from its stored raw data: RUN=<run>
+report: ## Judge a run again from its stored raw data, and list all runs in results/index.html: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver
 	@host/lab.sh stored report
 

@@ -13,7 +13,7 @@ cleaned() {
   touch "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa}/manifest.json
   mkdir "$lab/results/20261122T000001Z-backup"
   if [[ ${SEVERAL-} == yes ]]; then mkdir -p "$state/several" && touch "$state/several/up"; fi
-  if [[ ${SITE-} == yes ]]; then mkdir "$lab/results/site" && touch "$lab/results/site/lab-site.json"; fi
+  touch "$lab"/results/{index.html,runs.csv}
   ln -s 20261122T231947Z-aa "$lab/results/latest"
   ln -s ../results/notes "$lab/results/20261122T000000Z-link"
   fake docker <<'FAKE'
@@ -43,15 +43,10 @@ check "clean: each is named, with what it held" \
 check "clean: what stays says why" \
   '[[ $out == *"kept     concurrency-lab/loadgen:local "*"(in use)"* && $out == *"kept     eclipse-temurin:25-jre "*"(others may use it: docker image rm eclipse-temurin:25-jre)"* && $out == *"kept     prom/prometheus:"* ]]'
 check "clean: runs stay, and are counted; logs of builds and tests go" \
-  '[[ $out == *"kept     2 runs in ./results "*" MB  (RUNS=yes removes them)" && -d $lab/results/20261122T231332Z-bench && -L $lab/results/latest && ! -e $lab/.lab/test && ! -e $lab/.lab/logs ]]'
+  '[[ $out == *"kept     2 runs in ./results "*" MB  (RUNS=yes removes them)" && -d $lab/results/20261122T231332Z-bench && -L $lab/results/latest && -e $lab/results/index.html && ! -e $lab/.lab/test && ! -e $lab/.lab/logs ]]'
 cleaned RUNS=yes
 check "clean: RUNS=yes removes runs, and what is no run stays" \
   '[[ $status == 0 && $(grep -cE "^removed  ./results/20261122T[0-9]+Z-(bench|aa) " <<<"$out") == 2 && $(ls "$lab/results" | paste -sd,) == 20261122-mine,20261122T000000Z-link,20261122T000001Z-backup,notes ]]'
-SITE=yes cleaned X=1
-check "clean: a site of runs is counted beside them" \
-  '[[ $out == *"kept     2 runs and 1 of \`make site\` in ./results "* && -d $lab/results/site ]]'
-SITE=yes cleaned RUNS=yes
-check "clean: RUNS=yes removes a site of runs, too" '[[ $status == 0 && ! -e $lab/results/site && -d $lab/results/notes ]]'
 cleaned RUNS=all
 check "clean: RUNS is yes, or nothing is done" '[[ $status == 1 && $out == "lab: RUNS=all: allowed is yes" && ! -s $calls && -d $lab/.lab/test ]]'
 cleaned FAKE_UP=0123

@@ -132,6 +132,18 @@ def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(ready: Bench) ->
     assert "trials.csv" in ready.text.getvalue()
 
 
+def test_the_list_of_runs_has_each_run_however_it_ended(ready: Bench) -> None:
+    ready.interrupt()
+    [row] = ready.listed
+    assert row["run"] == RUN
+    assert row["answer"].startswith("the run is interrupted, not complete; a reached ")
+    assert ready.resume() == 0
+    [row] = ready.listed
+    assert row["question"] == "What do a, b do at 200 connections?"
+    assert row["answer"].startswith("a reached ")
+    assert row["report"] == f"{RUN}/report.html"
+
+
 def test_a_server_that_goes_away_costs_its_own_trials(ready: Bench) -> None:
     ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
     assert ready.run(concurrencies=(100, 200)) == 1

@@ -81,6 +81,11 @@ class Ready:
         return cells if len(names) > 1 else [cell for (cell,) in cells]
 
     @property
+    def listed(self) -> list[dict[str, str]]:
+        """The list of all runs."""
+        return list(csv.DictReader((self.place.results / "runs.csv").read_text().splitlines()))
+
+    @property
     def manifest(self) -> dict[str, Any]:
         return json.loads((self.run_dir / "manifest.json").read_text())  # type: ignore[no-any-return]
 

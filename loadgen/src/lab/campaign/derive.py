@@ -38,13 +38,13 @@ from lab.model import (
     Row,
     Verdict,
 )
-from lab.report import answers, comparison, markdown, page
+from lab.report import answers, comparison, index, markdown, page, words
 from lab.report.page import flamegraph
 from lab.report.recorded import Recorded, collapsed
 from lab.report.verdicts import Said
 from lab.report.words import Content, finding
 from lab.store import csv, jsonl, manifest, panels, recording
-from lab.store.records import json_text, write_bytes, write_text, writing
+from lab.store.records import json_text, read_bytes, write_bytes, write_text, writing
 from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
@@ -235,6 +235,7 @@ def derive(
         FINDINGS: json_text(findings),
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
+        index.ANSWER: index.answer_text(words.question(content), answers.lines(first)),
         **_flamegraphs(recorded),
     }
     derived = Derived(
@@ -366,7 +367,7 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
             folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
         drawing, picture = folder / f"{name}.svg", folder / f"{name}.png"
-        if picture.is_file() and drawing.is_file() and drawing.read_bytes() == svg.encode():
+        if picture.is_file() and drawing.is_file() and read_bytes(drawing) == svg.encode():
             continue
         write_bytes(picture, page.png(svg))
         # Last: what was interrupted is made again.
@@ -379,7 +380,7 @@ def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | Non
     """Write a derived file. Returns whether its text is new, and, with `keep`, the name of the
     backup. There is no backup where the old text was the beginning of the new."""
     try:
-        before = path.read_bytes()
+        before = read_bytes(path)
     except FileNotFoundError:
         write_text(path, text)
         return True, None
