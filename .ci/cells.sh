@@ -165,7 +165,8 @@ lab_now() {
     '{{.Name}} {{.Image}} {{.State.Status}} {{with .State.Health}}{{.Status}}{{end}} cpus={{.HostConfig.NanoCpus}} memory={{.HostConfig.Memory}},{{.HostConfig.MemorySwap}}' |
     sed "s/ cpus=$(docker info --format '{{.NCPU}}')000000000 / cpus=0 /" | sort
   plant found
-  find "$LAB_RESULTS_DIR/.host-changes" ".lab/$COMPOSE_PROJECT_NAME/changed" -mindepth 1 -maxdepth 1 2>/dev/null
+  find ".lab/$COMPOSE_PROJECT_NAME/changed" -mindepth 1 -maxdepth 1 2>/dev/null
+  compgen -G ".lab/$COMPOSE_PROJECT_NAME/driver.*"
   compgen -G "$LAB_RESULTS_DIR/.changed.*"
   return 0
 }

@@ -126,7 +126,7 @@ before() { [[ " $(built) " == *" $1 "*"$2 "* ]]; }
 # changing: a lab that is up, and changes.sh beside a driver; ask LINE…: a request, its answer in $out.
 changing() {
   fresh
-  mkdir -p "$state" "$lab/ask"
+  mkdir -p "$state" "$lab/asks/requests" "$lab/asks/answers"
   printf 'NOFILE=20000\n' >"$state/env"
   # As the driver's image writes it (loadgen/tests/system/test_host_changes.py has the real patterns).
   cat >"$state/allowed-changes" <<'ALLOWED'
@@ -166,9 +166,10 @@ printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFIL
 if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi
 if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 1; fi
 FAKE
+  fake sleep <<<'exec /bin/sleep 0.01'
   sleep 300 &
   parent=$!
-  PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
+  PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/asks" the-driver "$parent" 2>"$lab/said" &
   changes=$!
   asked=0 status=0
   # A child that is ended before it became its program runs this script's own EXIT trap.
@@ -177,13 +178,12 @@ FAKE
 ask() {
   local i
   asked=$((asked + 1))
-  printf '%s\n' "$@" >"$lab/ask/part" && mv "$lab/ask/part" "$lab/ask/$asked.request"
+  ln -s "$(printf '%s\n' "$@")" "$lab/asks/requests/$asked"
   for ((i = 0; i < 1200; i++)); do
-    if [[ -e $lab/ask/$asked.answer ]]; then break; fi
+    if [[ -e $lab/asks/answers/$asked ]]; then break; fi
     sleep 0.05
   done
-  out=$(cat "$lab/ask/$asked.answer")
-  rm -f "$lab/ask/$asked.answer"
+  out=$(cat "$lab/asks/answers/$asked")
 }
 at_rest() { kill "$1" && wait "$changes" || true; kill "$parent" 2>/dev/null || true; out=$(<"$lab/said"); }
 

@@ -150,7 +150,6 @@ def _check_machines(plan: Experiment | DensityPlan | None, environ: Environ) -> 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home, console = _home(environ), _console(environ)
-    changes = environ.get("LAB_HOST_CHANGES")
     # Per lab, as the lock is: labs beside each other may share a folder.
     lab = project_of(environ)
     settings = given_settings(environ)
@@ -162,7 +161,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             _file_limit(),
             cores(),
             home / "grafana/dashboards",
-            home / "results/.host-changes" / changes if changes else None,
+            home,
             undo_log=home / "results" / f".changed.{lab}.json" if held else None,
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
             settings=settings,
