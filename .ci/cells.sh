@@ -106,7 +106,7 @@ prepare() {
       ;;
     clock-*)
       to=$PWD/$logs/clock && mkdir -p "$to" && cp ".lab/$COMPOSE_PROJECT_NAME/env" "$logs/env-before" &&
-        docker build --quiet --tag concurrency-lab/test-clock:local - <<<"FROM $(setting DEBIAN_IMAGE)
+        docker build --quiet --tag concurrency-lab/test-clock:local - <<<"FROM $(present_image DEBIAN_IMAGE)
 RUN apt-get update && apt-get install -y --no-install-recommends libfaketime && rm -rf /var/lib/apt/lists/*" &&
         docker run --rm --network none concurrency-lab/test-clock:local sh -c 'cat /usr/lib/*/faketime/libfaketimeMT.so.1' >"$to/faketime.so" &&
         printf '+0\n' >"$to/now" &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Removes what the lab has made on this machine, and says what each held: its own images, upstream images that
-# it built itself, images that a newer build left without a name, logs of builds and tests. An image of the
+# Removes what the lab has made on this machine, and says what each held: its own images, those it built in the place of
+# upstream images (older checkouts gave them upstream's name), images that a newer build left without a name, logs of builds and tests. An image of the
 # lab with a tag of your own stays.
 #
 #   clean.sh            stored runs, and what make site made of them, are kept and counted
@@ -54,7 +54,7 @@ for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filte
   --filter 'reference=concurrency-lab/*:concurrency-lab-test' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
   image "$name" "$name"
 done
-for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; done
+for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; upstream "$(local_name "$name")"; done
 for id in $(docker images --quiet --filter dangling=true --filter "label=com.docker.compose.project=$project" | sort -u); do
   image "$id" "$id, without a name"
 done

@@ -76,7 +76,7 @@ of_stored() {
 # stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it as it is, too: a
 # bench may be about to make them from it.
 write_env() {
-  local uid gid profiles password results sets cpus health_interval compose_file socket status=0
+  local uid gid profiles password results sets cpus health_interval compose_file socket pin status=0
   results=$(results_folder)
   read -r uid gid <<<"$(owner)"
   if [[ -s $state/env ]]; then
@@ -114,7 +114,9 @@ write_env() {
       GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" \
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"
-    if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(setting JRE21_IMAGE)" >>"$state/env.part"; fi
+    # As they are called here.
+    for pin in DEBIAN JRE MAVEN GOLANG PROMETHEUS TOXIPROXY CADVISOR OHA; do printf '%s_IMAGE=%q\n' "$pin" "$(present_image "${pin}_IMAGE")" >>"$state/env.part"; done
+    if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(present_image JRE21_IMAGE)" >>"$state/env.part"; fi
   )
   mv "$state/env.part" "$state/env"
 }

@@ -42,7 +42,7 @@ printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "image inspect")
     if [[ $3 == --format && $4 == *RepoDigests* ]]; then cat "$(file "$5")" 2>/dev/null; exit; fi
-    if [[ $3 == --format ]]; then [[ $5 != prom/* ]] || echo "a package of another version"; exit; fi
+    if [[ $3 == --format ]]; then [[ $5 != */prometheus:* ]] || echo "a package of another version"; exit; fi
     shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
   "pull "*)
     case $FAKE_PULL in
@@ -212,7 +212,7 @@ case "$1 ${2-}" in
   "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
   "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
   "compose --profile") printf 'netty\nmy-service\ndriver\nexecutors\ntoxiproxy\nmy-database\n' ;;
-  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:* ]] ;;
+  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:* || ${FAKE_IMAGES-} == built && $3 == concurrency-lab/* ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
     status=${statuses[asked - 1]:-${statuses[${#statuses[@]} - 1]}}

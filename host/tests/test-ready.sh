@@ -58,7 +58,11 @@ check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env
 readied TOXIPROXY_GOMAXPROCS=many
 check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
 readied JDK=21
-check "ready: with JDK=21 the blocking models get its JRE" '[[ $(grep JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
+check "ready: with JDK=21 the blocking models get its JRE" '[[ $(grep BLOCKING_JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
+check "ready: Compose gets the images that .env pins" '[[ $(grep -c "_IMAGE=concurrency-lab/" "$state/env") == 0 && $(<"$state/env") == *$'"'\n'"'MAVEN_IMAGE=maven:3.9-eclipse-temurin-25$'"'\n'"'* ]]'
+readied FAKE_IMAGES=built JDK=21
+check "ready: and those that were built here by their own names" \
+  '[[ $(sed -n "/^WRK2/d; s/^\([A-Z0-9_]*\)_IMAGE=concurrency-lab/\1/p" "$state/env" | paste -sd " ") == "DEBIAN/debian:trixie-slim JRE/eclipse-temurin:25-jre MAVEN/maven:3.9-eclipse-temurin-25 GOLANG/golang:1.27.4-trixie PROMETHEUS/prometheus:v2.53.3 TOXIPROXY/toxiproxy:2.12.0 CADVISOR/cadvisor:0.55.1 BLOCKING_JRE/eclipse-temurin:21-jre" ]]'
 for wrong in JDK=17 BLOCK_THE_LOOP=yes; do
   readied "$wrong"
   check "ready: $wrong is refused with what is allowed" '[[ $status == 1 && $out == "lab: $wrong: allowed are "* && ! -e $state/env ]]'
