@@ -222,9 +222,11 @@ final class DownstreamConnection implements Ready {
   private void answered() {
     DownstreamPool.Call of = requireNonNull(call);
     call = null;
+    int status = answer.status();
     byte[] body = answer.body();
+    boolean reusable = answer.isConnectionReusable();
     // An idle connection keeps no buffer.
     answer.forget();
-    of.answered(answer.status(), body, answer.isConnectionReusable());
+    of.answered(status, body, reusable);
   }
 }

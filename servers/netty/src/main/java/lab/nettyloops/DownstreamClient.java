@@ -8,7 +8,6 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpDecoderConfig;
-import io.netty.handler.codec.http.HttpResponseDecoder;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
@@ -47,10 +46,11 @@ final class DownstreamClient {
                 new ChannelInitializer<SocketChannel>() {
                   @Override
                   protected void initChannel(SocketChannel channel) {
+                    AnswerDecoder decoder = new AnswerDecoder(limits);
                     channel
                         .pipeline()
-                        .addLast(new HttpResponseDecoder(limits))
-                        .addLast(new DownstreamConnection(DownstreamClient.this, channel));
+                        .addLast(decoder)
+                        .addLast(new DownstreamConnection(DownstreamClient.this, channel, decoder));
                   }
                 });
     long pruneNanos = DownstreamLimits.betweenLooks(downstream.keepIdle()).toNanos();

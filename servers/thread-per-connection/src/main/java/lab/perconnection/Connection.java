@@ -167,7 +167,7 @@ final class Connection implements Runnable {
   /** Passes over the body, as no route has use for one. */
   private boolean receiveBody() throws IOException, MalformedException {
     long left = Math.max(0, head.fields().contentLength());
-    ChunkedBody chunks = head.fields().chunked() ? new ChunkedBody(0) : null;
+    ChunkedBody chunks = head.fields().chunked() ? new ChunkedBody(null) : null;
     if (head.expectsContinue() && (left > 0 || chunks != null)) {
       out.write(AnswerHead.CONTINUE);
     }
