@@ -156,8 +156,8 @@ final class DownstreamConnection implements Ready {
     DownstreamPool.Call of = call;
     boolean stale = usedBefore && (state == State.ASKING || state == State.ASKED);
     DownstreamOutcome outcome =
-        state == State.CONNECTING && reason instanceof ConnectException
-            ? DownstreamOutcome.REFUSED
+        state == State.CONNECTING && reason instanceof ConnectException failure
+            ? DownstreamOutcome.ofConnect(failure)
             : DownstreamOutcome.ERROR;
     close();
     if (of == null) {
