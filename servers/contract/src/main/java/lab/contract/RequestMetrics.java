@@ -40,7 +40,7 @@ public final class RequestMetrics {
     total =
         Counter.builder()
             .name("lab_http_requests_total")
-            .help("Requests ended, by how they ended.")
+            .help("Requests ended, by how they ended. Input that is no request has the route none.")
             .labelNames("route", "outcome")
             .register(registry);
     inFlight =
@@ -73,6 +73,11 @@ public final class RequestMetrics {
       of.total.observe((queueNanos + serviceNanos) / 1e9);
     }
     requireNonNull(of.outcomes.get(outcome)).inc();
+  }
+
+  /** Counts input that is no request and was refused with a 4xx. It has no route and no time. */
+  public void malformed() {
+    requireNonNull(of(Route.NONE).outcomes.get(Outcome.CLIENT_ERROR)).inc();
   }
 
   private Series of(Route route) {

@@ -393,6 +393,7 @@ final class Connection implements Ready {
   // --- writing --------------------------------------------------------------------------------
 
   private void refuse(Answer answer) throws IOException {
+    loop.requests().malformed();
     exchange = null;
     from = to;
     closeAfter = true;

@@ -305,6 +305,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         result.cause() instanceof TooLongHttpHeaderException
             || result.cause() instanceof TooLongHttpLineException;
     protocolError = tooLong ? NettyHttp.TOO_LARGE : NettyHttp.MALFORMED;
+    metrics().malformed();
     if (inFlight == null) {
       sayProtocolError(ctx, protocolError);
     } else {

@@ -108,10 +108,10 @@ final class Connection implements Runnable {
       }
     } catch (TooLongException e) {
       refused = true;
-      write(Refusals.HEAD_TOO_LONG, true, "close");
+      refuse(Refusals.HEAD_TOO_LONG);
     } catch (MalformedException e) {
       refused = true;
-      write(Refusals.malformed(e), true, "close");
+      refuse(Refusals.malformed(e));
     }
     // Closing with unread input would reset the connection and take the answer from the client.
     if (refused || from < to || in.available() > 0) {
@@ -224,6 +224,11 @@ final class Connection implements Runnable {
       LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
       return Answer.INTERNAL_ERROR;
     }
+  }
+
+  private void refuse(Answer answer) throws IOException {
+    server.requests().malformed();
+    write(answer, true, "close");
   }
 
   /** Head and body in one write. */

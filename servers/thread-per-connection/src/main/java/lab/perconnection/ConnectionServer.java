@@ -14,6 +14,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.ModelContext;
+import lab.contract.OpenConnections;
 import lab.contract.RequestMetrics;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
@@ -59,6 +60,7 @@ final class ConnectionServer implements TrafficServer {
     Settings settings = context.settings();
     ServerSocket listener = new ServerSocket(settings.httpPort(), settings.backlog());
     ConnectionServer server = new ConnectionServer(context, listener);
+    OpenConnections.register(context.registry(), server.connections::size);
     server.acceptor.start();
     server.watchdog.start();
     return server;

@@ -1,5 +1,6 @@
 package lab.contract.blocking;
 
+import io.prometheus.metrics.core.metrics.Counter;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentLinkedDeque;
@@ -19,6 +20,7 @@ import lab.contract.downstream.DownstreamRequest;
 final class SocketClient implements DownstreamClient {
   private final byte[] request;
   private final DownstreamAddress address;
+  private final Counter retries;
   private final Duration keepIdle;
   private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
   private final Watchdog watchdog = new Watchdog("downstream-deadlines");
@@ -29,6 +31,7 @@ final class SocketClient implements DownstreamClient {
     request = get.bytes();
     // A look-up of its name has no deadline, so no call makes one.
     address = new DownstreamAddress(get.host(), get.port(), SocketClient::onItsOwnThread);
+    retries = context.downstream().retries();
     keepIdle = context.settings().downstreamKeepIdle();
     pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
   }
@@ -59,6 +62,7 @@ final class SocketClient implements DownstreamClient {
         return exchange(kept, deadlineNanos);
       } catch (StaleException e) {
         // The downstream closed it while it was idle: once more, on a new one.
+        retries.inc();
       }
     }
     return exchange(new DownstreamConnection(watchdog, address.current()), deadlineNanos);
