@@ -408,6 +408,49 @@ public abstract class ContractTest {
         .isEqualTo(3);
   }
 
+  /** It costs a connection set up, which nothing else shows. */
+  @Test
+  void aCallThatIsMadeOnceMoreIsCounted() throws Exception {
+    downstream.behave(Behaviour.ANSWER_ONCE);
+    RunningServer server = start("LAB_LOOPS", "1");
+    List<Integer> statuses = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      statuses.add(get(server, "/downstream").status());
+    }
+    String metric = "lab_downstream_retries_total";
+    Management management = management(server);
+    String counted =
+        management.get("/metrics").contains(metric + " ")
+            ? "%.0f counted".formatted(management.metric(metric))
+            : "no metric";
+    Deviations.of(model().name())
+        .verify(
+            "aCallThatIsMadeOnceMoreIsCounted", statuses + " " + counted, "[200, 200] 1 counted");
+  }
+
+  /** Who copied all of the body for each of its parts would copy half a terabyte. */
+  @Test
+  void aBodyInTinyChunksCostsWhatABodyCosts() throws Exception {
+    downstream.behave(Behaviour.ANSWER_IN_TINY_CHUNKS);
+    RunningServer server = startHolding("LAB_LOOPS", "1");
+    try (RawClient waiting = new RawClient(server.httpPort())) {
+      assertThat(get(server, "/health").status()).isEqualTo(200);
+      long before = allocatedBytes(server);
+      waiting.request("GET", "/downstream");
+      awaitInFlight(server, 1);
+      assertThat(get(server, "/health").status()).isEqualTo(200);
+      downstream.answerHeld(1);
+      RawAnswer answer = waiting.read();
+      boolean isWhole = answer.body().equals(FakeDownstream.LONG_BODY);
+      Deviations.of(model().name())
+          .verify(
+              "aBodyInTinyChunksCostsWhatABodyCosts",
+              answer.status() + (isWhole ? " whole" : ""),
+              "200 whole");
+      assertThat(allocatedBytes(server) - before).isLessThan(64L << 30);
+    }
+  }
+
   // --- the protocol ---------------------------------------------------------------------------
 
   @Order(SHARED)
@@ -1063,6 +1106,12 @@ public abstract class ContractTest {
 
   private void assumeWorkerPool() {
     assumeTrue(hasWorkerPool(), "the model has no worker pool");
+  }
+
+  /** What all threads of the server's JVM have allocated since it started. */
+  private static long allocatedBytes(RunningServer server) throws IOException, JMException {
+    ObjectName threads = new ObjectName(ManagementFactory.THREAD_MXBEAN_NAME);
+    return (long) server.mbeans().getAttribute(threads, "TotalThreadAllocatedBytes");
   }
 
   private int mbean(String type, String attribute) {
