@@ -13,6 +13,39 @@ page() {
     [[ $line == *" $status "* ]] || return 1
   done
 }
+# from_inside: what a container under test gets of the rest of the lab. Each line: address, Host, call, status; 0 is no connection.
+from_inside() {
+  local asked
+  asked=$(docker exec -i "$(container_of fixed-pool)" bash -c 'while read -r address host method path status; do
+      line=none
+      if exec 3<>"/dev/tcp/$address"; then
+        printf "%s %s HTTP/1.1\r\nHost: %s\r\nLab-Control: 1\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}" "$method" "$path" "$host" >&3
+        read -r -t 30 line <&3; exec 3>&-
+      fi 2>/dev/null
+      if [[ $line == *" $status "* || $status$line == 0none ]]; then printf "as it should be: "; else printf "WRONG: "; fi
+      printf "%s\n" "$address, Host: $host: $method $path: $line"
+    done' <<LINES
+event-loop/8081 event-loop GET /metrics 200
+event-loop/8081 event-loop PATCH /settings 403
+event-loop/8081 event-loop POST /restart 403
+event-loop/8081 event-loop POST /gc 403
+downstream/8081 downstream GET /metrics 200
+downstream/8081 downstream PATCH /settings 403
+toxiproxy/8475 toxiproxy GET /metrics 200
+toxiproxy/8475 localhost:$TOXIPROXY_PORT POST /reset 403
+toxiproxy/8474 toxiproxy POST /reset 0
+toxiproxy/9464 localhost:$LOADGEN_PORT GET / 403
+toxiproxy/9090 localhost:$PROMETHEUS_PORT GET / 403
+loadgen/9464 loadgen:9464 GET /metrics 200
+loadgen/9464 loadgen:9464 PUT /trial 403
+loadgen/9464 localhost:$LOADGEN_PORT GET / 403
+loadgen/9464 localhost:$LOADGEN_PORT GET /api/runs 403
+loadgen/9464 localhost:$LOADGEN_PORT POST /api/toxics/reset 403
+LINES
+  ) || return 1
+  printf '%s\n' "$asked"
+  [[ $(grep -c '^as it should be' <<<"$asked") == 16 ]]
+}
 # ask METHOD PATH [JSON]: the page's API, as its own script asks it; status line, headers and answer.
 ask() {
   local body=${3-}

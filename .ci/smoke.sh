@@ -191,13 +191,16 @@ nothing_left() {
   [[ -z $left ]]
 }
 
-# in_lab COMMAND…: the tests' container inside the lab's network.
+# env_value NAME: what make told Compose.
 # shellcheck disable=SC1090  # written by make
+env_value() { (. ".lab/$COMPOSE_PROJECT_NAME/env" && printf '%s' "${!1}"); }
+
+# in_lab COMMAND…: the tests' container inside the lab's network.
 in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
-    -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8475 \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(env_value GRAFANA_ADMIN_PASSWORD)" -e LAB_SECRET="$(env_value LAB_SECRET)" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
@@ -250,6 +253,7 @@ part_core() {
   step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=4s WARMUP=2s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
+  step smoke-from-inside one from_inside
   step smoke-by-hand-ended one docker rm -f "$COMPOSE_PROJECT_NAME-by-hand"
   # Grafana's image is in no package registry: its own test is for machines that could pull it.
   if docker image inspect "$(setting GRAFANA_IMAGE)" >/dev/null 2>&1; then

@@ -221,7 +221,7 @@ case "$1 ${2-}" in
       9) echo "ModuleNotFoundError: No module named 'new'" >&2; exit 1 ;;
       *) echo "lab: the words are wrong" >&2; exit "$status" ;;
     esac
-    printf 'profiles %s\nSERVER netty\nNOFILE [0-9]+\n' "${FAKE_PROFILES-grafana}" ;;
+    printf 'profiles %s\nenv LAB_TOKEN_SUMS=of-%s\nSERVER netty\nNOFILE [0-9]+\n' "${FAKE_PROFILES-grafana}" "$LAB_SECRET" ;;
   "compose exec") exit "${FAKE_EXEC:-0}" ;;
 esac
 FAKE

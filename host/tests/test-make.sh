@@ -98,7 +98,9 @@ fresh; locked "loadgen agent" 1
 mkdir -p "$state" && printf 'COMPOSE_FILE=compose.yaml:compose.override.yaml:.lab/concurrency-lab/start-interval.yaml\n' >"$state/env"
 sed -i 's|^  compose) |&printf "of %s\\n" "$COMPOSE_FILE" >>"$lab/calls"; |' "$lab/fake/docker"
 run "$lab/host/lab.sh" down
-check "down: a lab whose files have gone is ended" '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" ]]'
+check "down: a lab whose files have gone is ended, and what Compose was told goes with it, the secret too" \
+  '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" && ! -e $state/env ]]'
+printf 'COMPOSE_FILE=compose.yaml:compose.override.yaml:.lab/concurrency-lab/start-interval.yaml\n' >"$state/env"
 : >"$calls"
 run "$lab/host/lab.sh" compose build loadgen
 check "build: nor does it ask of health" '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" ]]'

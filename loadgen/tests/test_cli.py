@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from lab.cli import VERBS, do
 from lab.errors import CannotWrite
 from lab.model.hosts import MACHINES
 from lab.system.lock import claimed
+from lab.system.tokens import PAGE, token, token_sums
 from support.fakes import FakeLab
 
 
@@ -63,6 +65,22 @@ def test_a_plan_takes_good_words(
 ) -> None:
     assert do(["plan", *argv], home) == 0
     assert capsys.readouterr().out.startswith("profiles \n")
+
+
+def test_a_plan_tells_the_tokens_that_follow_from_the_secret_and_not_the_secret(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert do(["plan"], {**home, "LAB_SECRET": "abc"}) == 0
+    out = capsys.readouterr().out
+    told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
+    parts = ("downstream", "toxiproxy", "fixed-pool", "virtual-threads")
+    assert told == {
+        "LAB_TOKEN_SUMS": token_sums("abc", parts),
+        "LAB_PAGE_TOKEN": token("abc", PAGE),
+    }
+    # The host's script has no other words for its file, and writes them unquoted.
+    assert re.fullmatch("[a-z0-9=,-]+", told["LAB_TOKEN_SUMS"])
+    assert "abc" not in out
 
 
 @pytest.mark.parametrize(

@@ -219,11 +219,23 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
         re.fullmatch(r"127\.0\.0\.1:\$\{(\w+):-\d+\}:(\d+)", published).groups()
         for published in services[holder]["ports"]
     }
-    assert ports == {("TOXIPROXY_PORT", "8475"), ("PROMETHEUS_PORT", "9090")}
-    routes = ["8475=127.0.0.1:8474", "9090=prometheus:9090"]
+    published = {("TOXIPROXY_PORT", "8475"), ("PROMETHEUS_PORT", "9090"), ("LOADGEN_PORT", "9464")}
+    assert ports == published
+    routes = ["8475=127.0.0.1:8474", "9090=prometheus:9090", "9464=loadgen:9464"]
     assert services[holder]["command"] == ["-hold", *routes]
     publishing = [name for name, of in services.items() if "ports" in of]
-    assert publishing == [holder, "loadgen", "grafana"]
+    assert publishing == [holder, "grafana"]
+    # Nobody reaches Toxiproxy's API but by the front.
+    assert "-host=127.0.0.1" in services["toxiproxy"]["command"]
+    # It alone has the token of the page, and driver and agent alone have the secret of all others.
+    having = {
+        name: [one for one in ("LAB_SECRET", "LAB_PAGE_TOKEN") if one in of.get("environment", ())]
+        for name, of in services.items()
+    }
+    secret = ["LAB_SECRET"]
+    assert {name: told for name, told in having.items() if told} == {
+        holder: ["LAB_PAGE_TOKEN"], "loadgen": secret, "driver": secret,
+    }  # fmt: skip
     # `up --wait` of Compose 2.26 fails where the image has a health check and the service none.
     assert not services[holder]["healthcheck"].get("disable")
     assert services[holder]["networks"] == {"lab": {"aliases": ["toxiproxy", "downstream"]}}

@@ -49,6 +49,7 @@ from lab.system.connections import source_ports
 from lab.system.executors import Launcher
 from lab.system.host import System, interrupt_at_once, pin
 from lab.system.stack import Stack, Urls, project_of
+from lab.system.tokens import PAGE, PARTS, token, token_sums
 from lab.system.undo_log import UndoLog
 
 # Without a terminal nothing tells the width; the table is made for this one.
@@ -267,8 +268,9 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
 
 
 def _plan(argv: Sequence[str], environ: Environ) -> int:
-    """Tell the host, before containers start, which profiles the words need and what it may then
-    change of containers. Wrong words of the verb (`up` if none is given) are refused first."""
+    """Tell the host, before containers start, which profiles the words need, what containers are
+    told of the lab's tokens, and what it may then change of containers. Wrong words of the verb
+    (`up` if none is given) are refused first."""
     verb, *given_words = argv or ["up"]
     words = read_words(given_words, environ)
     asked, running = (environ.get(name, "") for name in ("PROFILE", "LAB_RUNNING"))
@@ -280,6 +282,10 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     environ = {**environ, "LAB_PROFILES": profiles}
     levers = _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
+    if secret := environ.get("LAB_SECRET", ""):
+        servers = (name for _, names in server_lists(_home(environ) / "servers") for name in names)
+        print(f"env LAB_TOKEN_SUMS={token_sums(secret, (*PARTS, *servers))}")
+        print(f"env LAB_PAGE_TOKEN={token(secret, PAGE)}")
     own, images = _own(environ), tuple[str, ...]()
     if verb == "gate" and gate.is_of_images(words):
         # An image is for a server of the lab, never for a service of the user's own.

@@ -37,7 +37,7 @@ ALLOWED: Mapping[Finding, str] = {
     Finding("prometheus", "writes", "/prometheus"): "series, in a volume",
     Finding("grafana", "writes", "/var/lib/grafana"): "users and edited dashboards, in a volume",
     Finding("driver", "health", "not checked"): "it ends with its verb, which says how",
-    Finding("loadgen", "published", "9464"): "control page, behind its guard",
+    Finding("downstream-network", "published", "9464"): "the control page, behind the front",
     Finding("downstream-network", "published", "8475"): "Toxiproxy's API, behind the front",
     Finding("downstream-network", "published", "9090"): "Prometheus, behind the front",
     Finding("grafana", "published", "3000"): "Grafana, which knows itself as localhost only",

@@ -155,7 +155,7 @@ def test_requests_in_flight_are_summed(lab: FakeLab) -> None:
 def test_urls_come_from_the_environment() -> None:
     urls = Urls.read({"LAB_AGENT_URL": "http://x:1/"})
     assert urls.agent == "http://x:1"
-    assert urls.toxiproxy == "http://toxiproxy:8474"
+    assert urls.toxiproxy == "http://toxiproxy:8475"
 
 
 def test_the_work_of_one_route_and_of_no_other(lab: FakeLab) -> None:

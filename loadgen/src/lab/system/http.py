@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from lab.errors import LabUnreachable
+from lab.system.tokens import TokenAuth
 
 DEADLINE_S = 5.0
 # Of a counter that is read at the edges of a trial's window: late is worse than not at all.
@@ -23,11 +24,12 @@ USER_AGENT = "concurrency-lab"
 
 class Http:
     """`transport` is the seam for tests (httpx.MockTransport); `raw` the client itself, for callers
-    that judge an answer of any status."""
+    that judge an answer of any status. The parts of the lab get their tokens by the `secret`."""
 
-    def __init__(self, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, transport: httpx.BaseTransport | None = None, secret: str = "") -> None:
         self.raw = httpx.Client(
             transport=transport,
+            auth=TokenAuth(secret),
             timeout=DEADLINE_S,
             headers={"User-Agent": USER_AGENT},
             trust_env=False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -37,25 +37,28 @@ def project_of(environ: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Urls:
-    """Where the parts of the lab are, besides the servers (which are reached by name)."""
+    """Where the parts of the lab are, besides the servers (which are reached by name), and the
+    secret that their tokens follow from."""
 
     prometheus: str
     toxiproxy: str
     downstream: str
     agent: str
+    secret: str = field(default="", repr=False)
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> Urls:
-        """From LAB_*_URL; the defaults are the names inside the lab's network."""
+        """From LAB_*_URL and LAB_SECRET; the defaults are the names inside the lab's network."""
 
         def url(name: str, default: str) -> str:
             return environ.get(f"LAB_{name}_URL", default).rstrip("/")
 
         return cls(
             prometheus=url("PROMETHEUS", "http://prometheus:9090"),
-            toxiproxy=url("TOXIPROXY", "http://toxiproxy:8474"),
+            toxiproxy=url("TOXIPROXY", "http://toxiproxy:8475"),
             downstream=url("DOWNSTREAM", "http://downstream:8081"),
             agent=url("AGENT", "http://loadgen:9464"),
+            secret=environ.get("LAB_SECRET", ""),
         )
 
 
@@ -73,7 +76,7 @@ class Stack:
     ) -> None:
         self._urls = urls
         self._several, self._reach = several, reach
-        self._http = Http(transport)
+        self._http = Http(transport, urls.secret)
         self._foreign: dict[str, Foreign] = {}
         self.traffic = Traffic(self._http, self._foreign)
         self.management = Management(self._http, self._foreign)

@@ -58,7 +58,7 @@ def run(
     LabUnreachable.
     """
     urls = Urls.read(environ)
-    with closing(Http(transport)) as http:
+    with closing(Http(transport, urls.secret)) as http:
         toxiproxy = Toxiproxy(http, urls.toxiproxy)
         if verb == "toxics":
             parse_show(words)

@@ -162,7 +162,10 @@ class Scene:
             Servers(NAMES, Management(http)),
             self.clock,
         )
-        guard = Guard(Starlette(routes=control.routes), page_hosts({9464}), {"loadgen:9464"})
+        app = Starlette(routes=control.routes)
+        guard = Guard(
+            app, page_hosts({9464}), {"loadgen:9464"}, page_token="page", agent_token="agent"
+        )
         return control, guard
 
     @asynccontextmanager
@@ -170,7 +173,11 @@ class Scene:
         """While the application runs, `client` asks it."""
         control, guard = self.app()
         transport = httpx.ASGITransport(guard)
-        async with httpx.AsyncClient(transport=transport, base_url=PAGE) as self.client:
+        # As the front in front of it asks (downstream/service/front.go).
+        front = {"Lab-Token": "page"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url=PAGE, headers=front
+        ) as self.client:
             try:
                 yield
             finally:

@@ -21,8 +21,8 @@
 * GET /targets/cadvisor  the same of cAdvisor, labelled with this lab's project; on several machines
                  of the one on each, labelled with the machine
 
-On the port that is published on the host, the agent also serves the control page
-(`lab.live.control`). `lab.live.control.guard` decides who may ask for what.
+On the same port the agent serves the control page (`lab.live.control`) to the host.
+`lab.live.control.guard` decides who may ask for what.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls, project_of
+from lab.system.tokens import PAGE, token
 from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
@@ -294,9 +295,9 @@ def new_app(
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     """All parts, wired. Raises LabError for a bad setting."""
-    urls, ports, http = Urls.read(environ), published_ports(environ), Http()
-    registry = CollectorRegistry()
-    watch = ToxicsWatch(urls.toxiproxy, clock)
+    urls, ports = Urls.read(environ), published_ports(environ)
+    http, registry = Http(secret=urls.secret), CollectorRegistry()
+    watch = ToxicsWatch(urls.toxiproxy, clock, secret=urls.secret)
     load = LoadLines(clock)
     clients = ClientMetrics(clock, lambda: agent.trial, load.due)
     registry.register(clients)
@@ -336,13 +337,20 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     project = project_of(environ)
     machines = environ.get(MACHINES, "").split()
     app = new_app(agent, load, watch, registry, project, up, control, machines)
-    return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
+    return Guard(
+        app,
+        page_hosts({PORT, ports.get("control", PORT)}),
+        {urlsplit(urls.agent).netloc},
+        page_token=urls.secret and token(urls.secret, PAGE),
+        agent_token=urls.secret and token(urls.secret, str(urlsplit(urls.agent).hostname)),
+    )
 
 
 def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
     """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
 
-    Listens on every interface of its container; it is never published beyond 127.0.0.1.
+    Listens on every interface of its container, which publishes no port: the host asks by the
+    front (downstream/service/front.go).
     Raises LabError for a bad setting.
     """
     app = build(environ, Clock())

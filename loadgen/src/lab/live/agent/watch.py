@@ -15,6 +15,7 @@ from lab.live.clock import Clock
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxics import Proxy, ToxicsInForce, parse_proxies
 from lab.system.http import USER_AGENT
+from lab.system.tokens import TokenAuth
 
 # A toxic must show within seconds. One small request per second costs nothing on either side.
 INTERVAL_S = 1.0
@@ -115,11 +116,16 @@ class ToxicsWatch:
     failure ``seen`` is None until Toxiproxy answers again: the unknown is not exported."""
 
     def __init__(
-        self, url: str, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        url: str,
+        clock: Clock,
+        transport: httpx.AsyncBaseTransport | None = None,
+        secret: str = "",
     ) -> None:
         self._url = url.rstrip("/")
         self._clock = clock
         self._transport = transport
+        self._auth = TokenAuth(secret)
         self._last: ToxicsSeen | None = None
         self._answers = False
         self._client: httpx.AsyncClient | None = None
@@ -140,6 +146,7 @@ class ToxicsWatch:
         """Look, wait, look again, until cancelled."""
         async with httpx.AsyncClient(
             transport=self._transport,
+            auth=self._auth,
             timeout=INTERVAL_S,
             headers={"User-Agent": USER_AGENT},
             trust_env=False,

@@ -115,6 +115,7 @@ public final class LabServer implements AutoCloseable {
       ManagementServer management =
           new ManagementServer(
               settings.managementPort(),
+              ManagementToken.of(identity.model(), settings.tokenSums()),
               identity,
               knobs,
               settings.downstreamUrl(),

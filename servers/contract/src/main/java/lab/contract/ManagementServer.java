@@ -19,6 +19,7 @@ import java.net.URI;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
@@ -28,6 +29,9 @@ import javax.management.JMException;
  * The management port: the same for every model, on two daemon threads of its own, so that a
  * saturated model can still be observed and a scrape is never a request of the model. (Two, so that
  * a client that is slow to read does not hold up the scrape.)
+ *
+ * <p>Every container of the lab reaches it, a rival's too. So only what Prometheus and the
+ * container's health check ask is open to all.
  */
 final class ManagementServer implements AutoCloseable {
   private static final Logger LOG = System.getLogger(ManagementServer.class.getName());
@@ -40,6 +44,9 @@ final class ManagementServer implements AutoCloseable {
 
   private static final int HTTP_PORT = 80;
 
+  private static final Set<String> OPEN = Set.of("GET /health", "GET /metrics");
+
+  private final ManagementToken token;
   private final Identity identity;
   private final Knobs knobs;
   private final URI downstream;
@@ -58,12 +65,14 @@ final class ManagementServer implements AutoCloseable {
    */
   ManagementServer(
       int port,
+      ManagementToken token,
       Identity identity,
       Knobs knobs,
       URI downstream,
       Supplier<byte[]> exposition,
       Runnable restart)
       throws IOException {
+    this.token = token;
     this.identity = identity;
     this.knobs = knobs;
     this.downstream = downstream;
@@ -91,6 +100,13 @@ final class ManagementServer implements AutoCloseable {
 
   private void handle(HttpExchange exchange) throws IOException {
     String call = Exchanges.call(exchange);
+    String given = exchange.getRequestHeaders().getFirst(ManagementToken.HEADER);
+    if (!OPEN.contains(call) && !token.is(given)) {
+      try (exchange) {
+        Exchanges.send(exchange, Answer.error(403, "this call needs the server's token"));
+      }
+      return;
+    }
     try (exchange) {
       Answer recorded = recordings.answer(exchange);
       Exchanges.send(exchange, recorded != null ? recorded : answer(call, exchange));

@@ -656,6 +656,39 @@ public abstract class ContractTest {
 
   @Order(SHARED)
   @Test
+  void withoutTheTokenTheManagementPortTellsHealthAndMetricsOnly() throws Exception {
+    Management management = management(shared());
+    String before = management.get("/settings");
+    for (String token : List.of("", "token of another", Management.tokenSums(model().name()))) {
+      for (String call :
+          List.of(
+              "GET /identity",
+              "GET /settings",
+              "PATCH /settings",
+              "GET /time",
+              "GET /round-trip",
+              "POST /gc",
+              "POST /classes",
+              "POST /restart",
+              "POST /recording/cpu",
+              "POST /recording/end",
+              "POST /health",
+              "GET /metrics/",
+              "GET /none")) {
+        String[] words = call.split(" ", 2);
+        var answer = management.callWith(token, words[0], words[1], "{\"pool_size\":1}");
+        assertThat(answer.statusCode()).as(call).isEqualTo(403);
+        assertThat(answer.body()).contains("needs the server's token");
+      }
+      for (String path : List.of("/health", "/metrics")) {
+        assertThat(management.callWith(token, "GET", path, "").statusCode()).isEqualTo(200);
+      }
+    }
+    assertThat(management.get("/settings")).isEqualTo(before);
+  }
+
+  @Order(SHARED)
+  @Test
   void theClockIsThatOfItsMachine() throws Exception {
     Management management = management(shared());
     long before = System.currentTimeMillis();
@@ -985,13 +1018,13 @@ public abstract class ContractTest {
     return server;
   }
 
-  private static RunningServer launch(
-      Launcher launcher, String downstreamUrl, String... namesAndValues)
+  private RunningServer launch(Launcher launcher, String downstreamUrl, String... namesAndValues)
       throws IOException, BadValueException {
     Map<String, String> environment = new HashMap<>();
     environment.put("LAB_HTTP_PORT", "0");
     environment.put("LAB_MANAGEMENT_PORT", "0");
     environment.put("LAB_DOWNSTREAM_URL", downstreamUrl);
+    environment.put("LAB_TOKEN_SUMS", Management.tokenSums(model().name()));
     for (int i = 0; i < namesAndValues.length; i += 2) {
       environment.put(namesAndValues[i], namesAndValues[i + 1]);
     }

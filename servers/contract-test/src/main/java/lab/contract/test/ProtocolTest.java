@@ -90,6 +90,7 @@ abstract class ProtocolTest {
                       "LAB_HTTP_PORT", "0",
                       "LAB_MANAGEMENT_PORT", "0",
                       "LAB_DOWNSTREAM_URL", sharedDownstream.url(),
+                      "LAB_TOKEN_SUMS", Management.tokenSums(model().name()),
                       "LAB_DOWNSTREAM_TIMEOUT_MS", ContractTest.HELD_MS,
                       "LAB_DOWNSTREAM_KEEP_IDLE_S", "1",
                       "LAB_LOOPS", "2"));
