@@ -246,6 +246,34 @@ func TestBodiesOfEveryKind(t *testing.T) {
 	}
 }
 
+func TestValuesOfHeadersAreSentAndNotTold(t *testing.T) {
+	t.Parallel()
+	const secret = "Bearer 5ecret"
+	var wrong atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != secret {
+			wrong.Add(1)
+		}
+	}))
+	defer server.Close()
+	secretly := map[string]string{"Authorization": secret}
+	command := itself("pacer", "-")
+	command.Stdin = bytes.NewReader(text(short(server.URL, map[string]any{"requests": []any{wish(map[string]any{"url": server.URL, "headers": secretly})}})))
+	output, err := command.CombinedOutput()
+	if err != nil || wrong.Load() > 0 || understand(t, output).sum.Ok == 0 {
+		t.Errorf("%v, %d requests without the header: %s", err, wrong.Load(), output)
+	}
+	if bytes.Contains(output, []byte("5ecret")) || !bytes.Contains(output, []byte("Authorization")) {
+		t.Errorf("%s", output)
+	}
+	secretly["Authorization"] += "\r\n"
+	command = itself("pacer", "-")
+	command.Stdin = bytes.NewReader(text(short(server.URL, map[string]any{"requests": []any{wish(map[string]any{"url": server.URL, "headers": secretly})}})))
+	if output, err = command.CombinedOutput(); err == nil || bytes.Contains(output, []byte("5ecret")) {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
 // plain is a server that does something with each connection. It returns its address and what it accepted.
 func plain(t *testing.T, address string, with func(*net.TCPConn, *bufio.Reader)) (string, *atomic.Int64) {
 	t.Helper()

@@ -35,6 +35,7 @@ from lab.experiments.reading import (
     read_servers,
     read_words,
     refuse_unknown,
+    with_secrets,
 )
 from lab.experiments.reading.words import server_lists
 from lab.load.engines.base import cores
@@ -103,10 +104,11 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
             "run: PLAN with RESUME is not allowed: what is left follows from what was found"
         )
     run_dir = _resumed(words, environ)
-    experiment = _experiment_of(run_dir)
+    experiment = _experiment_of(run_dir, environ)
     _check_machines(experiment, environ)
-    go_on = resume if experiment else resume_density
-    return _in_lab(environ, partial(go_on, run_dir))
+    if experiment is None:
+        return _in_lab(environ, partial(resume_density, run_dir))
+    return _in_lab(environ, partial(resume, run_dir, experiment))
 
 
 def _only_plan(words: Words) -> tuple[Words, bool]:
@@ -128,11 +130,12 @@ def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
     return _in_lab(environ, partial(run, plan, notes=notes, only_plan=only_plan))
 
 
-def _experiment_of(run_dir: Path) -> Experiment | None:
+def _experiment_of(run_dir: Path, environ: Environ) -> Experiment | None:
     """That of a stored run that can go on; None of density, which has no trials. Raises WordError
     for any other."""
     if manifest.is_of_trials(run_dir):
-        return manifest.read(run_dir).experiment
+        experiment = manifest.read(run_dir).experiment
+        return with_secrets(run_dir.name, experiment, _home(environ) / "subjects")
     try:
         manifest.read_of(run_dir, DensityPlan)
     except RawDataError:
@@ -243,7 +246,7 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
         plan, _ = of_verb(verb, words, _here(environ))
     elif verb == "run":
         if "RESUME" in words:
-            plan = _experiment_of(_resumed(words, environ))
+            plan = _experiment_of(_resumed(words, environ), environ)
         else:
             plan, _ = _of_file(words, environ)
     elif verb == "gate":

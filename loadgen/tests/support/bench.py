@@ -18,6 +18,7 @@ from lab.campaign.run import run
 from lab.campaign.tools import Lab, Stages
 from lab.errors import Interrupted
 from lab.model import Demand, Experiment, TrialPlan, WarmCycle, Warmth
+from lab.store import manifest
 from lab.system.jvm import fresh_jvm
 from support.fakes import FakeLab
 from support.runs import HOST_FILE
@@ -108,7 +109,8 @@ class Bench(Ready):
         return Stages(fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=self.observe)
 
     def resume(self) -> int:
-        return resume(self.run_dir, self.where, [self.lab.engine], self.stages)
+        experiment = manifest.read(self.run_dir).experiment
+        return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
 
     def run(self, **changes: object) -> int:
         experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]

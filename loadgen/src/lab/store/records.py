@@ -23,6 +23,7 @@ from typing import IO, Any, cast, get_args, get_type_hints
 import msgspec
 
 from lab.errors import CannotWrite, RawDataError
+from lab.model import Request
 
 # What reading a damaged file may raise: of the disk, of gzip, of JSON, and of values that are not
 # what they should be.
@@ -36,7 +37,10 @@ def time_text(moment: datetime) -> str:
 
 
 def to_json(value: object) -> Any:
-    """Dataclasses, tuples, mappings and times as plain JSON values."""
+    """Dataclasses, tuples, mappings and times as plain JSON values, without the secrets of
+    requests."""
+    if isinstance(value, Request):
+        value = value.stored
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: to_json(getattr(value, field.name)) for field in fields}

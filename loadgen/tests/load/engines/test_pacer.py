@@ -14,7 +14,7 @@ import yaml
 from lab.errors import RawDataError
 from lab.load.engines import every_second
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of, peak_told
-from lab.model import Expect, Peak, Reading, Request, Spike, TrialPlan, error_share
+from lab.model import NOT_STORED, Expect, Peak, Reading, Request, Spike, TrialPlan, error_share
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -98,9 +98,21 @@ def test_what_is_secret_goes_to_no_one_without_a_certificate(
     assert load_of(opened, 2, tmp_path)["insecure"] is True
 
 
+def test_what_is_secret_is_sent_and_not_written(opened: TrialPlan, tmp_path: Path) -> None:
+    headers = {"Authorization": "Bearer 5ecret", "Accept": "a"}
+    of = dataclasses.replace(opened, requests=(Request("/a", headers=headers),))
+    schedule = Pacer().schedule(of, tmp_path)
+    assert json.loads(schedule.stdin)["requests"][0]["headers"] == headers
+    (kept,) = schedule.files.values()
+    written = json.loads(kept)["requests"][0]["headers"]
+    assert written == {"Authorization": NOT_STORED, "Accept": "a"}
+    assert not [word for word in schedule.argv if "5ecret" in word]
+    assert json.loads(kept)["insecure"] is False
+
+
 def test_further_machines_are_named_to_the_engine(opened: TrialPlan, tmp_path: Path) -> None:
     alone, two = Pacer(), Pacer(("far:9465",))
-    assert alone.schedule(opened, tmp_path).argv == ("pacer", str(tmp_path / LOAD))
+    assert alone.schedule(opened, tmp_path).argv == ("pacer", "-")
     told = two.schedule(opened, tmp_path)
     assert told.argv == ("pacer", "spread", str(tmp_path / LOAD), "far:9465")
     assert told.files == alone.schedule(opened, tmp_path).files
@@ -314,7 +326,7 @@ def test_a_load_that_was_stopped_has_no_figures(
 
 def test_the_load_is_written_as_the_plan_says(opened: TrialPlan, tmp_path: Path) -> None:
     schedule = Pacer().schedule(opened, tmp_path)
-    assert schedule.argv == ("pacer", str(tmp_path / LOAD))
+    assert schedule.argv == ("pacer", "-")
     assert (schedule.run_s, schedule.window_offset_s, schedule.window_s) == (4, 2, 2)
     assert schedule.streams
     load = json.loads(schedule.files[LOAD])

@@ -27,9 +27,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab.errors import WordError
 from lab.experiments.reading.settings import Settings
-from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
-from lab.model import RESOURCES, Expect, OwnLever, Request
+from lab.experiments.reading.target import (
+    IN_A_HEADER,
+    KEY,
+    LONGEST,
+    PATH,
+    SHAPE,
+    Target,
+    secret_in,
+    target,
+)
+from lab.model import RESOURCES, Expect, Experiment, OwnLever, Request
 from lab.store.records import from_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -60,6 +70,25 @@ def given_target(settings: Settings, folder: Path | None) -> Target | None:
     return settings.one(KEY, named, None)
 
 
+def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
+    """A stored experiment with the secret headers of its requests, which no run stores, as its
+    subject has them now. Raises WordError where that has other requests by now."""
+    if not any(request.secrets for request in experiment.requests):
+        return experiment
+    try:
+        requests = _subject(str(experiment.subject), folder).requests
+    except ValueError as failure:
+        raise WordError(f"run: RESUME={run}: {failure}") from None
+    if tuple(request.stored for request in requests) != experiment.requests:
+        names = sorted({name for request in experiment.requests for name in request.secrets})
+        raise WordError(
+            f"run: RESUME={run}: subjects/{experiment.subject}.toml has other requests than when "
+            f"the run began, and no run stores the values of {', '.join(names)}; allowed: the file "
+            "as it was"
+        )
+    return dataclasses.replace(experiment, requests=requests)
+
+
 def _subject(name: str, folder: Path) -> Target:
     """Raises ValueError for a file that is not there, or is not as it is to be."""
     file = f"subjects/{name}.toml"
@@ -75,7 +104,7 @@ def _subject(name: str, folder: Path) -> Target:
     ready = told.ready or (first.path if first.method == "GET" else None)
     for wrong in _problems(told, of, ready):
         raise ValueError(f"{name}: {file}: {wrong}")
-    of = dataclasses.replace(of, levers=told.levers)
+    of = dataclasses.replace(of, levers=told.levers, subject=name)
     if told.request == (Request(first.path),):
         return dataclasses.replace(of, route=first.path, ready=ready)
     single = f"{first.method} {first.path}" if len(told.request) == 1 else name
@@ -93,9 +122,11 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
             yield f"{where}: path={one.path} is not a path, with its query, of at most {LONGEST}"
         if not _METHOD.fullmatch(one.method):
             yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
+        if secret := secret_in(one.path):
+            yield f"{where}: {secret} in a path {IN_A_HEADER}"
         for header, value in one.headers.items():
             if not _FIELD.fullmatch(header) or not _VALUE.fullmatch(value):
-                yield f"{where}: the header {header!r}: {value!r} is not allowed"
+                yield f"{where}: the header {header!r}, or its value, is not allowed"
         if not 0 < one.weight < float("inf"):
             yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
         if one.expect is not None:

@@ -27,6 +27,9 @@ _URL = re.compile(
 # The agent that marks a trial takes no longer address.
 LONGEST = 200
 PORTS = {"http": 80, "https": 443}
+# A path is stored and shown as it is. A key is often none: /items?key=7.
+_SECRET = re.compile("authorization|token|secret|password|api.?key", re.IGNORECASE)
+IN_A_HEADER = "would be stored and shown with each trial; allowed: a header of a subject"
 SHAPE = "http(s)://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,;=%-"
 
 
@@ -36,7 +39,7 @@ class Target:
     `note` tells the user how the given address was changed. Of a subject (`reading.subject`) the
     load is made of `requests`, if it is more than GET of the route; `route` is what they are
     called, the path `ready` answers when the service is, and `levers` are what the lab may change
-    of its container, by resource."""
+    of its container, by resource; `subject` is its name."""
 
     url: str
     server: str
@@ -45,6 +48,14 @@ class Target:
     ready: str | None = None
     requests: tuple[Request, ...] = ()
     levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    subject: str | None = None
+
+
+def secret_in(path: str) -> str | None:
+    """The parameter of a path's query that sounds secret, if there is one."""
+    query = path.partition("?")[2]
+    names = (pair.partition("=")[0] for pair in query.split("&"))
+    return next(filter(_SECRET.search, names), None)
 
 
 def target(text: str) -> Target:
@@ -66,6 +77,8 @@ def target(text: str) -> Target:
     if host.startswith("["):
         raise ValueError(f"{text} is not allowed; allowed: a host name or an IPv4 address")
     url, route = f"{scheme}://{host}:{port}", found["route"] or "/"
+    if secret := secret_in(route):
+        raise ValueError(f"{secret} in a path {IN_A_HEADER} (docs/your-own-service.md)")
     if len(url + route) > LONGEST:
         raise ValueError(
             f"{text} is not allowed: {len(url + route)} characters as it is asked ({url}/…); "

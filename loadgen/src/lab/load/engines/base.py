@@ -41,8 +41,8 @@ class Schedule:
     seconds out. The measured window starts `window_offset_s` after the start of the measured run
     and lasts `window_s`. The measured run takes `run_s`, its standard output goes to the file
     `output`, and `start_check` tells whether its start was good. `files` are written before the
-    start, text by name. `streams`: each line of `output` is whole when it is written, and tells of
-    the load while it runs.
+    start, text by name, and `stdin` is what it reads; that alone is not stored. `streams`: each
+    line of `output` is whole when it is written, and tells of the load while it runs.
     """
 
     warm_up: tuple[str, ...] | None
@@ -54,6 +54,7 @@ class Schedule:
     window_s: float
     start_check: StartCheck | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
     streams: bool = False
 
     @property

@@ -1,8 +1,9 @@
 """pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
 
-It is told the load by a file (`load.json`), and writes a line of JSON a second (`pacer.jsonl`),
-which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog`
-and `late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
+It is told the load on standard input (`load.json` has it without secrets), and writes a line of
+JSON a second (`pacer.jsonl`), which is condensed with gzip. For HdrHistogram's own tools it leaves
+`raw.hlog`, `corrected.hlog` and `late.hlog`, which the lab does not read. The lines cover the whole
+run, warm-up included:
 
 * Every request is accounted for: due (open) or sent (closed) = ok + HTTP errors + socket errors +
   timeouts + unfinished. Here `sent` are those that were sent, and `unfinished` those in flight at
@@ -26,7 +27,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
-from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Request, Share, TrialPlan
+from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Share, TrialPlan
 from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
 
 LOAD = "load.json"
@@ -84,8 +84,6 @@ HANGS, LONG_US = 2, 1_000_000
 DRAWS = 1000
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
 _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
-# Names of headers that hold what is to stay secret.
-_SECRET = re.compile("authorization|cookie|token|secret|key|password", re.IGNORECASE)
 # So much of a text that an answer lacks is quoted.
 SHOWN = 40
 # Of each request at most three buckets of about so many characters, before they are condensed.
@@ -108,15 +106,19 @@ class Pacer:
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         """One run, warm-up and window. It tells its figures while it runs."""
         warm_up_s = _usual_warm_up_s(plan) if plan.warmup_s is None else plan.warmup_s
+        stored = replace(plan, requests=tuple(request.stored for request in plan.requests))
         return Schedule(
             warm_up=None,
             warm_up_s=0,
-            argv=("pacer", *(("spread",) if self.others else ()), str(raw / LOAD), *self.others),
+            argv=("pacer", "spread", str(raw / LOAD), *self.others)
+            if self.others
+            else ("pacer", "-"),
             output=OUTPUT,
             run_s=warm_up_s + plan.duration_s,
             window_offset_s=warm_up_s,
             window_s=plan.duration_s,
-            files={LOAD: json_text(load_of(plan, warm_up_s, raw))},
+            files={LOAD: json_text(load_of(stored, warm_up_s, raw))},
+            stdin=json_text(load_of(plan, warm_up_s, raw)),
             streams=True,
         )
 
@@ -249,20 +251,16 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         "seed": 1 + plan.launch + DRAWS * plan.draw,
         "requests": list(_requests(plan)),
         # Whoever answers may have a load that holds no secret.
-        "insecure": not any(map(_has_secret, plan.requests)),
+        "insecure": not any(request.secrets for request in plan.requests),
         "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
 
 
-def _has_secret(request: Request) -> bool:
-    return any(_SECRET.search(name) for name in request.headers)
-
-
 def _requests(plan: TrialPlan) -> Iterator[dict[str, Any]]:
     host = urlsplit(plan.url)
     for one in plan.requests:
-        told = to_json(one)
+        told = {**to_json(one), "headers": dict(one.headers)}
         expect = told.pop("expect")
         if one.expect:
             told["expect"] = {**expect, "status": one.expect.statuses or None}
