@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 from selenium.webdriver.common.keys import Keys
 from starlette.applications import Starlette
+from starlette.types import Receive, Send
 
 from lab.live.clock import Clock
 from lab.live.control.guard import Guard, page_hosts
@@ -203,9 +204,15 @@ def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
         await control.close()
 
     app = Starlette(routes=control.routes, lifespan=closing)
-    server = uvicorn.Server(
-        uvicorn.Config(Guard(app, page_hosts({port}), set()), log_level="warning", lifespan="on")
-    )
+    guard = Guard(app, page_hosts({port}), set(), page_token="page", agent_token="")
+
+    async def front(scope: Any, receive: Receive, send: Send) -> None:
+        """Adds the page's token, as the front does (downstream/service/front.go)."""
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [*scope["headers"], (b"lab-token", b"page")]}
+        await guard(scope, receive, send)
+
+    server = uvicorn.Server(uvicorn.Config(front, log_level="warning", lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
 

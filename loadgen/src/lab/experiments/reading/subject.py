@@ -73,18 +73,19 @@ def given_target(settings: Settings, folder: Path | None) -> Target | None:
 def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
     """A stored experiment with the secret headers of its requests, which no run stores, as its
     subject has them now. Raises WordError where that has other requests by now."""
-    if not any(request.secrets for request in experiment.requests):
+    names = sorted({name for request in experiment.requests for name in request.secrets})
+    if not names:
         return experiment
+    path = folder / f"{experiment.subject}.toml"
     try:
-        requests = _subject(str(experiment.subject), folder).requests
+        requests = _subject(str(experiment.subject), folder).requests if path.exists() else ()
     except ValueError as failure:
         raise WordError(f"run: RESUME={run}: {failure}") from None
     if tuple(request.stored for request in requests) != experiment.requests:
-        names = sorted({name for request in experiment.requests for name in request.secrets})
         raise WordError(
-            f"run: RESUME={run}: subjects/{experiment.subject}.toml has other requests than when "
-            f"the run began, and no run stores the values of {', '.join(names)}; allowed: the file "
-            "as it was"
+            f"run: RESUME={run}: no run stores the values of {', '.join(names)}, and subjects/"
+            f"{path.name} is gone or has other requests than when the run began; allowed: the file "
+            "with the same requests"
         )
     return dataclasses.replace(experiment, requests=requests)
 
