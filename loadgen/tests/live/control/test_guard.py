@@ -124,7 +124,10 @@ def test_a_container_that_says_it_is_the_host_gets_no_page(given: str, call: str
 
 
 def test_where_there_is_no_token_nobody_has_it() -> None:
-    assert ask("GET", "/", {"host": "localhost:9464"}, "", page="").status_code == 403
+    answer = ask("GET", "/", {"host": "localhost:9464"}, "", page="")
+    assert (answer.status_code, answer.json()["error"]) == (
+        403, "only `make up` gives a lab its tokens",
+    )  # fmt: skip
     lab = {"host": "loadgen:9464", **CHANGE}
     assert ask("PUT", "/trial", lab, "", agent="").status_code == 403
 

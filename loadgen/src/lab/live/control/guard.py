@@ -34,6 +34,7 @@ API = "/api/"
 # Prometheus has no token.
 OPEN_PATHS = ("/metrics", "/targets/servers", "/targets/cadvisor")
 AGENT_PATHS = ("/trial", "/load", "/toxics", "/attention", *OPEN_PATHS)
+NOT_OF_THE_HOST = "the page is for the host, at the published port, not for the lab's network"
 # It tells nothing, and the container's own health check asks it.
 HEALTH = "/health"
 SECURITY = {
@@ -108,7 +109,7 @@ class Guard:
         if host not in self._pages:
             return "this Host is not one of the lab's: use http://127.0.0.1 and the published port"
         if not _same(given, self._page_token):
-            return "the page is for the host, at the published port, and not for the lab's network"
+            return NOT_OF_THE_HOST if self._page_token else "only `make up` gives a lab its tokens"
         foreign = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
         if method in READS:
             page = not path.startswith(API) and path not in AGENT_PATHS
