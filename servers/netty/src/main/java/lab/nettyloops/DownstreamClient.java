@@ -11,7 +11,6 @@ import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpResponseDecoder;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.concurrent.TimeUnit;
 import lab.contract.SelectorClock;
 import lab.contract.downstream.AnswerReader;
 import lab.contract.downstream.DownstreamLimits;
@@ -54,7 +53,7 @@ final class DownstreamClient {
                   }
                 });
     long pruneNanos = DownstreamLimits.betweenLooks(downstream.keepIdle()).toNanos();
-    var _ = loop().scheduleAtFixedRate(this::prune, pruneNanos, pruneNanos, TimeUnit.NANOSECONDS);
+    loop.every(pruneNanos, this::prune);
   }
 
   /** Begins a call; the callback comes later, or at once. */

@@ -85,6 +85,15 @@ final class Connection implements Runnable {
     }
   }
 
+  synchronized void close() {
+    phase = Phase.CLOSED;
+    try {
+      socket.close();
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "a connection could not be closed", e);
+    }
+  }
+
   // --- its thread ------------------------------------------------------------------------------
 
   @Override
@@ -298,15 +307,6 @@ final class Connection implements Runnable {
     phase = next;
     phaseSinceNanos = System.nanoTime();
     return true;
-  }
-
-  private synchronized void close() {
-    phase = Phase.CLOSED;
-    try {
-      socket.close();
-    } catch (IOException e) {
-      LOG.log(Level.DEBUG, "a connection could not be closed", e);
-    }
   }
 
   /** The head has no end within its limit. */

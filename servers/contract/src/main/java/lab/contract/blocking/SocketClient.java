@@ -22,7 +22,7 @@ final class SocketClient implements DownstreamClient {
   private final Duration keepIdle;
   private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
   private final Watchdog watchdog = new Watchdog("downstream-deadlines");
-  private final Thread pruner;
+  private final Sweeper pruner;
 
   SocketClient(ModelContext context) {
     DownstreamRequest get = DownstreamRequest.get(context.settings().downstreamUrl());
@@ -30,7 +30,7 @@ final class SocketClient implements DownstreamClient {
     // A look-up of its name has no deadline, so no call makes one.
     address = new DownstreamAddress(get.host(), get.port(), SocketClient::onItsOwnThread);
     keepIdle = context.settings().downstreamKeepIdle();
-    pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
+    pruner = new Sweeper("downstream-idle", DownstreamLimits.betweenLooks(keepIdle), this::prune);
   }
 
   @Override
@@ -45,7 +45,7 @@ final class SocketClient implements DownstreamClient {
   /** Closes what is idle; a call under way keeps its connection until it ends. */
   @Override
   public void close() {
-    pruner.interrupt();
+    pruner.close();
     watchdog.close();
     for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
       each.close();
@@ -86,22 +86,15 @@ final class SocketClient implements DownstreamClient {
   }
 
   private void prune() {
-    try {
-      while (true) {
-        Thread.sleep(DownstreamLimits.betweenLooks(keepIdle));
-        // The last one has been idle longest.
-        DownstreamConnection oldest = idle.peekLast();
-        while (oldest != null && oldest.isIdleLongerThan(keepIdle.toNanos())) {
-          // Taken from the end; a caller may have been faster, then another one is closed.
-          DownstreamConnection taken = idle.pollLast();
-          if (taken != null) {
-            taken.close();
-          }
-          oldest = idle.peekLast();
-        }
+    // The last one has been idle longest.
+    DownstreamConnection oldest = idle.peekLast();
+    while (oldest != null && oldest.isIdleLongerThan(keepIdle.toNanos())) {
+      // Taken from the end; a caller may have been faster, then another one is closed.
+      DownstreamConnection taken = idle.pollLast();
+      if (taken != null) {
+        taken.close();
       }
-    } catch (InterruptedException e) {
-      // Stopped.
+      oldest = idle.peekLast();
     }
   }
 }
