@@ -2,6 +2,7 @@ package lab.contract;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.sun.net.httpserver.HttpExchange;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
@@ -15,7 +16,9 @@ import org.jspecify.annotations.Nullable;
  * @param sum in hexadecimal; empty: nobody has the token
  */
 record ManagementToken(String sum) {
-  static final String HEADER = "Lab-Token";
+  static final Answer NOT_GIVEN = Answer.error(403, "this call needs the server's token");
+
+  private static final String HEADER = "Lab-Token";
 
   /**
    * Returns the token of one server.
@@ -30,6 +33,11 @@ record ManagementToken(String sum) {
             .map(entry -> entry.substring(prefix.length()))
             .findFirst()
             .orElse(""));
+  }
+
+  /** Whether a call brings it. */
+  boolean isGiven(HttpExchange exchange) {
+    return is(exchange.getRequestHeaders().getFirst(HEADER));
   }
 
   boolean is(@Nullable String given) {
