@@ -66,7 +66,10 @@ case "$1 ${2-}" in
 esac
 FAKE
 export FAKE_ID=sha256:one
+printf 'LAB_TOKEN_SUMS=netty=1a,recorder=2b,vertx=3c\n' >>"$state/env"
 run "$lab/host/lab.sh" jmx
+check "own services: the recorder knows its token by the sum beside it" \
+  '[[ $(<"$state/jmx/lab-recorder.sum") == 2b ]]'
 check "own services: the exporter and the recorder come out of a server's image, which leaves no container" \
   '[[ $status == 0 && $(<"$state/jmx/jmx-exporter.jar") == "a jar" && -s $state/jmx/lab-recorder.jar && -e $state/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
 run "$lab/host/lab.sh" jmx

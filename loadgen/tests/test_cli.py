@@ -11,7 +11,7 @@ from lab.cli import VERBS, do
 from lab.errors import CannotWrite
 from lab.model.hosts import MACHINES
 from lab.system.lock import claimed
-from lab.system.tokens import PAGE, token, token_sums
+from lab.system.tokens import PAGE, PARTS, token, token_sums
 from support.fakes import FakeLab
 
 
@@ -73,7 +73,7 @@ def test_a_plan_tells_the_tokens_that_follow_from_the_secret_and_not_the_secret(
     assert do(["plan"], {**home, "LAB_SECRET": "abc"}) == 0
     out = capsys.readouterr().out
     told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
-    parts = ("downstream", "toxiproxy", "fixed-pool", "virtual-threads")
+    parts = (*PARTS, "fixed-pool", "virtual-threads")
     assert told == {
         "LAB_TOKEN_SUMS": token_sums("abc", parts),
         "LAB_PAGE_TOKEN": token("abc", PAGE),

@@ -111,6 +111,20 @@ def test_a_jvm_without_the_agent_is_refused_before_anything_is_measured(ready: B
     assert not ready.run_dir.exists()
 
 
+def test_a_recorder_of_another_lab_is_refused_before_anything_is_measured(ready: Bench) -> None:
+    answer = ready.lab.answer
+
+    def closed(request: httpx.Request) -> httpx.Response:
+        if request.url.port == 9405 and request.url.path != "/health":
+            return httpx.Response(403, json={"error": "this call needs the server's token"})
+        return answer(request)
+
+    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(closed))
+    with pytest.raises(LabUnreachable, match="my-service: its recorder does not know this lab's"):
+        ready.run(**TARGETED, own={"record": "cpu"})
+    assert not ready.run_dir.exists()
+
+
 def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_next_one(
     ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ SECRET = "the secret of a lab"
         ("http://downstream:8081/settings", "downstream"),
         ("http://toxiproxy:8475/proxies", "toxiproxy"),
         ("http://loadgen:9464/trial", "loadgen"),
+        ("http://my-service:9405/recording/cpu", "recorder"),
         ("http://event-loop:8080/", None),
         ("http://toxiproxy:8666/", None),
         ("http://prometheus:9090/api/v1/query", None),

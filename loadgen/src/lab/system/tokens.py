@@ -13,13 +13,18 @@ from collections.abc import Generator, Iterable
 
 import httpx
 
+from lab.model.routes import RECORDER_PORT
+
 HEADER = "Lab-Token"
-# Management ports of the servers and the downstream; Toxiproxy's API, behind its front; the agent.
-PORTS = frozenset((8081, 8475, 9464))
+# Management ports of the servers and the downstream; Toxiproxy's API, behind its front; the agent;
+# the recorder in the JVM of a service of the user's own.
+PORTS = frozenset((8081, 8475, 9464, RECORDER_PORT))
 # What the front of the published ports adds to requests of the host. No host can have this name.
 PAGE = "the control page"
+# The recorder has one token, whatever JVM it is in: it does not know that service's name.
+RECORDER = "recorder"
 # Parts with a token beside the servers and the agent.
-PARTS = ("downstream", "toxiproxy")
+PARTS = ("downstream", "toxiproxy", RECORDER)
 
 
 def token(secret: str, part: str) -> str:
@@ -41,6 +46,8 @@ class TokenAuth(httpx.Auth):
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
         """One request, to wherever it goes."""
-        if self._secret and request.url.port in PORTS:
-            request.headers[HEADER] = token(self._secret, request.url.host)
+        port, host = request.url.port, request.url.host
+        if self._secret and port in PORTS:
+            part = RECORDER if port == RECORDER_PORT else host
+            request.headers[HEADER] = token(self._secret, part)
         yield request
