@@ -66,13 +66,14 @@ public final class RequestMetrics {
    */
   public void ended(Route route, Outcome outcome, long queueNanos, long serviceNanos) {
     Series of = of(route);
-    of.inFlight.dec();
     if (outcome != Outcome.ABORTED && outcome != Outcome.REJECTED) {
       of.queue.observe(queueNanos / 1e9);
       of.service.observe(serviceNanos / 1e9);
       of.total.observe((queueNanos + serviceNanos) / 1e9);
     }
     requireNonNull(of.outcomes.get(outcome)).inc();
+    // Last: what is no longer in flight has been counted.
+    of.inFlight.dec();
   }
 
   private Series of(Route route) {

@@ -485,6 +485,38 @@ abstract class ProtocolTest {
     }
   }
 
+  /** A client's end is no request: it waits for no thread, and keeps nobody out. */
+  @Test
+  void anIdleClientThatLeavesTakesNoPlace() throws Exception {
+    String rule = "anIdleClientThatLeavesTakesNoPlace";
+    String settings = ContractTest.management(server).get("/settings");
+    assumeFalse(settings.contains("\"pool_size\":null"), "no pool");
+    boolean declared = deviations.declares(rule);
+    downstream.behave(Behaviour.HOLD);
+    turn("{\"pool_size\": 1, \"queue_bound\": 1}");
+    try (RawClient first = client();
+        RawClient idle = client();
+        RawClient next = client()) {
+      assertThat(idle.get("/health").status()).isEqualTo(200);
+      first.request("GET", "/downstream");
+      await(() -> leased() == 1);
+      double before = refused();
+      idle.endOutput();
+      if (declared) {
+        await(() -> mbean("WorkerPool", "QueueDepth") == 1);
+      } else {
+        assertThat(idle.isClosedByServer()).isTrue();
+      }
+      next.request("GET", "/health");
+      await(() -> declared ? refused() > before : mbean("WorkerPool", "QueueDepth") == 1);
+      downstream.answerHeld(1);
+      assertThat(first.read().status()).isEqualTo(200);
+      verify(rule, next.next(), "200");
+    } finally {
+      turn("{\"pool_size\": 200, \"queue_bound\": 0}");
+    }
+  }
+
   /** Who is refused takes nobody's place, however long it takes to read so. */
   @Test
   void aRefusalTakesNoPlace() throws Exception {
