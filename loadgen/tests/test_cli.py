@@ -1,5 +1,7 @@
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -306,3 +308,9 @@ def test_a_disk_that_refuses_is_one_line(
     assert cli.do(["bench"], {}) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_no_verb_waits_for_what_it_seldom_needs() -> None:
+    code = "import lab.cli, sys; print({'scipy', 'numpy', 'vl_convert'} & sys.modules.keys())"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"

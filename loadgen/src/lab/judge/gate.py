@@ -28,8 +28,6 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, get_args
 
-from scipy.stats import fisher_exact
-
 from lab.judge.compare import (
     MOST_ERRORS,
     Family,
@@ -292,6 +290,9 @@ def failed_more(
         return "", ""
     also = f"{bad} of {of}" if bad else "none"
     why = f"{found[0]}: {len(found)} of {count} launches of the candidate, {also} of the base"
+    # Slow to import, and seldom needed.
+    from scipy.stats import fisher_exact
+
     table = [[len(found), count - len(found)], [bad, of - bad]]
     sure = fisher_exact(table, alternative="greater").pvalue <= alpha
     return (why, "") if sure else ("", why)
