@@ -1,3 +1,4 @@
+import io
 import json
 import shutil
 import subprocess
@@ -5,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from lab import cli
 from lab.campaign.doctor import examine
@@ -308,6 +311,31 @@ def test_a_disk_that_refuses_is_one_line(
     assert cli.do(["bench"], {}) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_no_text_of_others_reaches_the_terminal_as_it_is(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b]52;c;YQ==\x07\x1b[2J\x9b2J\r\u202e"
+    shown = "\\x1b]52;c;YQ==\\x07\\x1b[2J\\x9b2J\\r\\u202e"
+    assert shown in refused(["bench", f"CONC={evil}"], home, capsys)
+    console = cli._console(home)
+    console.print(Text(f"{evil}\na", style="red"))
+    console.print(f"{evil} a")
+    table = Table("name")
+    table.add_row(evil)
+    console.print(table)
+    said = capsys.readouterr().out
+    # rich itself leaves out BEL and CR.
+    assert said.count("\\x1b]52;c;YQ==") == 3
+    assert said.replace("\n", "").isprintable()
+
+
+def test_a_terminal_gets_the_colours_of_the_lab() -> None:
+    out = io.StringIO()
+    console = cli._Screen(file=out, force_terminal=True, color_system="standard")
+    console.print(Text("a\x1b[2Jb", style="red"))
+    assert out.getvalue() == "\x1b[31ma\\x1b[2Jb\x1b[0m\n"
 
 
 def test_no_verb_waits_for_what_it_seldom_needs() -> None:

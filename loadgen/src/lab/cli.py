@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import sys
 import time
@@ -13,7 +14,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from lab.campaign import executors, gate, truth
 from lab.campaign.density import density
@@ -24,7 +26,7 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.site import parse_site, site_verb
 from lab.campaign.tools import Lab, Place
-from lab.errors import LabError, RawDataError, WordError
+from lab.errors import LabError, RawDataError, WordError, harmless
 from lab.experiments import on_several
 from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
@@ -77,7 +79,7 @@ def do(argv: Sequence[str], environ: Environ) -> int:
         return failure.exit_code
     except OSError as failure:
         where = "" if failure.filename is None else f"{failure.filename}: "
-        print(f"lab: {where}{failure.strerror or failure}", file=sys.stderr)
+        print(f"lab: {LabError(f'{where}{failure.strerror or failure}')}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -279,7 +281,7 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     profiles = ",".join(dict.fromkeys((*given, *needed)))
     environ = {**environ, "LAB_PROFILES": profiles}
     levers = _refuse_wrong(verb, words, environ)
-    print(f"profiles {profiles}")
+    print(harmless(f"profiles {profiles}"))
     own, images = _own(environ), tuple[str, ...]()
     if verb == "gate" and gate.is_of_images(words):
         # An image is for a server of the lab, never for a service of the user's own.
@@ -330,7 +332,7 @@ def _doctor(argv: Sequence[str], environ: Environ) -> int:
     failed = False
     with closing(Stack(Urls.read(environ))) as stack:
         for finding in examine(stack, servers, results, _file_limit(), cores()):
-            print(finding, flush=True)
+            print(harmless(str(finding)), flush=True)
             failed = failed or finding.level == "FAIL"
     return 1 if failed else 0
 
@@ -412,7 +414,21 @@ def _file_limit() -> int:
     return 1_048_576 if hard == resource.RLIM_INFINITY else hard
 
 
+class _Screen(Console):
+    """A console that shows no text that a terminal would act on."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else harmless(segment.text, "\n\t")
+            yield Segment(text, segment.style, segment.control)
+
+
 def _console(environ: Environ) -> Console:
-    width = None if sys.stdout.isatty() else int(environ.get("COLUMNS", PLAIN_WIDTH))
+    given = environ.get("COLUMNS", "")
+    width = int(given) if re.fullmatch("[1-9][0-9]{0,3}", given) else PLAIN_WIDTH
     # Every text is shown as it is: names of runs and trials may hold brackets and colons.
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return _Screen(
+        width=None if sys.stdout.isatty() else width, highlight=False, markup=False, emoji=False
+    )
