@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from lab.experiments.objective import gave_way
 from lab.judge.gates import FAILED_ITSELF, by_accident, judge
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
+    NOT_BEGUN,
     Condition,
     Counts,
     Exported,
@@ -1061,3 +1063,27 @@ def test_an_engine_that_begins_late_has_another_window(late_s: float, is_late: b
     # Several machines wait for each other.
     shared = reading(began_s=began_s, shares=(Share("one", None, None),))
     assert judge(measurement(said=shared), observation()).reasons == ()
+
+
+# A terminal acts on the first, a reason ends at the last.
+FOREIGN = ("\x1b]52;c;YQ==\x07", "\x9b2J", "\r", "\u202e", "\n", ";", " ", "; ", ";; ", "a", ", ")
+
+
+def test_a_row_has_the_reasons_of_its_judgement_whatever_is_in_them() -> None:
+    random = Random(49)
+    for _ in range(100):
+        told = ["".join(random.choices(FOREIGN, k=random.randrange(6))) for _ in range(4)]
+        said = dataclasses.replace(reading(), problems=tuple(told))
+        judgement = judge(measurement(said=said), observation())
+        row = judged_row("run", measurement(said=said))
+        assert row.reasons == judgement.reasons
+        assert len(row.reasons) == sum(map(bool, told))
+        assert row.invalid_reasons.isprintable()
+
+
+def test_a_trial_that_could_not_begin_is_repeated_whatever_docker_says() -> None:
+    refused = "the host refused a: no space left; try again\nor not"
+    trial = record(lost=True, problem=f"{NOT_BEGUN}: {refused}")
+    row = judged_row("run", Measurement(trial, None, trial.problem))
+    assert row.reasons == (f"{NOT_BEGUN}: the host refused a: no space left, try again\\nor not",)
+    assert by_accident(row.reasons)

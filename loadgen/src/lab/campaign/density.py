@@ -30,7 +30,15 @@ from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, LabUnreachable
 from lab.judge.fairness import compare, reasons
 from lab.judge.same_lab import between_snapshots
-from lab.model import NOT_BACK, Condition, Identity, Json, Snapshot
+from lab.model import (
+    NOT_BACK,
+    REASON_SEPARATOR,
+    Condition,
+    Identity,
+    Json,
+    Judgement,
+    Snapshot,
+)
 from lab.model.density import Kind, Plan, Row, made_of_text
 from lab.model.routes import Route, parse
 from lab.report import density as report
@@ -268,7 +276,7 @@ class _Launcher:
             resident_per_connection_bytes=resident_each,
             made_of=classes_each,
             valid=not wrong,
-            invalid_reasons="; ".join(wrong),
+            invalid_reasons=REASON_SEPARATOR.join(Judgement(tuple(wrong), ()).reasons),
             started_at=started_at,
             ended_at=self.system.now(),
         )

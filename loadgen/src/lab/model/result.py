@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import overload
 
+from lab.errors import harmless
 from lab.model.trial import ENDED_AS_LOST, TrialRecord
 
 # The name of the finding of a server's knee, which figures draw.
@@ -150,14 +151,26 @@ class Measurement:
     problem: str | None = None
 
 
+# Between the reasons in a row's `invalid_reasons`.
+REASON_SEPARATOR = "; "
+
+
+def _reason(text: str) -> str:
+    """Other people's words are in it, as Docker's: the separator becomes a comma."""
+    return harmless(text).replace(REASON_SEPARATOR, ", ")
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a measurement may be believed. Notes tell what a reader must know about it.
-    `others_cpu` is as of Row."""
+    """Whether a measurement may be believed. Notes tell what a reader must know about it. No reason
+    is empty, or has REASON_SEPARATOR in it. `others_cpu` is as of Row."""
 
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
     others_cpu: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(filter(None, map(_reason, self.reasons))))
 
     @property
     def valid(self) -> bool:
@@ -250,10 +263,6 @@ class TimeSplit:
     def whole_ms(self) -> float:
         """The mean time as the client saw it: the sum of the parts."""
         return sum(part or 0.0 for part in self.parts)
-
-
-# Between the reasons in a row's `invalid_reasons`.
-REASON_SEPARATOR = "; "
 
 
 @dataclass(frozen=True, slots=True)
