@@ -50,7 +50,7 @@ from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
 from lab.system.executors import Launcher
 from lab.system.host import System, interrupt_at_once, pin
-from lab.system.stack import Stack, Urls, project_of
+from lab.system.stack import Stack, Urls, part_url, project_of
 from lab.system.undo_log import UndoLog
 
 # Without a terminal nothing tells the width; the table is made for this one.
@@ -318,7 +318,7 @@ def _stack(argv: Sequence[str], environ: Environ) -> int:
 
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
-    home, url = _home(environ), environ.get("LAB_EXECUTORS_URL", "http://executors:8080")
+    home, url = _home(environ), part_url(environ, "LAB_EXECUTORS_URL", "http://executors:8080")
     place = Place(home / "results", home / "host.json", _file_limit(), cores())
     with _claimed(home):
         interrupt_at_once()

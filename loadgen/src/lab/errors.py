@@ -44,7 +44,7 @@ class LabError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str = "") -> None:
         cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
         super().__init__(harmless(cut))
 

@@ -188,7 +188,7 @@ def test_a_server_on_a_machine_that_is_away_did_not_give_way(ready: Bench) -> No
     ready.lab.system.at(60.0, lambda: ready.lab.down.clear() or ready.lab.away.clear())
     assert ready.run(concurrencies=(100, 200), modes=("open",)) == 1
     reasons = ready.column("invalid_reasons")
-    said = "the trial could not begin: a machine of the lab was away: tested; b: "
+    said = "the trial could not begin: a machine of the lab was away: tested (b: "
     assert [one.startswith(said) for one in reasons] == [False, True, False, False, False]
     # It is measured again.
     assert ready.column("valid")[2:] == ["true"] * 3

@@ -211,6 +211,11 @@ def test_no_toxiproxy_is_one_clear_error() -> None:
         do("toxics", httpx.MockTransport(refused))
 
 
+@pytest.mark.parametrize("toxic", [latency(-5), latency(-5, 3), latency(5, -3)])
+def test_of_a_negative_latency_nobody_knows_what_it_adds(toxic: Toxic) -> None:
+    assert in_force(toxic).unpredicted == ("downstream/latency",)
+
+
 def test_mean_added_latency_sums_both_streams() -> None:
     both = in_force(latency(300, 50), latency(20, name="up", stream="upstream"))
     assert both.added_latency_ms == 320.0

@@ -164,7 +164,7 @@ async def test_without_prometheus_or_toxiproxy_the_page_still_answers(scene: Sce
     scene.lab.down |= {"prometheus", "toxiproxy"}
     live = (await scene.client.get("/api/live")).json()
     assert live["problem"] == (
-        "prometheus does not answer at http://prometheus:9090 (ConnectError)"
+        "prometheus: http://prometheus:9090/api/v1/query does not answer: refused"
     )
     assert live["proxies"] is None
 

@@ -28,8 +28,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.experiments.reading.settings import Settings
-from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
+from lab.experiments.reading.target import KEY, Target, target
 from lab.model import RESOURCES, Expect, OwnLever, Request
+from lab.model.address import LONGEST, SHAPE, path_problem
 from lab.store.records import from_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -69,7 +70,7 @@ def _subject(name: str, folder: Path) -> Target:
     except FileNotFoundError:
         there = "".join(f", {path.stem}" for path in sorted(folder.glob("*.toml")))
         raise ValueError(f"{name}: there is no {file}; allowed: {SHAPE}{there}") from None
-    except (OSError, ValueError) as failure:
+    except (OSError, ValueError, RecursionError) as failure:
         raise ValueError(f"{name}: {file}: {failure}".replace("\n", " ")) from None
     first = told.request[0] if told.request else Request("")
     ready = told.ready or (first.path if first.method == "GET" else None)
@@ -89,8 +90,10 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
         yield "it has no [[request]]; allowed: one and more"
     for number, one in enumerate(told.request, 1):
         where = f"request {number}"
-        if not PATH.fullmatch(one.path) or len(of.url + one.path) > LONGEST:
-            yield f"{where}: path={one.path} is not a path, with its query, of at most {LONGEST}"
+        if problem := path_problem(one.path):
+            yield f"{where}: path={one.path} is not a path: {problem}"
+        if len(of.url + one.path) > LONGEST:
+            yield f"{where}: path={one.path} is longer than {LONGEST} with its host"
         if not _METHOD.fullmatch(one.method):
             yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
         for header, value in one.headers.items():
@@ -102,8 +105,8 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
             yield from (f"{where}: expect: {wrong}" for wrong in _wrong(one, one.expect))
     if ready is None:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
-    elif not PATH.fullmatch(ready):
-        yield f"ready={ready} is not a path"
+    elif problem := path_problem(ready):
+        yield f"ready={ready} is not a path: {problem}"
     for resource, lever in told.levers.items():
         if resource not in RESOURCES:
             yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"

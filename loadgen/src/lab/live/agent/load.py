@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from lab.errors import WordError
 from lab.live.agent.trial import Trial
 from lab.live.clock import Clock
@@ -68,7 +66,7 @@ class LoadLines:
             if line.startswith(b"{"):
                 try:
                     self._take(trial, line)
-                except msgspec.DecodeError as failure:
+                except (ValueError, RecursionError) as failure:
                     raise WordError(f"no line of an engine: {failure}") from None
 
     def due(self) -> Iterator[Told]:
