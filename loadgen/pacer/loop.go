@@ -449,11 +449,7 @@ func (o *loop) answered(c *connection, more bool) {
 	if !o.count(end) {
 		return
 	}
-	o.now.answered(c.request, &c.answer)
-	o.now.Raw.add(end - c.since)
-	if o.load.open {
-		o.now.Corrected.add(end - c.due)
-	}
+	o.now.answered(c.request, &c.answer, end-c.since, end-c.due)
 	c.used = true
 	if c.answer.closes || c.request.closes || more || c.unwritten() || c.hungUp {
 		o.closeAgain(c)

@@ -38,7 +38,7 @@ type run struct {
 }
 
 // format is of the lines.
-const format = 1
+const format = 2
 
 // head is the first line.
 type head struct {
