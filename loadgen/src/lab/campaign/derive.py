@@ -349,9 +349,9 @@ def not_back(rows: Sequence[Row]) -> Iterator[Finding]:
 def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | None) -> page.Shown:
     plan = trial.measurement.record.plan
     engine = next((engine for engine in engines if engine.name == plan.engine), None)
-    # What has no reading has no curves either.
-    curves = Curves(None, None)
-    if engine is not None and trial.measurement.reading is not None:
+    # What has no latencies has no curves either.
+    curves, reading = Curves(None, None), trial.measurement.reading
+    if engine is not None and reading is not None and reading.raw is not None:
         curves = engine.curves(plan, raw)
     return page.Shown(
         row=trial.row,

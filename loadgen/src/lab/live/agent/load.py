@@ -49,7 +49,7 @@ class _Stream:
         return "warmup" if second < self.warmup_s else "measure"
 
 
-NOTHING = Line(0, 1.0, 0, 0, 0, 0, {}, {}, 0, {}, 0, 0, 0, Times(), Times(), Times())
+NOTHING = Line(0, 1.0, 0, 0, 0, 0, {}, {}, 0, {}, 0, 0, 0, Times(), Times(), Times(), Times())
 
 
 class LoadLines:
