@@ -59,10 +59,10 @@ case "$1 ${2-}" in
     while [[ $1 != --tag ]]; do shift; done
     if [[ $FAKE_BUILD == meet && $2 == *[jp]r[eo]* ]]; then
       mkdir -p "$lab/met" && touch "$(sed 's|/there/|/met/|' <<<"$(file "$2")")"
-      for _ in {1..200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
+      for _ in {1..1200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
       [[ $(ls "$lab/met" | wc -l) == 2 ]] || { echo "nobody came"; exit 1; }
     fi
-    if [[ $FAKE_BUILD == blocked ]]; then for _ in {1..900}; do [[ ! -e $lab/go ]] || break; sleep 0.1; done; fi
+    if [[ $FAKE_BUILD == blocked ]]; then for _ in {1..6000}; do [[ ! -e $lab/go ]] || break; sleep 0.1; done; fi
     [[ $FAKE_BUILD != broken ]] || { echo "the last thing the build said"; exit 1; }
     printf '[] %s\n' "$2" >"$(file "$2")" ;;
   "tag "*) [[ -e $(file "$2") ]] && printf '[%s] \n' "${2%:*@*}@${2#*@}" >"$(file "$3")" ;;
@@ -166,7 +166,7 @@ printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFIL
 if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi
 if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 1; fi
 FAKE
-  sleep 300 &
+  sleep 3600 &
   parent=$!
   PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
   changes=$!

@@ -102,9 +102,9 @@ blocking() {
 }
 # living: the processes of that lab.
 living() { { find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$lab" 2>/dev/null || true; } | cut -d / -f 3; }
-# all_end: whether all end within 20 seconds. Those that do not are ended.
+# all_end: whether all end within two minutes. Those that do not are ended.
 all_end() {
-  local until=$((SECONDS + 20))
+  local until=$((SECONDS + 120))
   while ((SECONDS < until)); do [[ -n $(living) ]] || return 0; sleep 0.1; done
   # shellcheck disable=SC2046 # numbers
   kill -KILL $(living)
