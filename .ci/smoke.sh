@@ -211,7 +211,7 @@ inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 # Somebody runs an image of the lab by hand: the container has the labels of its image.
 by_hand() {
   docker run --detach --rm --network none --name "$COMPOSE_PROJECT_NAME-by-hand" --label "com.docker.compose.project=$COMPOSE_PROJECT_NAME" \
-    --label com.docker.compose.service=fixed-pool "$test_image" sleep 600
+    --label com.docker.compose.service=fixed-pool "$test_image" sleep 3600
 }
 
 # Two servers of a bench as base and candidate: of one trial each nobody can tell, which is no pass.
@@ -247,7 +247,7 @@ DOCKERFILE
 # Servers measured, and what is seen of them.
 part_core() {
   step smoke-by-hand one by_hand
-  step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=4s WARMUP=2s NAME=smoke
+  step smoke-bench one ran make bench SERVER="$benched" CONC=50 RATE=225 DURATION=4s WARMUP=2s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
   step smoke-by-hand-ended one docker rm -f "$COMPOSE_PROJECT_NAME-by-hand"

@@ -48,7 +48,7 @@ def window(rows: list[dict[str, str]]) -> Window:
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=10) as client:
+    with httpx.Client(timeout=60) as client:
         yield client
 
 
