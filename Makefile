@@ -136,7 +136,7 @@ toxics-reset: ## Remove every toxic
 doctor: ## Say what this machine and the running lab can and cannot do, also before anything is built
 	@host/lab.sh doctor
 
-test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 8 minutes, full 47
+test: ## Run the tests: [SUITE=quick|full|long|mutations|mutants ONLY="static python"]; quick takes 8 minutes, full 47
 	@.ci/test.sh
 
 audit: ## What the lab's images are made of, and what is known against it; says what it could not check (asks PyPI and OSV: AUDIT_OSV=<address>)

@@ -7,6 +7,7 @@
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
+#   SUITE=mutants    the share of drawn mutants that the Python tests kill: NUMBER=600 SEED=1
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
 #                    core words verbs faults cells kinds planted queueing gated own several frameworks (words looks at core's run)
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
@@ -27,7 +28,8 @@ case $suite in
   full) budget=1800 ;;
   long) logs=.lab/test/long state=$logs/passed ;;
   mutations) ONLY=$only exec .ci/mutations/run.sh ;;
-  *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations\n' "$suite" >&2; exit 2 ;;
+  mutants) exec .ci/mutations/drawn.sh ;;
+  *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations, mutants\n' "$suite" >&2; exit 2 ;;
 esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
