@@ -25,14 +25,14 @@ $(foreach word,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(word))
 # the driver checks every one of them and refuses what it does not know. Names of .env are
 # settings of the lab, not words of a verb.
 export LAB_WORDS := $(MAKEOVERRIDES)
-export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE HOSTS COMPOSE_PROJECT_NAME \
+export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE HOSTS JMH COMPOSE_PROJECT_NAME \
   $(shell sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env)
 
 DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report site density executors costs toxics toxic toxics-reset doctor test audit truth dashboards lock clean
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density jmh toxics toxic toxics-reset doctor test audit truth dashboards lock clean
 
 # `idle` comes before `ready`, also where MAKEFLAGS says -j.
 .NOTPARALLEL:
@@ -94,32 +94,20 @@ gate: ## Worse or not: BASE=<run>[:server] CANDIDATE=<run>[:server], or two imag
 	@LAB_VERB=gate $(MAKE) $(if $(findstring /,$(value BASE)$(value CANDIDATE)),up,driver)
 	@host/lab.sh $(if $(findstring /,$(value BASE)$(value CANDIDATE)),drive,stored) gate
 
-report: ## Judge a run again from its stored raw data: RUN=<run>
+report: ## Judge a run again from its stored raw data, and list all runs in results/index.html: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver
 	@host/lab.sh stored report
-
-site: ## Stored runs as a folder for others, with filters in its address: [RUNS=<run>,<names with *> TO=<folder in results/>]
-	@LAB_VERB=site $(MAKE) idle driver
-	@host/lab.sh stored site
 
 density: ## Memory per open connection, or per request in flight: [CONNECTIONS=8000 KIND=idle|slow|both|in-flight ROUTE=/downstream|/block LAUNCHES=3 SERVER=]
 	@LAB_VERB=density $(MAKE) up
 	@$(DRIVER) density
 
-executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200 WARMUP=20]
-	@LAB_VERB=executors $(MAKE) idle ready
-	@host/lab.sh step build-executors "the experiment's own images" build loadgen executors
+jmh: ## What 10,000 sleeping tasks, a switch of threads, a hand-over and a scope cost: [JMH="SleepingTasks -p tasks=100000"]
+	@LAB_VERB=jmh $(MAKE) idle ready
+	@host/lab.sh step build-jmh "the driver's and the benchmarks' images" build loadgen jmh
 	@host/lab.sh idle
-	@COMPOSE_PROFILES=executors host/lab.sh facts
-	@host/lab.sh alone step executors "the launcher of its JVMs" up --detach --force-recreate --no-deps executors
-	@status=0; $(DRIVER) executors || status=$$?; \
-	  if host/lab.sh idle 2>/dev/null; then host/lab.sh compose rm --stop --force executors >/dev/null 2>&1; fi; exit $$status
-
-costs: ## What a switch of threads, a hand-over, a scope and a state transition cost (JMH, some 6 minutes)
-	@LAB_VERB=costs $(MAKE) idle ready
-	@host/lab.sh step build-costs "the benchmarks' image" build costs
-	@host/lab.sh idle
-	@host/lab.sh alone costs
+	@COMPOSE_PROFILES=jmh host/lab.sh facts
+	@host/lab.sh alone jmh
 
 toxics: ## Show the toxics in force
 	@host/lab.sh need-up
@@ -136,7 +124,7 @@ toxics-reset: ## Remove every toxic
 doctor: ## Say what this machine and the running lab can and cannot do, also before anything is built
 	@host/lab.sh doctor
 
-test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 8 minutes, full 47
+test: ## Run the tests: [SUITE=quick|full|long|mutations|mutants ONLY="static python"]; quick takes 8 minutes, full 47
 	@.ci/test.sh
 
 audit: ## What the lab's images are made of, and what is known against it; says what it could not check (asks PyPI and OSV: AUDIT_OSV=<address>)

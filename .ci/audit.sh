@@ -62,6 +62,6 @@ in_driver -v "$PWD/loadgen:/lab/loadgen:ro" -w /lab/loadgen --entrypoint sh -- -
   /tmp/venv/bin/pip-audit --disable-pip --require-hashes --progress-spinner off --format json \
     -r requirements.txt -r requirements-dev.txt' >"$audit/pip-audit.txt" 2>"$audit/pip-audit.log" </dev/null || true
 
-release=$(docker run --rm --network none --entrypoint cat "$(setting DEBIAN_IMAGE)" /etc/os-release 2>/dev/null | sed -n 's/^VERSION_ID="\(.*\)"/\1/p')
+release=$(docker run --rm --network none --entrypoint cat "$(present_image DEBIAN_IMAGE)" /etc/os-release 2>/dev/null | sed -n 's/^VERSION_ID="\(.*\)"/\1/p')
 in_driver -v "$PWD/$audit:/lab/$audit" -w /lab -u "$(id -u):$(id -g)" ${AUDIT_OSV+-e AUDIT_OSV} --entrypoint python -- \
   /audit.py scan "$audit" "${release:-13}" "$(git rev-parse --verify -q HEAD || echo unknown)" </dev/null

@@ -106,7 +106,7 @@ prepare() {
       ;;
     clock-*)
       to=$PWD/$logs/clock && mkdir -p "$to" && cp ".lab/$COMPOSE_PROJECT_NAME/env" "$logs/env-before" &&
-        docker build --quiet --tag concurrency-lab/test-clock:local - <<<"FROM $(setting DEBIAN_IMAGE)
+        docker build --quiet --tag concurrency-lab/test-clock:local - <<<"FROM $(present_image DEBIAN_IMAGE)
 RUN apt-get update && apt-get install -y --no-install-recommends libfaketime && rm -rf /var/lib/apt/lists/*" &&
         docker run --rm --network none concurrency-lab/test-clock:local sh -c 'cat /usr/lib/*/faketime/libfaketimeMT.so.1' >"$to/faketime.so" &&
         printf '+0\n' >"$to/now" &&
@@ -165,7 +165,8 @@ lab_now() {
     '{{.Name}} {{.Image}} {{.State.Status}} {{with .State.Health}}{{.Status}}{{end}} cpus={{.HostConfig.NanoCpus}} memory={{.HostConfig.Memory}},{{.HostConfig.MemorySwap}}' |
     sed "s/ cpus=$(docker info --format '{{.NCPU}}')000000000 / cpus=0 /" | sort
   plant found
-  find "$LAB_RESULTS_DIR/.host-changes" ".lab/$COMPOSE_PROJECT_NAME/changed" -mindepth 1 -maxdepth 1 2>/dev/null
+  find ".lab/$COMPOSE_PROJECT_NAME/changed" -mindepth 1 -maxdepth 1 2>/dev/null
+  compgen -G ".lab/$COMPOSE_PROJECT_NAME/driver.*"
   compgen -G "$LAB_RESULTS_DIR/.changed.*"
   return 0
 }

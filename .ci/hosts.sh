@@ -83,7 +83,7 @@ start() {
     if [[ -s $root/init ]] && there docker version >/dev/null 2>&1; then break; fi
   done
   there docker version >/dev/null || fail "hosts.sh: the engine does not answer; the end of its log: $(tail -n 3 "$root/log")"
-  for image in DEBIAN JRE MAVEN GOLANG PROMETHEUS TOXIPROXY CADVISOR; do images+=("$(setting "${image}_IMAGE")"); done
+  for image in DEBIAN JRE MAVEN GOLANG PROMETHEUS TOXIPROXY CADVISOR; do images+=("$(present_image "${image}_IMAGE")"); done
   docker save "${images[@]}" | there docker load --quiet >/dev/null
   trap - EXIT
 }

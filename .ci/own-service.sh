@@ -29,7 +29,7 @@ outside() {
   # Tomcat is in no compose file here, which is no concern of the line that is asked for.
   local -x COMPOSE_IGNORE_ORPHANS=true
   docker build --quiet --target nginx --tag concurrency-lab/test-nginx:local \
-    --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" .ci/own-service || return 1
+    --build-arg DEBIAN_IMAGE="$(present_image DEBIAN_IMAGE)" .ci/own-service || return 1
   gateway=$(docker network inspect --format '{{(index .IPAM.Config 0).Gateway}}' bridge)
   docker run --detach --rm --name "$nginx" --publish "$gateway:28481:80" concurrency-lab/test-nginx:local || return 1
   drive bench TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=pacer NAME=nginx || status=1
@@ -54,7 +54,6 @@ every_verb() {
   own endurance run EXP=endurance CONC="$conc" RATE="$rate" DURATION=20m SCALE=0.02
   step "long-own-$name-compare" one compared "$name"
   step "long-own-$name-report" one judged_again "own-$name-bench"
-  step "long-own-$name-site" one sited "own-$name-*"
 }
 
 # compared SUBJECT: both benches of it by `compare`, and as base and candidate: of 2 launches nobody can tell.

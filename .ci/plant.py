@@ -14,6 +14,7 @@ started before, and looks ten times a second.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from pathlib import Path
 
 import httpx
 
+from lab.system.tokens import TokenAuth
+
 PATIENCE_S = 300.0
 LOOK_S = 0.1
 # A warm-up proof takes three cycles of 2 s at least; after the first it is under way.
@@ -29,11 +32,11 @@ FIRST_CYCLE_S = 3.0
 # The driver looks at its server every 2 s.
 NOTICED_S = 6.0
 AGENT = "http://loadgen:9464"
-TOXICS = "http://toxiproxy:8474/proxies/downstream/toxics"
+TOXICS = "http://toxiproxy:8475/proxies/downstream/toxics"
 SLOW = {"name": "planted", "type": "latency", "attributes": {"latency": 50}}
 SEEN = 'lab_toxics_in_force{proxy="downstream"} 1.0'
 
-client = httpx.Client(timeout=10)
+client = httpx.Client(timeout=10, auth=TokenAuth(os.environ["LAB_SECRET"]))
 
 
 def until(moment: Callable[[], bool], what: str) -> None:
@@ -87,7 +90,7 @@ def found() -> None:
     (listed,) = json.loads(Path("/lab/servers/core.json").read_text())
     for server in listed["targets"]:
         print(server, client.get(f"http://{server}:8081/settings").raise_for_status().text)
-    print(client.get("http://toxiproxy:8474/proxies").raise_for_status().text)
+    print(client.get("http://toxiproxy:8475/proxies").raise_for_status().text)
 
 
 def status(server: str, path: str) -> None:

@@ -46,7 +46,8 @@ TRIALS = (
     "cpu_server_us", "cpu_proxy_us", "cpu_downstream_us", "cpu_generator_us", "cpu_observation_us",
     "time_generator_ms", "time_connect_ms", "time_queue_ms", "time_own_ms", "time_pending_ms",
     "time_path_ms", "time_downstream_ms", "time_unexplained_ms", "others_cpu", "due",
-    "late_p99_ms", "late_max_ms",
+    "late_p99_ms", "late_max_ms", "think_ms", "failed_mean_ms", "failed_p50_ms", "failed_p95_ms",
+    "slo_p50_ms", "slo_p95_ms", "slo_p99_ms",
 )  # fmt: skip
 # Of these a search of the rate is not made, and the answers of the others not of those.
 NOT_OF = {

@@ -15,17 +15,18 @@ front=127.0.0.1:${PULLING_PORT:-5443}
 limited=127.0.0.1:${PULLING_LIMITED_PORT:-5445}
 work=$(mktemp -d)
 lab=$work/lab
-debian=$(setting DEBIAN_IMAGE) toxiproxy=$(setting TOXIPROXY_IMAGE) driver=concurrency-lab/loadgen:$LAB_TAG
-for image in "$debian" "$toxiproxy" "$driver" "$(setting GOLANG_IMAGE)"; do
+debian=$(present_image DEBIAN_IMAGE) toxiproxy=$(present_image TOXIPROXY_IMAGE) driver=concurrency-lab/loadgen:$LAB_TAG
+for image in "$debian" "$toxiproxy" "$driver" "$(present_image GOLANG_IMAGE)"; do
   has_image "$image" || fail "pulling.sh: $image is not here: \`make up\` first"
 done
 
-# Of this script alone: tags under the registries' addresses, and containers by their label.
+# Of this script alone: tags under the registries' addresses, what was built in their place, and containers by their label.
 forget() {
   local image
   for image in $(docker images --format '{{.Repository}}:{{.Tag}}' | grep -E "^($front|$limited)/" | grep -v '<none>'); do
     docker image rm "$image" >/dev/null 2>&1 || true
   done
+  docker image rm concurrency-lab/pulled-toxiproxy:2.12.0 >/dev/null 2>&1 || true
   for image in $(docker images --digests --format '{{.Repository}}@{{.Digest}}' | grep -E "^($front|$limited)/.*@sha256"); do
     docker image rm "$image" >/dev/null 2>&1 || true
   done
@@ -89,7 +90,7 @@ for _ in {1..100}; do
   sleep 0.2
 done
 
-docker tag "$toxiproxy" "$front/lab/toxiproxy:2.12.0"
+docker tag "$toxiproxy" "$front/lab/pulled-toxiproxy:2.12.0"
 # A layer whose download takes its time, and that no compression makes small. Not built: the cache of builds would keep
 # the layer, and nothing would be downloaded.
 mkdir "$work/layer"
@@ -97,7 +98,7 @@ head -c 30000000 /dev/urandom >"$work/layer/noise"
 tar -C "$work/layer" -c noise | docker import --change 'CMD ["none"]' - "$front/lab/grafana:1" >/dev/null
 pushed() { docker push "$1" 2>&1 | sed -n 's/.*digest: \(sha256:[0-9a-f]*\) .*/\1/p'; }
 for _ in {1..50}; do
-  toxiproxy_digest=$(pushed "$front/lab/toxiproxy:2.12.0")
+  toxiproxy_digest=$(pushed "$front/lab/pulled-toxiproxy:2.12.0")
   if [[ -n $toxiproxy_digest ]]; then break; fi
   sleep 0.2
 done
@@ -122,7 +123,7 @@ again() {
   out=$(cd "$lab" && env -u TOXIPROXY_DIGEST -u GRAFANA_DIGEST -u TOXIPROXY_IMAGE -u GRAFANA_IMAGE "${shorter[@]}" timeout 300 images/present.sh "${@:2}" 2>&1) || status=$?
 }
 shorter=(PULL_DEADLINE_S=20)
-t=$front/lab/toxiproxy:2.12.0 g=$front/lab/grafana:1
+t=$front/lab/pulled-toxiproxy:2.12.0 g=$front/lab/grafana:1
 
 pulled "TOXIPROXY_IMAGE=$t" toxiproxy
 check "a pin by tag is pulled" '[[ $status == 0 && $out == *"$t "*" pulled, "*" s" ]] && has_image "$t"'
@@ -155,7 +156,7 @@ pulled "GRAFANA_IMAGE=$g@$grafana_digest" grafana
 check "content that is not of its digest is refused, and said" '[[ $status == 0 && $out == *" absent ("*" digest "*"): "* && $out != *" pulled, "* ]] && ! has_image "$g"'
 docker exec "$name-registry" cp /tmp/was "$blob"
 
-pulled "TOXIPROXY_IMAGE=$limited/lab/toxiproxy:2.12.0" toxiproxy
+pulled "TOXIPROXY_IMAGE=$limited/lab/pulled-toxiproxy:2.12.0" toxiproxy
 check "a registry that answers 429: built instead, its words told" \
   '[[ $status == 0 && $out == *" built from packages, "*"; not pulled: "*toomanyrequests* ]]'
 check "and it is not taken for unreachable" '[[ ! -s $lab/.lab/unreachable-registries ]]'

@@ -124,13 +124,6 @@ judged_again() {
   LAB_WORDS="RUN=$run" host/lab.sh stored report && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
-# sited RUNS: stored runs as a folder for others, without the lab, and wrong words in one line.
-sited() {
-  local site=$LAB_RESULTS_DIR/smoke-site
-  make site "RUNS=*-$1" TO=smoke-site && grep -q '"kind": "loads"' "$site/lab-site.json" && [[ -s $site/index.html ]] &&
-    ! make site RUNS=nosuch && rm -r "$site"
-}
-
 # Toxics by the clock of a trial: they do not make it invalid, and none is left.
 scripted() {
   drive run EXP=faults SCALE=0.2 LAUNCHES=0 SERVER=event-loop CONC=100 RATE=250 WARMUP=2s NAME=scripted &&
@@ -154,7 +147,7 @@ bottlenecks() {
     printf '%s: %s\n' "$name" "$limit"
     [[ $limit != 300\ * && $limit != *-Xmx40m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
   done
-  make toxics | tee /dev/stderr | grep -q 'none' && [[ -z $(ls -A "$LAB_RESULTS_DIR/.host-changes") ]]
+  make toxics | tee /dev/stderr | grep -q 'none' && ! compgen -G ".lab/$COMPOSE_PROJECT_NAME/driver.*"
 }
 
 # A verdict put to the test: twice the threads are twice the goodput of a pool that is the limit. So
@@ -191,13 +184,16 @@ nothing_left() {
   [[ -z $left ]]
 }
 
-# in_lab COMMAND…: the tests' container inside the lab's network.
+# env_value NAME: what make told Compose.
 # shellcheck disable=SC1090  # written by make
+env_value() { (. ".lab/$COMPOSE_PROJECT_NAME/env" && printf '%s' "${!1}"); }
+
+# in_lab COMMAND…: the tests' container inside the lab's network.
 in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
-    -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8475 \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(env_value GRAFANA_ADMIN_PASSWORD)" -e LAB_SECRET="$(env_value LAB_SECRET)" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
@@ -211,7 +207,7 @@ inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 # Somebody runs an image of the lab by hand: the container has the labels of its image.
 by_hand() {
   docker run --detach --rm --network none --name "$COMPOSE_PROJECT_NAME-by-hand" --label "com.docker.compose.project=$COMPOSE_PROJECT_NAME" \
-    --label com.docker.compose.service=fixed-pool "$test_image" sleep 600
+    --label com.docker.compose.service=fixed-pool "$test_image" sleep 3600
 }
 
 # Two servers of a bench as base and candidate: of one trial each nobody can tell, which is no pass.
@@ -244,12 +240,20 @@ DOCKERFILE
   ((status == 1)) && grep -x 'answer=worse' "$out.output" && grep 'cpu' "$out.md"
 }
 
+# Each way to start the JVM once: cold, with an AOT cache, warm; time and memory.
+benchmarked() {
+  make jmh JMH="SleepingTasks -f 1 -p tasks=400 -p sleepMs=20" &&
+    grep -q '"lab.jmh.SleepingTasks.virtualThreadsAot"' "$LAB_RESULTS_DIR"/*-jmh/time.json &&
+    grep -q '"heap.live"' "$LAB_RESULTS_DIR"/*-jmh/memory.json && [[ -s $(echo "$LAB_RESULTS_DIR"/*-jmh/host.json) ]]
+}
+
 # Servers measured, and what is seen of them.
 part_core() {
   step smoke-by-hand one by_hand
-  step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=4s WARMUP=2s NAME=smoke
+  step smoke-bench one ran make bench SERVER="$benched" CONC=50 RATE=225 DURATION=4s WARMUP=2s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
+  step smoke-from-inside one from_inside
   step smoke-by-hand-ended one docker rm -f "$COMPOSE_PROJECT_NAME-by-hand"
   # Grafana's image is in no package registry: its own test is for machines that could pull it.
   if docker image inspect "$(setting GRAFANA_IMAGE)" >/dev/null 2>&1; then
@@ -279,13 +283,12 @@ part_words() {
   step smoke-containers pytest inside test_containers.py
 }
 part_verbs() {
-  step smoke-page-bench one page_bench
+  step smoke-page-toxic one page_toxic
   step smoke-resumed one resumed
   # Of a server whose JVM nobody needs warm later.
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=netty-virtual
   step smoke-density-report one make report
-  step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
-  step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
+  step smoke-jmh one benchmarked
   step smoke-doctor one make doctor
   step smoke-profile-wrong one refuses 'allowed: frameworks' make bench PROFILE=framework CONC=10
 }
@@ -403,6 +406,5 @@ smoke_test() {
   for one in smoke resumed; do
     if exists "*-$one"; then step "smoke-report-$one" one judged_again "$one"; fi
   done
-  if exists "*-smoke"; then step smoke-site one sited smoke; fi
   step smoke-down one nothing_left
 }

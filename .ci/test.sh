@@ -7,6 +7,7 @@
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
+#   SUITE=mutants    the share of drawn mutants that the Python tests kill: NUMBER=600 SEED=1
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
 #                    core words verbs faults cells kinds planted queueing gated own several frameworks (words looks at core's run)
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
@@ -27,7 +28,8 @@ case $suite in
   full) budget=1800 ;;
   long) logs=.lab/test/long state=$logs/passed ;;
   mutations) ONLY=$only exec .ci/mutations/run.sh ;;
-  *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations\n' "$suite" >&2; exit 2 ;;
+  mutants) exec .ci/mutations/drawn.sh ;;
+  *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations, mutants\n' "$suite" >&2; exit 2 ;;
 esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
@@ -56,8 +58,9 @@ if [[ -n $state ]]; then forget_unpassed; fi
 # Ctrl-C ends what runs beside, too, and leaves no second lab.
 trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; if [[ -e .lab/three-engines/of-suite ]]; then .ci/three-engines.sh down; fi; exit 130' INT TERM
 
-# An image without the digest of its pin: it may have been built.
-setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }
+# Those of the host's scripts, whose other names are not for here.
+setting() { (. host/common.sh && setting "$1"); }
+present_image() { (. host/common.sh && present_image "$1"); }
 test_image=concurrency-lab/loadgen-test:local
 
 # in_tests FOLDER COMMAND…: the tests' own container: the repository read-only, nothing to reach
@@ -68,7 +71,7 @@ in_tests() {
 }
 promtool() {
   docker run --rm --network none --read-only --tmpfs /tmp -v "$PWD/prometheus:/etc/prometheus:ro" -w /etc/prometheus \
-    --entrypoint /bin/promtool "$(setting PROMETHEUS_IMAGE)" "$@"
+    --entrypoint /bin/promtool "$(present_image PROMETHEUS_IMAGE)" "$@"
 }
 promtool_all() {
   local rules tests
@@ -85,8 +88,8 @@ built_tests() {
 test_image_build() {
   host/lab.sh compose build loadgen &&
     DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$test_image" \
-      --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)" \
-      --build-arg OHA_IMAGE="$(setting OHA_IMAGE | grep . || echo oha-none)" \
+      --build-arg DEBIAN_IMAGE="$(present_image DEBIAN_IMAGE)" --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)" \
+      --build-arg OHA_IMAGE="$(present_image OHA_IMAGE | grep . || echo oha-none)" \
       --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
 }
 
@@ -103,14 +106,14 @@ part_python() { local shares=128; step python pytest in_tests loadgen pytest -p 
 # before the builds and tests beside it.
 part_truth() { local shares=16384; step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
-part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
-part_pacer() { step pacer go built_tests pacer pacer-test loadgen --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)"; }
+part_pacer() { step pacer go built_tests pacer pacer-test loadgen --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)"; }
 # The core's models and, except in quick, the frameworks: all hold to one contract.
 part_servers() {
   local profile=frameworks
   if [[ $suite == quick ]]; then profile=none; fi
   step servers maven built_tests servers test servers --build-arg PROFILE="$profile" \
-    --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
+    --build-arg MAVEN_IMAGE="$(present_image MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(present_image JRE_IMAGE)"
 }
 # None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests, the longest
 # of them, run later: beside those parts of the smoke test that ask nothing of a figure.
@@ -118,7 +121,7 @@ in_static() { part static; }
 oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
   local profiles=()
-  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile shipped --profile executors --profile more --profile costs); fi
+  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile shipped --profile jmh --profile more); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
 }

@@ -29,7 +29,7 @@ func main() {
 	defer cancel()
 	if *hold {
 		for _, route := range flag.Args() {
-			go func() { end(1, service.ServeFront(route)) }()
+			go func() { end(1, service.ServeFront(route, os.Getenv)) }()
 		}
 		<-stopped.Done()
 		return

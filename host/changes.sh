@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Changes containers for a driver, which has no Docker socket: requests are files, and only what is on
-# a list is done. The driver's side, and what requests look like: loadgen/src/lab/system/host_changes.py.
+# Changes containers for a driver, which has no Docker socket. Only what is on a list is done. The driver's side, and what
+# requests look like: loadgen/src/lab/system/host_changes.py.
 #
-#   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT or the driver
+#   changes.sh FOLDER DRIVER PARENT   answer FOLDER/requests in FOLDER/answers while the process PARENT or the driver
 #                                     lives; DRIVER is the name of the driver's container
 #   changes.sh put-back               put back what is left of a host that died
 #
-# A request was written in a container: each line is matched as a whole, and never evaluated. The list
-# was written before that container began (`lab.sh ready`). When told to end (SIGTERM) this puts back
-# what a driver that died has left. Where this was killed itself, the next start puts it back.
+# The driver can write to FOLDER/requests, so nothing in there is created, opened, followed or removed. A request is the
+# target of a symbolic link, which the kernel bounds: it is read as text, each line is matched as a whole, and never
+# evaluated. The list was written before that container began (`lab.sh ready`). An answer is a code, and holds nothing of
+# the request: details are in the log. When told to end (SIGTERM) this puts back what a driver that died has left. Where
+# this was killed itself, the next start puts it back.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 . host/common.sh
@@ -26,7 +28,8 @@ mkdir -p "$changed"
 log=$state/logs/changes.log
 mkdir -p "$state/logs"
 : >"$log"
-problem=""
+# The answer, and what the log says if it is not `ok`.
+code="" problem=""
 
 # pattern_of NAME: what a value may be, as an extended regular expression; nothing for another name.
 pattern_of() { if [[ $1 =~ ^[A-Z][A-Z0-9_]{0,59}$ ]]; then sed -n "s/^$1 //p" "$state/allowed-changes"; fi; }
@@ -44,26 +47,18 @@ fits() {
   esac
 }
 
-# read_request TEXT: $server, and its settings as NAME=VALUE lines in $wanted; or a $problem.
+# read_request TEXT: $server, and its settings as NAME=VALUE lines in $wanted; or it is not allowed.
 read_request() {
   local line name value pattern
-  server="" wanted=""
+  server="" wanted="" code=not-allowed
+  printf -v problem '%q' "$1"
   while IFS= read -r line; do
     name=${line%%=*} value=${line#*=}
     pattern=$(pattern_of "$name")
-    if [[ $line != *=* || -z $server && $name != SERVER || -n $server && $name == SERVER ]]; then
-      problem="this is not a request"
-      return 1
-    fi
-    if [[ -z $pattern ]] || { [[ -n $server ]] && ! fits "$server" "$name"; }; then
-      problem="$name is not a setting of $server"
-      return 1
-    fi
+    if [[ $line != *=* || -z $server && $name != SERVER || -n $server && $name == SERVER ]]; then return 1; fi
+    if [[ -z $pattern ]] || { [[ -n $server ]] && ! fits "$server" "$name"; }; then return 1; fi
     # Whatever the list allows: of what Compose reads as YAML nothing may have a meaning there.
-    if ! [[ $value =~ ^($pattern)$ ]] || [[ $name == ENV_* && ! $value =~ ^[A-Za-z0-9\ ._:=+,/%@-]+$ ]]; then
-      problem="$name=$value is not allowed"
-      return 1
-    fi
+    if ! [[ $value =~ ^($pattern)$ ]] || [[ $name == ENV_* && ! $value =~ ^[A-Za-z0-9\ ._:=+,/%@-]+$ ]]; then return 1; fi
     if [[ $name == SERVER ]]; then server=$value; else wanted+=$line$'\n'; fi
   done <<<"$1"
 }
@@ -146,7 +141,7 @@ takes_away() {
     asked=$(value "$name" "$2")
     case $asked in *m) asked=$((${asked%m} << 20)) ;; *g) asked=$((${asked%g} << 30)) ;; esac
     if [[ -n $asked ]] && awk -v asked="$asked" -v now="$now" 'BEGIN { exit !(now == 0 || asked < now) }'; then
-      problem="$name=$(value "$name" "$2") would take away from $1, which has $now now (0: no limit): [levers] of its subject say less"
+      code=takes-away problem="$name=$(value "$name" "$2") would take away from $1, which has $now now (0: no limit)"
       return 0
     fi
   done < <(docker inspect --format '{{.HostConfig.NanoCpus}} {{.HostConfig.CpuQuota}} {{.HostConfig.CpuPeriod}} {{.HostConfig.Memory}}' "$(compose_id "$1")" 2>/dev/null |
@@ -203,34 +198,20 @@ image_of() { docker inspect --format '{{.Image}}' "$(compose_id "$1")" 2>/dev/nu
 # container takes it by its name, which somebody may have given to another build meanwhile.
 same_image() {
   if ! is_own "$1" || [[ ! -s $changed/image.$1 || $(image_of "$1") == "$(<"$changed/image.$1")" ]]; then return 0; fi
-  problem="the image of $1 is another one since this run began to change it"
+  code=another-image problem="the image of $1 is another one since this run began to change it"
   return 1
 }
 
-# The answer: one line, there as a whole or not at all, and never through a link.
-answer() {
-  local to=$folder/$1.answer text=ok
-  # The driver's folder, which it may have put a link in the place of meanwhile.
-  if [[ ! -d $folder || -L $folder ]]; then return; fi
-  if [[ -n $problem ]]; then text="failed: $(printf '%s' "${problem:0:300}" | tr -d '\000-\037')"; fi
-  if [[ -e $to || -L $to ]]; then return; fi
-  printf '%s\n' "$text" >"$changed/answer"
-  chmod 0644 "$changed/answer"
-  mv -f "$changed/answer" "$to"
-}
-
+# serve NUMBER: the answer is there as a whole or not at all.
 serve() {
-  local file=$1 number text server="" wanted=""
-  number=$(basename "$file" .request)
-  if ! [[ $number =~ ^[0-9]{1,6}$ && -f $file && ! -L $file ]]; then return; fi
-  text=$(head -c 4096 "$file" | tr '\000' '?')
-  rm -f "$file"
-  problem=""
-  if read_request "$text"; then
+  local server="" wanted=""
+  if read_request "$(readlink "$folder/requests/$1")"; then
+    code=failed problem=""
     if is_own "$server" && [[ ! -s $changed/image.$server ]]; then image_of "$server" >"$changed/image.$server"; fi
-    have "$server" "$wanted" && same_image "$server" || problem=${problem:-failed}
+    if have "$server" "$wanted" && same_image "$server"; then code=ok; fi
   fi
-  answer "$number"
+  if [[ $code != ok ]]; then printf '%s: %s\n' "$code" "$problem" >>"$log"; fi
+  printf '%s\n' "$code" >"$folder/answer" && chmod 0644 "$folder/answer" && mv -f "$folder/answer" "$folder/answers/$1"
 }
 
 # adopt: what killed processes have left of theirs.
@@ -272,11 +253,12 @@ put_back() {
 put_back
 # A driver goes on to measure after its parent was killed. It still needs the limits that it has asked for.
 needed() { kill -0 "$parent" 2>/dev/null || [[ $(docker inspect --format '{{.State.Running}}' "$driver" 2>/dev/null) == true ]]; }
+# Of one driver: each request leaves an answer behind.
+most=100000 number=1
 while [[ -z $over && -n $parent ]] && needed; do
-  if [[ -d $folder && ! -L $folder ]]; then
-    for request in "$folder"/*.request; do
-      if [[ -e $request ]]; then serve "$request"; fi
-    done
+  if ((number <= most)) && [[ -L $folder/requests/$number ]]; then
+    serve "$number"
+    number=$((number + 1))
   fi
   sleep 0.2
 done

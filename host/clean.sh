@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Removes what the lab has made on this machine, and says what each held: its own images, upstream images that
-# it built itself, images that a newer build left without a name, logs of builds and tests. An image of the
+# Removes what the lab has made on this machine, and says what each held: its own images, those it built in the place of
+# upstream images (older checkouts gave them upstream's name), images that a newer build left without a name, logs of builds and tests. An image of the
 # lab with a tag of your own stays.
 #
-#   clean.sh            stored runs, and what make site made of them, are kept and counted
-#   RUNS=yes clean.sh   they go, too
+#   clean.sh            stored runs are kept and counted
+#   RUNS=yes clean.sh   they go, too, and the list of them
 #
 # Nothing is forced: an image that a container uses stays. The engine's build cache belongs to all who build
 # with it, so it stays, too.
@@ -54,7 +54,7 @@ for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filte
   --filter 'reference=concurrency-lab/*:concurrency-lab-test' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
   image "$name" "$name"
 done
-for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; done
+for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; upstream "$(local_name "$name")"; done
 for id in $(docker images --quiet --filter dangling=true --filter "label=com.docker.compose.project=$project" | sort -u); do
   image "$id" "$id, without a name"
 done
@@ -66,17 +66,12 @@ runs=()
 for run in "$(setting LAB_RESULTS_DIR)"/*Z-*; do
   if [[ -d $run && ! -L $run && ${run##*/} =~ ^[0-9]{8}T[0-9]{6}Z- && -f $run/manifest.json ]]; then runs+=("$run"); fi
 done
-# What make site made holds their reports.
-stored="${#runs[@]} runs" sites=0
-for site in "$(setting LAB_RESULTS_DIR)"/*/lab-site.json; do
-  if [[ -f $site && ! -L ${site%/*} ]]; then runs+=("${site%/*}") sites=$((sites + 1)); fi
-done
-if ((sites > 0)); then stored+=" and $sites of \`make site\`"; fi
 if ((${#runs[@]} == 0)); then exit; fi
 if [[ ${RUNS-} == yes ]]; then
   for run in "${runs[@]}"; do folder "$run"; done
   # It led to one of them.
   if [[ -L ${runs[0]%/*}/latest ]]; then rm "${runs[0]%/*}/latest"; fi
+  rm -f "${runs[0]%/*}"/{index.html,runs.csv}
 else
-  line kept "$stored in ${runs[0]%/*}" "$(bytes_of "${runs[@]}")" "RUNS=yes removes them"
+  line kept "${#runs[@]} runs in ${runs[0]%/*}" "$(bytes_of "${runs[@]}")" "RUNS=yes removes them"
 fi

@@ -20,8 +20,7 @@ setting() {
 }
 
 # A pin of .env may end in a digest (name:tag@sha256:…), which the registry is held to (images/present.sh). Everybody
-# else goes by name and tag, under which the image is also built where it cannot be pulled: so NAME_IMAGE is exported
-# without the digest, for Compose too, and NAME_DIGEST has it.
+# else goes by name and tag: so NAME_IMAGE is exported without the digest, for Compose too, and NAME_DIGEST has it.
 while IFS='=' read -r pin image; do
   if [[ $pin != *_IMAGE ]]; then continue; fi
   if [[ -n ${!pin-} ]]; then image=${!pin}; fi
@@ -65,6 +64,25 @@ heap_mib() {
 memory_needed() { printf '%s' $((600 + $1 * 150 + $2 * $(heap_mib))); }
 
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# is_upstream PIN: whether the image that a pin names is there, of its digest if it has one. What an older checkout built
+# here under that name is not.
+is_upstream() {
+  local image told digest=${1%_IMAGE}_DIGEST
+  image=$(setting "$1")
+  told=$(docker image inspect --format '{{.RepoDigests}} {{with .Config.Labels}}{{index . "lab.image"}}{{end}}' "$image" 2>/dev/null) &&
+    [[ $told != *" $image" && $told == *"${!digest:+@}${!digest-}"* ]]
+}
+# local_name IMAGE: what an upstream image is called that is built here: under its own name every project of this machine
+# would take it for upstream's.
+local_name() { printf 'concurrency-lab/%s' "${1##*/}"; }
+# present_image PIN: the image that builds and containers take for a pin.
+present_image() {
+  local image
+  image=$(setting "$1")
+  if [[ -n $image ]] && ! is_upstream "$1" && has_image "$(local_name "$image")"; then image=$(local_name "$image"); fi
+  printf '%s' "$image"
+}
 
 # A checkout can run several labs beside each other: each has its own state. compose.yaml builds the
 # same path. What belongs to the machine (the engine's log, the images' logs) is in .lab/ itself.

@@ -8,7 +8,7 @@
 #   lab.sh jmx          put the JMX exporter and the recorder into jmx/, for services of the user's own
 #   lab.sh step LOG TEXT WORD…  docker compose WORD…, as a step of `make up`; its output is logs/LOG.log
 #   lab.sh compose WORD…        docker compose WORD…
-#   lab.sh alone step … the same, and `costs`, the benchmarks, while nothing can begin to measure
+#   lab.sh alone step … the same, and `jmh`, the benchmarks, while nothing can begin to measure
 #   lab.sh drive VERB           run the driver in the lab, and end it with us
 #   lab.sh stored VERB          run a verb that only works on stored results
 #   lab.sh start        the containers, here or on several machines; nothing can begin to measure meanwhile

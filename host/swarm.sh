@@ -40,8 +40,8 @@ code() {
 # Returns 1 for those that need no machine.
 possible() {
   case ${LAB_VERB-} in
-    compare | report | site) return 1 ;;
-    executors | costs) fail "$LAB_VERB is not possible on several machines yet; possible: bench, run, and all verbs of stored runs and of toxics" ;;
+    compare | report) return 1 ;;
+    jmh) fail "$LAB_VERB is not possible on several machines yet; possible: bench, run, and all verbs of stored runs and of toxics" ;;
     gate)
       if [[ ${BASE-}${CANDIDATE-} == */* ]]; then fail "gate of two images is not possible on several machines yet; of two runs it is"; fi
       return 1

@@ -5,8 +5,8 @@
 #   present.sh NAME…    only these: debian jre jre21 maven golang prometheus toxiproxy cadvisor oha
 #                       grafana nix nixpkgs
 #
-# An image is there, else pulled, else built from package registries under the same name and
-# tag (images/NAME/). One that is pinned by digest too (name:tag@sha256:…) is pulled by it.
+# An image is there, else pulled, else built from package registries (images/NAME/) under a name of the lab's own:
+# concurrency-lab/debian:trixie-slim for debian:trixie-slim. One that is pinned by digest too (name:tag@sha256:…) is pulled by it.
 # Grafana and Nix cannot be built, and the wrk2 of nixpkgs not without the network: without them
 # the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it, the JRE 21 only
 # where JDK does. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
@@ -27,11 +27,13 @@ OWN="servers:build:maven loadgen:installed:debian loadgen:runtime:golang downstr
 UNREACHABLE=.lab/unreachable-registries
 FORGET_AFTER_S=3600
 
+# variable NAME: its pin in .env.
+variable() { printf '%s_IMAGE' "$(tr '[:lower:]' '[:upper:]' <<<"$1")"; }
 # pin NAME: the image .env names for it.
 pin() {
   local variable image
   if [[ $1 == nixpkgs ]]; then nixpkgs_image; return; fi
-  variable=$(tr '[:lower:]' '[:upper:]' <<<"$1")_IMAGE
+  variable=$(variable "$1")
   image=$(setting "$variable")
   if [[ -z $image ]]; then
     fail "$variable is set neither in .env nor in the environment"
@@ -46,13 +48,10 @@ digest() {
   printf '%s' "${!variable-}"
 }
 
-# is_there NAME IMAGE: and is what its pin says, of that digest, or built here.
+# is_there NAME IMAGE: as its pin says, or built here.
 is_there() {
-  local digest told
-  digest=$(digest "$1")
-  if [[ -z $digest ]]; then has_image "$2"; return; fi
-  told=$(docker image inspect --format '{{.RepoDigests}} {{with .Config.Labels}}{{index . "lab.image"}}{{end}}' "$2" 2>/dev/null) &&
-    [[ $told == *"@$digest"* || $told == *" $2" ]]
+  if [[ $1 != nixpkgs ]] && is_upstream "$(variable "$1")"; then return 0; fi
+  [[ -d $(recipe "$1") ]] && has_image "$(local_name "$2")"
 }
 
 # recipe NAME: the folder that builds it.
@@ -175,10 +174,11 @@ build_ahead() {
   IFS=: read -r folder stage name <<<"$1"
   ensure "$name" || return 0
   DOCKER_BUILDKIT=1 docker build --progress=plain --target "$stage" \
-    --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
-    --build-arg "MAVEN_IMAGE=$(pin maven)" "$folder" >"$LOGS/$folder-$stage.log" 2>&1 || true
+    --build-arg "DEBIAN_IMAGE=$(present_image DEBIAN_IMAGE)" --build-arg "GOLANG_IMAGE=$(present_image GOLANG_IMAGE)" \
+    --build-arg "MAVEN_IMAGE=$(present_image MAVEN_IMAGE)" "$folder" >"$LOGS/$folder-$stage.log" 2>&1 || true
 }
 
+# build NAME IMAGE LOG: IMAGE is its name here.
 build() {
   local name=$1 image=$2 log=$3 java
   # 25 of 25-jre and of 3.9-eclipse-temurin-25.
@@ -187,7 +187,7 @@ build() {
     images/debian/build.sh "$image" >>"$log" 2>&1
   else
     DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" --label "lab.image=$image" \
-      --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
+      --build-arg "DEBIAN_IMAGE=$(present_image DEBIAN_IMAGE)" --build-arg "GOLANG_IMAGE=$(present_image GOLANG_IMAGE)" \
       --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
       --build-arg "NIXPKGS_SHA256=$(setting NIXPKGS_SHA256)" \
       --build-arg "JAVA=${java%%-*}" --build-arg "TAG=${image##*:}" "$(recipe "$name")" >>"$log" 2>&1
@@ -201,7 +201,7 @@ built_from() {
   printf '%s' "${said:-packages}"
 }
 
-line() { printf '  %-42s %s\n' "$1" "$2"; }
+line() { printf '  %-44s %s\n' "$1" "$2"; }
 
 # ensure NAME: makes one image present, those it builds on first. A waiter for one that failed fails silently.
 ensure() {
@@ -241,7 +241,7 @@ make_present() {
   for needed in $(needs "$name"); do ensure "$needed" || return 1; done
   # Its base tells for itself that it is absent. GitHub is asked once an hour, as a registry is.
   if [[ $name == nixpkgs ]] && { ! has_image "$(pin nix)" || is_unreachable nixpkgs; }; then return 0; fi
-  started=$SECONDS
+  started=$SECONDS image=$(local_name "$image")
   if [[ -t 1 ]]; then line "$image" "is built from packages …"; fi
   if ! build "$name" "$image" "$log"; then
     if [[ -n $(without "$name") ]]; then
@@ -277,16 +277,8 @@ needed_names() {
   case $wrk2 in '' | wrk2-none) ;; *) echo wrk2 ;; esac
 }
 
-# as_pinned NAME…: whether images that are there, under their tags, have the digests of their pins.
-as_pinned() {
-  local name
-  for name in "$@"; do
-    if [[ -n $(digest "$name") ]] && ! is_there "$name" "$(pin "$name")"; then return 1; fi
-  done
-}
-
 main() {
-  local name image names images=() absent=0 pids=() pid status=0
+  local name image names all=0 there=0 pids=() pid status=0
   mkdir -p "$LOGS"
   if (($# > 0)); then
     for name in "$@"; do
@@ -302,16 +294,14 @@ main() {
   fi
   for name in $names; do
     image=$(pin "$name")
-    images+=("$image")
+    all=$((all + 1))
+    if is_there "$name" "$image"; then there=$((there + 1)); fi
   done
-  if docker image inspect "${images[@]}" >/dev/null 2>&1 && as_pinned $names; then
-    printf 'images: all %s there\n' "${#images[@]}"
+  if ((there == all)); then
+    printf 'images: all %s there\n' "$all"
     return
   fi
-  for name in $names; do
-    if ! is_there "$name" "$(pin "$name")"; then absent=$((absent + 1)); fi
-  done
-  printf 'images: %s of %s there\n' "$((${#images[@]} - absent))" "${#images[@]}"
+  printf 'images: %s of %s there\n' "$there" "$all"
   # Side by side: one downloads or unpacks while another compiles.
   locks=$(mktemp -d)
   # Whatever ends this shell ends them, too: each is a process group, with its pull or build.

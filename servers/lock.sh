@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 image=concurrency-lab/checksums:$(setting LAB_TAG)
 sums=servers/.mvn/checksums/checksums.sha256
-DOCKER_BUILDKIT=1 docker build -q -t "$image" --target checksums --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" servers >/dev/null
+DOCKER_BUILDKIT=1 docker build -q -t "$image" --target checksums --build-arg MAVEN_IMAGE="$(present_image MAVEN_IMAGE)" servers >/dev/null
 docker run --rm --network none "$image" >"$sums.new"
 mv "$sums.new" "$sums"
 docker image rm "$image" >/dev/null

@@ -16,8 +16,9 @@ trap 'rm -rf "$copy"' EXIT
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 : "${TEST_IMAGE:=concurrency-lab/loadgen-test:local}"
 
-# An image without the digest of its pin: it may have been built.
-setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }
+# Those of the host's scripts, whose other names are not for here.
+setting() { (. host/common.sh && setting "$1"); }
+present_image() { (. host/common.sh && present_image "$1"); }
 # The image holds the lab as it is; the mutated code must be found first.
 in_copy() {
   docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp -e LAB_REPO=/lab/repo -e PYTHONPATH=/lab/repo/loadgen/src \
@@ -41,13 +42,13 @@ passes() {
       if [[ $room != tests/ ]]; then in_copy loadgen pytest -p no:cacheprovider -q -x "$room" || return; fi
       # Not the one that asks whether each fault still finds its text: this one has changed its own.
       in_copy loadgen pytest -p no:cacheprovider -q -n 2 -x --deselect tests/test_conventions.py::test_every_planted_fault_finds_its_text tests ;;
-    java) built servers --build-arg PROFILE=none --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)" ;;
-    go) built downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)" ;;
+    java) built servers --build-arg PROFILE=none --build-arg MAVEN_IMAGE="$(present_image MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(present_image JRE_IMAGE)" ;;
+    go) built downstream --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)" ;;
     host) (cd "$copy" && host/test.sh) ;;
     promtool)
       rules=(prometheus/rules/*.yml) tests=(prometheus/rule-tests/*.yml)
       docker run --rm --network none --read-only -v "$copy/prometheus:/etc/prometheus:ro" -w /etc/prometheus --tmpfs /tmp --entrypoint /bin/sh \
-        "$(setting PROMETHEUS_IMAGE)" -c "promtool check rules ${rules[*]#prometheus/} && promtool test rules ${tests[*]#prometheus/}" ;;
+        "$(present_image PROMETHEUS_IMAGE)" -c "promtool check rules ${rules[*]#prometheus/} && promtool test rules ${tests[*]#prometheus/}" ;;
     *) printf 'no such tests: %s\n' "$1"; return 1 ;;
   esac
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,15 +116,20 @@ func (l *loop) add(fd int, events uint32) error {
 func (l *loop) run() {
 	defer l.close()
 	for {
-		waits := l.round()
-		if stop := l.traffic.stop.Load(); stop == stopAtOnce || stop == stopWhenAnswered && !waits {
+		l.round()
+		if stop := l.traffic.stop.Load(); stop == stopAtOnce || stop == stopWhenAnswered && !l.owes() {
 			return
 		}
 	}
 }
 
-// round sleeps until there is something to do, and does it. It is true if a request waits.
-func (l *loop) round() bool {
+// owes is true if an answer waits for its time, or for room to write the rest of it.
+func (l *loop) owes() bool {
+	return slices.ContainsFunc(l.connections, func(c *connection) bool { return c != nil && c.out != nil })
+}
+
+// round sleeps until there is something to do, and does it.
+func (l *loop) round() {
 	if l.began-l.yielded >= yieldEvery {
 		runtime.Gosched()
 		l.yielded = l.began
@@ -150,7 +156,6 @@ func (l *loop) round() bool {
 	if l.sweepAt <= now {
 		l.sweep(now)
 	}
-	return l.waiting.Len() > 0
 }
 
 // read handles everything that there is to read, the events that came first. Only then are answers

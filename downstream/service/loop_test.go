@@ -206,3 +206,37 @@ func TestABodyAcrossTwoReadsStaysWhole(t *testing.T) {
 		}
 	}
 }
+
+// A client that reads slowly gets the rest of what is being written to it, as what waits for its time.
+func TestALoopThatStopsWritesWhatItHasBegun(t *testing.T) {
+	const requests = 3000
+	c := newClients(t, 1, 0, time.Microsecond)
+	// Nobody reads while the loop looks at the clock.
+	c.loop.traffic.clock = func() time.Duration { return 0 }
+	c.loop.traffic.stop.Store(stopWhenAnswered)
+	for fd := range c.asked {
+		c.ask(fd, strings.Repeat("GET / HTTP/1.1\r\n\r\n", requests))
+		ended := make(chan struct{})
+		go func() {
+			c.loop.run()
+			close(ended)
+		}()
+		if err := unix.SetNonblock(fd, false); err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for buffer := make([]byte, 4096); ; {
+			n, err := unix.Read(fd, buffer)
+			if n <= 0 {
+				if err != nil || got.String() != strings.Repeat(with(answered, ""), requests) {
+					t.Errorf("%d bytes, then %v", got.Len(), err)
+				}
+				break
+			}
+			got.Write(buffer[:n])
+		}
+		<-ended
+		// The test's end closes it once more.
+		c.loop.poll, c.loop.wake = -1, -1
+	}
+}

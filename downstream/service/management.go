@@ -22,8 +22,9 @@ import (
 //	PATCH /settings  {"delay_ms":300} or {"delay_ms":"lognormal:median=200,p99=800"}: for requests that
 //	                 arrive from now on
 //
+// All but the first two need the token with the sum tokenSum: any container of the lab reaches this port.
 // trafficURL is the traffic port's own address, e.g. http://127.0.0.1:8080.
-func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handler {
+func NewManagement(delay *Delay, metrics *Metrics, trafficURL, tokenSum string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.registry, promhttp.HandlerOpts{}))
 
@@ -61,7 +62,14 @@ func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handl
 		}
 		showSettings(w, r)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		isOpen := r.Method == http.MethodGet && (r.URL.Path == "/health" || r.URL.Path == "/metrics")
+		if !isOpen && !hasToken(r, tokenSum) {
+			writeJSON(w, http.StatusForbidden, map[string]any{"error": tokenIsNeeded})
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // patch reads the words of the delay that a PATCH body asks for.

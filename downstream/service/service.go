@@ -37,7 +37,7 @@ func Start(set Settings, delay *Delay, clock Clock) (*Service, error) {
 	}
 	metrics := NewMetrics(delay, served, queues)
 	managementServer := &http.Server{
-		Handler:           NewManagement(delay, metrics, fmt.Sprintf("http://127.0.0.1:%d", s.HTTPPort)),
+		Handler:           NewManagement(delay, metrics, fmt.Sprintf("http://127.0.0.1:%d", s.HTTPPort), set.TokenSum),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	looking, stopLooking := context.WithCancel(context.Background())

@@ -49,7 +49,7 @@ func constant(delay time.Duration) *Delay {
 // started is a service on free ports that ends with the test.
 func started(t *testing.T, delay time.Duration, clock Clock) *Service {
 	t.Helper()
-	s, err := Start(Settings{}, constant(delay), clock)
+	s, err := Start(Settings{TokenSum: goodSum}, constant(delay), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +99,23 @@ func (c *client) read() (status int, header http.Header, body string) {
 	return response.StatusCode, response.Header, string(all)
 }
 
+// goodToken is the token of the tests, and goodSum its sum.
+const goodToken, goodSum = "good token", "e48c98f3659af2696ef226c09b94eac9f60b0b474ed7e78bbf520ee70c462a69"
+
 // manage calls the management port.
 func manage(t *testing.T, s *Service, method, path, body string) (int, string) {
+	t.Helper()
+	return manageWith(t, s, goodToken, method, path, body)
+}
+
+func manageWith(t *testing.T, s *Service, token, method, path, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d%s", s.ManagementPort, path), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Lab-Token", token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -261,7 +272,7 @@ func TestHealthIsDownWhenTheTrafficPortDoesNotAnswer(t *testing.T) {
 
 	delay := constant(0)
 	answer := httptest.NewRecorder()
-	NewManagement(delay, NewMetrics(delay, &Traffic{}, NewAcceptQueues(ListenerQueue, nil)), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
+	NewManagement(delay, NewMetrics(delay, &Traffic{}, NewAcceptQueues(ListenerQueue, nil)), address, goodSum).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `"status":"down"`) {
 		t.Fatalf("got %d %s", answer.Code, answer.Body)
 	}
@@ -292,6 +303,43 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 	}
 	if _, body := manage(t, s, "GET", "/settings", ""); body != `{"delay_ms":200,"mean_ms":200,"sd_ms":0,"median_ms":200,"p95_ms":200,"p99_ms":200,"longest_ms":200}` {
 		t.Errorf("the delay is now %s", body)
+	}
+}
+
+func TestAllButHealthAndMetricsNeedsTheToken(t *testing.T) {
+	s := started(t, 0, NewClock())
+	calls := []string{"GET /health", "GET /metrics", "POST /health", "GET /time", "GET /settings", "PATCH /settings", "GET /nosuch", "GET /metrics/"}
+	for i, call := range calls {
+		method, path, _ := strings.Cut(call, " ")
+		for _, token := range []string{"", "another", goodSum} {
+			status, answer := manageWith(t, s, token, method, path, `{"delay_ms": 300}`)
+			if refused := status == 403 && strings.Contains(answer, "needs the token"); refused != (i >= 2) {
+				t.Errorf("%s with the token %q: got %d %s", call, token, status, answer)
+			}
+		}
+	}
+	if _, answer := manage(t, s, "GET", "/settings", ""); !strings.HasPrefix(answer, `{"delay_ms":0,`) {
+		t.Errorf("the delay was changed: %s", answer)
+	}
+}
+
+func TestWithoutASumNobodyHasTheToken(t *testing.T) {
+	delay := constant(0)
+	metrics := NewMetrics(delay, &Traffic{}, NewAcceptQueues(ListenerQueue, nil))
+	for _, sums := range []string{"", "downstream", "downstream=", "netty=" + goodSum} {
+		set, err := SettingsFrom([]string{"LAB_TOKEN_SUMS=" + sums})
+		if err != nil || set.TokenSum != "" {
+			t.Fatalf("%q: got %+v, %v", sums, set, err)
+		}
+		for _, token := range []string{"", goodToken} {
+			request := httptest.NewRequest("GET", "/settings", nil)
+			request.Header.Set("Lab-Token", token)
+			answer := httptest.NewRecorder()
+			NewManagement(delay, metrics, "", set.TokenSum).ServeHTTP(answer, request)
+			if answer.Code != 403 {
+				t.Errorf("%q, token %q: got %d", sums, token, answer.Code)
+			}
+		}
 	}
 }
 

@@ -17,15 +17,20 @@ type Settings struct {
 	HTTPPort, ManagementPort int
 	// ProxyPort is where the proxy in front listens, in the same network namespace.
 	ProxyPort int
+	// TokenSum is that of the token which the management port asks for.
+	TokenSum string
 }
 
-// SettingsFrom reads the DOWNSTREAM_* variables of an environment in the form of os.Environ.
+// SettingsFrom reads the DOWNSTREAM_* variables, and LAB_TOKEN_SUMS, of an environment in the form of os.Environ.
 // Unknown names and bad values are errors, one line each, fit to be shown to the user. The delay is checked
 // where it is read, by NewDelay: a health check does not need it.
 func SettingsFrom(environment []string) (Settings, error) {
 	set := Settings{Delay: "200", HTTPPort: 8080, ManagementPort: 8081, ProxyPort: 8666}
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
+		if name == TokenSums {
+			set.TokenSum = sumOf(value, "downstream")
+		}
 		if !strings.HasPrefix(name, "DOWNSTREAM_") {
 			continue
 		}

@@ -16,11 +16,11 @@ func TestSettingsHaveDefaults(t *testing.T) {
 }
 
 func TestSettingsAreReadFromTheEnvironment(t *testing.T) {
-	set, err := SettingsFrom([]string{"DOWNSTREAM_DELAY_MS=60000", "DOWNSTREAM_HTTP_PORT=0", "DOWNSTREAM_MANAGEMENT_PORT=9", "DOWNSTREAM_PROXY_PORT=10"})
+	set, err := SettingsFrom([]string{"DOWNSTREAM_DELAY_MS=60000", "DOWNSTREAM_HTTP_PORT=0", "DOWNSTREAM_MANAGEMENT_PORT=9", "DOWNSTREAM_PROXY_PORT=10", "LAB_TOKEN_SUMS=netty=1,downstream=2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Settings{Delay: "60000", HTTPPort: 0, ManagementPort: 9, ProxyPort: 10}); set != want {
+	if want := (Settings{Delay: "60000", HTTPPort: 0, ManagementPort: 9, ProxyPort: 10, TokenSum: "2"}); set != want {
 		t.Fatalf("got %+v, want %+v", set, want)
 	}
 }

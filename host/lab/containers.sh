@@ -69,4 +69,6 @@ down() {
   let_go
   # Not with its `--volumes`: a service of your own in compose.override.yaml may keep its data in one.
   docker volume rm --force "${project}_lock" "${project}_prometheus" "${project}_grafana" >/dev/null
+  # With its secret: the next lab has other tokens.
+  rm -f "$state/env"
 }

@@ -12,20 +12,20 @@ at_generator() {
   driver_only=yes
 }
 
-# What a driver may ask of this host while it measures is done by changes.sh, in a folder that both
-# see. $changes is its process, empty for verbs that ask nothing.
+# What a driver may ask of this host while it measures is done by changes.sh. In one folder the driver writes requests, in
+# the other the host writes answers, and neither is in results/, which other containers can change. $changes is the process
+# of changes.sh, empty for verbs that ask nothing.
 start_changes() {
-  local parent
   changes="" changes_folder=""
   # Nobody on that machine answers.
   if [[ -n ${driver_only-} ]]; then return 0; fi
   case $1 in run | bench | capacity | explain | gate) ;; *) return 0 ;; esac
-  parent=$(results_folder)/.host-changes
-  # Containers can write beside it: a link there would lead elsewhere.
-  if [[ -L $parent ]]; then fail "$parent is a link; remove it"; fi
-  mkdir -p "$parent"
-  changes_folder=$(mktemp -d "$parent/XXXXXX")
-  if [[ $(id -u) == 0 ]]; then chown -h "$(read_off LAB_UID):$(read_off LAB_GID)" "$parent" "$changes_folder"; fi
+  changes_folder=$(mktemp -d "$state/driver.XXXXXX")
+  mkdir "$changes_folder/requests" "$changes_folder/answers"
+  # Whatever the umask is.
+  chmod 0755 "$changes_folder/answers"
+  if [[ $(id -u) == 0 ]]; then chown "$(read_off LAB_UID):$(read_off LAB_GID)" "$changes_folder/requests"; fi
+  run+=(--volume "$PWD/$changes_folder/requests:/lab/requests" --volume "$PWD/$changes_folder/answers:/lab/answers:ro")
   host/changes.sh "$changes_folder" "$2" $$ &
   changes=$!
 }
@@ -65,7 +65,6 @@ drive() {
   local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
   for word in LAB_LIMITS NO_COLOR COLUMNS; do if [[ -n ${!word-} ]]; then run+=(-e "$word"); fi; done
   start_changes "${1-}" "$name"
-  if [[ -n $changes ]]; then run+=(-e "LAB_HOST_CHANGES=$(basename "$changes_folder")"); fi
   trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
   if [[ -t 0 && -t 1 ]]; then
     "${run[@]}" --rm driver "$@" || status=$?
@@ -99,17 +98,22 @@ drive() {
   return "${status:-1}"
 }
 
-# costs: the benchmarks, which print and leave nothing. They end with us.
-costs() {
-  local name=$project-costs-$$ client status=0 ending=""
+# jmh: the benchmarks, with JMH's own options (JMH=), into a folder of results/. They end with us.
+jmh() {
+  local name=$project-jmh-$$ client status=0 ending="" words run
+  read -ra words <<<"${JMH-}"
+  run=$(date -u +%Y%m%dT%H%M%SZ)-jmh
   trap 'ending=yes' INT TERM HUP
-  compose run --rm --no-deps --name "$name" costs </dev/null &
+  compose run --rm --no-deps --name "$name" jmh "/lab/results/$run" /lab/host.json ${words[@]+"${words[@]}"} </dev/null &
   client=$!
   while :; do
     status=0
     wait "$client" || status=$?
     # A signal ends the wait, and not the client.
-    if ! kill -0 "$client" 2>/dev/null; then return "$status"; fi
+    if ! kill -0 "$client" 2>/dev/null; then
+      if ((status == 0)); then say "results/$run"; fi
+      return "$status"
+    fi
     # Its container may not be there yet.
     while [[ -n $ending ]] && kill -0 "$client" 2>/dev/null && ! docker kill "$name" >/dev/null 2>&1; do sleep 0.2; done
     ending=""

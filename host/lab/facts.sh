@@ -29,7 +29,7 @@ of_server() {
       docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
       printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"
       printf 'cpu_model %s\n' "$(docker -H "$address" run --rm --network none --read-only --cap-drop ALL --entrypoint cat \
-        "$(setting CADVISOR_IMAGE)" /proc/cpuinfo 2>/dev/null </dev/null | awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}')"
+        "$(present_image CADVISOR_IMAGE)" /proc/cpuinfo 2>/dev/null </dev/null | awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}')"
     fi
   done <"$state/several/nodes"
 }
@@ -55,7 +55,8 @@ tell_facts() {
   if own_cpu_sets; then printf 'cpu_sets auto\n'; fi
   # Of the profiles that are up, and of one that only this verb is about to start. The lab's own have one name in
   # every lab, so that runs of two labs can be compared.
-  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
+  # shellcheck source=/dev/null
+  for image in $(further=${COMPOSE_PROFILES-}; set -a; . "./$state/env"; COMPOSE_PROFILES+=,$further; docker compose config --images 2>/dev/null | sort -u); do
     if [[ $image == concurrency-lab/*:"$LAB_TAG" ]]; then tell_image "$image" "${image%:*}:local"; else tell_image "$image" "$image"; fi
   done
   # Of services of the user's own no JVM says what it is made of: the engine does.

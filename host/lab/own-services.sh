@@ -42,11 +42,13 @@ copy_agents() (
 )
 
 # What a JVM of the user's own needs to be read and recorded (docs/your-own-service.md): the exporter with its
-# rules, and the recorder, out of the image of a server that is there.
+# rules, and the recorder with the sum of its token, out of the image of a server that is there.
 put_agents() {
   local page image="" id jmx=$state/jmx
   mkdir -p "$jmx"
   cat servers/jmx-exporter.yaml >"$jmx/jmx-exporter.yaml"
+  # By this the recorder knows the token of the lab's driver (docs/security.md).
+  sed -nE 's/^(.*,)?recorder=([0-9a-f]+)(,.*)?$/\2/p' <<<"$(read_off LAB_TOKEN_SUMS)" >"$jmx/lab-recorder.sum"
   for page in servers/*/MODEL.md; do
     page=$(basename "$(dirname "$page")")
     if has_image "concurrency-lab/$page:$LAB_TAG"; then image=concurrency-lab/$page:$LAB_TAG; break; fi

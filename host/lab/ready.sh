@@ -21,8 +21,8 @@ plan() {
   mkdir -p "$state/logs"
   running=$(docker ps --filter "label=com.docker.compose.project=$project" \
     --format '{{.Label "com.docker.compose.service"}}')
-  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own LAB_MACHINES=$(if several; then echo several; fi) driver --ulimit "nofile=$nofile" \
-    -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e LAB_MACHINES -e PROFILE -e PYTHONPATH=/lab/src \
+  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own LAB_SECRET=$secret LAB_MACHINES=$(if several; then echo several; fi) driver --ulimit "nofile=$nofile" \
+    -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e LAB_SECRET -e LAB_MACHINES -e PROFILE -e PYTHONPATH=/lab/src \
     -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" \
     -v "$PWD/experiments:/lab/experiments:ro" -v "$PWD/${LAB_SUBJECTS_DIR:-subjects}:/lab/subjects:ro" -v "$(results_folder):/lab/results:ro" \
     "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
@@ -55,7 +55,7 @@ write_health() {
   if [[ -z ${COMPOSE_FILE-} && -e compose.override.yaml ]]; then compose_file+=:compose.override.yaml; fi
   if at_least "$(docker version --format '{{.Server.Version}}')" 25 0 &&
     at_least "$(docker compose version --short)" 2 24; then
-    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors|costs')
+    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|jmh')
     { echo services: && sed 's/.*/  &: {healthcheck: {start_interval: 2s}}/' <<<"$services"; } >"$often"
     compose_file+=:$often
     : "${health_interval:=2m}"
@@ -66,7 +66,7 @@ write_health() {
 # of_stored: whether the verb works on stored results alone.
 of_stored() {
   case ${LAB_VERB-} in
-    compare | report | site) return 0 ;;
+    compare | report) return 0 ;;
     gate) [[ ${BASE-}${CANDIDATE-} != */* ]] ;;
     *) return 1 ;;
   esac
@@ -76,7 +76,7 @@ of_stored() {
 # stays as it is, also where nobody knows whether there is one. A verb that makes no containers leaves it as it is, too: a
 # bench may be about to make them from it.
 write_env() {
-  local uid gid profiles password results sets cpus health_interval compose_file socket status=0
+  local uid gid profiles password results sets cpus health_interval compose_file socket pin status=0
   results=$(results_folder)
   read -r uid gid <<<"$(owner)"
   if [[ -s $state/env ]]; then
@@ -94,7 +94,7 @@ write_env() {
   fi
   write_own_servers
   write_health
-  sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
+  sed -E '/^(profiles|env) /d' <<<"$1" >"$state/allowed-changes"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
   if [[ -z $password ]]; then
@@ -111,10 +111,12 @@ write_env() {
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" ENGINE_FOLDER "$(engine_folder)" ENGINE_SOCKET "$socket" \
       CONTAINERD_SOCKET "$(containerd_socket "$socket")" LAB_UID "$uid" LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" USERNS "$(user_namespace)" \
-      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" \
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" LAB_SECRET "$secret" \
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
-    printf '%s\n' "$sets" >>"$state/env.part"
-    if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(setting JRE21_IMAGE)" >>"$state/env.part"; fi
+    { printf '%s\n' "$sets" && sed -n 's/^env //p' <<<"$1"; } >>"$state/env.part"
+    # As they are called here.
+    for pin in DEBIAN JRE MAVEN GOLANG PROMETHEUS TOXIPROXY CADVISOR OHA; do printf '%s_IMAGE=%q\n' "$pin" "$(present_image "${pin}_IMAGE")" >>"$state/env.part"; done
+    if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(present_image JRE21_IMAGE)" >>"$state/env.part"; fi
   )
   mv "$state/env.part" "$state/env"
 }
@@ -131,14 +133,22 @@ check_project() {
     --format '{{.Label "com.docker.compose.project.working_dir"}}' 2>/dev/null | sort -u)
 }
 
+# lab_secret: what the tokens of this lab's parts follow from (docs/security.md): the same until `make down`.
+lab_secret() {
+  local kept=""
+  if [[ -s $state/env ]]; then kept=$(read_off LAB_SECRET); fi
+  printf '%s' "${kept:-$(head -c 32 /dev/urandom | base64 | tr -d '\n')}"
+}
+
 # Wrong words are refused before anything else is done, if the driver's image is there. Only a line of
 # the lab's own counts then: an older image may lack what this checkout's code needs.
 ready() {
-  local nofile own="" planned="" status=0
+  local nofile own="" planned="" secret status=0
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
   one_of BLOCK_THE_LOOP false true spin
   one_of JDK 25 21
   is_a_folder LAB_RESULTS_DIR
+  secret=$(lab_secret)
   nofile=$(max_open_files)
   if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
     own=$(own_services)

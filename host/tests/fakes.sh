@@ -42,7 +42,7 @@ printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "image inspect")
     if [[ $3 == --format && $4 == *RepoDigests* ]]; then cat "$(file "$5")" 2>/dev/null; exit; fi
-    if [[ $3 == --format ]]; then [[ $5 != prom/* ]] || echo "a package of another version"; exit; fi
+    if [[ $3 == --format ]]; then [[ $5 != */prometheus:* ]] || echo "a package of another version"; exit; fi
     shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
   "pull "*)
     case $FAKE_PULL in
@@ -59,10 +59,10 @@ case "$1 ${2-}" in
     while [[ $1 != --tag ]]; do shift; done
     if [[ $FAKE_BUILD == meet && $2 == *[jp]r[eo]* ]]; then
       mkdir -p "$lab/met" && touch "$(sed 's|/there/|/met/|' <<<"$(file "$2")")"
-      for _ in {1..200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
+      for _ in {1..1200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
       [[ $(ls "$lab/met" | wc -l) == 2 ]] || { echo "nobody came"; exit 1; }
     fi
-    if [[ $FAKE_BUILD == blocked ]]; then for _ in {1..900}; do [[ ! -e $lab/go ]] || break; sleep 0.1; done; fi
+    if [[ $FAKE_BUILD == blocked ]]; then for _ in {1..6000}; do [[ ! -e $lab/go ]] || break; sleep 0.1; done; fi
     [[ $FAKE_BUILD != broken ]] || { echo "the last thing the build said"; exit 1; }
     printf '[] %s\n' "$2" >"$(file "$2")" ;;
   "tag "*) [[ -e $(file "$2") ]] && printf '[%s] \n' "${2%:*@*}@${2#*@}" >"$(file "$3")" ;;
@@ -126,7 +126,7 @@ before() { [[ " $(built) " == *" $1 "*"$2 "* ]]; }
 # changing: a lab that is up, and changes.sh beside a driver; ask LINE…: a request, its answer in $out.
 changing() {
   fresh
-  mkdir -p "$state" "$lab/ask"
+  mkdir -p "$state" "$lab/asks/requests" "$lab/asks/answers"
   printf 'NOFILE=20000\n' >"$state/env"
   # As the driver's image writes it (loadgen/tests/system/test_host_changes.py has the real patterns).
   cat >"$state/allowed-changes" <<'ALLOWED'
@@ -166,9 +166,10 @@ printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFIL
 if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi
 if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 1; fi
 FAKE
-  sleep 300 &
+  fake sleep <<<'exec /bin/sleep 0.01'
+  /bin/sleep 3600 &
   parent=$!
-  PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
+  PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/asks" the-driver "$parent" 2>"$lab/said" &
   changes=$!
   asked=0 status=0
   # A child that is ended before it became its program runs this script's own EXIT trap.
@@ -177,13 +178,12 @@ FAKE
 ask() {
   local i
   asked=$((asked + 1))
-  printf '%s\n' "$@" >"$lab/ask/part" && mv "$lab/ask/part" "$lab/ask/$asked.request"
+  ln -s "$(printf '%s\n' "$@")" "$lab/asks/requests/$asked"
   for ((i = 0; i < 1200; i++)); do
-    if [[ -e $lab/ask/$asked.answer ]]; then break; fi
+    if [[ -e $lab/asks/answers/$asked ]]; then break; fi
     sleep 0.05
   done
-  out=$(cat "$lab/ask/$asked.answer")
-  rm -f "$lab/ask/$asked.answer"
+  out=$(cat "$lab/asks/answers/$asked")
 }
 at_rest() { kill "$1" && wait "$changes" || true; kill "$parent" 2>/dev/null || true; out=$(<"$lab/said"); }
 
@@ -210,9 +210,9 @@ case "$1 ${2-}" in
     if [[ $* == *.CPUSet*NCPU* ]]; then echo "${FAKE_CPUSET-true} ${FAKE_NCPU-}"; elif [[ $* == *NCPU* ]]; then echo "${FAKE_NCPU-}"; elif [[ $* == *MemTotal* ]]; then echo "${FAKE_MEMORY-}"; fi ;;
   "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
   "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
-  "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
-  "compose --profile") printf 'netty\nmy-service\ndriver\nexecutors\ntoxiproxy\nmy-database\n' ;;
-  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:* ]] ;;
+  "compose -f") printf 'netty\ndriver\njmh\ntoxiproxy\n' ;;
+  "compose --profile") printf 'netty\nmy-service\ndriver\njmh\ntoxiproxy\nmy-database\n' ;;
+  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:* || ${FAKE_IMAGES-} == built && $3 == concurrency-lab/* ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
     status=${statuses[asked - 1]:-${statuses[${#statuses[@]} - 1]}}
@@ -221,7 +221,7 @@ case "$1 ${2-}" in
       9) echo "ModuleNotFoundError: No module named 'new'" >&2; exit 1 ;;
       *) echo "lab: the words are wrong" >&2; exit "$status" ;;
     esac
-    printf 'profiles %s\nSERVER netty\nNOFILE [0-9]+\n' "${FAKE_PROFILES-grafana}" ;;
+    printf 'profiles %s\nenv LAB_TOKEN_SUMS=of-%s\nSERVER netty\nNOFILE [0-9]+\n' "${FAKE_PROFILES-grafana}" "$LAB_SECRET" ;;
   "compose exec") exit "${FAKE_EXEC:-0}" ;;
 esac
 FAKE

@@ -4,8 +4,8 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
-# cleaned NAME=VALUE…: `make clean` with two runs stored. The lab built Debian; somebody built the JRE from it;
-# Prometheus was pulled; a container uses the agent's image.
+# cleaned NAME=VALUE…: `make clean` with two runs stored. The lab built Toxiproxy, and an older
+# checkout Debian under upstream's name; somebody built the JRE from it; Prometheus was pulled; a container uses the agent's image.
 cleaned() {
   fresh
   printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
@@ -13,7 +13,7 @@ cleaned() {
   touch "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa}/manifest.json
   mkdir "$lab/results/20261122T000001Z-backup"
   if [[ ${SEVERAL-} == yes ]]; then mkdir -p "$state/several" && touch "$state/several/up"; fi
-  if [[ ${SITE-} == yes ]]; then mkdir "$lab/results/site" && touch "$lab/results/site/lab-site.json"; fi
+  touch "$lab"/results/{index.html,runs.csv}
   ln -s 20261122T231947Z-aa "$lab/results/latest"
   ln -s ../results/notes "$lab/results/20261122T000000Z-link"
   fake docker <<'FAKE'
@@ -25,6 +25,7 @@ case "$*" in
   "images --quiet --filter dangling=true --filter label=com.docker.compose.project=concurrency-lab") echo 0123abcd ;;
   "images "*) echo somebody/elses:1 ;;
   "image inspect "*"lab.image"*" debian:trixie-slim" | "image inspect "*"lab.image"*" eclipse-temurin:25-jre") echo debian:trixie-slim ;;
+  "image inspect "*"lab.image"*" concurrency-lab/toxiproxy:2.12.0") echo concurrency-lab/toxiproxy:2.12.0 ;;
   "image inspect "*"lab.image"*) ;;
   "image inspect "*" "*golang* | "image inspect "*" "*maven*) exit 1 ;;
   "image inspect "*) echo 84000000 ;;
@@ -35,23 +36,18 @@ FAKE
   run env "$@" "$lab/host/clean.sh"
 }
 # shellcheck disable=SC2034 # used by checks, as text
-removed=$'rm concurrency-lab/netty:local\nrm debian:trixie-slim\nrm 0123abcd'
+removed=$'rm concurrency-lab/netty:local\nrm debian:trixie-slim\nrm concurrency-lab/toxiproxy:2.12.0\nrm 0123abcd'
 cleaned X=1
-check "clean: the lab's own images, the base it built, and what newer builds left; nothing else" '[[ $status == 0 && $(<"$calls") == "$removed" ]]'
+check "clean: the lab's own images, the upstream ones it built, and what newer builds left; nothing else" '[[ $status == 0 && $(<"$calls") == "$removed" ]]'
 check "clean: each is named, with what it held" \
-  '[[ $(grep -cE "^removed  (concurrency-lab/netty:local|debian:trixie-slim|0123abcd, without a name) +84 MB$" <<<"$out") == 3 ]]'
+  '[[ $(grep -cE "^removed  (concurrency-lab/netty:local|debian:trixie-slim|concurrency-lab/toxiproxy:2.12.0|0123abcd, without a name) +84 MB$" <<<"$out") == 4 ]]'
 check "clean: what stays says why" \
   '[[ $out == *"kept     concurrency-lab/loadgen:local "*"(in use)"* && $out == *"kept     eclipse-temurin:25-jre "*"(others may use it: docker image rm eclipse-temurin:25-jre)"* && $out == *"kept     prom/prometheus:"* ]]'
 check "clean: runs stay, and are counted; logs of builds and tests go" \
-  '[[ $out == *"kept     2 runs in ./results "*" MB  (RUNS=yes removes them)" && -d $lab/results/20261122T231332Z-bench && -L $lab/results/latest && ! -e $lab/.lab/test && ! -e $lab/.lab/logs ]]'
+  '[[ $out == *"kept     2 runs in ./results "*" MB  (RUNS=yes removes them)" && -d $lab/results/20261122T231332Z-bench && -L $lab/results/latest && -e $lab/results/index.html && ! -e $lab/.lab/test && ! -e $lab/.lab/logs ]]'
 cleaned RUNS=yes
 check "clean: RUNS=yes removes runs, and what is no run stays" \
   '[[ $status == 0 && $(grep -cE "^removed  ./results/20261122T[0-9]+Z-(bench|aa) " <<<"$out") == 2 && $(ls "$lab/results" | paste -sd,) == 20261122-mine,20261122T000000Z-link,20261122T000001Z-backup,notes ]]'
-SITE=yes cleaned X=1
-check "clean: a site of runs is counted beside them" \
-  '[[ $out == *"kept     2 runs and 1 of \`make site\` in ./results "* && -d $lab/results/site ]]'
-SITE=yes cleaned RUNS=yes
-check "clean: RUNS=yes removes a site of runs, too" '[[ $status == 0 && ! -e $lab/results/site && -d $lab/results/notes ]]'
 cleaned RUNS=all
 check "clean: RUNS is yes, or nothing is done" '[[ $status == 1 && $out == "lab: RUNS=all: allowed is yes" && ! -s $calls && -d $lab/.lab/test ]]'
 cleaned FAKE_UP=0123

@@ -16,26 +16,31 @@ case "$1 ${2-}" in
   "info "*) echo 4 ;;
   "compose ps") echo id-of-netty ;;
   "logs "*)
-    for folder in "$lab"/results/.host-changes/*/; do
+    for folder in "$lab"/.lab/concurrency-lab/driver.*/; do
       [[ -d $folder ]] || continue
-      printf 'SERVER=netty\nSERVER_CPUS=0.5\n' >"$folder/1.request"
-      for ((i = 0; i < 1200; i++)); do if [[ -e $folder/1.answer ]]; then cat "$folder/1.answer"; break; fi; sleep 0.05; done
+      ln -s $'SERVER=netty\nSERVER_CPUS=0.5' "$folder/requests/1"
+      for ((i = 0; i < 1200; i++)); do if [[ -e $folder/answers/1 ]]; then cat "$folder/answers/1"; break; fi; sleep 0.05; done
+      ls -ld "$folder/requests" "$folder/answers"
     done ;;
   "wait "*) echo 7 ;;
 esac
 FAKE
 : >"$calls"
-run "$lab/host/lab.sh" drive run </dev/null
+run bash -c 'umask 077 && exec "$0/host/lab.sh" drive run' "$lab" </dev/null
 check "drive: a run can change the host, and what its driver left is put back when it ends" \
-  '[[ $status == 7 && $out == *ok*"netty was left changed"* && $(count "compose run .* -e LAB_HOST_CHANGES=[A-Za-z0-9]* --detach driver run") == 1 && -z $(ls -A "$lab/results/.host-changes") ]]'
+  '[[ $status == 7 && $out == *ok*"netty was left changed"* && -z $(compgen -G "$state/driver.*") ]]'
+check "drive: its driver reads answers, which only the host writes, and nothing of that is in results/" \
+  '[[ $(count "compose run .* --volume $state/driver.\([A-Za-z0-9]*\)/requests:/lab/requests --volume $state/driver.\1/answers:/lab/answers:ro --detach driver run") == 1 \
+    && $out == *"drwxr-xr-x"*/answers*"drwx------"*/requests* && ! -e $lab/results ]]'
 : >"$calls"
 run bash -c 'echo "$$" >"$0/number" && exec "$0/host/lab.sh" drive run' "$lab" </dev/null
 check "drive: its folder has no name that comes again, as numbers of processes do, with the answers of a run that was killed" \
-  '[[ $(count "LAB_HOST_CHANGES=") == 1 && $(count "LAB_HOST_CHANGES=$(<"$lab/number") ") == 0 ]]'
+  '[[ $(count "driver.[A-Za-z0-9]*/answers") == 1 && $(count "driver.$(<"$lab/number")/answers") == 0 ]]'
 : >"$calls"
 run "$lab/host/lab.sh" drive toxics </dev/null
-check "drive: other verbs cannot" '[[ $status == 7 && $(count LAB_HOST_CHANGES) == 0 && -z $(ls -A "$lab/results/.host-changes") ]]'
+check "drive: other verbs cannot" '[[ $status == 7 && $(count /lab/requests) == 0 && -z $(compgen -G "$state/driver.*") ]]'
 : >"$calls"
+mkdir "$lab/results"
 run "$lab/host/lab.sh" stored report </dev/null
 check "stored: results and nothing else, no lab" \
   '[[ $status == 0 && $(count "^docker run --rm .*--network none .*--pids-limit 2048 --memory .*--user $(id -u):$(id -g) -v $lab/results:/lab/results concurrency-lab/loadgen:local report$") == 1 && $(wc -l <"$calls") == 1 ]]'
@@ -111,6 +116,12 @@ for one in "0 0 0" "0 11 1" "0 13 3" "0 1 2" "0 130 2" "0 - 0" "2 - 2" "2 11 2";
   run "$lab/lab" gate "BASE=a b" CANDIDATE=c
   check "./lab: where make ends with $made and the driver with '$answer': $wanted" \
     '[[ $status == "$wanted" && $(<"$lab/made") == "gate BASE=a b CANDIDATE=c" ]]'
+done
+rm "$lab/made"
+for words in "-f/tmp/x" "-C /tmp gate" "gate -f/tmp/x" "gate --eval=x:" "gate BASE=a -j" "gate up" "gate base=a" "gate BASE:=a" "gate =a" "A=b gate"; do
+  # shellcheck disable=SC2086 # words
+  run "$lab/lab" $words
+  check "./lab: refused in one line: $words" '[[ $status == 2 && $out == "lab: "*": ./lab takes a verb, then words as NAME=VALUE" && $(wc -l <<<"$out") == 1 && ! -e $lab/made ]]'
 done
 
 finish

@@ -98,7 +98,9 @@ fresh; locked "loadgen agent" 1
 mkdir -p "$state" && printf 'COMPOSE_FILE=compose.yaml:compose.override.yaml:.lab/concurrency-lab/start-interval.yaml\n' >"$state/env"
 sed -i 's|^  compose) |&printf "of %s\\n" "$COMPOSE_FILE" >>"$lab/calls"; |' "$lab/fake/docker"
 run "$lab/host/lab.sh" down
-check "down: a lab whose files have gone is ended" '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" ]]'
+check "down: a lab whose files have gone is ended, and what Compose was told goes with it, the secret too" \
+  '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" && ! -e $state/env ]]'
+printf 'COMPOSE_FILE=compose.yaml:compose.override.yaml:.lab/concurrency-lab/start-interval.yaml\n' >"$state/env"
 : >"$calls"
 run "$lab/host/lab.sh" compose build loadgen
 check "build: nor does it ask of health" '[[ $status == 0 && $(grep "^of " "$calls") == "of compose.yaml" ]]'
@@ -136,34 +138,23 @@ made() {
 made bench 75
 check "make bench: refused at once under a measurement" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose") == 0 && ! -e $state/env ]]'
-made executors 75
-check "make executors: refused at once" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 0 ]]'
-made executors 0 75
-check "make executors: one that began during the build keeps its launcher" \
-  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 && $(count "docker compose rm") == 0 ]]'
-made executors 0 0 0 75
-check "make executors: refused by the lock itself, it does not take the launcher away" \
-  '[[ $status == 2 && $out != *"$under_way"* && $(count "docker compose run") == 1 && $(count "docker compose rm") == 0 ]]'
-made executors 0
-check "make executors: in the end its launcher is gone" '[[ $status == 2 && $(count "docker compose rm --stop --force executors") == 1 ]]'
-made executors 0
-check "make executors: nothing can begin to measure while its launcher is made" \
-  '[[ $(grep -oE -e "--exclusive|compose up|let go|compose run" "$calls" | paste -sd, -) == "--exclusive,compose up,let go,compose run" ]]'
-made costs 0
-check "make costs: nothing can begin to measure meanwhile" \
+made jmh 75
+check "make jmh: refused at once" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 0 ]]'
+made jmh 0
+check "make jmh: nothing can begin to measure meanwhile" \
   '[[ $status == 0 && $(grep -oE -e "volume create|--exclusive|compose run|let go" "$calls" | paste -sd, -) == "volume create,--exclusive,compose run,let go" ]]'
-FAKE_HOLD=75 made costs 0
-check "make costs: nor does it begin beside one that began" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose run") == 0 ]]'
+FAKE_HOLD=75 made jmh 0
+check "make jmh: nor does it begin beside one that began" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose run") == 0 ]]'
 # A TERM of make, as a pipeline's end is one, while the benchmarks run.
 making_ready; locked "loadgen agent" 0
 sed -i 's|^  compose) |  kill) touch "$lab/killed" ;;\n&if [[ $2 == run ]]; then until [[ -e $lab/killed ]]; do sleep 0.05; done; exit 137; fi; |' "$lab/fake/docker"
-PATH="$lab/fake:/usr/bin:/bin" "$lab/host/lab.sh" alone costs >/dev/null 2>&1 &
+PATH="$lab/fake:/usr/bin:/bin" "$lab/host/lab.sh" alone jmh >/dev/null 2>&1 &
 alone=$!
 for ((i = 0; i < 1200; i++)); do if [[ $(count "docker compose run") == 1 ]]; then break; fi; sleep 0.05; done
 status=0; kill -TERM "$alone"; wait "$alone" || status=$?
 for ((i = 0; i < 1200; i++)); do if [[ $(count "let go") == 1 ]]; then break; fi; sleep 0.05; done
-check "make costs: the benchmarks end with it" \
-  '[[ ($status == 137 || $status == 143) && $(count "docker kill concurrency-lab-costs-$alone") == 1 && $(tail -n 1 "$calls") == "let go" ]]'
+check "make jmh: the benchmarks end with it" \
+  '[[ ($status == 137 || $status == 143) && $(count "docker kill concurrency-lab-jmh-$alone") == 1 && $(tail -n 1 "$calls") == "let go" ]]'
 fresh
 cp Makefile "$lab/"
 run env MAKEFLAGS=-j4 make -C "$lab" --dry-run --print-data-base up

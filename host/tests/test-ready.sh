@@ -58,7 +58,11 @@ check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env
 readied TOXIPROXY_GOMAXPROCS=many
 check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
 readied JDK=21
-check "ready: with JDK=21 the blocking models get its JRE" '[[ $(grep JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
+check "ready: with JDK=21 the blocking models get its JRE" '[[ $(grep BLOCKING_JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
+check "ready: Compose gets the images that .env pins" '[[ $(grep -c "_IMAGE=concurrency-lab/" "$state/env") == 0 && $(<"$state/env") == *$'"'\n'"'MAVEN_IMAGE=maven:3.9-eclipse-temurin-25$'"'\n'"'* ]]'
+readied FAKE_IMAGES=built JDK=21
+check "ready: and those that were built here by their own names" \
+  '[[ $(sed -n "/^WRK2/d; s/^\([A-Z0-9_]*\)_IMAGE=concurrency-lab/\1/p" "$state/env" | paste -sd " ") == "DEBIAN/debian:trixie-slim JRE/eclipse-temurin:25-jre MAVEN/maven:3.9-eclipse-temurin-25 GOLANG/golang:1.27.4-trixie PROMETHEUS/prometheus:v2.53.3 TOXIPROXY/toxiproxy:2.12.0 CADVISOR/cadvisor:0.55.1 BLOCKING_JRE/eclipse-temurin:21-jre" ]]'
 for wrong in JDK=17 BLOCK_THE_LOOP=yes; do
   readied "$wrong"
   check "ready: $wrong is refused with what is allowed" '[[ $status == 1 && $out == "lab: $wrong: allowed are "* && ! -e $state/env ]]'
@@ -97,7 +101,7 @@ readied
 printf 'COMPOSE_PROFILES=frameworks\nNOFILE=300\n' >>"$state/env"
 printf 'SERVER_IMAGE lab/x:1\n' >>"$state/allowed-changes"
 printf '[cpu]\nat_most = 1.05\n' >"$lab/gate.toml"
-for verb in report compare site gate; do
+for verb in report compare gate; do
   run env LAB_VERB="$verb" BASE=one CANDIDATE=other "$lab/host/lab.sh" ready
   check "ready: $verb of stored runs leaves that as it is" '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"$'"'\n'"'NOFILE=300 && $(<"$state/allowed-changes") == *SERVER_IMAGE* ]]'
 done
@@ -189,8 +193,8 @@ check "facts: the CPU sets around the servers, a word before .env, an empty one 
   '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \ncpuset OBSERVATION \nimage some/image:1'"'* ]]'
 printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
 check "facts: on how many CPUs Toxiproxy runs" '[[ $(<"$state/host.json") == *$'"'\ntoxiproxy_gomaxprocs 3\n'"'* ]]'
-COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
-check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
+COMPOSE_PROFILES=jmh run "$lab/host/lab.sh" facts
+check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksjmh"* ]]'
 
 readied COMPOSE_PROJECT_NAME=other
 fake docker <<'FAKE'

@@ -29,6 +29,19 @@ run bash -c "'$lab/host/grafana-password.sh' && '$lab/host/lab.sh' where"
 check "password: without Grafana nothing is asked or said of one" \
   '[[ $status == 0 && $out != *password* && $(count "compose exec") == 0 ]]'
 
+# --- the secret of a lab ------------------------------------------------------------------
+readied
+# shellcheck disable=SC2034 # used by checks, as text
+secret=$(. "$state/env" && printf '%s' "$LAB_SECRET")
+check "secret: a long one, in a file of this user's alone, with what follows from it" \
+  '[[ $status == 0 && ${#secret} == 44 && $(stat -c %a "$state/env") == 600 && $(grep TOKEN "$state/env") == "LAB_TOKEN_SUMS=of-$secret" && $out != *"$secret"* ]]'
+check "secret: no container may read it but one without a network" '[[ $(grep -c -- "-e LAB_SECRET" "$calls") == $(grep -c -- "--network none.*-e LAB_SECRET" "$calls") && $(<"$state/allowed-changes") != *TOKEN* ]]'
+run env SERVER_MEMORY=1g "$lab/host/lab.sh" ready
+check "secret: the same as long as the lab is up" '[[ $status == 0 && $(. "$state/env" && printf "%s" "$LAB_SECRET") == "$secret" ]]'
+rm "$state/env"
+run "$lab/host/lab.sh" ready
+check "secret: another one for the next lab" '[[ $status == 0 && $(. "$state/env" && printf "%s" "$LAB_SECRET") != "$secret" && $(<"$state/env") == *LAB_SECRET=?????????* ]]'
+
 # --- services of the user's own -------------------------------------------------------------
 readied
 # shellcheck disable=SC2034 # used by checks, as text
@@ -53,7 +66,10 @@ case "$1 ${2-}" in
 esac
 FAKE
 export FAKE_ID=sha256:one
+printf 'LAB_TOKEN_SUMS=netty=1a,recorder=2b,vertx=3c\n' >>"$state/env"
 run "$lab/host/lab.sh" jmx
+check "own services: the recorder knows its token by the sum beside it" \
+  '[[ $(<"$state/jmx/lab-recorder.sum") == 2b ]]'
 check "own services: the exporter and the recorder come out of a server's image, which leaves no container" \
   '[[ $status == 0 && $(<"$state/jmx/jmx-exporter.jar") == "a jar" && -s $state/jmx/lab-recorder.jar && -e $state/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
 run "$lab/host/lab.sh" jmx

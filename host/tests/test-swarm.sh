@@ -61,7 +61,7 @@ machines
 run env HOSTS="$lab/none.toml" "$lab/host/swarm.sh" check
 check "a file that is not there is one line" '[[ $status == 1 && $out == "lab: HOSTS=$lab/none.toml is not a file that can be read" ]]'
 
-for verb in executors costs gate; do
+for verb in jmh gate; do
   machines
   run env HOSTS="$lab/hosts.toml" LAB_VERB="$verb" BASE=some/image "$lab/host/swarm.sh" check
   check "$verb is refused" '[[ $status == 1 && $out == "lab: $verb "*"not possible on several machines yet"* && $(wc -l <<<"$out") == 1 ]]'
@@ -82,9 +82,9 @@ check "nothing on a node is changed" '! grep -E "load|deploy|update|rm |volume|r
 
 machines
 cp "$lab/nodes" "$state/several/nodes"
-run env HOSTS="$lab/hosts.toml" FAKE_OPTIONS="" FAKE_CLOCK="-3 seconds" "$lab/host/swarm.sh" check
+run env HOSTS="$lab/hosts.toml" FAKE_OPTIONS="" FAKE_CLOCK="-1 hour" "$lab/host/swarm.sh" check
 check "an engine without no-new-privileges is warned of" '[[ $status == 0 && $out == *"node b: its engine does not say no-new-privileges"* ]]'
-check "so is a clock" '[[ $out =~ "the clock of node a is -"[23][0-9][0-9][0-9]" ms off" ]]'
+check "so is a clock" '[[ $out =~ "the clock of node a is -"3[56][0-9]{5}" ms off" ]]'
 
 machines
 touch "$state/several/up"

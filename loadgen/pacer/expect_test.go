@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // hope is what an answer has to be; without a text, of its status alone.
@@ -107,7 +108,7 @@ func TestWhatIsExpectedOverridesWhatAnErrorIs(t *testing.T) {
 		{hope(t, []int{500}, "ab"), answer{status: 500}, false},
 	} {
 		count := newTally(false)
-		count.answered(&request{number: 7, expect: one.expect}, &one.a)
+		count.answered(&request{number: 7, expect: one.expect}, &one.a, time.Millisecond, time.Millisecond)
 		unexpected := count.Unexpected[miss{7, one.a.status}]
 		if (count.Ok == 1) != one.met || count.Ok+count.HTTPErrors != 1 || unexpected == 1 != (one.expect != nil && !one.met) {
 			t.Errorf("%+v of %+v: %+v", one.a, one.expect, count.Unexpected)

@@ -10,7 +10,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// logs are raw.hlog, corrected.hlog (of an open load) and late.hlog, with an interval for each second.
+// logs are raw.hlog, failed.hlog, late.hlog and corrected.hlog (of an open load), with an interval for each second.
 // The tools expect nanoseconds, so a bucket's upper end in µs stands there times 1,000.
 type logs struct {
 	files   []*os.File
@@ -25,7 +25,7 @@ func newLogs(l *load) (*logs, error) {
 		return w, nil
 	}
 	w.one = hdrhistogram.New(1000, mostUs*1000, 3)
-	names := []string{"raw.hlog", "late.hlog"}
+	names := []string{"raw.hlog", "failed.hlog", "late.hlog"}
 	if l.open {
 		names = append(names, "corrected.hlog")
 	}
@@ -47,7 +47,7 @@ func (w *logs) write(start time.Time, line *tally) error {
 	}
 	from := start.Add(time.Duration(line.Second) * time.Second)
 	var failed error
-	for i, h := range []*histogram{&line.Raw, &line.Late, line.Corrected}[:len(w.files)] {
+	for i, h := range []*histogram{&line.Raw, &line.Failed, &line.Late, line.Corrected}[:len(w.files)] {
 		if line.Second == 0 {
 			failed = errors.Join(failed, w.writers[i].OutputLogFormatVersion(), w.writers[i].OutputStartTime(start.UnixMilli()), w.writers[i].OutputLegend())
 		}

@@ -88,6 +88,18 @@ func (w words) highestRate() float64 {
 	return highest
 }
 
+// withoutValues are the words as they may be told and kept: without the values of headers, of which some are secret.
+func (w words) withoutValues() words {
+	w.Requests = slices.Clone(w.Requests)
+	for i, one := range w.Requests {
+		w.Requests[i].Headers = map[string]string{}
+		for name := range one.Headers {
+			w.Requests[i].Headers[name] = ""
+		}
+	}
+	return w
+}
+
 // piece is a part of a profile: from one rate to another, in requests/s.
 type piece struct {
 	For  *float64 `json:"for_s"`
@@ -309,7 +321,7 @@ func (l *load) add(one wanted) error {
 		value, key := one.Headers[name], strings.ToLower(name)
 		if !token.MatchString(name) || !field.MatchString(value) ||
 			key == "content-length" || key == "transfer-encoding" {
-			return wrong{"requests.headers", fmt.Sprintf("%q: %q", name, value)}
+			return wrong{"requests.headers", fmt.Sprintf("%q, or its value", name)}
 		}
 		named[key] = true
 		r.closes = r.closes || key == "connection" && strings.EqualFold(value, "close")

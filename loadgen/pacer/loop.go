@@ -350,8 +350,12 @@ func (o *loop) happened(c *connection, events uint32) {
 		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
 			return
 		}
-		if failed, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || failed != 0 {
-			o.failed(c, unix.Errno(failed))
+		failed, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && failed != 0 {
+			err = unix.Errno(failed)
+		}
+		if err != nil {
+			o.failed(c, err)
 			return
 		}
 		o.opened(c)
@@ -449,11 +453,7 @@ func (o *loop) answered(c *connection, more bool) {
 	if !o.count(end) {
 		return
 	}
-	o.now.answered(c.request, &c.answer)
-	o.now.Raw.add(end - c.since)
-	if o.load.open {
-		o.now.Corrected.add(end - c.due)
-	}
+	o.now.answered(c.request, &c.answer, end-c.since, end-c.due)
 	c.used = true
 	if c.answer.closes || c.request.closes || more || c.unwritten() || c.hungUp {
 		o.closeAgain(c)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const version = "1.4.0"
+const version = "1.5.0"
 
 // How pacer ends.
 const (

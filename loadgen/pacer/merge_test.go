@@ -73,7 +73,7 @@ func TestProcessesAreMergedWithoutLoss(t *testing.T) {
 		t.Errorf("%+v is not %+v and %+v", m.sum, a.sum, b.sum)
 	}
 	for i, second := range m.seconds {
-		of := func(l line) []told { return []told{l.Raw, l.Late, *l.Corrected} }
+		of := func(l line) []told { return []told{l.Raw, l.Failed, l.Late, *l.Corrected} }
 		for k, whole := range of(second) {
 			x, y := of(a.seconds[i])[k], of(b.seconds[i])[k]
 			counts := map[int64]int64{}

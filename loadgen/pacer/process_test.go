@@ -67,6 +67,7 @@ type line struct {
 	Connections   int
 	Reopened      int
 	Raw, Late     told
+	Failed        told
 	Corrected     *told
 	Ended         string
 	Run           float64 `json:"run_s"`
@@ -107,7 +108,7 @@ func soFar(t *testing.T, output string) outcome {
 	if len(lines) == 0 {
 		return o
 	}
-	if !strings.HasPrefix(lines[0], `{"pacer":"1.4.0","format":1,"unix_s":`) {
+	if !strings.HasPrefix(lines[0], `{"pacer":"1.5.0","format":2,"unix_s":`) {
 		t.Fatalf("%.400s", output)
 	}
 	o.sum.Statuses, o.sum.SocketErrors, o.sum.ConnectFailed = map[string]int{}, map[string]int{}, map[string]int{}
@@ -123,7 +124,7 @@ func soFar(t *testing.T, output string) outcome {
 			}
 			break
 		}
-		if l.Second != i || l.Raw.count(0) != l.Ok+l.HTTPErrors || l.Late.count(0) != l.Sent || l.Corrected != nil && l.Corrected.count(0) != l.Raw.count(0) {
+		if l.Second != i || l.Raw.count(0) != l.Ok || l.Failed.count(0) != l.HTTPErrors || l.Late.count(0) != l.Sent || l.Corrected != nil && l.Corrected.count(0) != l.Raw.count(0) {
 			t.Errorf("%.300s", text)
 		}
 		o.seconds = append(o.seconds, l)
@@ -243,6 +244,34 @@ func TestBodiesOfEveryKind(t *testing.T) {
 	}
 	if sent := int(posted.Load()); o.sum.Statuses["201"] > sent || o.sum.Statuses["201"] < sent-4 {
 		t.Error("the server counted", sent, "and pacer", o.sum.Statuses["201"])
+	}
+}
+
+func TestValuesOfHeadersAreSentAndNotTold(t *testing.T) {
+	t.Parallel()
+	const secret = "Bearer 5ecret"
+	var wrong atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != secret {
+			wrong.Add(1)
+		}
+	}))
+	defer server.Close()
+	secretly := map[string]string{"Authorization": secret}
+	command := itself("pacer", "-")
+	command.Stdin = bytes.NewReader(text(short(server.URL, map[string]any{"requests": []any{wish(map[string]any{"url": server.URL, "headers": secretly})}})))
+	output, err := command.CombinedOutput()
+	if err != nil || wrong.Load() > 0 || understand(t, output).sum.Ok == 0 {
+		t.Errorf("%v, %d requests without the header: %s", err, wrong.Load(), output)
+	}
+	if bytes.Contains(output, []byte("5ecret")) || !bytes.Contains(output, []byte("Authorization")) {
+		t.Errorf("%s", output)
+	}
+	secretly["Authorization"] += "\r\n"
+	command = itself("pacer", "-")
+	command.Stdin = bytes.NewReader(text(short(server.URL, map[string]any{"requests": []any{wish(map[string]any{"url": server.URL, "headers": secretly})}})))
+	if output, err = command.CombinedOutput(); err == nil || bytes.Contains(output, []byte("5ecret")) {
+		t.Errorf("%v: %s", err, output)
 	}
 }
 
@@ -488,17 +517,27 @@ func TestHTTPS(t *testing.T) {
 // The logs that HdrHistogram's tools read have the seconds and the values of the lines.
 func TestLogsAreThoseOfTheLines(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }))
+	var count atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(3 * time.Millisecond)
+		if count.Add(1)%5 == 0 {
+			w.WriteHeader(503)
+		}
+	}))
 	defer server.Close()
 	folder := t.TempDir()
 	words := short(server.URL, map[string]any{"arrivals": poisson, "rate": 300, "connections": 20, "window_s": 2.5, "hlog": folder, "loops": 2})
 	o := ran(t, words)
+	if o.sum.HTTPErrors == 0 {
+		t.Error("nothing failed")
+	}
 	// Both loops are in the lines.
 	if due := len(times(read(t, words), 0, 1, seconds(2.5))); o.sum.Due != due {
 		t.Error(o.sum.Due, "of", due, "are told")
 	}
 	for name, of := range map[string]func(line) told{
-		"raw": func(l line) told { return l.Raw }, "late": func(l line) told { return l.Late }, "corrected": func(l line) told { return *l.Corrected },
+		"raw": func(l line) told { return l.Raw }, "failed": func(l line) told { return l.Failed },
+		"late": func(l line) told { return l.Late }, "corrected": func(l line) told { return *l.Corrected },
 	} {
 		file, err := os.Open(filepath.Join(folder, name+".hlog"))
 		if err != nil {
@@ -840,7 +879,7 @@ func TestWrongUseIsOneLine(t *testing.T) {
 		t.Errorf("%d %q", command.ProcessState.ExitCode(), problems.String())
 	}
 	said, err := itself("pacer", "--version").Output()
-	if err != nil || string(said) != "pacer 1.4.0\n" {
+	if err != nil || string(said) != "pacer 1.5.0\n" {
 		t.Errorf("%q %v", said, err)
 	}
 }

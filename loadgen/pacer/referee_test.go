@@ -20,6 +20,9 @@ import (
 // patience is how long a test waits for what has to happen.
 const patience = 100 * time.Second
 
+// refusal is how long an answer takes that is an error; no other one takes just as long.
+const refusal = 137 * time.Microsecond
+
 // referee serves one loop.
 type referee struct {
 	t    *testing.T
@@ -114,9 +117,9 @@ func (r *referee) wait(poll int, events []unix.EpollEvent, left time.Duration) i
 		for len(r.ended) > 0 {
 			r.lines = append(r.lines, <-r.ended)
 		}
-		sent, ok := r.loop.now.Sent, r.loop.now.Ok
+		sent, ok := r.loop.now.Sent, r.loop.now.Ok+r.loop.now.HTTPErrors
 		for _, line := range r.lines {
-			sent, ok = sent+line.Sent, ok+line.Ok
+			sent, ok = sent+line.Sent, ok+line.Ok+line.HTTPErrors
 		}
 		r.take(sent)
 		// What has to come is waited for.
@@ -150,7 +153,11 @@ func (r *referee) take(sent int) {
 		if one.writes > r.now {
 			return false
 		}
-		if _, err := fmt.Fprint(one.to, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); err != nil {
+		status := "200 OK"
+		if one.writes-one.asked == refusal {
+			status = "429 Too Many Requests"
+		}
+		if _, err := fmt.Fprint(one.to, "HTTP/1.1 "+status+"\r\nContent-Length: 2\r\n\r\nok"); err != nil {
 			r.t.Fatal(err)
 		}
 		r.answered++
@@ -180,6 +187,7 @@ func (r *referee) merged(of func(*tally) *histogram) *histogram {
 }
 
 func raw(t *tally) *histogram       { return &t.Raw }
+func failed(t *tally) *histogram    { return &t.Failed }
 func corrected(t *tally) *histogram { return t.Corrected }
 func late(t *tally) *histogram      { return &t.Late }
 
@@ -230,7 +238,7 @@ func (r *referee) accounted() {
 		if i < len(r.lines)-1 && line.Length != 1 {
 			r.t.Error("second", i, "lasts", line.Length)
 		}
-		if line.Raw.count != line.Ok+line.HTTPErrors || line.Late.count != line.Sent {
+		if line.Raw.count != line.Ok || line.Failed.count != line.HTTPErrors || line.Late.count != line.Sent {
 			r.t.Error("second", i, "has other histograms than counts")
 		}
 	}
@@ -277,6 +285,37 @@ func TestTheRefereeAgreesOnAnOpenLoad(t *testing.T) {
 			if _, there := slices.BinarySearch(due, one.asked); !there {
 				t.Fatal("sent at", one.asked, "when none was due")
 			}
+		}
+	}
+}
+
+// Of three answers two are refused at once. Their latencies are no part of the others'.
+func TestTheRefereeTellsAnswersAndErrorsApart(t *testing.T) {
+	for _, arrivals := range []string{constant, closed} {
+		slow := latencies()
+		change := map[string]any{"arrivals": arrivals, "connections": 400, "rate": 1000}
+		if arrivals == closed {
+			change = map[string]any{"arrivals": closed, "rate": nil, "connections": 5, "connect_per_s": 100}
+		}
+		r := against(t, change, func(n int, at time.Duration) time.Duration {
+			if n%3 > 0 {
+				return refusal
+			}
+			return slow(n, at)
+		})
+		r.accounted()
+		var truth, refused []time.Duration
+		for _, one := range r.truth {
+			if took := one.writes - one.asked; took == refusal {
+				refused = append(refused, took)
+			} else {
+				truth = append(truth, took)
+			}
+		}
+		agrees(t, r.merged(raw), truth)
+		agrees(t, r.merged(failed), refused)
+		if arrivals == constant {
+			agrees(t, r.merged(corrected), truth)
 		}
 	}
 }

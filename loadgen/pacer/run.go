@@ -38,7 +38,7 @@ type run struct {
 }
 
 // format is of the lines.
-const format = 1
+const format = 2
 
 // head is the first line.
 type head struct {
@@ -170,7 +170,7 @@ func (r *run) stop() {
 }
 
 func (r *run) begin() {
-	r.write(head{version, format, float64(r.start.UnixMicro()) / 1e6, r.load.words, r.descriptors})
+	r.write(head{version, format, float64(r.start.UnixMicro()) / 1e6, r.load.words.withoutValues(), r.descriptors})
 }
 
 // tell writes the line of each second when all loops have ended it, and returns the sum of all.

@@ -69,7 +69,7 @@ func spread(file string, others []string, out io.Writer) (int, error) {
 	}
 	sum := newTally(false)
 	if err == nil {
-		whole := l.words
+		whole := l.words.withoutValues()
 		whole.Hlog = nil
 		err = writeLine(out, head{version, format, float64(start.UnixMicro()) / 1e6, whole, 0})
 	}

@@ -192,8 +192,10 @@ type tally struct {
 	// Oldest is for how long a request had been in flight then, at most.
 	Oldest int64 `json:"oldest_us"`
 
+	// Raw and Corrected are of answers without an error, Failed of the others, from when they were sent.
 	Raw       histogram  `json:"raw"`
 	Corrected *histogram `json:"corrected"`
+	Failed    histogram  `json:"failed"`
 	Late      histogram  `json:"late"`
 }
 
@@ -217,17 +219,22 @@ func (t *tally) clear() {
 	}
 }
 
-// answered counts an answer to a request. One that is not as expected is an error.
-func (t *tally) answered(r *request, a *answer) {
+// answered counts an answer to a request, from when it was sent and from when it was due. One that is not as expected is
+// an error: a quick refusal is no quick answer.
+func (t *tally) answered(r *request, a *answer, sinceSent, sinceDue time.Duration) {
 	t.Statuses[a.status]++
-	switch {
-	case r.expect.met(a):
-		t.Ok++
-	case r.expect != nil:
-		t.Unexpected[miss{r.number, a.status}]++
-		fallthrough
-	default:
+	if !r.expect.met(a) {
+		if r.expect != nil {
+			t.Unexpected[miss{r.number, a.status}]++
+		}
 		t.HTTPErrors++
+		t.Failed.add(sinceSent)
+		return
+	}
+	t.Ok++
+	t.Raw.add(sinceSent)
+	if t.Corrected != nil {
+		t.Corrected.add(sinceDue)
 	}
 }
 
@@ -235,6 +242,7 @@ func (t *tally) answered(r *request, a *answer) {
 func (t *tally) merge(other *tally) {
 	t.add(other)
 	t.Raw.merge(&other.Raw)
+	t.Failed.merge(&other.Failed)
 	t.Late.merge(&other.Late)
 	if t.Corrected != nil {
 		t.Corrected.merge(other.Corrected)

@@ -48,7 +48,7 @@ func TestAHistogramTellsWhatItCounted(t *testing.T) {
 func TestErrorsAreFrom400On(t *testing.T) {
 	var one tally
 	for _, status := range []int{200, 302, 399, 400, 599} {
-		one.answered(&request{}, &answer{status: status})
+		one.answered(&request{}, &answer{status: status}, time.Millisecond, time.Millisecond)
 	}
 	if one.Ok != 3 || one.HTTPErrors != 2 || one.Statuses[400] != 1 {
 		t.Error(one.Ok, one.HTTPErrors)

@@ -1,8 +1,14 @@
+import io
 import json
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from lab import cli
 from lab.campaign.doctor import examine
@@ -10,6 +16,7 @@ from lab.cli import VERBS, do
 from lab.errors import CannotWrite
 from lab.model.hosts import MACHINES
 from lab.system.lock import claimed
+from lab.system.tokens import PAGE, PARTS, token, token_sums
 from support.fakes import FakeLab
 
 
@@ -55,7 +62,6 @@ def test_wrong_words_of_bench_are_one_line_and_exit_2(
         ["bench", "CONC=10", "SERVER=fixed-pool"],
         ["explain", "CONC=10", "SUSPECT=worker pool"],
         ["capacity", "OBJECTIVE=p99 < 1 s, errors<1%", "PLAN=yes"],
-        ["executors", "TASKS=100"],
     ],
 )
 def test_a_plan_takes_good_words(
@@ -63,6 +69,22 @@ def test_a_plan_takes_good_words(
 ) -> None:
     assert do(["plan", *argv], home) == 0
     assert capsys.readouterr().out.startswith("profiles \n")
+
+
+def test_a_plan_tells_the_tokens_that_follow_from_the_secret_and_not_the_secret(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert do(["plan"], {**home, "LAB_SECRET": "abc"}) == 0
+    out = capsys.readouterr().out
+    told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
+    parts = (*PARTS, "fixed-pool", "virtual-threads")
+    assert told == {
+        "LAB_TOKEN_SUMS": token_sums("abc", parts),
+        "LAB_PAGE_TOKEN": token("abc", PAGE),
+    }
+    # The host's script has no other words for its file, and writes them unquoted.
+    assert re.fullmatch("[a-z0-9=,-]+", told["LAB_TOKEN_SUMS"])
+    assert "abc" not in out
 
 
 @pytest.mark.parametrize(
@@ -81,7 +103,7 @@ def test_plan_is_yes_and_only_where_trials_follow(
     assert said in refused(argv, home, capsys)
 
 
-@pytest.mark.parametrize("verb", ["up", "executors", "density", "report", "compare", "explain"])
+@pytest.mark.parametrize("verb", ["up", "density", "report", "compare", "explain"])
 def test_a_plan_refuses_an_unknown_word_of_every_verb(
     verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,25 +163,19 @@ def test_verbs_without_words_refuse_words(
     assert "COLOUR" in refused([verb, "COLOUR=red"], home, capsys)
 
 
-@pytest.mark.parametrize(
-    "argv", [["bench", "CONC=10"], ["explain", "CONC=10"], ["density"], ["executors"]]
-)
+@pytest.mark.parametrize("argv", [["bench", "CONC=10"], ["explain", "CONC=10"], ["density"]])
 def test_a_second_measurement_is_one_line_and_changes_nothing(
     argv: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lock, results = (Path(home["LAB_HOME"]) / name for name in ("lock", "results"))
     lock.mkdir()
-    run = results / "20250701T120000Z-sweep"
-    run.mkdir(parents=True)
-    (run / "manifest.json").write_text('{"status": "running"}')
-    with claimed(lock, lambda: None):
+    results.mkdir()
+    with claimed(lock):
         assert do(argv, home) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == (
-        "lab: another measurement is under way (results/20250701T120000Z-sweep); wait for its end\n"
-    )
-    assert [path.name for path in results.iterdir()] == [run.name]
+    assert said.err == "lab: another measurement is under way; wait for its end\n"
+    assert list(results.iterdir()) == []
 
 
 def test_a_missing_list_of_servers_is_one_line(
@@ -220,18 +236,6 @@ def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
     assert "unknown word CONC" in said
     assert "RUN=gone is not a run here" in refused(["report", "RUN=gone"], home, capsys)
     assert "allowed: A, B" in refused(["compare", "C=1"], home, capsys)
-
-
-def test_a_run_of_executors_does_not_go_on(
-    home: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_dir = Path(home["LAB_HOME"]) / "results/20260131T120000Z-executors"
-    run_dir.mkdir(parents=True)
-    told = {"format_version": 2, "experiment": {"tasks": 10_000, "sleep_ms": 100}}
-    (run_dir / "manifest.json").write_text(json.dumps(told))
-    said = "only runs of trials and of density go on"
-    assert said in refused(["plan", "run", f"RESUME={run_dir.name}"], home, capsys)
-    assert said in refused(["run", f"RESUME={run_dir.name}"], home, capsys)
 
 
 @pytest.mark.parametrize("verb", [["gate"], ["plan", "gate"]])
@@ -306,3 +310,34 @@ def test_a_disk_that_refuses_is_one_line(
     assert cli.do(["bench"], {}) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_no_text_of_others_reaches_the_terminal_as_it_is(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b]52;c;YQ==\x07\x1b[2J\x9b2J\r\u202e"
+    shown = "\\x1b]52;c;YQ==\\x07\\x1b[2J\\x9b2J\\r\\u202e"
+    assert shown in refused(["bench", f"CONC={evil}"], home, capsys)
+    console = cli._console(home)
+    console.print(Text(f"{evil}\na", style="red"))
+    console.print(f"{evil} a")
+    table = Table("name")
+    table.add_row(evil)
+    console.print(table)
+    said = capsys.readouterr().out
+    # rich itself leaves out BEL and CR.
+    assert said.count("\\x1b]52;c;YQ==") == 3
+    assert said.replace("\n", "").isprintable()
+
+
+def test_a_terminal_gets_the_colours_of_the_lab() -> None:
+    out = io.StringIO()
+    console = cli._Screen(file=out, force_terminal=True, color_system="standard")
+    console.print(Text("a\x1b[2Jb", style="red"))
+    assert out.getvalue() == "\x1b[31ma\\x1b[2Jb\x1b[0m\n"
+
+
+def test_no_verb_waits_for_what_it_seldom_needs() -> None:
+    code = "import lab.cli, sys; print({'scipy', 'numpy', 'vl_convert'} & sys.modules.keys())"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"

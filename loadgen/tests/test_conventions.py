@@ -39,14 +39,13 @@ def first_lane(name: str) -> str:
 
 
 def servers(compose: dict[str, Any]) -> dict[str, Any]:
-    """Services whose image is built from servers/ and that serve (executors and costs are
-    programs)."""
+    """Services whose image is built from servers/ and that serve (jmh is a program)."""
     return {
         name: service
         for name, service in compose["services"].items()
         if isinstance(service.get("build"), dict)
         and service["build"].get("context") == "servers"
-        and name not in ("executors", "costs")
+        and name != "jmh"
     }
 
 
@@ -171,8 +170,17 @@ def test_a_pool_of_any_size_has_its_threads(compose: dict[str, Any]) -> None:
 
 
 def test_a_driver_that_is_told_to_end_has_time_to_put_things_back(compose: dict[str, Any]) -> None:
-    services = compose["services"]
-    assert [services[name]["stop_grace_period"] for name in ("driver", "loadgen")] == ["25s"] * 2
+    assert compose["services"]["driver"]["stop_grace_period"] == "25s"
+
+
+def test_only_the_driver_has_the_results(compose: dict[str, Any]) -> None:
+    having = {
+        name
+        for name, service in compose["services"].items()
+        for volume in service.get("volumes", ())
+        if volume.split(":")[-1] == "/lab/results"
+    }
+    assert having == {"driver"}
 
 
 def test_load_engine_and_downstream_have_more_weight_than_the_servers(
@@ -219,11 +227,23 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
         re.fullmatch(r"127\.0\.0\.1:\$\{(\w+):-\d+\}:(\d+)", published).groups()
         for published in services[holder]["ports"]
     }
-    assert ports == {("TOXIPROXY_PORT", "8475"), ("PROMETHEUS_PORT", "9090")}
-    routes = ["8475=127.0.0.1:8474", "9090=prometheus:9090"]
+    published = {("TOXIPROXY_PORT", "8475"), ("PROMETHEUS_PORT", "9090"), ("LOADGEN_PORT", "9464")}
+    assert ports == published
+    routes = ["8475=127.0.0.1:8474", "9090=prometheus:9090", "9464=loadgen:9464"]
     assert services[holder]["command"] == ["-hold", *routes]
     publishing = [name for name, of in services.items() if "ports" in of]
-    assert publishing == [holder, "loadgen", "grafana"]
+    assert publishing == [holder, "grafana"]
+    # Nobody reaches Toxiproxy's API but by the front.
+    assert "-host=127.0.0.1" in services["toxiproxy"]["command"]
+    # It alone has the token of the page, and driver and agent alone have the secret of all others.
+    having = {
+        name: [one for one in ("LAB_SECRET", "LAB_PAGE_TOKEN") if one in of.get("environment", ())]
+        for name, of in services.items()
+    }
+    secret = ["LAB_SECRET"]
+    assert {name: told for name, told in having.items() if told} == {
+        holder: ["LAB_PAGE_TOKEN"], "loadgen": secret, "driver": secret,
+    }  # fmt: skip
     # `up --wait` of Compose 2.26 fails where the image has a health check and the service none.
     assert not services[holder]["healthcheck"].get("disable")
     assert services[holder]["networks"] == {"lab": {"aliases": ["toxiproxy", "downstream"]}}
@@ -339,6 +359,9 @@ def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{64}  [\w./+-]+", line) for line in lines)
     # The lab's own jars change with its code.
     assert "  lab/" not in sums
+    # What is fetched in the place of a file on the other architecture has one, too.
+    native = [line[66:] for line in lines if "/native-linux-x86_64/" in line]
+    assert [name for name in native if name.replace("x86_64", "aarch64") not in sums] == []
     poms = [path.read_text() for path in (REPO / "servers").glob("**/pom.xml")]
     used = {one for pom in poms for one in re.findall(r"<version\.[\w-]+>([^<]+)<", pom)}
     assert used

@@ -23,7 +23,7 @@ MEASURED = "trial:lab_trial_info:timestamp"
 # A query of a variable is asked for the end of the page's time range, which here is in the year
 # 2000: look 50 years to either side of it. It costs only the samples there are.
 ALL_TIME = "[100y] offset -50y"
-OF_CLIENT = "It has every answer, also quick failures, which lower it: see Errors."
+OF_CLIENT = "It has answers without an error, so no quick failures: see Errors."
 OF_SERVER = "Quick failures lower it: see Errors. What the server refused is not in it."
 SORTS = {
     "a": model.VariableSort.ALPHABETICAL_ASC,

@@ -71,10 +71,11 @@ def load() -> list[Panel]:
             "load: sent; 5 s window). Server: from hand-over to the executor to the answer "
             "(total), split into waiting for a thread (queue) and work (service), 5 s "
             "window. Client far above total: the wait is before the server's own code, in "
-            "the accept queue or on the wire. A quick failure lowers a p95: see Errors by kind. "
-            "The load's p95 has every answer, but no request that timed out or broke off. The "
-            "server's p95 has no request that the server refused or the client gave up. Its first "
-            "bucket ends at 1 ms, so 0.95 ms means anything below 1 ms.",
+            "the accept queue or on the wire. The client's p95 has answers without an error, and "
+            "no request of the load that timed out or broke off: see Errors by kind. The "
+            "server's p95 has no request that the server refused or the client gave up, but a "
+            "quick failure lowers it. The first bucket ends at 1 ms, so 0.95 ms means anything "
+            "below 1 ms.",
             "s",
             Line(
                 f"server_route_source_since:lab_client_request_seconds:p95_5s{{{AT}}}",

@@ -41,13 +41,18 @@ def calls() -> list[Panel]:
         ),
         time_series(
             "Timeouts and failed calls",
-            "Per second: downstream calls that timed out, were refused or failed, and requests "
-            "that the client gave up. Timeouts set an end to latency, not to the load.",
+            "Per second: downstream calls that timed out, were refused or failed, calls made once "
+            "more as the downstream had closed the kept connection (where the server sees it), and "
+            "requests that the client gave up. Timeouts set an end to latency, not to the load.",
             "reqps",
             per_server(
                 "server_outcome:lab_downstream_calls:rate5s",
                 "downstream call: {{outcome}}",
                 'outcome!="ok"',
+            ),
+            Line(
+                f"rate(lab_downstream_retries_total{{{SERVER}}}[$__rate_interval])",
+                "{{server}} downstream call: once more",
             ),
             Line(
                 or_zero(

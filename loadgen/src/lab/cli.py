@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
-from lab.campaign import executors, gate, truth
+from lab.campaign import gate, truth
 from lab.campaign.density import density
 from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
 from lab.campaign.result_verbs import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.resume import resume
 from lab.campaign.run import run
-from lab.campaign.site import parse_site, site_verb
 from lab.campaign.tools import Lab, Place
-from lab.errors import LabError, RawDataError, WordError
+from lab.errors import LabError, RawDataError, WordError, harmless
 from lab.experiments import on_several
 from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
@@ -35,6 +35,7 @@ from lab.experiments.reading import (
     read_servers,
     read_words,
     refuse_unknown,
+    with_secrets,
 )
 from lab.experiments.reading.words import server_lists
 from lab.load.engines.base import cores
@@ -46,9 +47,9 @@ from lab.store import manifest, several
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
-from lab.system.executors import Launcher
-from lab.system.host import System, interrupt_at_once, pin
+from lab.system.host import System, pin
 from lab.system.stack import Stack, Urls, project_of
+from lab.system.tokens import PAGE, PARTS, token, token_sums
 from lab.system.undo_log import UndoLog
 
 # Without a terminal nothing tells the width; the table is made for this one.
@@ -77,7 +78,7 @@ def do(argv: Sequence[str], environ: Environ) -> int:
         return failure.exit_code
     except OSError as failure:
         where = "" if failure.filename is None else f"{failure.filename}: "
-        print(f"lab: {where}{failure.strerror or failure}", file=sys.stderr)
+        print(f"lab: {LabError(f'{where}{failure.strerror or failure}')}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -102,10 +103,11 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
             "run: PLAN with RESUME is not allowed: what is left follows from what was found"
         )
     run_dir = _resumed(words, environ)
-    experiment = _experiment_of(run_dir)
+    experiment = _experiment_of(run_dir, environ)
     _check_machines(experiment, environ)
-    go_on = resume if experiment else resume_density
-    return _in_lab(environ, partial(go_on, run_dir))
+    if experiment is None:
+        return _in_lab(environ, partial(resume_density, run_dir))
+    return _in_lab(environ, partial(resume, run_dir, experiment))
 
 
 def _only_plan(words: Words) -> tuple[Words, bool]:
@@ -127,11 +129,12 @@ def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
     return _in_lab(environ, partial(run, plan, notes=notes, only_plan=only_plan))
 
 
-def _experiment_of(run_dir: Path) -> Experiment | None:
+def _experiment_of(run_dir: Path, environ: Environ) -> Experiment | None:
     """That of a stored run that can go on; None of density, which has no trials. Raises WordError
     for any other."""
     if manifest.is_of_trials(run_dir):
-        return manifest.read(run_dir).experiment
+        experiment = manifest.read(run_dir).experiment
+        return with_secrets(run_dir.name, experiment, _home(environ) / "subjects")
     try:
         manifest.read_of(run_dir, DensityPlan)
     except RawDataError:
@@ -150,19 +153,19 @@ def _check_machines(plan: Experiment | DensityPlan | None, environ: Environ) -> 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home, console = _home(environ), _console(environ)
-    changes = environ.get("LAB_HOST_CHANGES")
     # Per lab, as the lock is: labs beside each other may share a folder.
     lab = project_of(environ)
     settings = given_settings(environ)
     several = bool(environ.get(MACHINES))
-    with _claimed(home) as held, closing(Stack(Urls.read(environ), several=several)) as stack:
+    claimed = lock.claimed(home / lock.FOLDER)
+    with claimed as held, closing(Stack(Urls.read(environ), several=several)) as stack:
         place = Place(
             home / "results",
             home / "host.json",
             _file_limit(),
             cores(),
             home / "grafana/dashboards",
-            home / "results/.host-changes" / changes if changes else None,
+            home,
             undo_log=home / "results" / f".changed.{lab}.json" if held else None,
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
             settings=settings,
@@ -176,17 +179,6 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
         if said is not None:
             console.print(said)
         return do(Lab(place, stack, system, console))
-
-
-def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
-    """The lab to itself. Raises LabError on entry while something else measures."""
-
-    def other() -> str | None:
-        from lab.live.control.runs import Runs  # Here: it brings a web server, for one refusal.
-
-        return Runs(home / "results").active(time.time())
-
-    return lock.claimed(home / lock.FOLDER, other)
 
 
 def _of_file(words: Words, environ: Environ) -> ToMeasure:
@@ -203,11 +195,6 @@ def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
     return lambda argv, environ: do(
         read_words(argv, environ), _home(environ) / "results", _console(environ)
     )
-
-
-def _site(argv: Sequence[str], environ: Environ) -> int:
-    interrupt_at_once()  # What is half done is put away.
-    return _of_results(site_verb)(argv, environ)
 
 
 def _gate(argv: Sequence[str], environ: Environ) -> int:
@@ -242,7 +229,7 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
         plan, _ = of_verb(verb, words, _here(environ))
     elif verb == "run":
         if "RESUME" in words:
-            plan = _experiment_of(_resumed(words, environ))
+            plan = _experiment_of(_resumed(words, environ), environ)
         else:
             plan, _ = _of_file(words, environ)
     elif verb == "gate":
@@ -253,8 +240,6 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
             gate.parse(words, _home(environ) / "results")
     elif verb in OF_RESULTS:
         OF_RESULTS[verb](words, _home(environ) / "results")
-    elif verb == "executors":
-        executors.parse(words)
     else:
         refuse_unknown(words, (), verb)
     if verb in verbs() or verb == "run":
@@ -267,8 +252,9 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
 
 
 def _plan(argv: Sequence[str], environ: Environ) -> int:
-    """Tell the host, before containers start, which profiles the words need and what it may then
-    change of containers. Wrong words of the verb (`up` if none is given) are refused first."""
+    """Tell the host, before containers start, which profiles the words need, what containers are
+    told of the lab's tokens, and what it may then change of containers. Wrong words of the verb
+    (`up` if none is given) are refused first."""
     verb, *given_words = argv or ["up"]
     words = read_words(given_words, environ)
     asked, running = (environ.get(name, "") for name in ("PROFILE", "LAB_RUNNING"))
@@ -279,7 +265,11 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     profiles = ",".join(dict.fromkeys((*given, *needed)))
     environ = {**environ, "LAB_PROFILES": profiles}
     levers = _refuse_wrong(verb, words, environ)
-    print(f"profiles {profiles}")
+    print(harmless(f"profiles {profiles}"))
+    if secret := environ.get("LAB_SECRET", ""):
+        servers = (name for _, names in server_lists(_home(environ) / "servers") for name in names)
+        print(f"env LAB_TOKEN_SUMS={token_sums(secret, (*PARTS, *servers))}")
+        print(f"env LAB_PAGE_TOKEN={token(secret, PAGE)}")
     own, images = _own(environ), tuple[str, ...]()
     if verb == "gate" and gate.is_of_images(words):
         # An image is for a server of the lab, never for a service of the user's own.
@@ -314,23 +304,13 @@ def _stack(argv: Sequence[str], environ: Environ) -> int:
     return 0
 
 
-def _executors(argv: Sequence[str], environ: Environ) -> int:
-    plan = executors.parse(read_words(argv, environ))
-    home, url = _home(environ), environ.get("LAB_EXECUTORS_URL", "http://executors:8080")
-    place = Place(home / "results", home / "host.json", _file_limit(), cores())
-    with _claimed(home):
-        interrupt_at_once()
-        with closing(Launcher(url)) as launcher:
-            return executors.run(plan, place, launcher, System(), _console(environ))
-
-
 def _doctor(argv: Sequence[str], environ: Environ) -> int:
     refuse_unknown(read_words(argv, environ), (), "doctor")
     servers, results = _servers(environ), _home(environ) / "results"
     failed = False
     with closing(Stack(Urls.read(environ))) as stack:
         for finding in examine(stack, servers, results, _file_limit(), cores()):
-            print(finding, flush=True)
+            print(harmless(str(finding)), flush=True)
             failed = failed or finding.level == "FAIL"
     return 1 if failed else 0
 
@@ -362,7 +342,6 @@ def _agent(argv: Sequence[str], environ: Environ) -> int:
 OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
     "report": parse_report,
     "compare": parse_compare,
-    "site": parse_site,
     "truth": truth.parse,
 }
 VERBS: Mapping[str, Verb] = {
@@ -370,10 +349,8 @@ VERBS: Mapping[str, Verb] = {
     "run": _run,
     "report": _of_results(report_verb),
     "compare": _of_results(compare_verb),
-    "site": _site,
     "gate": _gate,
     "truth": _truth,
-    "executors": _executors,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),
     "toxics-reset": _toxics_verb("toxics-reset"),
@@ -412,7 +389,21 @@ def _file_limit() -> int:
     return 1_048_576 if hard == resource.RLIM_INFINITY else hard
 
 
+class _Screen(Console):
+    """A console that shows no text that a terminal would act on."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else harmless(segment.text, "\n\t")
+            yield Segment(text, segment.style, segment.control)
+
+
 def _console(environ: Environ) -> Console:
-    width = None if sys.stdout.isatty() else int(environ.get("COLUMNS", PLAIN_WIDTH))
+    given = environ.get("COLUMNS", "")
+    width = int(given) if re.fullmatch("[1-9][0-9]{0,3}", given) else PLAIN_WIDTH
     # Every text is shown as it is: names of runs and trials may hold brackets and colons.
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return _Screen(
+        width=None if sys.stdout.isatty() else width, highlight=False, markup=False, emoji=False
+    )

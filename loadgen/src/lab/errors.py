@@ -14,13 +14,39 @@ The message of each is one line for the user: what is wrong, what is allowed, wh
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+# Control characters (C0, DEL, C1), line separators, marks that turn the direction of text, and what
+# no encoding has: a terminal acts on them, or a reader is misled.
+_ACTIVE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+# A server may say a megabyte where a reason is expected.
+_LONGEST = 4_000
+
+
+def harmless(text: str, keep: str = "") -> str:
+    """The text with each active character but those to `keep` written as its escape, as `\\x1b`.
+    Other people's text passes through here on its way to a terminal or a Markdown file."""
+
+    def escape(found: re.Match[str]) -> str:
+        sign = found[0]
+        return sign if sign in keep else sign.encode("unicode_escape").decode("ascii")
+
+    return _ACTIVE.sub(escape, text)
 
 
 class LabError(Exception):
     """Base of all; `exit_code` is what the process ends with."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+        super().__init__(harmless(cut))
 
 
 class WordError(LabError):
@@ -58,7 +84,7 @@ class RawDataError(LabError):
     def said(self) -> str:
         """What is wrong, by the file's name alone: for a record in the same folder."""
         where = self.path.name if self.line is None else f"{self.path.name}:{self.line}"
-        return f"{where}: {self.problem}"
+        return harmless(f"{where}: {self.problem}")
 
 
 class CannotWrite(LabError):  # noqa: N818 - it names what happened

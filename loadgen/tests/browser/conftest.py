@@ -1,11 +1,9 @@
 """One browser for all tests, and the control page opened in it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from live.control.test_runs import run_in
 from support.browser import Browser, chromium
 from support.control_page import Page, Reacting, serve
 
@@ -22,9 +20,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
-    scene = Reacting(tmp_path)
-    run_in(scene.results)
+def page(browser: Browser) -> Iterator[Page]:
+    scene = Reacting()
     port, end = serve(scene)
     found = Page(scene, f"http://127.0.0.1:{port}/", browser)
     try:

@@ -38,7 +38,7 @@ def test_every_control_has_a_name_and_a_focus_that_is_seen(page: Page) -> None:
         ).map(one => one.outerHTML)"""
     )
     assert unnamed == []
-    for name in ("toxic-type", "toxic-latency", "bench-start", "knob-pool_size"):
+    for name in ("toxic-type", "toxic-latency", "toxic-apply", "knob-pool_size"):
         page.tab_to(name)
         style = page.browser.ask(
             "const s = getComputedStyle(document.activeElement);"

@@ -180,7 +180,7 @@ def test_a_container_that_the_host_cannot_start_costs_its_trial(
     assert ready.run(**planted(condition, AS_IT_IS)) == 1
     bad, good = ready.rows
     assert bad["invalid_reasons"].startswith(
-        "the trial could not begin: the host refused a with SERVER_BACKLOG=1: it does not start"
+        "the trial could not begin: the host refused a with SERVER_BACKLOG=1: the change failed"
     )
     assert good["valid"] == "true"
 

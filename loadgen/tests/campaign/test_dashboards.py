@@ -178,7 +178,7 @@ def test_without_prometheus_it_is_one_clear_error(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     boards(folder, board())
     environ = {"LAB_HOME": str(tmp_path), "LAB_PROMETHEUS_URL": "http://127.0.0.1:9"}
-    with pytest.raises(LabUnreachable, match="prometheus does not answer"):
+    with pytest.raises(LabUnreachable, match=r"prometheus: http://\S+ does not answer"):
         main([f"TO={tmp_path}"], environ, io.StringIO())
     assert list(tmp_path.glob("*.svg")) == []
 

@@ -426,7 +426,7 @@ def test_an_interrupt_tells_what_could_not_be_put_back(ready: Run) -> None:
     # Toxiproxy takes the cut and the toxic, and hangs when that is to be removed.
     ready.lab.stuck_from = 3
     ready.interrupt(1.0, KIND="in-flight", CONNECTIONS="1000", SERVER="a")
-    assert "warning: the lab could not be put back as it was: toxiproxy does not" in ready.said
+    assert "warning: the lab could not be put back as it was: toxiproxy: http:" in ready.said
     assert ready.manifest["status"] == "interrupted"
 
 

@@ -21,6 +21,7 @@ FILES = (
     "findings.json",
     "comparison.json",
     "REPORT.md",
+    "answer.txt",
     "report.html",
     "figures",
 )

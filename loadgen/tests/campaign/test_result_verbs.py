@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lab.campaign import gate
 from lab.campaign.derive import derive
 from lab.campaign.result_verbs import compare_verb, report_verb
 from lab.errors import LabError, RawDataError, WordError
@@ -344,6 +345,41 @@ def test_report_says_what_was_rebuilt_and_what_was_not(results: Path) -> None:
     said = shown_by("report", results, RUN=NAME)
     assert "rebuilt: REPORT.md" in said
     assert "is kept as REPORT.md.1.old" in said
+
+
+def test_report_lists_the_runs_with_the_answer(results: Path) -> None:
+    shown_by("report", results)
+    with (results / "runs.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["run"], row["report"]) == (NAME, f"{NAME}/report.html")
+    assert row["question"] == EXPERIMENT.question
+    assert row["answer"].startswith("a reached ")
+    told = (results / NAME / "answer.txt").read_text().splitlines()[1:]
+    assert row["answer"].split() == "; ".join(told).split()
+
+
+NESTED = "[" * 100_000
+
+
+@pytest.mark.parametrize("manifest_text", [NESTED, f'{{"experiment": {NESTED}'])
+def test_a_nested_manifest_is_one_line_for_every_verb(results: Path, manifest_text: str) -> None:
+    damaged = results / "20260201T120000Z-damaged"
+    write_raw(write_manifest(results, damaged.name), plans(launches=1))
+    (damaged / "manifest.json").write_text(manifest_text)
+    limits = gate.Limits("[cpu]\nat_most = 1.05\n")
+    a, b, console = f"{NAME}:a", f"{damaged.name}:a", Console(file=io.StringIO())
+    for verb in (
+        lambda: report_verb({"RUN": damaged.name}, results, console),
+        lambda: compare_verb({"A": a, "B": b}, results, console),
+        lambda: gate.gate_verb({"BASE": a, "CANDIDATE": b}, results, limits, console, START),
+    ):
+        with pytest.raises(LabError) as refused:
+            verb()
+        assert "damaged/manifest.json" in str(refused.value)
+        assert "\n" not in str(refused.value)
+    # The list of runs is made all the same.
+    shown_by("report", results, RUN=NAME)
+    assert damaged.name in (results / "index.html").read_text()
 
 
 @pytest.mark.parametrize("words", [{"RUN": "nowhere"}, {"A": "b"}])

@@ -132,6 +132,18 @@ def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(ready: Bench) ->
     assert "trials.csv" in ready.text.getvalue()
 
 
+def test_the_list_of_runs_has_each_run_however_it_ended(ready: Bench) -> None:
+    ready.interrupt()
+    [row] = ready.listed
+    assert row["run"] == RUN
+    assert row["answer"].startswith("the run is interrupted, not complete; a reached ")
+    assert ready.resume() == 0
+    [row] = ready.listed
+    assert row["question"] == "What do a, b do at 200 connections?"
+    assert row["answer"].startswith("a reached ")
+    assert row["report"] == f"{RUN}/report.html"
+
+
 def test_a_server_that_goes_away_costs_its_own_trials(ready: Bench) -> None:
     ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
     assert ready.run(concurrencies=(100, 200)) == 1
@@ -188,7 +200,7 @@ def test_a_server_on_a_machine_that_is_away_did_not_give_way(ready: Bench) -> No
     ready.lab.system.at(60.0, lambda: ready.lab.down.clear() or ready.lab.away.clear())
     assert ready.run(concurrencies=(100, 200), modes=("open",)) == 1
     reasons = ready.column("invalid_reasons")
-    said = "the trial could not begin: a machine of the lab was away: tested; b: "
+    said = "the trial could not begin: a machine of the lab was away: tested (b: "
     assert [one.startswith(said) for one in reasons] == [False, True, False, False, False]
     # It is measured again.
     assert ready.column("valid")[2:] == ["true"] * 3

@@ -1,6 +1,7 @@
 """Whole benches of a service that is not the lab's."""
 
 import dataclasses
+import gzip
 import json
 import re
 from pathlib import Path
@@ -9,11 +10,16 @@ import httpx
 import pytest
 
 from lab.campaign.doctor import examine
+from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.errors import EngineError, LabError, LabUnreachable
 from lab.experiments.explain import Explain
+from lab.experiments.reading import with_secrets
 from lab.judge.same_lab import LIMITS
-from lab.model import OwnLever, Request, TrialPlan, Warmth
+from lab.load.engines import Schedule
+from lab.load.engines.pacer import Pacer
+from lab.model import NOT_STORED, OwnLever, Request, TrialPlan, Warmth
+from lab.store import manifest
 from lab.store.records import to_json
 from lab.system.stack import Stack, Urls
 from support.bench import EXPERIMENT, Bench
@@ -105,6 +111,20 @@ def test_a_jvm_without_the_agent_is_refused_before_anything_is_measured(ready: B
     assert not ready.run_dir.exists()
 
 
+def test_a_recorder_of_another_lab_is_refused_before_anything_is_measured(ready: Bench) -> None:
+    answer = ready.lab.answer
+
+    def closed(request: httpx.Request) -> httpx.Response:
+        if request.url.port == 9405 and request.url.path != "/health":
+            return httpx.Response(403, json={"error": "this call needs the server's token"})
+        return answer(request)
+
+    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(closed))
+    with pytest.raises(LabUnreachable, match="my-service: its recorder does not know this lab's"):
+        ready.run(**TARGETED, own={"record": "cpu"})
+    assert not ready.run_dir.exists()
+
+
 def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_next_one(
     ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +181,45 @@ def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready:
     ready.lab.engine = FakeEngine("wrk2")
     with pytest.raises(EngineError, match="pacer alone sends what shop is made of"):
         ready.run(**mixed)
+
+
+class Writing(FakeEngine):
+    """Leaves what pacer would have been given, and what it is given here."""
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        real, fake = Pacer().schedule(plan, raw), super().schedule(plan, raw)
+        return dataclasses.replace(fake, files=real.files, stdin=real.stdin)
+
+
+def test_no_file_of_a_run_holds_a_secret_header_and_it_goes_on_with_the_subjects(
+    ready: Bench, tmp_path: Path
+) -> None:
+    subjects = tmp_path / "subjects"
+    subjects.mkdir()
+    (subjects / "shop.toml").write_text(
+        f'url = "{URL}"\nready = "/health"\n[[request]]\npath = "/y"\nmethod = "POST"\n'
+        'headers = {Authorization = "Bearer 5ecret"}\nbody = "c"\n'
+    )
+    ready.lab.engine = Writing("pacer")
+    requests = (Request("/y", "POST", {"Authorization": "Bearer 5ecret"}, "c"),)
+    of_file = {"routes": ("POST /y",), "requests": requests, "ready": "/health", "subject": "shop"}
+    ready.interrupt(110.0, **{**TARGETED, **of_file})
+    stored = manifest.read(ready.run_dir).experiment
+    assert stored.requests[0].headers == {"Authorization": NOT_STORED}
+    experiment = with_secrets(ready.run_dir.name, stored, subjects)
+    assert resume(ready.run_dir, experiment, ready.where, [ready.lab.engine], ready.stages) == 0
+    given = ready.lab.system.given
+    assert len(given) >= 2
+    assert all("Bearer 5ecret" in text for text in given)
+    files = [path for path in ready.place.results.rglob("*") if path.is_file()]
+    texts = {
+        path: gzip.decompress(content) if path.suffix == ".gz" else content
+        for path in files
+        for content in [path.read_bytes()]
+    }
+    assert [path for path, text in texts.items() if b"5ecret" in text] == []
+    assert [path for path, text in texts.items() if NOT_STORED.encode() in text]
+    assert "5ecret" not in ready.text.getvalue()
 
 
 def test_the_probe_takes_one_percent_of_what_the_light_load_did(ready: Bench) -> None:

@@ -9,6 +9,7 @@ from lab.experiments.objective import judged
 from lab.judge.gates import (
     GOODPUT_FELL,
     LATENCY_ROSE,
+    MOST_FAILED,
     NO_ANSWER,
     TOO_SHORT,
     UNSTEADY,
@@ -34,6 +35,9 @@ from support.searched import (
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
 
 NEVER_STEADY = f"{COLD}: not steady within 60 s: 972 req/s (p50 311 ms), then 896"
+
+# 15 s of 1,000/s, and requests without an answer.
+HUNG = {"window_s": 15.0, "window_ok": 15_000, "window_http_errors": 0, "window_lost": 50}
 
 FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
 
@@ -61,10 +65,23 @@ FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "s
         ({"window_ok": 950, "window_http_errors": 50}, "broke", "5.00% errors, above 1.00%"),
         # Too few answers for p99, and all of them in time, or not.
         ({"p99_ms": None}, "held", ""),
-        ({"p99_ms": None, "max_ms": 600.0}, "untold", "too few answers for p99"),
+        ({"p99_ms": None, "max_ms": 600.0}, "untold", "not known: p99"),
         ({"p99_ms": None, "p95_ms": 600.0, "max_ms": 700.0}, "broke", "p95 600 ms"),
+        # Of 15,050 requests 50 got no answer, so p99 is the answer of rank 14,900 of 15,000, and
+        # not of 14,850. It may be longer than the limit, though 0.33 % of errors are allowed.
+        ({**HUNG, "slo_p99_ms": 500.0}, "held", ""),
+        ({**HUNG, "slo_p99_ms": 501.0}, "broke", "p99 501 ms"),
+        # Nobody tells the answer of that rank.
+        ({**HUNG, "slo_p99_ms": None}, "untold", "not known: p99"),
+        # Of 15,200 it is the answer of rank 15,048: there is none.
+        (
+            {**HUNG, "window_lost": 200},
+            "broke",
+            "p99 is one of the 200 requests without an answer and 1.32% errors, above 1.00%",
+        ),
         ({"valid": False, "invalid_reasons": LATE_GENERATOR}, "untold", LATE_GENERATOR),
         ({"valid": False, "invalid_reasons": NO_ANSWER}, "broke", NO_ANSWER),
+        ({"valid": False, "invalid_reasons": MOST_FAILED}, "broke", MOST_FAILED),
         # A backlog that grows.
         (
             {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"},

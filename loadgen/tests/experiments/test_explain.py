@@ -14,7 +14,7 @@ from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.experiments.proving.answers import answer_of, answer_of_fall
 from lab.experiments.proving.inquiry import Explain
-from lab.judge.gates import NO_SUCCESS, TOO_SHORT
+from lab.judge.gates import MOST_FAILED, NO_SUCCESS, TOO_SHORT
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
 from lab.model import (
     AS_IT_IS,
@@ -565,11 +565,12 @@ def test_a_load_without_room_withdraws_nothing() -> None:
     assert "room for ×1.02 only" in text or "room for ×1.03 only" in text
 
 
-def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
+@pytest.mark.parametrize("reason", [NO_SUCCESS, f"{MOST_FAILED}: 60 of 30,000"])
+def test_trials_of_errors_alone_have_a_goodput_of_0_and_count(reason: str) -> None:
     def late(plan: TrialPlan, number: int) -> dict[str, Any]:
         if plan.condition.knobs:
             return answered(1000 * SIX[number % 6], plan) | {"bottleneck": "none"}
-        errors = {"ok": 0, "http_errors": 1000, "valid": False, "invalid_reasons": NO_SUCCESS}
+        errors = {"ok": 0, "http_errors": 1000, "valid": False, "invalid_reasons": reason}
         return answered(2000, plan) | errors | {"bottleneck": "downstream timeout"}
 
     settings = {**SETTINGS, "downstream_timeout_ms": 100}

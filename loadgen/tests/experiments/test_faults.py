@@ -75,7 +75,7 @@ def test_findings_are_each_fault_and_the_median(tmp_path: Path) -> None:
     assert (latency.name, latency.value, latency.unit) == ("recovery time, fault 1", 4.0, "s")
     assert latency.text == (
         "fault 1 of 2 (TYPE=latency LATENCY=300, 5 s): 0 of 6000 answers were errors, slowest "
-        "answer 900 ms, back to 200 ms × 1.25 for 3 s on end after 4.0 s"
+        "good answer 900 ms, back to 200 ms × 1.25 for 3 s on end after 4.0 s"
     )
     assert down.value == 2.0
     assert "(TYPE=down, 5 s): 2800 of 6000 answers were errors" in down.text

@@ -41,6 +41,59 @@ def test_all_but_what_is_offered_is_an_estimate() -> None:
     assert predict("/x", 400, None, foreign(None)).bounds == ()
 
 
+def test_the_think_time_of_the_generator_is_part_of_what_connections_allow() -> None:
+    """R0 = 0.15 ms and Z = 0.05 ms: at most 10 / 0.2 ms = 50,000 req/s, and R = N / X - Z."""
+    quick = Demand(10, 4000, None, None, 0.15, light_rps=50_000, think_ms=0.05)
+    found = predict("/x", 10, None, foreign(None), quick, 2)
+    assert [(one.resource, round(one.rps), one.formula) for one in found.bounds] == [
+        ("connections", 50_000, "10 / 0.0002 s")
+    ]
+    assert found.expected_ms == pytest.approx(0.15)
+    # A CPU that allows 20,000: 10 / 20,000 = 0.5 ms a cycle, 0.05 ms of it with the generator.
+    costly = dataclasses.replace(quick, host_cpu_s=0.0001)
+    found = predict("/x", 10, None, foreign(None), costly, 2)
+    assert found.bounds[0].resource == "host CPU"
+    assert found.expected_ms == pytest.approx(0.45)
+    # A worker is not held while the generator thinks: 8 / 0.15 ms.
+    pool = predict("/x", 10, None, foreign(dataclasses.replace(JVM, pool_size=8)), quick, 2)
+    assert {one.resource: round(one.rps) for one in pool.bounds}["worker pool"] == 53_333
+    # The light load had as much as Z leaves it: half of it, and not a quarter.
+    slow = Demand(10, 4000, None, None, 0.1, light_rps=24_000, think_ms=0.1)
+    assert predict("/x", 10, None, foreign(None), slow, 2).bounds == ()
+    held = dataclasses.replace(slow, light_rps=26_000)
+    assert predict("/x", 10, None, foreign(None), held, 2).bounds[0].rps == pytest.approx(50_000)
+
+
+@pytest.mark.parametrize(
+    ("think_ms", "raw_ms", "busy", "named", "strength"),
+    [
+        # Z is 20 % of a cycle, and an answer takes R0: 10 / (0.2 ms + 0.05 ms) = 40,000.
+        (0.05, 0.2, 0.4, "generator", STRONG),
+        (0.05, 0.2, 0.99, "generator", WEAK),
+        # 4.8 %: the load is what it was to be.
+        (0.01, 0.2, 0.4, "none", STRONG),
+        # 11 %, and answers take twice R0: it may be the generator, and something else.
+        (0.05, 0.4, 0.4, "generator", WEAK),
+        (0.05, 0.4, 0.99, "host CPU", WEAK),
+        # Nobody tells Z: 80 % of connections / R0, and nothing explains the rest.
+        (None, 0.25, 0.4, "unknown", ""),
+    ],
+)
+def test_a_load_that_its_generator_keeps_from_more_says_so(
+    think_ms: float | None, raw_ms: float, busy: float, named: str, strength: str
+) -> None:
+    usage = Usage(1.0, 1.0, busy, 0.0, 0.1, 1000)
+    of = foreign_record(None, concurrency=10, r0_ms=0.2, usage=usage)
+    rps = 10_000 / (raw_ms + (think_ms or 0.0))
+    found = judged(of, *CONTAINER, rps=rps, raw_ms=raw_ms, think_ms=think_ms)
+    assert (found.bottleneck, found.strength) == (named, strength)
+    if named == "generator" and raw_ms == 0.2:
+        assert found.sentence == (
+            "the generator: 20% of each cycle of a connection, 0.05 ms between an answer and the "
+            "next request; 10 connections / (0.2 ms + 0.05 ms) = 40,000 req/s, measured 40,000"
+        )
+
+
 def test_an_r0_that_the_light_load_did_not_have_is_no_expectation() -> None:
     slower = Demand(20, 4000, None, None, 0.13, light_rps=9000)
     assert predict("/x", 20, None, foreign(None), slower, 2).bounds == ()

@@ -106,9 +106,12 @@ def lane(mode: Mode, arm: str, **changes: object) -> Side:
     return f"run:a@{arm}", [row(mode, n, arm=arm, **changes) for n in range(1, 7)]
 
 
+def gate_of(base: Side, candidate: Side) -> Gate:
+    return gate.judge("a", "b", gate.of_loads([(base, candidate)], LIMITS, lambda row: 1e9))
+
+
 def of_loads(base: Side, candidate: Side) -> dict[Figure, Answer]:
-    found = gate.of_loads([(base, candidate)], LIMITS, lambda row: 1e9)
-    return {check.limit.figure: check.answer for check in gate.judge("a", "b", found).checks}
+    return {check.limit.figure: check.answer for check in gate_of(base, candidate).checks}
 
 
 def test_a_closed_load_is_judged_on_goodput_an_open_one_on_p99_and_both_on_cost() -> None:
@@ -177,6 +180,28 @@ def test_quick_errors_are_no_quick_answers() -> None:
     p99, *_ = gate.judge("a", "b", gate.of_loads([both], without, "p99_ms")).checks
     assert (p99.limit.figure, p99.answer) == ("p99", "cannot tell")
     assert p99.why.startswith("3.0% of the base's requests fail, so it takes a limit of goodput in")
+
+
+def test_a_p99_counts_requests_that_got_no_answer() -> None:
+    """9,950 answers and 50 requests without one: p99 is the answer of rank 9,900, not 9,851."""
+    hung = {"window_ok": 9950, "window_http_errors": 0, "window_lost": 50, "p99_ms": 220.0}
+    base, slow = lane("open", "x"), lane("open", "y", **hung, slo_p99_ms=300.0)
+    assert of_loads(base, slow)["p99"] == "worse"
+    assert of_loads(base, lane("open", "y", **hung, slo_p99_ms=225.0))["p99"] == "not worse"
+
+
+def test_a_think_time_of_the_generator_passes_no_candidate() -> None:
+    """100 connections, 100 a second: Z = 0.8 s and R = 0.2 s. With R = 0.24 s it is 4 % less in
+    goodput, which the limit allows, and 17 % less without Z."""
+    base = lane("closed", "x", achieved_rps=100.0, think_ms=800.0)
+    slow = lane("closed", "y", achieved_rps=100 / 1.04, think_ms=800.0)
+    [check] = [one for one in gate_of(base, slow).checks if one.limit.figure == "goodput"]
+    assert (check.answer, check.launches) == ("cannot tell", None)
+    assert check.why.endswith("without it the interval is [0.833, 0.833]")
+    # As slow without it, or with as much of a cycle: nothing hides.
+    assert of_loads(base, lane("closed", "y", achieved_rps=80.0))["goodput"] == "worse"
+    same = lane("closed", "y", achieved_rps=99.0, think_ms=808.0)
+    assert of_loads(base, same)["goodput"] == "not worse"
 
 
 def test_a_p99_that_is_in_part_the_generators_own_is_not_judged() -> None:

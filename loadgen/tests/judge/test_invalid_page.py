@@ -67,6 +67,8 @@ OTHERS = (
     "p95 may be in part the generator's own: it sent 5 % late by 150.0 ms",
     "pacer: a request had waited for 2.1 s when the window ended, and no answer took longer than "
     "0.1 s: who still waits is in no latency",
+    "no latencies: up to 7 of 100 answers were errors, and this engine does not tell their "
+    "latencies apart (allowed 0.1%)",
     "wrk2 opened 4 of 5 connections: they do not divide by 2 threads",
     "wrk2 calibrated 1 of its 2 threads: the latencies include the warm-up",
 )
@@ -166,7 +168,7 @@ def share(value: float) -> str:
         ("the downstream was late", f"more than {parts.LEAST_LATE_MS:g} ms"),
         ("the downstream was late", f"more than {share(parts.LATE_SHARE)}"),
         ("work outside the lab", f"{share(others.OTHERS)} of the machine's"),
-        ("work outside the lab", f"at least {share(others.HOST_CROWDED)} busy"),
+        ("work outside the lab", f"at least {share(generator.HOST_CROWDED)} busy"),
         ("work outside the lab", f"for {share(generator.WAITED)} of"),
         ("… used all", f"at least {share(parts.PART_CPU)}"),
         ("too few answers", f"fewer than {figures.MIN_SAMPLES}"),

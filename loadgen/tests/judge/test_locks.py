@@ -2,7 +2,8 @@
 
 import pytest
 
-from lab.model import STRONG, WEAK, Series, Usage
+from lab.model import STRONG, WEAK, Latency, Series, Usage
+from support.fakes import latency
 from support.series import counter, gauge
 from support.windows import SERVER, judged, pool, seen
 
@@ -31,6 +32,15 @@ def test_a_lock_is_named_with_its_site_where_most_that_wait_wait_for_it() -> Non
     assert standing.evidence[0].source == (
         f'sum(rate(lab_wait_seconds_total{{kind="lock", site="{SITE}", server="a"}}[10s]))'
     )
+
+
+def test_who_is_with_the_generator_does_not_wait_for_the_lock() -> None:
+    # Of 100 connections 40 are with the generator: 100 req/s × 0.4 s. 20 wait for the downstream.
+    think = Latency(400.0, 400.0, 400.0, 400.0, 400.0)
+    full = {"rps": 100.0, "concurrency": 100, "settings": WATCHED, "raw": latency(600)}
+    found = judged(seen(waiting(39)), **full, late=think)  # type: ignore[arg-type]
+    assert (found.bottleneck, found.strength) == ("lock", STRONG)
+    assert "of 40.0 requests with a thread that waited for anything" in found.sentence
 
 
 def test_a_lock_at_which_nothing_waited_is_no_suspect() -> None:

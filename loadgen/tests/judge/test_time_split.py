@@ -104,6 +104,16 @@ def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None
     assert len(split.parts) == len(SPENT)
 
 
+def test_errors_are_in_what_the_client_saw_as_in_what_the_server_took() -> None:
+    # 0.5 % were quick errors: 199 answers of 240 ms and one of 40 ms.
+    whole = trial()
+    assert whole.reading is not None
+    counts = Counts(None, 995, 5, 0, 0, None, 10.0)
+    said = dataclasses.replace(whole.reading, counts=counts, all_ms=239.0)
+    split = time_split(dataclasses.replace(whole, reading=said), seen(*SERVED, *CALLED, *ANSWERS))
+    assert rounded(split) == [*WHOLE[:-1], 4.0]
+
+
 def summary(name: str, ms: float) -> tuple[Series, ...]:
     return mean_time(name, ms / 1000, RPS, server="a")
 

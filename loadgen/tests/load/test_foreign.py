@@ -95,6 +95,18 @@ def test_one_connection_tells_r0_and_a_light_load_the_cost(
     assert demand.requests == pytest.approx(2000, rel=0.1)
 
 
+def test_one_connection_tells_the_think_time_of_the_generator(
+    outside: FakeLab, tmp_path: Path
+) -> None:
+    def quick(of: TrialPlan, raw: Path) -> Reading:
+        think_ms = 0.05 if of.concurrency == 1 else 0.5
+        return reading(500.0, of.duration_s, raw=latency(0.15), late=latency(think_ms))
+
+    outside.engine.read = quick  # type: ignore[method-assign]
+    demand = told(outside, tmp_path)
+    assert (demand.r0_ms, demand.think_ms, demand.cycle_ms) == (0.15, 0.05, pytest.approx(0.2))
+
+
 def test_where_most_fails_neither_is_told(outside: FakeLab, tmp_path: Path) -> None:
     def failing(of: TrialPlan, raw: Path) -> Reading:
         said = reading(500.0, of.duration_s)

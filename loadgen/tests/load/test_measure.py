@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError
+from lab.load.engines.base import told_apart
 from lab.load.measure import RECORD, measure, supported
-from lab.model import Reading, needed_samples
+from lab.model import Reading, Second, needed_samples
 from lab.store.records import write_json
-from support.fakes import FakeEngine, reading, record
+from support.fakes import FakeEngine, latency, reading, record
 
 
 def test_ten_samples_must_lie_beyond_a_percentile() -> None:
@@ -19,9 +20,43 @@ def test_ten_samples_must_lie_beyond_a_percentile() -> None:
 )
 def test_percentiles_without_support_are_left_out(samples: int, p95: bool, p99: bool) -> None:
     said = supported(reading(100.0, samples=samples))
-    for latency in (said.corrected, said.raw):
-        assert (latency.p95_ms is not None, latency.p99_ms is not None) == (p95, p99)
+    for one in (said.corrected, said.raw):
+        assert (one.p95_ms is not None, one.p99_ms is not None) == (p95, p99)
     assert bool(said.notes) == (not p99)
+
+
+@pytest.mark.parametrize(("errors", "kept"), [(0, True), (6, True), (7, False)])
+def test_of_an_engine_that_mixes_them_few_errors_move_no_percentile(
+    tmp_path: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, errors: int, kept: bool
+) -> None:
+    # 6 of 6,750 answers are 0.09 %, 7 are 0.104 %. The mean of all is that of Little's law.
+    write_json(tmp_path / RECORD, record())
+    mixed = reading(
+        seconds=(Second(450, 450, 200.0),) * 15, window_ok=6750 - errors, window_http_errors=errors
+    )
+    monkeypatch.setattr(engine, "read", lambda plan, raw: mixed)
+    said = measure(tmp_path, [engine]).reading
+    assert (said.raw is not None, said.corrected is not None) == (kept, kept)
+    assert {one.mean_ms for one in said.seconds} == {200.0 if kept else None}
+    assert (said.answer_ms, said.in_flight) == (200, 90)
+
+
+def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
+    said = supported(
+        reading(
+            100.0,
+            window_ok=600,
+            window_http_errors=900,
+            all_ms=50.0,
+            failed=latency(1),
+            late=latency(0),
+        )
+    )
+    # 600 answers have a p95 and no p99. 900 errors have that too, and 1,500 requests both.
+    assert (said.raw.p95_ms, said.raw.p99_ms) == (210, None)
+    assert (said.failed.p95_ms, said.failed.p99_ms, said.late.p99_ms) == (11, None, 20)
+    assert said.notes == ("p99 left out: 600 samples, p99 needs 1000",)
+    assert told_apart(said) is said
 
 
 def test_a_trial_is_measured_from_its_folder_alone(tmp_path: Path, engine: FakeEngine) -> None:

@@ -631,7 +631,7 @@ def losing(lab: Lab, slow_ms: float = 900.0, waiting: int = 900) -> TrialPlan:
 
 def test_a_load_that_is_lost_ends_its_trial(lab: Lab) -> None:
     record = lab.run(losing(lab))
-    why = "100% of the answers took more than 500 ms, and 900 requests waited"
+    why = "100% of the requests took more than 500 ms, and 900 requests waited"
     assert record.given_up == GivenUp(5, why)
     assert lab.system.processes[0].stopped_early
     assert 15 < record.run_s < 16

@@ -59,6 +59,7 @@ def test_the_example_is_right_and_explains_every_role() -> None:
     ("was", "becomes", "says"),
     [
         ('["generator"]', '["generator', "line 4"),
+        ('["generator"]', "[" * 3_000, "hosts.toml: "),
         (GOOD, "", "it has no node"),
         (GOOD, "nodes = 3", "it has no node"),
         ("[nodes.load]", "[hosts.load]", "hosts is not allowed"),

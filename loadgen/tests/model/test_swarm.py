@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from lab.model.swarm import (
     Derived,
     Lab,
     derive,
+    without_front,
 )
 from lab.store.several import files_of
 from support.composed import CHECKOUT, PROJECT, composed
@@ -52,7 +54,8 @@ def read(path: str) -> Mapping[str, bytes]:
 
 
 def config(*profiles: str) -> dict[str, Any]:
-    return composed({"SERVER_CPUS": "1.5"}, frozenset(("driver", "grafana", *profiles)))
+    told = composed({"SERVER_CPUS": "1.5"}, frozenset(("driver", "grafana", *profiles)))
+    return dict(json.loads(without_front(json.dumps(told))))
 
 
 def derived(told: Mapping[str, Any], nodes: tuple[Node, ...] = NODES) -> Derived:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,3 +104,26 @@ def test_both_reports_of_a_run_have_one_outline(run_dir: Path) -> None:
     assert [
         (len(level), title) for level, title in re.findall(r"^(##+) (.*)$", text, re.MULTILINE)
     ] == [(level, title) for level, title in titles if " · " not in title]
+
+
+ACTIVE = "\x1b]52;c;YQ==\x07\x9b2J\r\u202e"
+
+
+@pytest.mark.parametrize("block", EVERY, ids=lambda of: type(of).__name__)
+def test_a_terminal_that_shows_markdown_acts_on_no_text_of_it(block: blocks.Block) -> None:
+    values = {name: _active(getattr(block, name)) for name in block.__slots__}  # type: ignore[union-attr]
+    text = document(ACTIVE, [type(block)(**values)], [])
+    assert "\\x1b]52;c;YQ==\\x07\\x9b2J\\r\\u202e" in text
+    assert text.replace("\n", "").isprintable()
+
+
+def _active(value: Any) -> Any:
+    """The value with what a terminal acts on in the place of each EVIL."""
+    match value:
+        case str() if value == EVIL:
+            return type(value)(ACTIVE)
+        case blocks.Paragraph() | blocks.Link():
+            return type(value)(**{n: _active(getattr(value, n)) for n in value.__slots__})
+        case list() | tuple():
+            return type(value)(map(_active, value))
+    return value

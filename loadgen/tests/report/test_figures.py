@@ -391,6 +391,13 @@ def test_a_run_without_figures_has_none() -> None:
     assert figures([row(plan(server="fixed-pool"))]) == {}
 
 
+def test_a_lost_trial_of_a_longer_window_leaves_nothing_to_draw() -> None:
+    of = rows(1, (100,))
+    nothing = {"achieved_rps": None, "p95_ms": None, "raw_p95_ms": None, "ok": 0}
+    lost = [dataclasses.replace(one, duration_s=99, valid=False, **nothing) for one in of]
+    assert figures([*of, *lost]) == {}
+
+
 def test_every_route_and_engine_is_a_place() -> None:
     several = [
         dataclasses.replace(one, route=route) for route in ("/", "/?wait_ms=200") for one in rows(1)

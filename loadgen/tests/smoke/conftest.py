@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from lab.system.dashboards.model import Window
+from lab.system.tokens import TokenAuth
 from support.stored import BUSY, Eventually, Query, Trusted, excused, rows_of, run_of
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
@@ -48,7 +49,7 @@ def window(rows: list[dict[str, str]]) -> Window:
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=10) as client:
+    with httpx.Client(timeout=60, auth=TokenAuth(os.environ["LAB_SECRET"])) as client:
         yield client
 
 

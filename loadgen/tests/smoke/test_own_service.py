@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.judge.gates.others import HOST_CROWDED
+from lab.judge.gates.generator import HOST_CROWDED
 from lab.judge.verdict.threads import CPUS_LEFT
 from lab.system.dashboards.asking import options
 from lab.system.dashboards.model import Window, load

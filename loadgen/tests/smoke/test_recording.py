@@ -1,6 +1,7 @@
 """Recordings on real servers: a planted method and a planted lock are seen for what they are."""
 
 import json
+import os
 import re
 import threading
 import time
@@ -31,7 +32,7 @@ NARROW = 0.02
 
 @pytest.fixture(scope="module")
 def management() -> Iterator[Management]:
-    with closing(Http()) as http:
+    with closing(Http(secret=os.environ["LAB_SECRET"])) as http:
         yield Management(http)
 
 

@@ -6,6 +6,8 @@ import time
 import httpx
 import pytest
 
+from support.stored import Eventually
+
 
 def test_toxiproxy_has_none(client: httpx.Client) -> None:
     answer = client.get(f"{os.environ['LAB_TOXIPROXY_URL']}/proxies/downstream/toxics")
@@ -13,12 +15,15 @@ def test_toxiproxy_has_none(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("model", ["fixed-pool", "virtual-threads"])
-def test_the_quickest_of_some_answers_is_below_the_toxics_delay(
-    client: httpx.Client, model: str
+def test_an_answer_comes_before_the_toxics_delay_and_the_downstreams_are_over(
+    client: httpx.Client, eventually: Eventually, model: str
 ) -> None:
-    quickest = float("inf")
-    for _ in range(10):
+    def is_quick() -> bool:
         start = time.monotonic()
         assert client.get(f"http://{model}:8080/downstream").status_code == 200
-        quickest = min(quickest, time.monotonic() - start)
-    assert 0.2 <= quickest < 0.5
+        took_s = time.monotonic() - start
+        assert took_s >= 0.2
+        return took_s < 0.5
+
+    # A busy machine needs some tries.
+    eventually(is_quick, 120, "an answer below 0.5 s")

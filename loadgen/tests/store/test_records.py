@@ -1,19 +1,25 @@
 import errno
+import gzip
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from lab.errors import CannotWrite, RawDataError
 from lab.model import Experiment, Fairness, TrialPlan, TrialRecord, WarmCycle, Warmth
-from lab.store import csv
+from lab.store import csv, records
 from lab.store.records import (
+    MIB,
     append_row,
+    csv_text,
     drop_torn_row,
     from_json,
     packed_lines,
+    raw_lines,
     read_json,
     read_object,
     read_rows,
@@ -216,8 +222,8 @@ def test_damaged_packed_lines_are_refused_with_their_name(
 
 
 def test_a_missing_file_is_refused_without_its_place(tmp_path: Path) -> None:
-    with pytest.raises(RawDataError) as refused, packed_lines(tmp_path / "none.gz"):
-        pass
+    with pytest.raises(RawDataError) as refused, packed_lines(tmp_path / "none.gz") as lines:
+        next(lines)
     assert refused.value.said == "none.gz: cannot be read: No such file or directory"
 
 
@@ -225,3 +231,94 @@ def test_a_torn_row_names_no_trial(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
     path.write_bytes(b"run,trial,server\nr,0011-netty-open,netty\nr,0012-netty-op")
     assert csv.trials(path) == ("0011-netty-open",)
+
+
+NESTED = "[" * 100_000
+# json.loads reads it, and Python's own recursion ends before it does.
+DEEP = "[" * 2000 + "]" * 2000
+
+
+@pytest.mark.parametrize("text", [NESTED, f'{{"notes": {DEEP}}}', f'{{"a": {NESTED}'])
+def test_json_that_is_nested_too_deeply_is_a_damaged_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trial.json"
+    path.write_text(text)
+    with pytest.raises(RawDataError, match=r"trial\.json"):
+        read_json(path, TrialRecord)
+    with pytest.raises(ValueError, match=r"^Fairness: "):
+        from_json(Fairness, {"equal": {"a": json.loads(DEEP)}, "own": {}, "unequal": {}})
+    path.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(RawDataError, match=r"trial\.json"), packed_lines(path) as lines:
+        from_json(Fairness, {"equal": next(lines), "own": {}, "unequal": {}})
+
+
+def test_a_time_out_of_the_calendar_is_a_damaged_file() -> None:
+    @dataclass(frozen=True)
+    class Timed:
+        at: datetime
+
+    with pytest.raises(ValueError, match=r"Timed: date value out of range"):
+        from_json(Timed, {"at": "0001-01-01T00:00:00+14:00"})
+
+
+def bomb(path: Path, chunk: bytes, count: int) -> Path:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(count):
+            file.write(chunk)
+    return path
+
+
+def test_a_line_without_a_bound_is_refused_with_its_number(tmp_path: Path) -> None:
+    path = bomb(tmp_path / "series.jsonl.gz", b"1\n", 1)
+    path.write_bytes(path.read_bytes() + bomb(tmp_path / "more", bytes(MIB), 17).read_bytes())
+    with pytest.raises(RawDataError) as refused, packed_lines(path) as lines:
+        list(lines)
+    assert refused.value.said == "series.jsonl.gz:2: the line is longer than 16 MiB"
+
+
+def test_a_file_that_unpacks_without_a_bound_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "MOST_BYTES", 2 * MIB)
+    path = bomb(tmp_path / "series.jsonl.gz", (b" " * 1023 + b"\n") * 1024, 9)
+    with pytest.raises(RawDataError) as refused:
+        list(raw_lines(path))
+    assert refused.value.said == "series.jsonl.gz:2049: the file is larger than 2 MiB"
+
+
+@pytest.mark.parametrize("read", [lambda p: read_json(p, TrialRecord), read_object, csv.read])
+def test_a_huge_file_is_not_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    os.truncate(path, records.MOST_BYTES + 1)
+    with pytest.raises(RawDataError, match="file: is larger than 512 MiB"):
+        read(path)
+
+
+@pytest.mark.parametrize("read", [lambda p: read_json(p, TrialRecord), read_object, csv.read])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RawDataError, match="it is no regular file"):
+        read(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("first", "=+-@\t\r")
+def test_no_cell_is_a_formula_and_each_comes_back(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "density.csv"
+    for row in (("1", f"{first}1+cmd"), ("2", "'quoted"), ("-3", "-4.5")):
+        append_row(path, ("number", "name"), row)
+    cells = path.read_bytes().split(b"\n", 1)[1]
+    assert f"'{first}1+cmd".encode() in cells
+    assert b"2,'quoted\n-3,-4.5\n" in cells
+    assert [one.name for one in read_rows(path, Numbered)] == [f"{first}1+cmd", "'quoted", "-4.5"]
+
+
+def test_numbers_are_no_formulas() -> None:
+    numbers = [["-1", "+2.5", "-0.003", "=-1", "-1-1", "-"]]
+    assert csv_text(numbers) == "-1,+2.5,-0.003,'=-1,'-1-1,'-\n"
+
+
+def test_a_cell_without_a_bound_is_a_damaged_table(tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_text(f"run,trial\nr,{'a' * 200_000}\n")
+    with pytest.raises(RawDataError, match=r"trials\.csv.*: is not CSV: field larger"):
+        csv.trials(path)

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from lab.campaign.run import run
 from lab.campaign.tools import Lab, Stages
 from lab.errors import Interrupted
 from lab.model import Demand, Experiment, TrialPlan, WarmCycle, Warmth
+from lab.store import manifest
 from lab.system.jvm import fresh_jvm
 from support.fakes import FakeLab
 from support.runs import HOST_FILE
@@ -81,6 +83,11 @@ class Ready:
         return cells if len(names) > 1 else [cell for (cell,) in cells]
 
     @property
+    def listed(self) -> list[dict[str, str]]:
+        """The list of all runs."""
+        return list(csv.DictReader((self.place.results / "runs.csv").read_text().splitlines()))
+
+    @property
     def manifest(self) -> dict[str, Any]:
         return json.loads((self.run_dir / "manifest.json").read_text())  # type: ignore[no-any-return]
 
@@ -108,7 +115,8 @@ class Bench(Ready):
         return Stages(fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=self.observe)
 
     def resume(self) -> int:
-        return resume(self.run_dir, self.where, [self.lab.engine], self.stages)
+        experiment = manifest.read(self.run_dir).experiment
+        return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
 
     def run(self, **changes: object) -> int:
         experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
@@ -131,18 +139,20 @@ class Bench(Ready):
     def hosted(self, parent: Path, refuses: str = "\0") -> list[str]:
         """A host that does what it is asked for from now on, after which server a has another JVM;
         but nothing that `refuses` is in. Its requests."""
-        folder = parent / "host-changes"
-        folder.mkdir()
-        self.place = dataclasses.replace(self.place, host_changes=folder)
+        home = parent / "host-changes"
+        for name in ("requests", "answers"):
+            (home / name).mkdir(parents=True)
+        self.place = dataclasses.replace(self.place, host_changes=home)
         asked: list[str] = []
 
         def host() -> None:
-            for request in folder.glob("*.request"):
-                asked.append(request.read_text())
-                request.unlink()
-                said = "failed: it does not start" if refuses in asked[-1] else "ok"
-                (folder / f"{request.name.split('.')[0]}.answer").write_text(f"{said}\n")
-                if said == "ok":
+            request = home / "requests" / str(len(asked) + 1)
+            if request.is_symlink():
+                # A path would lose some of its slashes.
+                asked.append(f"{os.readlink(request)}\n")  # noqa: PTH115
+                code = "failed" if refuses in asked[-1] else "ok"
+                (home / "answers" / request.name).write_text(f"{code}\n")
+                if code == "ok":
                     self.lab.new_jvm("a")
             self.lab.system.at(self.lab.system.elapsed_s + 0.05, host)
 

@@ -12,6 +12,8 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
+# A slow machine takes longer to draw.
+PATIENCE_S = 120
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -77,7 +79,7 @@ class Browser:
 
     def wait_for(self, script: str) -> None:
         """Asks until the page says yes. Raises TimeoutException."""
-        WebDriverWait(self.driver, 30, 0.05).until(lambda _: self.ask(script))
+        WebDriverWait(self.driver, PATIENCE_S, 0.05).until(lambda _: self.ask(script))
 
     def point_at(self, of: str) -> None:
         """Moves the mouse to the middle of an element."""
@@ -136,6 +138,7 @@ def chromium(profile: Path, *flags: str) -> Iterator[Browser]:
     # What the page asked for from elsewhere would be in this log.
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
+    driver.set_script_timeout(PATIENCE_S)
     try:
         yield Browser(driver)
     finally:

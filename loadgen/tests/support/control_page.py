@@ -1,21 +1,20 @@
-"""The control page in a real browser. The lab behind it is fake but for the page, its API and the
-process of the bench."""
+"""The control page in a real browser. The lab behind it is fake except the page and its API."""
 
 from __future__ import annotations
 
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 from selenium.webdriver.common.keys import Keys
 from starlette.applications import Starlette
+from starlette.types import Receive, Send
 
 from lab.live.clock import Clock
 from lab.live.control.guard import Guard, page_hosts
@@ -27,10 +26,11 @@ PATIENCE_S = 60.0
 
 
 class Reacting(Scene):
-    """A lab whose p95 follows the latency toxic while a bench runs."""
+    """A lab whose p95 follows the latency toxic while a trial runs (`loaded`)."""
 
-    def __init__(self, home: Path) -> None:
-        super().__init__(home)
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded = False
         self.clock = Clock()  # type: ignore[assignment]
         see = self.lab.now
 
@@ -40,7 +40,7 @@ class Reacting(Scene):
             p95_s = f"{0.2 + added / 1000}"
             self.lab.numbers = {("fixed-pool", "in_flight"): "0"}
             self.lab.trial = None
-            if self.bench.running:
+            if self.loaded:
                 self.lab.numbers = {
                     ("fixed-pool", "rps"): "450",
                     ("fixed-pool", "client_p95_s"): p95_s,
@@ -195,17 +195,16 @@ def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
     # From here on nobody is refused, however late the thread begins.
     listening.listen()
     port: int = listening.getsockname()[1]
-    control, _ = scene.app()
+    app = Starlette(routes=scene.routes)
+    guard = Guard(app, page_hosts({port}), set(), page_token="page", agent_token="")
 
-    @asynccontextmanager
-    async def closing(_: Starlette) -> AsyncIterator[None]:
-        yield
-        await control.close()
+    async def front(scope: Any, receive: Receive, send: Send) -> None:
+        """Adds the page's token, as the front does (downstream/service/front.go)."""
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [*scope["headers"], (b"lab-token", b"page")]}
+        await guard(scope, receive, send)
 
-    app = Starlette(routes=control.routes, lifespan=closing)
-    server = uvicorn.Server(
-        uvicorn.Config(Guard(app, page_hosts({port}), set()), log_level="warning", lifespan="on")
-    )
+    server = uvicorn.Server(uvicorn.Config(front, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
 

@@ -60,6 +60,7 @@ def keep_trial(
         count = sum(count for _, count in told["buckets"])
         status = (statuses or {}).get(at, "200")
         line = second_of(at, [], [], [0.0] * count, {status: count} if count else {})
-        lines.append(line | {"raw": told, "corrected": told})
+        good, none = ({"raw": told, "corrected": told}, {"failed": told})
+        lines.append(line | (good if status < "400" else none))
     write(raw, lines, warmup_s=WINDOW[0])
     Pacer().condense(planned, raw)

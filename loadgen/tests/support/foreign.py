@@ -7,6 +7,7 @@ from lab.model import (
     Demand,
     Exported,
     Judgement,
+    Latency,
     Observation,
     Series,
     Snapshot,
@@ -68,8 +69,15 @@ TOMCAT = (
 )
 
 
-def judged(of: TrialRecord, *series: Series, rps: float = 1000.0, raw_ms: float = 400.0) -> Verdict:
-    said = reading(rps, raw=latency(raw_ms))
+def judged(
+    of: TrialRecord,
+    *series: Series,
+    rps: float = 1000.0,
+    raw_ms: float = 400.0,
+    think_ms: float | None = None,
+) -> Verdict:
+    late = None if think_ms is None else Latency(think_ms, think_ms, think_ms, think_ms, think_ms)
+    said = reading(rps, raw=latency(raw_ms), late=late)
     return verdict_of(
         measurement(of, said), Judgement((), ()), Observation((OPENS, CLOSES), series)
     )

@@ -37,10 +37,12 @@ def second(
     **changes: Any,
 ) -> dict[str, Any]:
     """A second with these answers, by default as many as were due and sent in it, at once, all of
-    status 200."""
+    status 200. The last of them are those of a status that is an error, or as many as `changes` say
+    (http_errors)."""
     late_ms = [0.0] * len(raw_ms) if late_ms is None else late_ms
     statuses = {"200": len(raw_ms)} if statuses is None else statuses
     errors = sum(n for status, n in statuses.items() if int(status) > 399)
+    good = len(raw_ms) - changes.get("http_errors", errors)
     return {
         "second": at,
         "length_s": 1.0,
@@ -55,8 +57,9 @@ def second(
         "unfinished": 0,
         "waiting": 0,
         "connections": 10,
-        "raw": packed(raw_ms),
-        "corrected": None if corrected_ms is None else packed(corrected_ms),
+        "raw": packed(raw_ms[:good]),
+        "corrected": None if corrected_ms is None else packed(corrected_ms[:good]),
+        "failed": packed(raw_ms[good:]),
         "late": packed(late_ms),
     } | changes
 
@@ -79,7 +82,7 @@ def text(seconds: Sequence[dict[str, Any]], warmup_s: float = 0, **changes: Any)
         "cpu_s": 0.1,
     }
     load = {"warmup_s": warmup_s}
-    head = {"pacer": "1.4.0", "format": 1, "unix_s": 1.5, "load": load, "nofile": 20000}
+    head = {"pacer": "1.5.0", "format": 2, "unix_s": 1.5, "load": load, "nofile": 20000}
     lines = (head, *seconds, end | changes)
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 

@@ -65,6 +65,7 @@ class FakeSystem:
         self.free_cpus = 2
         self.sockets: list[int | None] = []
         self.started: list[tuple[str, ...]] = []
+        self.given: list[str] = []
         # Which engines never end by themselves.
         self.hangs: Callable[[Sequence[str]], bool] = lambda argv: False
         self._idle_before_s = self._since_s = 0.0
@@ -87,7 +88,7 @@ class FakeSystem:
             self._due.remove(due)
             due[1]()
 
-    def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
+    def start(self, argv: Sequence[str], output: Path, stdin: str = "") -> FakeProcess:
         output.write_text("fake\n")
         if argv[0] == sys.executable:
             spinner = FakeProcess(self, float(argv[-1]), float(argv[-2]))
@@ -96,6 +97,7 @@ class FakeSystem:
         process = FakeProcess(self, 100_000 if self.hangs(argv) else float(argv[1]))
         self.processes.append(process)
         self.started.append(tuple(argv))
+        self.given.append(stdin)
         return process
 
     def cpus(self) -> int:

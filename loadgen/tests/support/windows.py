@@ -79,6 +79,7 @@ def judged(
     pause_s: float = 0.0,
     corrected: Latency | None = None,
     raw: Latency | None = None,
+    late: Latency | None = None,
     demand: Demand | None = None,
     jdk: str = IDENTITY.jdk,
 ) -> Verdict:
@@ -103,7 +104,11 @@ def judged(
     usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
     of = dataclasses.replace(of, before=before, usage=usage, demand=demand)
     said = dataclasses.replace(
-        reading(rps), pause_s=pause_s, corrected=corrected or latency(), raw=raw or latency()
+        reading(rps),
+        pause_s=pause_s,
+        corrected=corrected or latency(),
+        raw=raw or latency(),
+        late=late,
     )
     said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
     return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import Interrupted, LabError, LabUnreachable
+from lab.errors import Interrupted, LabError, LabUnreachable, Refused
 from lab.model import AS_IT_IS, Condition
 from lab.model.toxic_script import WHOLE_PROXY
 from lab.system.conditions import Conditions, at_start
 from lab.system.host import Clock
-from lab.system.host_changes import HostChanges
+from lab.system.host_changes import REFUSALS, WITHDRAWN, HostChanges
 from lab.system.undo_log import UndoLog
 from support.fakes import FakeLab, toxic
 from support.system import FakeSystem
@@ -378,28 +378,41 @@ def test_with_nobody_on_the_host_a_setting_of_the_host_is_refused(lab: FakeLab) 
         alone.bring("a", Condition(host={"SERVER_CPUS": "0.5"}))
 
 
-def test_the_host_is_asked_by_files(tmp_path: Path, system: FakeSystem) -> None:
-    asked = []
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """What the driver and the host share."""
+    for name in ("requests", "answers"):
+        (tmp_path / name).mkdir()
+    return tmp_path
 
-    def host(number: int, answer: str) -> None:
-        request = tmp_path / f"{number}.request"
-        asked.append(request.read_text())
-        request.unlink()
-        (tmp_path / f"{number}.answer").write_text(answer)
 
-    host_changes = HostChanges(tmp_path)
-    system.at(0.1, lambda: host(1, "ok\n"))
+def test_a_request_is_a_link_and_an_answer_is_a_code(home: Path, system: FakeSystem) -> None:
+    def answer(number: int, code: str) -> None:
+        (home / "answers" / str(number)).write_text(f"{code}\n")
+
+    host_changes = HostChanges(home)
+    system.at(0.1, lambda: answer(1, "ok"))
     host_changes.change("a", {"SERVER_CPUS": "0.5", "NOFILE": "300"}, system)
-    assert asked == ["SERVER=a\nSERVER_CPUS=0.5\nNOFILE=300\n"]
-    # Half of an answer is none yet.
-    system.at(0.5, lambda: host(2, "failed: n"))
-    system.at(1.0, lambda: (tmp_path / "2.answer").write_text("failed: no\n"))  # type: ignore[arg-type, return-value]
-    with pytest.raises(LabError, match="the host refused a with its defaults: no"):
-        host_changes.change("a", {}, system)
-    assert list(tmp_path.iterdir()) == []
+    assert str((home / "requests/1").readlink()) == "SERVER=a\nSERVER_CPUS=0.5\nNOFILE=300"
+    codes = [*REFUSALS, "something else"]
+    for number, code in enumerate(codes, 2):
+        system.at(number, lambda number=number, code=code: answer(number, code))  # type: ignore[misc]
+        with pytest.raises(Refused) as refused:
+            host_changes.change("a", {}, system)
+        why = REFUSALS.get(code, "the change failed")
+        log = ".lab/<project>/logs/changes.log"
+        assert str(refused.value) == f"the host refused a with its defaults: {why} ({log})"
 
 
-def test_a_host_that_says_nothing_is_given_up(tmp_path: Path, system: FakeSystem) -> None:
-    with pytest.raises(LabError, match="the host did not answer within 90 s: a with NOFILE=300"):
-        HostChanges(tmp_path).change("a", {"NOFILE": "300"}, system)
-    assert list(tmp_path.iterdir()) == []
+def test_a_request_that_a_link_cannot_hold(home: Path, system: FakeSystem) -> None:
+    with pytest.raises(LabError, match="the host cannot be asked: File name too long"):
+        HostChanges(home).change("a", {"SERVER_JVM_FLAGS": "-Xmx64m " * 1000}, system)
+
+
+def test_a_host_that_says_nothing_is_given_up(home: Path, system: FakeSystem) -> None:
+    host_changes = HostChanges(home)
+    for number in (1, 2):
+        with pytest.raises(LabError, match="did not answer within 90 s: a with NOFILE=300"):
+            host_changes.change("a", {"NOFILE": "300"}, system)
+        # What the host reads late is no change, and the next request has another number.
+        assert str((home / "requests" / str(number)).readlink()) == WITHDRAWN

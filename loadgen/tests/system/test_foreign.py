@@ -1,8 +1,8 @@
 """A service that is not the lab's, as it is reached."""
 
 import re
-from collections.abc import Iterator
-from types import SimpleNamespace
+import time
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -42,9 +42,7 @@ def test_an_exporter_that_is_not_listed_proves_nothing(outside: FakeLab) -> None
         outside.stack.exporter.cpu_s("my-service")
 
 
-def test_an_answer_that_never_ends_is_not_read_to_its_end(
-    lab: FakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_never_ends_is_not_read_to_its_end(lab: FakeLab) -> None:
     class Endless(httpx.SyncByteStream):
         def __init__(self, chunk: bytes) -> None:
             self.chunk, self.read = chunk, 0
@@ -56,24 +54,22 @@ def test_an_answer_that_never_ends_is_not_read_to_its_end(
 
     paths: list[str] = []
 
-    def stack_of(stream: Endless) -> Stack:
+    def stack_of(stream: Endless, monotonic: Callable[[], float] = time.monotonic) -> Stack:
         def answer(request: httpx.Request) -> httpx.Response:
             if request.url.host != "my-service":
                 return lab.answer(request)
             paths.append(request.url.path)
             return httpx.Response(200, stream=stream)
 
-        made = Stack(Urls.read({}), httpx.MockTransport(answer))
+        made = Stack(Urls.read({}), httpx.MockTransport(answer), monotonic=monotonic)
         made.adopt("my-service", URL, "/events")
         return made
 
     large = Endless(b"x" * 1000)
     assert stack_of(large).traffic.check_route("my-service", "/events") is None
     assert large.read < BODY_BYTES + 10_000
-    seconds = iter(range(1000))
-    monkeypatch.setattr("lab.system.traffic.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     slow = Endless(b".")
-    stack = stack_of(slow)
+    stack = stack_of(slow, map(float, range(1000)).__next__)
     assert "/events still answers after 10 s" in (
         stack.traffic.check_route("my-service", "/events") or ""
     )

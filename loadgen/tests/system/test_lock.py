@@ -10,41 +10,40 @@ import pytest
 
 from lab.errors import LabError
 from lab.system import lock
-from lab.system.lock import claimed, is_claimed
+from lab.system.lock import claimed
+from support.locks import is_claimed
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from lab.system.lock import claimed
-with claimed(Path(sys.argv[1]), lambda: None):
+with claimed(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
-def test_a_second_claim_is_refused_and_names_the_run_if_it_is_known(tmp_path: Path) -> None:
-    with claimed(tmp_path, lambda: None):
+def test_a_second_claim_is_refused(tmp_path: Path) -> None:
+    with claimed(tmp_path):
         assert is_claimed(tmp_path)
-        for known, said in (("20250701T120000Z-sweep", r" \(results/20250701T.*\);"), (None, ";")):
-            with (
-                pytest.raises(LabError, match=f"another measurement is under way{said} wait"),
-                claimed(tmp_path, lambda known=known: known),  # type: ignore[misc]
-            ):
-                pass
-    assert is_claimed(tmp_path) is False
+        with (
+            pytest.raises(LabError, match="another measurement is under way; wait for its end"),
+            claimed(tmp_path),
+        ):
+            pass
+    assert not is_claimed(tmp_path)
 
 
 def test_without_the_folder_nothing_is_held_and_nothing_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    with claimed(gone, lambda: None) as held, claimed(gone, lambda: None):
+    with claimed(gone) as held, claimed(gone):
         assert held == ()
-        assert is_claimed(gone) is None
 
 
 def test_a_folder_that_cannot_be_written_can_be_claimed(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     try:
-        with claimed(tmp_path, lambda: None):
+        with claimed(tmp_path):
             assert is_claimed(tmp_path)
     finally:
         tmp_path.chmod(0o755)
@@ -61,18 +60,9 @@ def test_who_only_looks_refuses_nobody(tmp_path: Path, monkeypatch: pytest.Monke
             os.close(looker)
 
     monkeypatch.setattr(lock.time, "sleep", pause)
-    with claimed(tmp_path, lambda: None) as held:
+    with claimed(tmp_path) as held:
         assert held
     assert len(pauses) == 2
-
-
-def test_two_who_only_look_do_not_take_each_other_for_a_measurement(tmp_path: Path) -> None:
-    descriptor = os.open(tmp_path, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        assert is_claimed(tmp_path) is False
-    finally:
-        os.close(descriptor)
 
 
 def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
@@ -85,4 +75,4 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
         assert is_claimed(tmp_path)
         holder.kill()
         holder.wait()
-    assert is_claimed(tmp_path) is False
+    assert not is_claimed(tmp_path)

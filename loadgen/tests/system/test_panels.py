@@ -75,7 +75,7 @@ def test_without_prometheus_nothing_is_kept_and_it_is_said(tmp_path: Path) -> No
     boards.mkdir()
     (boards / "lab.json").write_text(json.dumps(JSON))
     said = panels(record(), 15.0, tmp_path, boards, NOBODY)
-    assert said.startswith("no panels were stored: prometheus does not answer")
+    assert said.startswith("no panels were stored: prometheus: http://127.0.0.1:9/api/v1/")
     assert load(tmp_path) is None
 
 

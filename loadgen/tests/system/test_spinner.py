@@ -84,10 +84,10 @@ def test_it_ends_however_the_block_is_left(failure: Exception) -> None:
 
 def test_the_first_ends_where_the_second_cannot_start() -> None:
     class Short(FakeSystem):
-        def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
+        def start(self, argv: Sequence[str], output: Path, stdin: str = "") -> FakeProcess:
             if self.spinners:
                 raise EngineError("cannot start")
-            return super().start(argv, output)
+            return super().start(argv, output, stdin)
 
     system = Short()
     with pytest.raises(EngineError), spinning(system, 0.2, 60.0):

@@ -155,7 +155,7 @@ def test_requests_in_flight_are_summed(lab: FakeLab) -> None:
 def test_urls_come_from_the_environment() -> None:
     urls = Urls.read({"LAB_AGENT_URL": "http://x:1/"})
     assert urls.agent == "http://x:1"
-    assert urls.toxiproxy == "http://toxiproxy:8474"
+    assert urls.toxiproxy == "http://toxiproxy:8475"
 
 
 def test_the_work_of_one_route_and_of_no_other(lab: FakeLab) -> None:
@@ -183,9 +183,15 @@ def test_the_cpu_time_of_the_compiler_comes_from_the_server_itself(lab: FakeLab)
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"data": {"result": [{}]}}, {"data": {"result": [{"metric": {}, "values": [[1]]}]}}],
+    [
+        {},
+        {"data": {"result": [{}]}},
+        {"data": {"result": [{"metric": {}, "values": [[1]], "value": [1]}]}},
+    ],
 )
 def test_an_answer_that_holds_no_series_is_refused(body: object) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
-    with pytest.raises(LabUnreachable, match="prometheus: its answer to up"):
-        Stack(Urls.read({}), transport).prometheus.series("up[1m]", 60.0)
+    prometheus = Stack(Urls.read({}), transport).prometheus
+    for ask in (lambda: prometheus.series("up[1m]", 60.0), lambda: prometheus.values("up", 1.0)):
+        with pytest.raises(LabUnreachable, match="prometheus: its answer to up"):
+            ask()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 from typing import Any
 
@@ -206,8 +207,13 @@ def test_no_toxiproxy_is_one_clear_error() -> None:
     def refused(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused")
 
-    with pytest.raises(LabUnreachable, match="toxiproxy does not answer at http://toxiproxy:8474"):
+    with pytest.raises(LabUnreachable, match="toxiproxy: http://toxiproxy:8474/proxies does not"):
         do("toxics", httpx.MockTransport(refused))
+
+
+@pytest.mark.parametrize("toxic", [latency(-5), latency(-5, 3), latency(5, -3)])
+def test_of_a_negative_latency_nobody_knows_what_it_adds(toxic: Toxic) -> None:
+    assert in_force(toxic).unpredicted == ("downstream/latency",)
 
 
 def test_mean_added_latency_sums_both_streams() -> None:
@@ -244,3 +250,10 @@ def test_answers_of_toxiproxy_are_read_in_name_order() -> None:
     read = parse_proxies({"b": proxy | {"name": "b"}, "a": proxy | {"name": "a"}})
     assert [p.name for p in read.proxies] == ["a", "b"]
     assert not read.proxies[0].enabled
+
+
+def test_a_name_that_a_terminal_would_act_on_is_shown_as_it_is_written() -> None:
+    named = dataclasses.replace(latency(300), name="\x1b]52;c;YQ==\x07")
+    shown = toxic_verbs.render(in_force(named).proxies)
+    assert "\\x1b]52;c;YQ==\\x07" in shown
+    assert shown.replace("\n", "").isprintable()

@@ -176,7 +176,13 @@ def measured(
         stopper.start()
     sleepers = Sleepers()
     with (raw / schedule.output).open("wb") as output:
-        subprocess.run(schedule.argv, stdout=output, stderr=subprocess.STDOUT, check=False)
+        subprocess.run(
+            schedule.argv,
+            input=schedule.stdin.encode(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     wait_ms = sleepers.wait_ms()
     engine.condense(plan, raw)
     truth = server.since(from_s)

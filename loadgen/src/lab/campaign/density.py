@@ -30,11 +30,19 @@ from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, LabUnreachable
 from lab.judge.fairness import compare, reasons
 from lab.judge.same_lab import between_snapshots
-from lab.model import NOT_BACK, Condition, Identity, Json, Snapshot
+from lab.model import (
+    NOT_BACK,
+    REASON_SEPARATOR,
+    Condition,
+    Identity,
+    Json,
+    Judgement,
+    Snapshot,
+)
 from lab.model.density import Kind, Plan, Row, made_of_text
 from lab.model.routes import Route, parse
 from lab.report import density as report
-from lab.report import fairness, markdown
+from lab.report import fairness, index, markdown
 from lab.store import density as store
 from lab.store import manifest
 from lab.store.manifest import Manifest
@@ -213,7 +221,10 @@ def write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
     """REPORT.md from what is on disk, so that it is the same whenever it is made. Returns as
     `write_derived`; raises LabError where that cannot be read."""
     record = manifest.read_of(run_dir, Plan)
-    text = report.text(record, store.read(run_dir / store.NAME))
+    rows = store.read(run_dir / store.NAME)
+    answer = index.answer_text(record.experiment.question, report.answer(rows))
+    write_derived(run_dir / index.ANSWER, answer, keep=False)
+    text = report.text(record, rows)
     return write_derived(run_dir / markdown.NAME, text, keep=keep)
 
 
@@ -268,7 +279,7 @@ class _Launcher:
             resident_per_connection_bytes=resident_each,
             made_of=classes_each,
             valid=not wrong,
-            invalid_reasons="; ".join(wrong),
+            invalid_reasons=REASON_SEPARATOR.join(Judgement(tuple(wrong), ()).reasons),
             started_at=started_at,
             ended_at=self.system.now(),
         )

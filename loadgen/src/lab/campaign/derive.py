@@ -38,13 +38,13 @@ from lab.model import (
     Row,
     Verdict,
 )
-from lab.report import answers, comparison, markdown, page
+from lab.report import answers, comparison, index, markdown, page, words
 from lab.report.page import flamegraph
 from lab.report.recorded import Recorded, collapsed
 from lab.report.verdicts import Said
 from lab.report.words import Content, finding
 from lab.store import csv, jsonl, manifest, panels, recording
-from lab.store.records import json_text, write_bytes, write_text, writing
+from lab.store.records import json_text, read_bytes, write_bytes, write_text, writing
 from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
@@ -148,15 +148,7 @@ def read_trials(
 def judged_again(
     run_dir: Path, engines: Sequence[Engine]
 ) -> tuple[manifest.Manifest[Experiment], tuple[Row, ...]]:
-    """A run as it was measured, and the rows of `trials_again`. Raises as that."""
-    measured, trials = trials_again(run_dir, engines)
-    return measured, tuple(trial.row for trial in trials)
-
-
-def trials_again(
-    run_dir: Path, engines: Sequence[Engine]
-) -> tuple[manifest.Manifest[Experiment], tuple[Trial, ...]]:
-    """A run as it was measured, and its trials by the rules of this version, whatever version
+    """A run as it was measured, and its rows by the rules of this version, whatever version
     measured them. Raises LabError where a trial of it has no raw data that can be read."""
     record = manifest.read(run_dir)
     trials, _ = folders(run_dir / "raw")
@@ -165,7 +157,7 @@ def trials_again(
         missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
         raise LabError(f"{run_dir.name} has {missing}: it cannot be judged again")
     measured = as_measured(record, run_dir)
-    return measured, tuple(read_trial(measured, raw, engines) for raw in trials)
+    return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
 
 
 def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:
@@ -208,7 +200,9 @@ def derive(
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
-    findings, first = found_in(Outcome(experiment, rows, run_dir, verdicts))
+    outcome = Outcome(experiment, rows, run_dir, verdicts)
+    findings = (*_findings(kind, outcome), *not_back(rows))
+    first = _first(kind, outcome, findings)
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(
@@ -241,6 +235,7 @@ def derive(
         FINDINGS: json_text(findings),
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
+        index.ANSWER: index.answer_text(words.question(content), answers.lines(first)),
         **_flamegraphs(recorded),
     }
     derived = Derived(
@@ -311,13 +306,6 @@ def _flamegraphs(recorded: Sequence[Recorded]) -> dict[str, str]:
     return found
 
 
-def found_in(outcome: Outcome) -> tuple[tuple[Finding, ...], tuple[tuple[str, ...], ...]]:
-    """What the trials of a run come to: its findings, and the lines that come first."""
-    kind = kind_of(outcome.experiment)
-    findings = (*_findings(kind, outcome), *not_back(outcome.rows))
-    return findings, _first(kind, outcome, findings)
-
-
 def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:
     """What the kind finds. A raw file that cannot be read costs the findings, not the report."""
     try:
@@ -349,9 +337,9 @@ def not_back(rows: Sequence[Row]) -> Iterator[Finding]:
 def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | None) -> page.Shown:
     plan = trial.measurement.record.plan
     engine = next((engine for engine in engines if engine.name == plan.engine), None)
-    # What has no reading has no curves either.
-    curves = Curves(None, None)
-    if engine is not None and trial.measurement.reading is not None:
+    # What has no latencies has no curves either.
+    curves, reading = Curves(None, None), trial.measurement.reading
+    if engine is not None and reading is not None and reading.raw is not None:
         curves = engine.curves(plan, raw)
     return page.Shown(
         row=trial.row,
@@ -379,7 +367,7 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
             folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
         drawing, picture = folder / f"{name}.svg", folder / f"{name}.png"
-        if picture.is_file() and drawing.is_file() and drawing.read_bytes() == svg.encode():
+        if picture.is_file() and drawing.is_file() and read_bytes(drawing) == svg.encode():
             continue
         write_bytes(picture, page.png(svg))
         # Last: what was interrupted is made again.
@@ -392,7 +380,7 @@ def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | Non
     """Write a derived file. Returns whether its text is new, and, with `keep`, the name of the
     backup. There is no backup where the old text was the beginning of the new."""
     try:
-        before = path.read_bytes()
+        before = read_bytes(path)
     except FileNotFoundError:
         write_text(path, text)
         return True, None

@@ -71,7 +71,7 @@ class Limits:
         """The limit of each figure that has one. Raises WordError."""
         try:
             tables = tomllib.loads(self.text)
-        except ValueError as failure:
+        except (ValueError, RecursionError) as failure:
             raise WordError(f"{self.file}: is not TOML: {failure}") from None
         found: dict[Figure, Limit] = {}
         for name, table in tables.items():

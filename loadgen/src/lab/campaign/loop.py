@@ -192,7 +192,7 @@ class Loop:
         and was in the way of too many trials in a row."""
         problem = f"{NOT_BACK}: {failure}"
         if away := self.tools.stack.away():
-            failure = LabUnreachable(f"{AWAY}: {', '.join(away)}; {failure}")
+            failure = LabUnreachable(f"{AWAY}: {', '.join(away)} ({failure})")
         # As LabUnreachable names the part.
         if not str(failure).startswith(f"{plan.server}: "):
             problem = f"{NOT_BEGUN}: {failure}"

@@ -18,7 +18,7 @@ from lab.load.engines import ENGINES, Engine
 from lab.model import Row
 from lab.model.density import Plan
 from lab.model.density import Row as Launch
-from lab.report import comparison, markdown
+from lab.report import comparison, index, markdown
 from lab.store import density, manifest
 from lab.store.records import whole_rows
 from lab.store.run_dir import find_run_dir
@@ -81,6 +81,7 @@ def report_verb(
         say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
     for name in kept:
         say(console, f"what it said before differs, and is kept as {name}")
+    index.write(results)
     return 0 if valid else UNTOLD
 
 

@@ -26,7 +26,7 @@ from lab.judge.same_lab import (
 )
 from lab.load.engines import Engine, engines_of
 from lab.load.measure import PLAN, RECORD
-from lab.model import Json, Row, Snapshot, TrialPlan, TrialRecord
+from lab.model import Experiment, Json, Row, Snapshot, TrialPlan, TrialRecord
 from lab.store import manifest, recording
 from lab.store.manifest import Manifest
 from lab.store.records import read_json, read_object, writing
@@ -35,14 +35,15 @@ from lab.store.run_dir import check_space
 
 def resume(
     run_dir: Path,
+    experiment: Experiment,
     lab: Lab,
     engines: Sequence[Engine] | None = None,
     stages: Stages | None = None,
 ) -> int:
-    """Go on with the trials the run had planned; finished trials are neither lost nor run again.
+    """Go on with the trials the run had planned, of its experiment with the secrets that it does
+    not store (`with_secrets`); finished trials are neither lost nor run again.
     Returns and raises as `run`, and LabError when the lab is not the one the run began on."""
     record = manifest.read(run_dir)
-    experiment = record.experiment
     check_unfinished(record)
     check_same_words(record, lab.place.settings)
     if images(experiment):

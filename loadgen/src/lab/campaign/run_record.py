@@ -12,6 +12,7 @@ from rich.text import Text
 from lab.campaign.tools import Place
 from lab.errors import Interrupted
 from lab.model import Fairness, Json, Snapshot
+from lab.report import index
 from lab.store import manifest
 from lab.store.manifest import Manifest, Of, Status
 from lab.store.records import read_object, write_bytes
@@ -64,9 +65,10 @@ def begin(
 
 @contextmanager
 def ending(run_dir: Path, end: Callable[[Status], None], console: Console) -> Iterator[None]:
-    """Call `end` with how the run ended, whatever ends it. Where the run failed, what `end` raises
-    is only printed: the first error tells what happened. On a disk that was filled meanwhile, a
-    reserve that is given up before has the room for what `end` writes. Raises CannotWrite."""
+    """Call `end` with how the run ended, whatever ends it, and list all runs. Where the run failed,
+    what this raises is only printed: the first error tells what happened. On a disk that was filled
+    meanwhile, a reserve that is given up before has the room for what `end` writes. Raises
+    CannotWrite."""
     reserve = run_dir / RESERVE
     write_bytes(reserve, bytes(RESERVE_BYTES))
     try:
@@ -77,10 +79,12 @@ def ending(run_dir: Path, end: Callable[[Status], None], console: Console) -> It
     except BaseException as first:
         try:
             end("interrupted" if isinstance(first, Interrupted) else "failed")
+            index.write(run_dir.parent)
         except Exception as second:
             warn(console, f"{type(second).__name__}: {second}")
         raise
     end("complete")
+    index.write(run_dir.parent)
 
 
 def say(console: Console, text: str) -> None:

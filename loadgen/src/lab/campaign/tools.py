@@ -30,7 +30,7 @@ class Place:
 
     `results` is the folder of all runs; `host_file` what make wrote about the host; `file_limit`
     and `cores` are this process' own limits. `dashboards` holds the panels kept with each trial
-    (None: keep none), `host_changes` is the folder by which the host is asked for changes (None:
+    (None: keep none), `host_changes` has the folders by which the host is asked for changes (None:
     nobody answers), `undo_log` the file of what is changed now (None: keep none), `warm_jvms` the
     file of what is known of the JVMs that run (None: keep none). `settings` are words of make for
     settings of .env that no server tells of, `ports` the source ports of connections (None: nobody

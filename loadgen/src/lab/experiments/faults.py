@@ -7,7 +7,6 @@ second, so this needs the engine that tells every second.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -95,9 +94,9 @@ def _faults(record: TrialRecord) -> list[Disturbance]:
 
 
 def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
-    """The errors and the slowest answer since the fault began."""
-    worst_ms = max((one.corrected.max_us for one in seconds), default=math.inf) / 1000
-    slowest = "no answer at all" if math.isinf(worst_ms) else f"slowest answer {worst_ms:.0f} ms"
+    """The errors and the slowest good answer since the fault began."""
+    worst_us = max((one.corrected.max_us for one in seconds), default=0)
+    slowest = f"slowest good answer {worst_us / 1000:.0f} ms" if worst_us else "no good answer"
     return f"{errors_text(seconds)}, {slowest}"
 
 

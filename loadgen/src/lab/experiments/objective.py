@@ -22,6 +22,7 @@ from lab.judge.gates.figures import BACKLOG, BOUND_SLACK
 from lab.judge.gates.generator import allowed_ms
 from lab.judge.gates.server import COMPILING
 from lab.judge.predict import MORE, SPARE, rate_with_spare
+from lab.judge.slo import judged_ms, lost_in
 from lab.model import (
     ENDED_AS_LOST,
     NOT_BACK,
@@ -54,8 +55,8 @@ Outcome = Literal["held", "broke", "untold"]
 @dataclass(frozen=True, slots=True)
 class Objective:
     """What a load must keep to count as held: latencies in ms (None: not limited), counted from
-    when a request was due, and the share of HTTP errors, socket errors and timeouts among all
-    requests that ended."""
+    when a request was due, of answers without an error and of requests without any (`slo`), and the
+    share of HTTP errors, socket errors and timeouts among all requests that ended."""
 
     p50_ms: float | None = None
     p95_ms: float | None = None
@@ -169,7 +170,7 @@ def by_generator(objective: Objective, row: Row) -> str | None:
         return None
     late, own = [], {"p99": row.late_p99_ms, "max": row.late_max_ms}
     for name, limit in objective.limits:
-        took_ms, own_ms = latency_ms(row, name), own.get(name)
+        took_ms, own_ms = judged_ms(row, name), own.get(name)
         if took_ms is not None and took_ms <= limit:
             continue
         if took_ms is None or own_ms is None or own_ms <= allowed_ms(took_ms):
@@ -209,7 +210,7 @@ def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outco
         )
     unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
     if unknown:
-        return "untold", f"too few answers for {', '.join(unknown)}"
+        return "untold", f"not known: {', '.join(unknown)}"
     return "held", ""
 
 
@@ -224,10 +225,11 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
     return next((reason for reason in FAILED_ITSELF if reason in row.invalid_reasons), None)
 
 
-def latency_ms(row: Row, name: str) -> float | None:
-    """A latency of the row by its name, from when a request was due."""
-    value: float | None = getattr(row, f"{name}_ms")
-    return value
+def ms_text(ms: float, row: Row) -> str:
+    """A latency of `judged_ms`, for people."""
+    if ms == math.inf:
+        return f"is one of the {lost_in(row):,.0f} requests without an answer"
+    return f"{ms:,.0f} ms"
 
 
 def _problems(objective: Objective, row: Row) -> Iterator[str]:
@@ -245,16 +247,17 @@ def _too_slow(objective: Objective, row: Row) -> Iterator[str]:
     names = list(PERCENTILES)
     for name, limit in objective.limits:
         below = reversed(names[: names.index(name) + 1])
-        known = ((one, latency_ms(row, one)) for one in below)
+        known = ((one, judged_ms(row, one)) for one in below)
         told = next((one for one in known if one[1] is not None), None)
         if told is not None and told[1] is not None and told[1] > limit:
-            yield f"{told[0]} {told[1]:,.0f} ms"
+            yield f"{told[0]} {ms_text(told[1], row)}"
 
 
 def _unknown(row: Row, name: str, limit: float) -> bool:
-    """Whether nobody knows that latency: there were too few answers, and not all were in time."""
-    most = row.max_ms
-    return latency_ms(row, name) is None and (most is None or most > limit)
+    """Whether nobody knows that latency: there were too few answers, and not all were in time, or
+    some requests had none."""
+    most = judged_ms(row, "max")
+    return judged_ms(row, name) is None and (most is None or most > limit)
 
 
 def _backlog(objective: Objective, row: Row) -> str | None:
@@ -275,5 +278,5 @@ def _held_though_slowed(objective: Objective, row: Row) -> bool:
     too high, if anything."""
     slowed_by = (f"{UNSTEADY}: the mean latency fell", BACKLOG, COMPILING)
     slowed = all(one.startswith(slowed_by) for one in row.reasons)
-    limits = [latency_ms(row, name) for name, _ in objective.limits]
+    limits = [judged_ms(row, name) for name, _ in objective.limits]
     return slowed and None not in limits and not list(_problems(objective, row))

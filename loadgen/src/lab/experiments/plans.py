@@ -81,7 +81,7 @@ def _load(path: Path, file: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as failure:
         raise WordError(f"{file}: cannot be read: {failure.strerror}") from None
-    except ValueError as failure:
+    except (ValueError, RecursionError) as failure:
         raise WordError(f"{file}: is not TOML: {failure}") from None
 
 

@@ -29,10 +29,10 @@ procedure (S. Holm, Scand. J. Statist. 6 (1979) 65) would need as many launches 
 answer, and its answers would not be those of the intervals beside them. With too few launches for
 that confidence there is no answer, and `why` says how many it takes.
 
-In a closed load the generator's own time between an answer and the next request is in the rate of
-both sides, and in an open load the time by which it sent late is in the p95. Where it takes a
-larger share of one side (GENERATOR_SHARE), the ratio of the sides without it must have the same
-answer. Otherwise there is none.
+In a closed load the generator's own time between an answer and the next request (its think time Z,
+X = N / (R + Z)) is in the rate of both sides, and in an open load the time by which it sent late is
+in the p95. Where it takes a larger share of one side, so that the ratio without it is another by
+more than GENERATOR_SHARE, that ratio must have the same answer. Otherwise there is none.
 
 A launch whose trial is invalid is lost, or measured again. Where that befell the one side clearly
 more often than the other (UNEVEN), what was selected may decide the answer: there is none.
@@ -40,6 +40,7 @@ more often than the other (UNEVEN), what was selected may decide the answer: the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -67,20 +68,20 @@ from lab.judge.intervals import (
     ratio_of,
     ratio_of_pairs,
 )
+from lab.judge.slo import judged_ms
 from lab.model import Row, TrialPlan, error_share, lost_rps, offered
 
 MARGIN = 0.05
-# Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
-# trial of one side, the percentiles of all answers are not those of its work.
+# Where more of its requests fail in a trial of one side, the others are not the same work: what
+# would have been slow may be what failed.
 MOST_ERRORS = 0.01
 # The shares of launches that the sides lost or measured again may differ by this much. Two of seven
 # launches on one side and none on the other are more; one is less, as it may befall anybody.
 UNEVEN = 0.2
 # A backlog that grew by more than this share of the p95 makes the p95 one of the window's length.
 GROWN = 0.25
-# By so much of a closed load's cycle, or of an open load's p95, the generator may take more from
-# one side than from the other before it is asked whether that decides the answer: a fifth of
-# MARGIN.
+# By so much the generator's part of a closed load's cycle, or of an open load's p95, may move the
+# ratio of the sides before it is asked whether that decides the answer: a fifth of MARGIN.
 GENERATOR_SHARE = 0.01
 Answer = Literal[
     "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
@@ -259,8 +260,9 @@ def compare_cell(
         metric = metric if no_p95 else p95
     # Which launches tell a latency may follow from the latency.
     tries_a, tries_b = Tries.of(every_a, cell, metric), Tries.of(every_b, cell, metric)
-    a, b = median_per_launch(rows_a, metric), median_per_launch(rows_b, metric)
-    values = Values.of(rows_a, rows_b, metric)
+    measure: Measure = metric if metric == "goodput_rps" else slo_p95_ms
+    a, b = median_per_launch(rows_a, measure), median_per_launch(rows_b, measure)
+    values = Values.of(rows_a, rows_b, measure)
     ratio = None
     answer: Answer = "inconclusive"
     if a is None or b is None:
@@ -274,10 +276,9 @@ def compare_cell(
             paired=values.paired,
             family=family,
         )
-        if other := _without_generator(
-            metric, rows_a, rows_b, ratio, answer, paired=values.paired, family=family
-        ):
-            answer, why = "inconclusive", other
+        answer, why = _without_generator(
+            metric, rows_a, rows_b, ratio, (answer, why), paired=values.paired, family=family
+        )
         if answer in ALIKE and no_p95 and (kept := _keep_up(rows_a, rows_b)):
             answer, why = "inconclusive", kept
     if answer != "inconclusive" and (failing := _by_errors(answer, rows_a, rows_b)):
@@ -290,13 +291,19 @@ def compare_cell(
     )
 
 
+def slo_p95_ms(row: Row) -> float | None:
+    """The p95 of an open load, with requests without an answer as the slowest."""
+    p95_ms = judged_ms(row, "p95")
+    return None if p95_ms == math.inf else p95_ms
+
+
 def generator_share(row: Row) -> float | None:
     """The share of a closed load's cycle (answer, next request, next answer) that the generator
-    took: X · L / N (Little), with L its mean lateness. None in an open load, and where nobody tells
-    it: a row of such an engine, or of before this column, has 0."""
-    if row.mode != "closed" or not row.time_generator_ms or row.achieved_rps is None:
+    took: X · Z / N (Little), with Z its think time. None in an open load, and where nobody tells
+    it."""
+    if row.mode != "closed" or row.think_ms is None or row.achieved_rps is None:
         return None
-    return row.achieved_rps * row.time_generator_ms / 1000 / row.concurrency
+    return row.achieved_rps * row.think_ms / 1000 / row.concurrency
 
 
 def late_share(row: Row) -> float | None:
@@ -309,44 +316,54 @@ def late_share(row: Row) -> float | None:
     return min(max(0.0, row.p95_ms - row.raw_p95_ms), row.late_p99_ms) / row.p95_ms
 
 
+def generator_factor(rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Metric) -> float | None:
+    """By what factor the ratio B / A is another without the generator's share s: of the cycle of a
+    closed load, without which a side had X / (1 - s), or of the p95 of an open one, without which
+    it had p95 · (1 - s). None where that is no more than GENERATOR_SHARE, or not known."""
+    is_p95 = metric == "p95_ms"
+    share = late_share if is_p95 else generator_share
+    a, b = (median_per_launch(rows, share) for rows in (rows_a, rows_b))
+    if a is None or b is None or max(a.median, b.median) >= 1:
+        return None
+    by = (1 - a.median) / (1 - b.median)
+    if abs(math.log(by)) <= GENERATOR_SHARE:
+        return None
+    return 1 / by if is_p95 else by
+
+
 def _without_generator(
     metric: Metric,
     rows_a: Sequence[Row],
     rows_b: Sequence[Row],
     ratio: RatioOf,
-    answer: Answer,
+    told: tuple[Answer, str],
     *,
     paired: bool,
     family: Family,
-) -> str:
-    """Why the generator, and not the servers, may decide the answer about goodput of a closed load
-    or the p95 of an open one; empty where it does not. Without its share s of the cycle a side had
-    X / (1 - s), and without its share of the p95 it had p95 · (1 - s)."""
-    is_p95 = metric == "p95_ms"
-    share = late_share if is_p95 else generator_share
-    a, b = (median_per_launch(rows, share) for rows in (rows_a, rows_b))
-    if a is None or b is None or ratio.interval is None or answer == "inconclusive":
-        return ""
-    if abs(a.median - b.median) <= GENERATOR_SHARE:
-        return ""
-    by = (1 - a.median) / (1 - b.median)
-    if is_p95:
-        by = 1 / by
+) -> tuple[Answer, str]:
+    """The answer about goodput of a closed load or the p95 of an open one, and why: none where it
+    is another one without the generator."""
+    answer, why = told
+    by = generator_factor(rows_a, rows_b, metric)
+    if by is None or ratio.interval is None or answer == "inconclusive":
+        return told
     low, high = ratio.interval.low * by, ratio.interval.high * by
     without = replace(
         ratio, ratio=ratio.ratio * by, interval=replace(ratio.interval, low=low, high=high)
     )
+    is_p95 = metric == "p95_ms"
     other, _ = answer_of(without, higher_is_better=not is_p95, paired=paired, family=family)
-    if other == answer:
-        return ""
+    share = late_share if is_p95 else generator_share
+    a, b = (median_per_launch(rows, share) for rows in (rows_a, rows_b))
+    shares = [f"{one.median:.1%}" for one in (a, b) if one]
+    took = "took {} of each cycle of A and {}".format(*shares)
     if is_p95:
-        took = f"the generator sent late, for up to {a.median:.1%} of A's p95 and {b.median:.1%}"
-    else:
-        took = f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%}"
-    return (
-        f"{took} of B's, which may decide the answer: without it the interval is "
-        f"[{low:.3f}, {high:.3f}]"
+        took = "sent late, for up to {} of A's p95 and {}".format(*shares)
+    decides = ", which may decide the answer" if other != answer else ""
+    said = (
+        f"the generator {took} of B's{decides}: without it the interval is [{low:.3f}, {high:.3f}]"
     )
+    return ("inconclusive", said) if decides else (answer, f"{why}; {said}")
 
 
 def _by_errors(answer: Answer, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:

@@ -28,8 +28,6 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, get_args
 
-from scipy.stats import fisher_exact
-
 from lab.judge.compare import (
     MOST_ERRORS,
     Family,
@@ -37,6 +35,7 @@ from lab.judge.compare import (
     Side,
     Values,
     fails_beyond,
+    generator_factor,
     overloaded,
     percent,
     shared_cells,
@@ -55,6 +54,7 @@ from lab.judge.grouping import (
     without_shorter,
 )
 from lab.judge.intervals import CONFIDENCE, RatioOf, needed
+from lab.judge.slo import judged_ms
 from lab.model import AWAY, Row, error_share
 
 Figure = Literal["capacity", "goodput", "p99", "cpu", "memory"]
@@ -67,6 +67,10 @@ Answer = Literal["worse", "cannot tell", "not worse"]
 FAILED_MS = 10_000.0
 # Why it cannot be told, where more launches might tell.
 ACROSS = "the interval reaches across the limit"
+THINKS = (
+    "the generator took more of each cycle of one side, which may decide the answer: without it "
+    "the interval is"
+)
 # What the sides are called in a sentence.
 SIDES = ("the base", "the candidate")
 # How surely the launches that are asked for would tell, if the ratio is the one that was seen.
@@ -112,7 +116,9 @@ class Asked:
     """One limit to be judged, and the values for it. `load` None: of all loads of the lane. `wrong`
     says why the values, whatever they are, tell nothing, and `broken` why the candidate is worse
     whatever they are. `untold` is an answer that these values cannot give, and why. What a value
-    stands for may be up to `coarse` times as much: the ends of the interval are wider by that."""
+    stands for may be up to `coarse` times as much: the ends of the interval are wider by that.
+    Without the generator's think time the ratio is `unthinking` times as much: an answer that is
+    another one then is none."""
 
     lane: str
     load: Cell | None
@@ -123,6 +129,7 @@ class Asked:
     broken: str = ""
     coarse: float = 1.0
     untold: tuple[Answer, str] | None = None
+    unthinking: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +231,7 @@ def _of_lane(
         figure, measure, instead = _of_requests(cell, a, b)
         note = f"goodput instead of p99: {instead}" if instead else ""
         untold = _keeps_up(a) if instead else None
+        unthinking = generator_factor(a, b, "goodput_rps") or 1.0
         cost = some or broken or _cost_of_errors(a, b)
         requests = some or broken
         if instead and figure not in limits and "p99" in limits:
@@ -246,6 +254,7 @@ def _of_lane(
                 or (requests if name == figure else cost),
                 note if name == figure else "",
                 untold=untold if name == figure else None,
+                unthinking=unthinking if name == "goodput" else 1.0,
             )
             for name, of in measures.items()
             if name in limits
@@ -292,6 +301,9 @@ def failed_more(
         return "", ""
     also = f"{bad} of {of}" if bad else "none"
     why = f"{found[0]}: {len(found)} of {count} launches of the candidate, {also} of the base"
+    # Slow to import, and seldom needed.
+    from scipy.stats import fisher_exact
+
     table = [[len(found), count - len(found)], [bad, of - bad]]
     sure = fisher_exact(table, alternative="greater").pvalue <= alpha
     return (why, "") if sure else ("", why)
@@ -341,13 +353,15 @@ def _usually_overloaded(rows: Sequence[Row]) -> bool:
 
 
 def p99_ms(row: Row) -> float | None:
-    """The p99 of an open trial, in ms from when a request was due; a request that failed counts
-    with FAILED_MS at least. None where too much of it is the generator's own lateness."""
-    if error_share(row, row.offered_rps) > MOST_ERRORS:
+    """The p99 of an open trial, in ms from when a request was due, with requests without an answer
+    as the slowest (`slo`). Where it is one that failed, FAILED_MS at least. None where too much of
+    it is the generator's own lateness."""
+    took_ms = judged_ms(row, "p99")
+    if error_share(row, row.offered_rps) > MOST_ERRORS or took_ms == math.inf:
         return max(row.p99_ms or 0.0, FAILED_MS)
-    if row.p99_ms is not None and (row.late_p99_ms or 0.0) > allowed_ms(row.p99_ms):
+    if took_ms is not None and (row.late_p99_ms or 0.0) > allowed_ms(took_ms):
         return None
-    return row.p99_ms
+    return took_ms
 
 
 def of_capacity(
@@ -395,6 +409,12 @@ def check(asked: Asked, confidence: float) -> Check:
             answer, why, launches = _told(limit, values, ratio, confidence, asked.coarse)
             if launches is None and why != ACROSS and answer == "cannot tell":
                 launches, fewest = needed(confidence), True
+            if answer != "cannot tell" and ratio.interval:
+                low, high = (
+                    asked.unthinking * end for end in (ratio.interval.low, ratio.interval.high)
+                )
+                if limit.answer(low, high) != answer:
+                    answer, why = "cannot tell", f"{THINKS} [{low:.3f}, {high:.3f}]"
     if asked.untold and answer == asked.untold[0]:
         answer, why, launches, fewest = "cannot tell", asked.untold[1], None, False
     if asked.broken:

@@ -12,10 +12,7 @@ from lab.judge.intervals import MedianOf, median_of
 from lab.judge.time_split import mean_split
 from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput, offered
 
-Metric = Literal[
-    "goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p50_ms", "raw_p95_ms", "raw_p99_ms",
-    "cpu_server_us",
-]  # fmt: skip
+Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
 # What is measured of a trial: a metric, or what is computed of its row. None where nothing tells.
 Measure = Metric | Callable[[Row], float | None]
 
@@ -151,8 +148,7 @@ def bound_of(bounds: Iterable[float | None]) -> float | None:
 
 
 def most_errors(rows: Sequence[Row]) -> float:
-    """The largest share of errors in a valid trial of these, 0 without any. Latencies are of all
-    answers, errors included."""
+    """The largest share of errors in a valid trial of these, 0 without any."""
     return max((error_share(row, row.offered_rps) for row in rows if row.valid), default=0.0)
 
 
@@ -169,11 +165,11 @@ class Load:
     `bound_rps` is predicted for the closed load, or for the open load where there is no closed one.
     Medians are over launches, of valid trials only; None without any. `…_rps` are goodput, and
     `open_kept` is its share of what was offered.
-    Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
-    valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
-    runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the valid
-    trials of a mode: CPU time per answered request by part. `closed_time` and `open_time` are means
-    of those valid trials whose parts are known, so that they add up: where the mean time of a
+    Latencies are of answers without an error, so `error_share` is given too: the largest share of
+    errors in a valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in
+    their whole runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the
+    valid trials of a mode: CPU time per answered request by part. `closed_time` and `open_time` are
+    means of those valid trials whose parts are known, so that they add up: where the mean time of a
     request went. `closed_s` and `open_s` are the planned lengths of the windows, None without a
     trial of that mode. `valid` of `trials` are valid."""
 

@@ -8,6 +8,11 @@ downstream, event loops that wait by blocking. N = X·R itself is Little's law (
 "A Proof for the Queuing Formula L = λW", Operations Research 9(3), 1961). An open load
 adds that no more is answered than is offered. These bounds are hard: nothing real is faster.
 
+A customer of a closed load thinks for Z between an answer and the next request. By the interactive
+response time law (Denning and Buzen) R = N/X - Z, so X ≤ N/(R0 + Z). Here the generator thinks: it
+needs some ten µs. That is nothing beside the waits of the lab's routes, and much beside a service
+that answers as quickly. Of such a service Z is measured before the load, over a single connection.
+
 A light load (`demand`) measures how much a request computes. By the utilization law, U = X·D, a
 resource of m CPUs of which a request needs D seconds bounds X by m/D. D may change under load, so
 these bounds are estimates: they tell what to expect, and make no trial invalid.
@@ -226,7 +231,10 @@ def predict(
         expected_ms = None
         if offered_rps is None and bounds:  # One connection's mean tells nothing of an open load.
             r0_ms = demand.r0_ms or 0.0 if demand else 0.0
-            expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
+            think_ms = demand.think_ms or 0.0 if demand else 0.0
+            expected_ms = _response_time_ms(
+                bounds, concurrency, None, r0_ms, None, think_ms=think_ms
+            )
         alike = (expected_ms,) * 3
         return Prediction(tuple(bounds), (), *alike, demand=demand)
     call = parse(path)
@@ -291,20 +299,23 @@ def _of_foreign(
     computing, and CPU time are measured, and the service's limits are not known."""
     if demand is None:
         return
-    for resource, count in (("connections", concurrency), ("worker pool", snapshot.pool_size)):
-        if count and demand.r0_ms and _holds_r0(demand):
-            formula = f"{count} / {demand.r0_ms / 1000:.3g} s"
-            yield Bound(resource, count * 1000 / demand.r0_ms, formula, estimate=True)
+    for resource, count, held_ms in (
+        ("connections", concurrency, demand.cycle_ms),
+        ("worker pool", snapshot.pool_size, demand.r0_ms),
+    ):
+        if count and held_ms and _holds_r0(demand):
+            formula = f"{count} / {held_ms / 1000:.3g} s"
+            yield Bound(resource, count * 1000 / held_ms, formula, estimate=True)
     # It does not tell how many CPUs it may use.
     yield from _estimates(demand, None, host_cores, None)
 
 
 def _holds_r0(demand: Demand) -> bool:
     """Whether count / R0 tells what to expect. It does not where even the light load fell far below
-    it and no cost of a request explains that: then nobody knows what limits."""
-    if not demand.r0_ms or demand.light_rps is None or demand.host_cpu_s:
+    connections / (R0 + Z) and no cost of a request explains that: then nobody knows what limits."""
+    if not demand.cycle_ms or demand.light_rps is None or demand.host_cpu_s:
         return True
-    return demand.light_rps >= HELD * demand.connections * 1000 / demand.r0_ms
+    return demand.light_rps >= HELD * demand.connections * 1000 / demand.cycle_ms
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:
@@ -338,18 +349,20 @@ def _response_time_ms(
     demand: Demand | None,
     *,
     spins: bool = False,
+    think_ms: float = 0.0,
 ) -> float | None:
     """The response time R that follows from the bounds. It is R0 plus the server's CPU time D where
     nothing queues; where waits are computing (`spins`), D is all of it. A closed load at its
-    tightest bound X has N/X, where that is more (Little's law). An open load queues without limit
-    from its tightest bound on: None. R is a mean; p95 is close to it where all requests wait alike.
+    tightest bound X has N/X - Z, where that is more (interactive response time law, `think_ms`). An
+    open load queues without limit from its tightest bound on: None. R is a mean; p95 is close to it
+    where all requests wait alike.
     """
     least_ms = r0_ms
     if demand is not None and demand.server_cpu_s is not None:
         cpu_ms = demand.server_cpu_s * 1000
         least_ms = max(r0_ms, cpu_ms) if spins else r0_ms + cpu_ms
     if offered_rps is None:
-        queued_ms = concurrency * 1000 / bounds[0].rps if bounds else 0.0
+        queued_ms = concurrency * 1000 / bounds[0].rps - think_ms if bounds else 0.0
         return max(least_ms, queued_ms) or None
     others = [bound.rps for bound in bounds if bound.resource != OFFERED]
     return None if others and min(others) <= offered_rps else least_ms or None

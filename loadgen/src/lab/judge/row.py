@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_type_hints
 
-from lab.judge.gates.generator import overloaded, unanswered
+from lab.judge import slo
+from lab.judge.gates.generator import overloaded, think_ms, unanswered
 from lab.model import (
     REASON_SEPARATOR,
     Counts,
@@ -43,6 +44,9 @@ def row_of(
         **_columns(Latency, reading.corrected if reading else None),
         **_columns(Latency, reading.raw if reading else None, "raw_"),
         **_columns(Latency, reading.late if reading else None, "late_"),
+        **_columns(Latency, reading.failed if reading else None, "failed_"),
+        **(slo.columns(reading.ranks, reading.window_lost or 0) if reading else {}),
+        think_ms=think_ms(reading) if reading and record.plan.mode == "closed" else None,
         **_columns(Usage, record.usage),
         **_columns(CpuSplit, cpu),
         **_columns(TimeSplit, time),

@@ -65,7 +65,7 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
     """The parts of a trial's mean time. Nothing is told of a service that is not the lab's, of a
     trial with more errors than MOST_ERRORS, and where the figures of any part are missing."""
     record, reading = measurement.record, measurement.reading
-    if reading is None or reading.raw is None or observation is None:
+    if reading is None or reading.answer_ms is None or observation is None:
         return TimeSplit()
     before = _until_sent_ms(record, reading)
     if before is None or not _told(record, reading):
@@ -73,7 +73,8 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
     parts = _measured(record, observation, *before)
     if parts == TimeSplit():
         return parts
-    seen_ms = sum(before) + reading.raw.mean_ms
+    # As the server's, with errors.
+    seen_ms = sum(before) + reading.answer_ms
     return replace(parts, time_unexplained_ms=seen_ms - parts.whole_ms)
 
 

@@ -14,6 +14,7 @@ import math
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.judge.gates.generator import think_ms
 from lab.load.counters import Counters, CpuTimes, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine
@@ -124,7 +125,8 @@ def demand_of_foreign(
 
     The engine counts the answers. Nobody knows whether the service waits, so the load has no more
     connections than the trial, even where there are more (`most`). Before that, a single
-    connection, which waits for no other, measures R0: the mean, as N = X·R holds for means.
+    connection, which waits for no other, measures R0, and the generator's think time Z: means, as
+    N = X·(R + Z) holds for means.
     """
     connections = min(plan.concurrency, LIGHT_CONNECTIONS, most)
 
@@ -146,7 +148,9 @@ def demand_of_foreign(
     light = short_load(plan, engine, system, raw, connections, round(LIGHT_S), read)
     settled(plan.server, stack, system)
     if isinstance(light, str) or light.reading.samples < LEAST_REQUESTS or _failed(light.reading):
-        return Demand(1, alone.samples, None, None, r0_ms, r0_problem=problem)
+        return Demand(
+            1, alone.samples, None, None, r0_ms, r0_problem=problem, think_ms=think_ms(alone)
+        )
     edges = light.opened, light.closed
     # The load may have ended before the second edge.
     passed_s = light.closed.at_s - light.opened.at_s
@@ -161,7 +165,11 @@ def demand_of_foreign(
             )
             r0_ms = None
     return dataclasses.replace(
-        cost, r0_ms=r0_ms, light_rps=light.reading.achieved_rps, r0_problem=problem
+        cost,
+        r0_ms=r0_ms,
+        light_rps=light.reading.achieved_rps,
+        r0_problem=problem,
+        think_ms=think_ms(alone),
     )
 
 

@@ -30,7 +30,7 @@ class EngineRun:
         self._system = system
         self.started_at = system.now()
         self._started_s = system.monotonic()
-        self.process = system.start(schedule.argv, output)
+        self.process = system.start(schedule.argv, output, schedule.stdin)
 
     def __enter__(self) -> EngineRun:
         return self

@@ -84,7 +84,8 @@ class LostLoad:
         self._bad += _bad(line)
         self._answers += line.ok + line.http_errors
         for limit_ms, _ in self.rule.late:
-            self._late[limit_ms] += _above(line, limit_ms)
+            # Who gets no answer waits longer than any that gets one (lab.judge.slo).
+            self._late[limit_ms] += _above(line, limit_ms) + line.lost
         self._last.append(line)
         # Of fewer answers a gate would say that they are too few.
         return self._seconds >= LEAST_S and self._answers >= needed_samples(0.95)
@@ -98,7 +99,7 @@ class LostLoad:
         return self._waiting + due
 
     def _too_late(self) -> Iterator[str]:
-        """Too many answers were late, and more requests wait than are answered in the time that is
+        """Too many requests were late, and more wait than are answered in the time that is
         allowed: so these will be late too (Little's law)."""
         waiting = [line.unfinished for line in self._last]
         for limit_ms, share in self.rule.late:
@@ -106,8 +107,8 @@ class LostLoad:
             stuck = min(waiting) > self.rps * limit_ms / 1000 and waiting[-1] >= waiting[0]
             if stuck and late > DOUBT * share * self._most:
                 yield (
-                    f"{late / self._answers:.0%} of the answers took more than {limit_ms:g} ms, "
-                    f"and {waiting[-1]:,} requests waited"
+                    f"{late / (self._ok + self._bad):.0%} of the requests took more than "
+                    f"{limit_ms:g} ms, and {waiting[-1]:,} requests waited"
                 )
 
     def _failed(self) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines import Engine
-from lab.load.engines.base import last_line
+from lab.load.engines.base import last_line, told_apart
 from lab.model import (
     CLOCK_SET,
     DAMAGED,
@@ -54,7 +54,7 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
         plan = dataclasses.replace(plan, duration_s=given_up.window_s)
     try:
         engine.condense(plan, raw)
-        reading = engine.read(plan, raw)
+        reading = told_apart(engine.read(plan, raw))
     except RawDataError as failure:
         return Measurement(record, None, f"{DAMAGED}: {failure.said}")
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:
@@ -127,24 +127,30 @@ def first_snapshot(raw: Path, server: str) -> Snapshot | None:
 
 
 def supported(reading: Reading) -> Reading:
-    """The reading without the percentiles that need more samples than it has, with a note."""
-    missing = [p for p in (95, 99) if reading.samples < needed_samples(p / 100)]
-    if not missing or reading.samples == 0:
-        return reading
+    """The reading without the percentiles that need more samples than it has, with a note of those
+    of its answers."""
 
-    def without(latency: Latency | None) -> Latency | None:
-        if latency is None:
-            return None
-        p95_ms = None if 95 in missing else latency.p95_ms
+    def supported_by(samples: int, latency: Latency | None) -> Latency | None:
+        if latency is None or samples >= needed_samples(0.99):
+            return latency
+        p95_ms = None if samples < needed_samples(0.95) else latency.p95_ms
         return dataclasses.replace(latency, p95_ms=p95_ms, p99_ms=None)
 
-    names = " and ".join(f"p{p}" for p in missing)
-    need = needed_samples(min(missing) / 100)
-    note = f"{names} left out: {reading.samples} samples, p{min(missing)} needs {need}"
+    good, errors = reading.samples, 0
+    # Of an engine that does not tell them apart, the errors are among the samples.
+    if reading.all_ms is not None and reading.window_ok is not None:
+        good, errors = reading.window_ok, reading.window_http_errors or 0
+    missing = [p for p in (95, 99) if good < needed_samples(p / 100)]
+    notes = reading.notes
+    if missing and reading.raw:
+        names = " and ".join(f"p{p}" for p in missing)
+        need = needed_samples(min(missing) / 100)
+        notes = (*notes, f"{names} left out: {good} samples, p{min(missing)} needs {need}")
     return dataclasses.replace(
         reading,
-        corrected=without(reading.corrected),
-        raw=without(reading.raw),
-        late=without(reading.late),
-        notes=(*reading.notes, note),
+        corrected=supported_by(good, reading.corrected),
+        raw=supported_by(good, reading.raw),
+        failed=supported_by(errors, reading.failed),
+        late=supported_by(reading.samples, reading.late),
+        notes=notes,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lab.errors import RawDataError, WordError
 from lab.load.engine_run import EngineRun, closed_load, scratch
-from lab.load.engines.base import Engine
+from lab.load.engines.base import Engine, told_apart
 from lab.model import Reading, TrialPlan
 from lab.system.host import System
 
@@ -71,7 +71,7 @@ def short_load[T](
             closed = edge()
         try:
             engine.condense(load, raw)
-            reading = engine.read(load, raw)
+            reading = told_apart(engine.read(load, raw))
         except RawDataError as failure:
             return f"its load gave no figures: {failure.problem}"
     if opened is None or not reading.samples:

@@ -18,6 +18,7 @@ from lab.model.experiment import (
     ARRIVALS,
     FAILURE,
     MODES,
+    NOT_STORED,
     Arrivals,
     Expect,
     Experiment,

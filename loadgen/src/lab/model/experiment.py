@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lab.model.own_lever import OwnLever
@@ -67,6 +68,9 @@ class ToxicStep:
         return " ".join(f"{word}={value}" for word, value in self.words.items())
 
 
+# Names of headers whose values are stored nowhere, and what stands there instead.
+_SECRET = re.compile("authorization|cookie|token|secret|key|password", re.IGNORECASE)
+NOT_STORED = "(not stored)"
 # The first status that is an error, where nobody expects another.
 FAILURE = 400
 
@@ -107,6 +111,16 @@ class Request:
         """For people."""
         return f"{self.method} {self.path}"
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The headers that hold what is to stay secret, by their names."""
+        return tuple(name for name in self.headers if _SECRET.search(name))
+
+    @property
+    def stored(self) -> Request:
+        """The request as it is written to disk: without the values of its secrets."""
+        return replace(self, headers={**self.headers, **dict.fromkeys(self.secrets, NOT_STORED)})
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
@@ -123,7 +137,8 @@ class Experiment:
     * `target`: scheme, host and port of a service that is not the lab's, which is then the only
       server; None: servers of the lab. Its load is made of `requests` (none: GET of the route), and
       the path `ready` answers when it is (None: the route does); `levers` are what the lab may
-      change of its container, by the resource that each lifts
+      change of its container, by the resource that each lifts; `subject` is the name of the file
+      that all of this was read from, None where there is no file
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `longer`: a window may be longer than `duration_s` where the expected latency needs it
     * `patience_s`: so long the run waits in all, before its trials, until others leave the CPUs to
@@ -154,6 +169,7 @@ class Experiment:
     requests: tuple[Request, ...] = ()
     ready: str | None = None
     levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    subject: str | None = None
     patience_s: int = 0
 
     def __post_init__(self) -> None:

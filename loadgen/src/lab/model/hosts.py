@@ -66,7 +66,7 @@ def read_hosts(text: str) -> Hosts:
     """What a hosts.toml says. Raises WordError."""
     try:
         loaded = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as failure:
+    except (ValueError, RecursionError) as failure:
         raise WordError(f"{FILE}: {failure}") from None
     for key in loaded.keys() - {"nodes", "encrypted"}:
         raise WordError(f"{FILE}: {key} is not allowed; allowed: encrypted, [nodes.<name>]")

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import overload
 
+from lab.errors import harmless
 from lab.model.trial import ENDED_AS_LOST, TrialRecord
 
 # The name of the finding of a server's knee, which figures draw.
@@ -69,9 +70,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """The answers of one second; `good` counts those without errors. `mean_ms` is the mean latency
-    of all of them, from when they were due in an open load, from when they were sent in a closed
-    load; None without an answer."""
+    """The answers of one second; `good` counts those without errors. `mean_ms` is the mean of their
+    latencies, from when they were due in an open load, from when they were sent in a closed load;
+    None without one."""
 
     answers: int
     good: int
@@ -92,11 +93,18 @@ class Share:
 class Reading:
     """The figures of an engine's raw output about its measured window.
 
-    Latencies cover every answer in the window, HTTP errors included, because engines count so.
-    `corrected` counts from when a request should have been sent (open only), `raw` from when it was
-    sent. `lag_ms` is how late the generator itself was on average, where anything tells it.
+    `corrected` and `raw` are the latencies of the answers without an error: from when a request
+    should have been sent (open only), and from when it was sent. `failed` are those of the others,
+    from when they were sent; None where there were none, and where the engine does not tell them
+    apart. Then `raw` and `corrected` have all answers, and are None where too many of these are
+    errors (`engines.base.told_apart`). `all_ms` is the mean time from sent to answer of all
+    answers, with errors: None where that is the mean of `raw`.
+    `ranks` are the latencies that count (`corrected` in an open load, else `raw`) as (ms, how many
+    took at most so long), ascending; empty where the engine tells no single ones.
+    `lag_ms` is how late the generator itself was on average, where anything tells it.
     `late` is that of every request, exactly, and `due` is how many requests were due in the window
-    (open only), where the engine keeps account of both (pacer).
+    (open only), where the engine keeps account of both (pacer). In a closed load a request is due
+    when its connection has been answered: there `late` is the think time.
     `threads` is how many CPUs it can use at a time, where that may be less than it has.
     `pause_s` is the longest time in which the generator sends nothing by its own schedule: the
     count of a window may be off by that much of its rate.
@@ -120,6 +128,9 @@ class Reading:
     corrected: Latency | None
     raw: Latency | None
     counts: Counts
+    failed: Latency | None = None
+    all_ms: float | None = None
+    ranks: tuple[tuple[float, int], ...] = ()
     window_ok: int | None = None
     window_http_errors: int | None = None
     window_lost: int | None = None
@@ -140,6 +151,17 @@ class Reading:
         if self.window_s <= 0 or self.samples < 0:
             raise ValueError("a window is longer than zero, a count never negative")
 
+    @property
+    def answer_ms(self) -> float | None:
+        """The mean time from sent to answer of all answers, with errors: the R of N = X·R. None
+        without an answer."""
+        return self.all_ms if self.all_ms is not None or self.raw is None else self.raw.mean_ms
+
+    @property
+    def in_flight(self) -> float:
+        """How many requests were sent and not answered yet, on average (Little's law)."""
+        return self.achieved_rps * (self.answer_ms or 0.0) / 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -150,14 +172,26 @@ class Measurement:
     problem: str | None = None
 
 
+# Between the reasons in a row's `invalid_reasons`.
+REASON_SEPARATOR = "; "
+
+
+def _reason(text: str) -> str:
+    """Other people's words are in it, as Docker's: the separator becomes a comma."""
+    return harmless(text).replace(REASON_SEPARATOR, ", ")
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a measurement may be believed. Notes tell what a reader must know about it.
-    `others_cpu` is as of Row."""
+    """Whether a measurement may be believed. Notes tell what a reader must know about it. No reason
+    is empty, or has REASON_SEPARATOR in it. `others_cpu` is as of Row."""
 
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
     others_cpu: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(filter(None, map(_reason, self.reasons))))
 
     @property
     def valid(self) -> bool:
@@ -252,17 +286,14 @@ class TimeSplit:
         return sum(part or 0.0 for part in self.parts)
 
 
-# Between the reasons in a row's `invalid_reasons`.
-REASON_SEPARATOR = "; "
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
 
     * offered_rps: the rate offered (open); predicted_rps: the tightest hard bound before the run
     * achieved_rps: answers per second in the measured window, HTTP errors included
-    * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
+    * p50_ms … max_ms: of answers without an error, from when a request was due (open); raw_…: from
+      when it was sent
     * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
       engines count their whole run, warm-up included
     * http_errors: answers above 399, and those that are not as a subject's `expect` says;
@@ -292,6 +323,12 @@ class Row:
     * due: how many requests were due in the window (open); empty where the engine does not tell
     * late_p99_ms, late_max_ms: by how much the generator itself sent late; empty as `due`, and the
       p99 where there were too few requests for it
+    * think_ms: the mean think time Z of a closed load, X = N / (R + Z): from an answer until the
+      generator has sent the connection's next request; empty as `due`
+    * failed_mean_ms … failed_p95_ms: of answers with an error in the window, from when a request
+      was sent; empty without any, and where the engine does not tell them apart
+    * slo_p50_ms … slo_p99_ms: p50 to p99 (of a closed load the raw ones) where requests of the
+      window without an answer count as slower than any answer; empty where it falls among these
     """
 
     run: str
@@ -356,6 +393,13 @@ class Row:
     due: int | None = None
     late_p99_ms: float | None = None
     late_max_ms: float | None = None
+    think_ms: float | None = None
+    failed_mean_ms: float | None = None
+    failed_p50_ms: float | None = None
+    failed_p95_ms: float | None = None
+    slo_p50_ms: float | None = None
+    slo_p95_ms: float | None = None
+    slo_p99_ms: float | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:

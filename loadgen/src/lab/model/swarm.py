@@ -8,6 +8,7 @@ the stack: it is a container of its own on the generator's node, which Compose s
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -37,6 +38,8 @@ HOME, HOME_VOLUME = "/lab/", "home"
 RETRIES = 100
 # What Toxiproxy calls: the downstream, which on one machine is in its own network namespace.
 LOOPBACK, DOWNSTREAM = b'"127.0.0.1:', b'"downstream:'
+# Where Toxiproxy's API is asked.
+FRONT, FRONTLESS = "toxiproxy:8475", "toxiproxy:8474"
 COMPOSE_LABEL = "com.docker.compose."
 
 
@@ -96,6 +99,7 @@ def derive(config: Told, lab: Lab) -> Derived:
     for key in config.keys() - {"name", "services", "networks", "volumes"}:
         if not key.startswith("x-"):
             raise WordError(f"compose: {key} is not possible on several machines")
+    config = json.loads(without_front(json.dumps(config)))
     derived, services = Derived(), dict[str, Part]()
     _check_holder(config["services"])
     for name, told in config["services"].items():
@@ -119,6 +123,11 @@ def derive(config: Told, lab: Lab) -> Derived:
         "configs": {name: {"file": f"./files/{name}"} for name in sorted(derived.files)},
     }
     return derived
+
+
+def without_front(text: str) -> str:
+    """There is no front before Toxiproxy's API, which is open to the overlay network."""
+    return text.replace("-host=127.0.0.1", "-host=0.0.0.0").replace(FRONT, FRONTLESS)
 
 
 def label(role: str) -> str:
@@ -401,6 +410,7 @@ def _configs(scene: Scene, source: str, target: str) -> Iterator[Part]:
     for name, content in sorted(scene.lab.read(source).items()):
         if scene.told.get("network_mode") == f"service:{HOLDER}":
             content = content.replace(LOOPBACK, DOWNSTREAM)
+        content = content.replace(FRONT.encode(), FRONTLESS.encode())
         path = f"{target}/{name}".rstrip("/")
         # A config of a Swarm never changes: another content is another one.
         called = f"{hashlib.sha256(content).hexdigest()[:16]}-{PurePosixPath(path).name}"[:60]

@@ -97,6 +97,8 @@ class Toxic:
             return None
         # Toxiproxy leaves out what is 0, its own default.
         latency, jitter = (self.attributes.get(name, 0) for name in ("latency", "jitter"))
+        if min(latency, jitter) < 0:  # Its API takes any number.
+            return None
         return float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
 
 

@@ -101,8 +101,9 @@ class Demand:
     time of the idle lab is taken off. A cost is None where nobody could tell it.
 
     `r0_ms` is the R0 of a foreign service: the mean of a single connection, which waits for no
-    other. It is None where nobody could tell it, and `r0_problem` says why. `light_rps` is the
-    answers per second of the light load on it. Both are None for the lab's servers, whose R0
+    other. It is None where nobody could tell it, and `r0_problem` says why. `think_ms` is the
+    generator's think time of that connection, None where its engine does not tell it. `light_rps`
+    is the answers per second of the light load on it. All are None for the lab's servers, whose R0
     follows from what they do."""
 
     connections: int
@@ -112,6 +113,12 @@ class Demand:
     r0_ms: float | None = None
     light_rps: float | None = None
     r0_problem: str | None = None
+    think_ms: float | None = None
+
+    @property
+    def cycle_ms(self) -> float | None:
+        """R0 + Z: how long a connection of a closed load takes for a request at least."""
+        return None if self.r0_ms is None else self.r0_ms + (self.think_ms or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,14 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     return document(f"{plan.name}: {of.run}", above, sections)
 
 
+def answer(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What a connection takes of each server, in a line."""
+    return tuple(
+        f"{server} {kind}: {heap} B of heap and {resident} B resident each"
+        for server, kind, _, heap, resident, _ in _cells(rows)
+    )
+
+
 def table(rows: Sequence[Row]) -> Table:
     """What a connection takes of each server."""
     label = "Memory per connection"

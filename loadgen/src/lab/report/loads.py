@@ -17,7 +17,7 @@ LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "
     "connection sends again as soon as it is answered. open: a constant rate is offered, and "
     "p95 counts from when a request was due; raw p95 from when it was sent. req/s: answers that "
-    "were no errors; latencies are of all answers. Latencies in ms "
+    "were no errors, as are those of all latencies. Latencies in ms "
     "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
     "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
     "timeouts of whole runs, warm-up included, with their largest share in a valid trial where "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from lab.errors import harmless
 from lab.report import blocks
 from lab.report.sections import first, sections
 from lab.report.words import Content
@@ -51,7 +52,7 @@ def _written(of: blocks.Block) -> str:
             known = (f"{name}: {value}" for name, value in pairs if value)
             return "\n".join(f"- {_plain(line)}" for line in known)
         case blocks.Code(plain):
-            return "\n".join(("```", *plain, "```"))
+            return "\n".join(("```", *(harmless(line, "\n") for line in plain), "```"))
         case blocks.Table():
             whole = ("\n".join(_table(of)), _plain(of.legend))
             return "\n\n".join(filter(None, whole)) if of.rows else ""
@@ -78,7 +79,7 @@ def _piece(of: str | blocks.Link) -> str:
 
 def _plain(text: str) -> str:
     """A text without the beginning of a tag, but as it is between backticks."""
-    return _CODE_OR_TAG.sub(lambda found: found[1] or "&lt;", text)
+    return _CODE_OR_TAG.sub(lambda found: found[1] or "&lt;", harmless(text, "\n"))
 
 
 def _table(of: blocks.Table) -> Iterator[str]:

@@ -33,7 +33,8 @@ def render(
     legend = (
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
-        "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
+        "only raw latency. raw: from when it was sent. Latencies are of answers that were no "
+        "errors, in ms (12.3s: seconds), "
         "rates in requests/s, req/s: answers that were no errors, bound: the most the load and "
         "settings allow "
         f"(–: {unbound}), t/o: timeouts, – : the engine cannot tell. ok and errors count "

@@ -6,11 +6,12 @@ An empty cell means that the engine cannot tell. Times are UTC with milliseconds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from csv import DictReader
+from csv import DictReader, Error
 from io import StringIO
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+from lab.errors import RawDataError
 from lab.model import Row
 from lab.store.records import append_row, cell, csv_text, read_rows, whole_rows
 
@@ -41,22 +42,10 @@ def trials(path: Path) -> tuple[str, ...]:
     # Of a row that a power cut left torn nobody knows the name.
     whole, _ = whole_rows(path)
     rows = DictReader(StringIO(whole.decode(errors="replace"), newline=""))
-    return tuple(row["trial"] for row in rows if row.get("trial"))
-
-
-def told_otherwise(path: Path, rows: Sequence[Row]) -> tuple[str, ...]:
-    """The trials of which a file, of whatever version, says something else than these rows, in the
-    columns that both have; none without a file."""
-    if not path.is_file():
-        return ()
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        before = {row["trial"]: row for row in DictReader(file) if row.get("trial")}
-    return tuple(
-        now["trial"]
-        for now in DictReader(StringIO(text(rows)))
-        if (old := before.get(now["trial"]))
-        and any(old[name] != now[name] for name in old.keys() & now.keys())
-    )
+    try:
+        return tuple(row["trial"] for row in rows if row.get("trial"))
+    except Error as failure:
+        raise RawDataError(path, rows.line_num, f"is not CSV: {failure}") from None
 
 
 def _cells(row: Row) -> list[str]:

@@ -23,6 +23,7 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "lag_ms": reading.lag_ms if reading else None,
         "mean_ms": reading.corrected.mean_ms if reading and reading.corrected else None,
         "raw_mean_ms": reading.raw.mean_ms if reading and reading.raw else None,
+        "answer_ms": reading.answer_ms if reading else None,
         "reasons": list(judgement.reasons),
         "notes": list(judgement.notes),
         "verdict": to_json(verdict),
@@ -44,9 +45,11 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
 
 
 def _demand(demand: Demand | None) -> Any:
-    """The demand, with R0, its problem and the light rate only where these are known: of a foreign
-    service."""
+    """The demand, with R0, its problem, the think time and the light rate only where these are
+    known: of a foreign service."""
     known = to_json(demand)
+    if demand is not None and demand.think_ms is None:
+        del known["think_ms"]
     if demand is not None and demand.r0_problem is None:
         del known["r0_problem"]
         if demand.r0_ms is None and demand.light_rps is None:

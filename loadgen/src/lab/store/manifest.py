@@ -107,6 +107,6 @@ def _decoded(run_dir: Path, loaded: Mapping[str, Any], kind: type[Of], of: objec
 
 def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
     """An experiment with the settings of its kind in their field."""
-    kind = experiment.get("kind", "loads")
+    kind = str(experiment.get("kind", "loads"))
     others = {key: value for key, value in experiment.items() if key != kind}
     return {**others, "own": experiment.get(kind) or {}}

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import errno
 import gzip
 import io
 import json
+import math
 import os
+import re
+import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, cast, get_args, get_type_hints
@@ -23,10 +27,19 @@ from typing import IO, Any, cast, get_args, get_type_hints
 import msgspec
 
 from lab.errors import CannotWrite, RawDataError
+from lab.model import Request
 
 # What reading a damaged file may raise: of the disk, of gzip, of JSON, and of values that are not
 # what they should be.
-UNREADABLE = (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError, AttributeError)
+_VALUES = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+UNREADABLE = (OSError, EOFError, zlib.error, *_VALUES)
+# How a spreadsheet's formula begins; a number is none.
+_FORMULA = re.compile(r"(?![-+]?\d+(\.\d+)?\Z)[-=+@\t\r]")
+MIB = 1024 * 1024
+# The most that is read of a file, unpacked, and of a line in it: a foreign file may unpack to more
+# than the machine has. The series of a trial have some 25 kB for each second of its window.
+MOST_BYTES = 512 * MIB
+MOST_LINE_BYTES = 16 * MIB
 
 
 def time_text(moment: datetime) -> str:
@@ -36,7 +49,10 @@ def time_text(moment: datetime) -> str:
 
 
 def to_json(value: object) -> Any:
-    """Dataclasses, tuples, mappings and times as plain JSON values."""
+    """Dataclasses, tuples, mappings and times as plain JSON values, without the secrets of
+    requests."""
+    if isinstance(value, Request):
+        value = value.stored
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: to_json(getattr(value, field.name)) for field in fields}
@@ -56,9 +72,9 @@ def from_json[T](kind: type[T], value: object) -> T:
     """
     try:
         decoded = msgspec.convert(value, kind)
-    except msgspec.ValidationError as failure:
+        _refuse_unknown(value, to_json(decoded), kind.__name__)
+    except (msgspec.ValidationError, RecursionError, OverflowError) as failure:
         raise ValueError(f"{kind.__name__}: {failure}") from None
-    _refuse_unknown(value, to_json(decoded), kind.__name__)
     return decoded
 
 
@@ -72,6 +88,22 @@ def _refuse_unknown(given: Any, known: Any, where: str) -> None:
     elif isinstance(given, list):
         for item, decoded in zip(given, known, strict=True):
             _refuse_unknown(item, decoded, where)
+
+
+def json_value(data: bytes) -> Any:
+    """A JSON value that can be written again. Raises ValueError, also for a number that is none and
+    for half a character (a surrogate), and RecursionError."""
+    value = json.loads(data, parse_float=_number, parse_constant=_number)
+    if b"\\ud" in data.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no number")
+    return value
 
 
 def json_text(value: object) -> str:
@@ -143,10 +175,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
-    """Rows of cells as CSV lines."""
+    """Rows of cells as CSV lines. A text that a spreadsheet would take for a formula begins with a
+    quote, which `read_rows` drops."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(map(_quoted, row) for row in rows)
     return text.getvalue()
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
@@ -161,20 +198,55 @@ def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
 
 
 @contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file to read. Raises OSError for what is no regular file: a pipe would be waited for, and
+    a device has no end."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        yield file
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The whole file. Raises OSError, and RawDataError for one of more than `most` bytes."""
+    with _opened(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise RawDataError(path, None, f"is larger than {most // MIB} MiB")
+        return file.read()
+
+
+def raw_lines(path: Path) -> Generator[bytes]:
+    """The lines of a file, unpacked if its name ends with .gz. Raises as reading a damaged file
+    does (UNREADABLE), and RawDataError for one without a bound."""
+    left, number = MOST_BYTES, 0
+    with _opened(path) as file:
+        lines = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+        while line := lines.readline(MOST_LINE_BYTES + 1):
+            left, number = left - len(line), number + 1
+            if len(line) > MOST_LINE_BYTES:
+                problem = f"the line is longer than {MOST_LINE_BYTES // MIB} MiB"
+                raise RawDataError(path, number, problem)
+            if left < 0:
+                problem = f"the file is larger than {MOST_BYTES // MIB} MiB"
+                raise RawDataError(path, number, problem)
+            yield line
+
+
+@contextmanager
 def packed_lines(path: Path) -> Iterator[Iterator[Any]]:
     """The values of a file of `write_packed_lines`, read one by one. What goes wrong in reading
     one, or with its value in the block, is a RawDataError that names its line."""
     number = 0
 
-    def values(file: Iterable[str]) -> Iterator[Any]:
+    def values(lines: Iterable[bytes]) -> Iterator[Any]:
         nonlocal number
-        for text in file:
+        for line in lines:
             number += 1
-            yield json.loads(text)
+            yield json_value(line)
 
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            yield values(file)
+        with closing(raw_lines(path)) as lines:
+            yield values(lines)
     except UNREADABLE as failure:
         # An OSError's own text has the path, which is not the same wherever a run lies.
         said = getattr(failure, "strerror", None) or failure
@@ -215,7 +287,7 @@ def whole_rows(path: Path) -> tuple[bytes, bool]:
     """The rows of a file of `append_row`, and whether a last one that a power cut left torn is cut
     off. Raises RawDataError."""
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as failure:
         raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
     whole = content[: content.rstrip(b"\0").rfind(b"\n") + 1]
@@ -247,24 +319,28 @@ def cell(value: object, decimals: int) -> str:
 def read_json[T](path: Path, kind: type[T]) -> T:
     """A dataclass from a file of `write_json`. Raises RawDataError."""
     try:
-        return from_json(kind, json.loads(path.read_text(encoding="utf-8")))
-    except OSError as failure:
-        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
-    except json.JSONDecodeError as failure:
-        raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
+        return from_json(kind, _json_of(path, MOST_BYTES))
     except ValueError as failure:
         raise RawDataError(path, None, str(failure)) from None
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def _json_of(path: Path, most: int) -> Any:
+    try:
+        return json_value(read_bytes(path, most))
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    except json.JSONDecodeError as failure:
+        raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
+    except (ValueError, RecursionError) as failure:
+        raise RawDataError(path, None, f"is not JSON: {failure}") from None
+
+
+def read_object(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
     """A JSON object with keys that the lab does not define; empty where there is no file. Raises
     RawDataError."""
-    try:
-        loaded = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except (OSError, ValueError) as failure:
-        raise RawDataError(path, None, f"cannot be read: {failure}") from None
+    loaded = _json_of(path, most)
     if not isinstance(loaded, dict):
         raise RawDataError(path, 1, "is not an object")
     return cast(dict[str, Any], loaded)
@@ -292,7 +368,11 @@ def read_rows[T](path: Path, kind: type[T], later: Sequence[str] = ()) -> tuple[
             number = reader.line_num
             if None in cells or None in cells.values():
                 raise RawDataError(path, number, "has not a cell for each column")
-            known = {name: text for name, text in cells.items() if text or name not in optional}
+            known = {
+                name: text[1:] if text[:1] == "'" and _FORMULA.match(text[1:]) else text
+                for name, text in cells.items()
+                if text or name not in optional
+            }
             values = dict.fromkeys(optional) | known
             rows.append(msgspec.convert(values, kind, strict=False))
     except msgspec.ValidationError as failure:

@@ -10,11 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from lab.errors import CannotWrite, LabError, LabUnreachable, WordError
-from lab.store.records import sync, writing
+from lab.store.records import MIB, sync, writing
 
-# In a folder beside the runs that shows many of them (`make site`), and is none itself.
-SITE = "lab-site.json"
-MIB = 1024 * 1024
 # For all that is not an engine's output: records and series of a trial (some 100 KiB), and the
 # run's report with its figures.
 RESERVE_BYTES = 8 * MIB

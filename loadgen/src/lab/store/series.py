@@ -52,7 +52,10 @@ def load(raw: Path) -> Observation:
             times = tuple(at / 1000 for at in line["t"])
             # A target's series were scraped together: one tuple of times serves them all.
             times = known.setdefault(times, times)
-            found.append(Series(line["labels"], times, tuple(map(float, line["v"]))))
+            labels = line["labels"]
+            if not all(isinstance(text, str) for text in labels.values()):
+                raise ValueError("a label is no text")
+            found.append(Series(labels, times, tuple(map(float, line["v"]))))
         return Observation((opens / 1000, closes / 1000), tuple(found))
 
 

@@ -6,14 +6,14 @@ file only spares time: one that is missing or cannot be read is as good as an em
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from lab.errors import RawDataError
 from lab.model import Demand, Json, Snapshot, Warmth
-from lab.store.records import UNREADABLE, from_json, write_json
+from lab.store.records import UNREADABLE, from_json, json_value, read_bytes, write_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def _key(jvm: WarmJvm) -> tuple[str, int, str]:
 
 def _all(path: Path) -> Iterator[WarmJvm]:
     try:
-        found = json.loads(path.read_text())
-    except UNREADABLE:
+        found = json_value(read_bytes(path))
+    except (*UNREADABLE, RawDataError):
         return
     for one in found if isinstance(found, list) else []:
         try:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from lab.errors import EngineError, Interrupted, LabError
 from lab.model.cpu_sets import cpus_of
@@ -177,16 +178,19 @@ class System(Clock):
                 return
             time.sleep(min(left, 0.1))
 
-    def start(self, argv: Sequence[str], output: Path) -> Process:
-        """Start an engine, standard output and error to the file. It has a session of its own, so
-        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError, CannotWrite."""
+    def start(self, argv: Sequence[str], output: Path, stdin: str = "") -> Process:
+        """Start an engine that reads `stdin`, standard output and error to the file. It has a
+        session of its own, so that a Ctrl-C at the terminal reaches the driver only. Raises
+        EngineError, CannotWrite."""
         with writing(output):
             file = output.open("wb")
-        with file:
+        with file, TemporaryFile() as words:
+            words.write(stdin.encode())
+            words.seek(0)
             try:
                 child = subprocess.Popen(
                     argv,
-                    stdin=subprocess.DEVNULL,
+                    stdin=words,
                     stdout=file,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,

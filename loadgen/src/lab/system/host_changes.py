@@ -1,8 +1,9 @@
-"""Asks the host, through files, for changes that only the host can make for a trial.
+"""Asks the host for changes that only the host can make for a trial.
 
-The driver has no Docker socket, on purpose. It writes `<n>.request` to a folder of its own below
-results/.host-changes/. `host/changes.sh` runs beside it on the host. It makes the change if
-`allowed` lists each line of the request, and writes `<n>.answer`:
+The driver has no Docker socket, on purpose. `host/changes.sh` runs beside it on the host, and they
+share two folders of /lab: only the driver writes to `requests`, only the host to `answers`. A
+request is a symbolic link that leads nowhere. Its name is its number, from 1 on, and its target is
+its text, so that the host opens no file that a container could have put there:
 
     SERVER=virtual-threads          a server; no other line: all its settings by default
     SERVER_CPUS=0.5
@@ -14,7 +15,8 @@ results/.host-changes/. `host/changes.sh` runs beside it on the host. It makes t
     SERVER=generator                the driver's own container
     GENERATOR_CPUS=0.05
 
-    ok      or      failed: one line
+The host makes the change if `allowed` lists each line. The answer, a file of the same name, is a
+code: `ok`, or one of `REFUSALS`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ from pathlib import Path
 from lab.errors import LabError, LabUnreachable, Refused
 from lab.model import OwnLever
 from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST, IMAGE
-from lab.store.records import write_text
 from lab.system.host import Clock
 
 DEADLINE_S = 90.0
@@ -33,6 +34,16 @@ POLL_S = 0.1
 FRESH = "FRESH"
 # The services of the user's own, in the list.
 OWN = "OWN_SERVER"
+WITHDRAWN = "withdrawn"
+FAILED = "failed"
+REFUSALS = {
+    "not-allowed": "this change is not on the host's list",
+    "takes-away": "the container has more than that now; [levers] of its subject ask for less",
+    "another-image": "its image was replaced after this run began to change it",
+    FAILED: "the change failed",
+}
+# On the host.
+LOG = ".lab/<project>/logs/changes.log"
 
 
 def allowed(
@@ -56,11 +67,11 @@ def allowed(
 
 
 class HostChanges:
-    """Asks for one change after the other. `folder` None: nobody on the host answers, as when the
-    control page started this driver."""
+    """Asks for one change after the other. `home` has the two folders. Where it has none, or is
+    None, nobody on the host answers, as on several machines."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, home: Path | None) -> None:
+        self._home = home
         self._asked = 0
 
     def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
@@ -68,39 +79,47 @@ class HostChanges:
         this returns the host has done it. Raises LabUnreachable where the host does not answer,
         Refused where it could not do it, LabError where there is no host to ask, and Interrupted
         when the clock does."""
-        if self._folder is None or not self._folder.is_dir():
+        if self._home is None or not (self._home / "requests").is_dir():
             raise LabError("host settings need `make`: nobody on the host answers")
         self._asked += 1
-        request = self._folder / f"{self._asked}.request"
-        answer = self._folder / f"{self._asked}.answer"
+        request = self._home / "requests" / str(self._asked)
+        answer = self._home / "answers" / str(self._asked)
         lines = {"SERVER": server, **settings}
-        write_text(request, "".join(f"{name}={value}\n" for name, value in lines.items()))
+        _write(request, "\n".join(f"{name}={value}" for name, value in lines.items()))
         until = clock.monotonic() + DEADLINE_S
-        while (said := _read(answer)) is None:
+        while (code := _read(answer)) is None:
             if clock.monotonic() >= until:
                 # Too late is not done later, behind the driver's back.
-                request.unlink(missing_ok=True)
+                _write(request, WITHDRAWN)
                 raise LabUnreachable(
                     f"the host did not answer within {DEADLINE_S:.0f} s: {_text(server, settings)}"
                 )
             clock.sleep(POLL_S)
-        answer.unlink(missing_ok=True)
-        if said != "ok":
-            problem = said.removeprefix("failed: ")
-            raise Refused(f"the host refused {_text(server, settings)}: {problem}")
+        if code != "ok":
+            why = REFUSALS.get(code, REFUSALS[FAILED])
+            raise Refused(f"the host refused {_text(server, settings)}: {why} ({LOG})")
 
     def fresh(self, server: str, clock: Clock) -> None:
         """Put a new container in the place of the server's, as it is. Raises as `change`."""
         self.change(server, {FRESH: "yes"}, clock)
 
 
-def _read(path: Path) -> str | None:
-    """An answer; None where it is not there yet, or not all of it."""
+def _write(request: Path, text: str) -> None:
+    """There as a whole, also in the place of another text."""
+    part = request.with_name("part")
     try:
-        said = path.read_text(encoding="utf-8", errors="replace")
+        part.symlink_to(text)
+        part.replace(request)
+    except OSError as failure:
+        raise LabError(f"the host cannot be asked: {failure.strerror}") from None
+
+
+def _read(answer: Path) -> str | None:
+    """A code; None where it is not there yet."""
+    try:
+        return answer.read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return said.strip() if said.endswith("\n") else None
 
 
 def _text(server: str, settings: Mapping[str, str]) -> str:

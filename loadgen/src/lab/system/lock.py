@@ -10,47 +10,33 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import LabError
 
 FOLDER = "lock"
-# Whoever only looks (`is_claimed`, `make up`) shares it for an instant: ask again.
+# Whoever only looks (`make up`) shares it for an instant: ask again.
 TRIES = 5
 PAUSE_S = 0.1
 
 
 @contextmanager
-def claimed(folder: Path, other: Callable[[], str | None]) -> Iterator[tuple[int, ...]]:
+def claimed(folder: Path) -> Iterator[tuple[int, ...]]:
     """Hold the lab while the context lasts. Yields the descriptors that hold it, for processes
     that may outlive this one: none where there is no such folder, and nothing is held then.
 
-    Raises LabError at once while another measurement holds it; `other` names that one's run,
-    None where it is not known.
+    Raises LabError at once while another measurement holds it.
     """
     descriptor = _open(folder)
     if descriptor is None:
         yield ()
         return
     try:
-        if not _locked(descriptor, fcntl.LOCK_EX, TRIES):
-            run = other()
-            name = "" if run is None else f" (results/{run})"
-            raise LabError(f"another measurement is under way{name}; wait for its end")
+        if not _locked(descriptor):
+            raise LabError("another measurement is under way; wait for its end")
         yield (descriptor,)
-    finally:
-        os.close(descriptor)
-
-
-def is_claimed(folder: Path) -> bool | None:
-    """Whether a measurement holds the lab; None where there is no such folder to tell."""
-    descriptor = _open(folder)
-    if descriptor is None:
-        return None
-    try:
-        return not _locked(descriptor, fcntl.LOCK_SH, 1)
     finally:
         os.close(descriptor)
 
@@ -64,12 +50,12 @@ def _open(folder: Path) -> int | None:
         raise LabError(f"cannot open {folder}: {failure.strerror}") from None
 
 
-def _locked(descriptor: int, kind: int, tries: int) -> bool:
-    for number in range(tries):
+def _locked(descriptor: int) -> bool:
+    for number in range(TRIES):
         if number:
             time.sleep(PAUSE_S)
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             continue
         return True

@@ -18,6 +18,7 @@ from lab.system.traffic import ForeignServices
 PORT = 8081
 # In the answer of the servers and of the downstream to GET /time: ms since 1970.
 TIME_MS = "unix_ms"
+FORBIDDEN = 403
 # A full collection of a large heap, thousands of threads to start, or a recording to start or to
 # read, on a busy machine.
 SLOW_DEADLINE_S = 60.0
@@ -140,6 +141,13 @@ class Management:
                 f"{server}: no recorder answers on port {RECORDER_PORT}; its JVM needs "
                 f"-javaagent:/jmx/lab-recorder.jar={RECORDER_PORT} (docs/your-own-service.md)"
             ) from None
+        # There is no such call: whoever has the token gets a 404.
+        answer = self._http.ask(server, "GET", _url(server, "/", RECORDER_PORT))
+        if answer.status_code == FORBIDDEN:
+            raise LabUnreachable(
+                f"{server}: its recorder does not know this lab's token: its jar must be in the "
+                "folder that make up fills (docs/your-own-service.md)"
+            )
 
     def start_recording(self, server: str, kind: str, most_s: int) -> None:
         """Make the server's JVM record (lab.model.UNITS), for at most so many seconds. Raises

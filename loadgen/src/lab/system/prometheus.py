@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from lab.errors import LabUnreachable
 from lab.model import Series
 from lab.system.http import Http
 
 # A thousand series of minutes on a busy machine.
 QUERY_DEADLINE_S = 60.0
+QUERY_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,8 @@ class Prometheus:
     def version(self) -> str:
         """The version it says it has."""
         answer = self._http.get("prometheus", f"{self._url}/api/v1/status/buildinfo")
-        return str(answer.get("data", {}).get("version", "unknown"))
+        data = answer.get("data")
+        return str(data.get("version", "unknown")) if isinstance(data, dict) else "unknown"
 
     def targets(self) -> tuple[Target, ...]:
         """Its active targets."""
@@ -111,19 +111,21 @@ class Prometheus:
         """What is read of each series of an answer. Where Prometheus refuses a query, the error
         has its own words."""
         url = f"{self._url}/api/v1/{what}"
+        answer = self._http.ask(
+            "prometheus", "POST", url, None, deadline_s, most_bytes=QUERY_BYTES, form=asked
+        )
         try:
-            answer = self._http.raw.post(url, data=asked, timeout=deadline_s)
             body = answer.json()
-        except (httpx.HTTPError, ValueError) as failure:
+        except ValueError:
             raise LabUnreachable(
-                f"prometheus does not answer at {self._url} ({type(failure).__name__})"
-            ) from failure
+                f"prometheus: {url} does not answer with JSON (status {answer.status_code})"
+            ) from None
         if not isinstance(body, dict) or body.get("status") == "error" or not answer.is_success:
             why = body.get("error") if isinstance(body, dict) else answer.status_code
             raise LabUnreachable(f"prometheus refused {asked['query']!r}: {why}")
         try:
             return tuple(read(result) for result in body["data"]["result"])
-        except (KeyError, TypeError, ValueError) as failure:
+        except (LookupError, TypeError, ValueError) as failure:
             raise LabUnreachable(
                 f"prometheus: its answer to {asked['query']} is wrong: {failure}"
             ) from None

@@ -6,16 +6,17 @@ thread.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
 import httpx
 
-from lab.errors import LabUnreachable
-from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Snapshot, Spread, ToxicState, Way
+from lab.errors import LabUnreachable, WordError
+from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Snapshot, Spread, ToxicState, Way, address
 from lab.model.routes import EXPORTER_PORT
 from lab.system.agent import Agent
 from lab.system.exporter import Exporter
@@ -35,33 +36,46 @@ def project_of(environ: Mapping[str, str]) -> str:
     return environ.get("LAB_PROJECT") or "concurrency-lab"
 
 
+def part_url(environ: Mapping[str, str], name: str, default: str) -> str:
+    """The address of a part of the lab, without a slash at its end. Raises WordError."""
+    try:
+        found = address.parse(environ.get(name, default))
+    except ValueError as failure:
+        raise WordError(f"{name}={failure}") from None
+    return f"{found.url}{found.path}".rstrip("/")
+
+
 @dataclass(frozen=True, slots=True)
 class Urls:
-    """Where the parts of the lab are, besides the servers (which are reached by name)."""
+    """Where the parts of the lab are, besides the servers (which are reached by name), and the
+    secret that their tokens follow from."""
 
     prometheus: str
     toxiproxy: str
     downstream: str
     agent: str
+    secret: str = field(default="", repr=False)
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> Urls:
-        """From LAB_*_URL; the defaults are the names inside the lab's network."""
+        """From LAB_*_URL and LAB_SECRET; the defaults are the names inside the lab's network.
+        Raises WordError."""
 
         def url(name: str, default: str) -> str:
-            return environ.get(f"LAB_{name}_URL", default).rstrip("/")
+            return part_url(environ, f"LAB_{name}_URL", default)
 
         return cls(
             prometheus=url("PROMETHEUS", "http://prometheus:9090"),
-            toxiproxy=url("TOXIPROXY", "http://toxiproxy:8474"),
+            toxiproxy=url("TOXIPROXY", "http://toxiproxy:8475"),
             downstream=url("DOWNSTREAM", "http://downstream:8081"),
             agent=url("AGENT", "http://loadgen:9464"),
+            secret=environ.get("LAB_SECRET", ""),
         )
 
 
 class Stack:
-    """The running lab, on one machine or on `several`. `transport` (httpx.MockTransport) and
-    `reach` are the seams for tests."""
+    """The running lab, on one machine or on `several`. `transport` (httpx.MockTransport), `reach`
+    and `monotonic` are the seams for tests."""
 
     def __init__(
         self,
@@ -70,10 +84,11 @@ class Stack:
         *,
         several: bool = False,
         reach: Reach = reach,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._urls = urls
         self._several, self._reach = several, reach
-        self._http = Http(transport)
+        self._http = Http(transport, urls.secret, monotonic)
         self._foreign: dict[str, Foreign] = {}
         self.traffic = Traffic(self._http, self._foreign)
         self.management = Management(self._http, self._foreign)

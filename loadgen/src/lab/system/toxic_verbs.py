@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import httpx
 
-from lab.errors import LabUnreachable
+from lab.errors import LabUnreachable, harmless
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
 from lab.model.toxics import Proxy, Toxic, units_of
@@ -58,7 +58,7 @@ def run(
     LabUnreachable.
     """
     urls = Urls.read(environ)
-    with closing(Http(transport)) as http:
+    with closing(Http(transport, urls.secret)) as http:
         toxiproxy = Toxiproxy(http, urls.toxiproxy)
         if verb == "toxics":
             parse_show(words)
@@ -99,7 +99,7 @@ def render(proxies: Sequence[Proxy], since: Since = NOBODY_KNOWS) -> str:
     shown = [i for i in range(len(COLUMNS)) if any(row[i] for row in rows[1:])]
     widths = {i: max(len(row[i]) for row in rows) for i in shown}
     lines = ["  ".join(row[i].ljust(widths[i]) for i in shown).rstrip() for row in rows]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{harmless(line)}\n" for line in lines)
 
 
 def _attributes(toxic: Toxic) -> str:

@@ -7,15 +7,14 @@ was asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-
-import httpx
+from urllib.parse import urlsplit
 
 from lab.errors import LabUnreachable
 from lab.model import ToxicState
 from lab.model.toxic_script import WHOLE_PROXY, proxy_of, toxic_of
 from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
-from lab.system.http import Http, samples
+from lab.system.http import Answer, Http, NoAnswer, samples
 
 # Descriptors that it has open, and may have.
 _DESCRIPTORS = ("process_open_fds", "process_max_fds")
@@ -27,7 +26,7 @@ class Toxiproxy:
     """The Toxiproxy at ``url``. One thread."""
 
     def __init__(self, http: Http, url: str) -> None:
-        self._http = http.raw
+        self._http = http
         self._url = url.rstrip("/")
 
     def in_force(self) -> ToxicsInForce:
@@ -35,7 +34,7 @@ class Toxiproxy:
         answer = self._ask("GET", "/proxies")
         try:
             return parse_proxies(answer.json())
-        except ValueError as failure:
+        except (ValueError, RecursionError) as failure:
             raise LabUnreachable(
                 f"toxiproxy at {self._url}: cannot read its proxies: {failure}"
             ) from failure
@@ -135,26 +134,20 @@ class Toxiproxy:
     def answers(self, deadline_s: float) -> bool:
         """Whether every proxy that is up answers a request in time, whatever the answer is. Raises
         LabUnreachable when Toxiproxy itself does not tell which proxies there are."""
-        host = httpx.URL(self._url).host
+        host = urlsplit(self._url).hostname
         for proxy in self.in_force().proxies:
             port = proxy.listen.rpartition(":")[2]
             try:
                 if proxy.enabled:
                     url, closed = f"http://{host}:{port}/", {"Connection": "close"}
-                    self._http.get(url, headers=closed, timeout=deadline_s)
-            except httpx.HTTPError:
+                    with self._http.stream("GET", url, deadline_s, headers=closed):
+                        pass
+            except NoAnswer:
                 return False
         return True
 
-    def _ask(
-        self, method: str, path: str, body: Mapping[str, object] | None = None
-    ) -> httpx.Response:
-        try:
-            answer = self._http.request(method, self._url + path, json=body, timeout=TIMEOUT_S)
-        except httpx.HTTPError as failure:
-            raise LabUnreachable(
-                f"toxiproxy does not answer at {self._url} ({type(failure).__name__}: {failure})"
-            ) from failure
+    def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Answer:
+        answer = self._http.ask("toxiproxy", method, self._url + path, body, TIMEOUT_S)
         if answer.is_success:
             return answer
         raise LabUnreachable(

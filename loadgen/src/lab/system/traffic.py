@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import httpx
 
 from lab.errors import LabUnreachable
 from lab.model.routes import THIS_MACHINE
-from lab.system.http import Http, reason
+from lab.system.http import Answer, Http, NoAnswer
 
 PORT = 8080
 # A route's first answer on a cold JVM, through a delay and toxics.
@@ -62,12 +61,10 @@ class Traffic:
         answer is."""
         url = self.url(server, self._foreign[server].route)
         try:
-            with self._http.raw.stream("GET", url, timeout=deadline_s):
+            with self._http.stream("GET", url, deadline_s):
                 pass
-        except httpx.TimeoutException:
-            return False
-        except httpx.HTTPError:
-            return True
+        except NoAnswer as failure:
+            return not failure.late
         return True
 
     def ready(self, server: str) -> None:
@@ -75,10 +72,10 @@ class Traffic:
         own: an answer of 5xx is that of one that still starts."""
         url = self.url(server, self._foreign[server].route)
         try:
-            with self._http.raw.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:
+            with self._http.stream("GET", url, ROUTE_DEADLINE_S) as answer:
                 status = answer.status_code
-        except httpx.HTTPError as failure:
-            raise LabUnreachable(f"{server}: {url} does not answer: {reason(failure)}") from None
+        except NoAnswer as failure:
+            raise LabUnreachable(f"{server}: {failure}") from None
         if status in NOT_SERVED or status >= 500:
             raise LabUnreachable(f"{server}: {url} answers {status}")
 
@@ -107,16 +104,16 @@ class Traffic:
         """As `check_route`, but any success counts: the answer does not name its service."""
         url = self.url(server, route)
         try:
-            with self._http.raw.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:
-                ended = _ends(answer, time.monotonic() + BODY_DEADLINE_S)
-        except httpx.HTTPError as failure:
+            with self._http.stream("GET", url, ROUTE_DEADLINE_S) as answer:
+                ended = self._ends(answer)
+        except NoAnswer as failure:
             hint = ""
             if server == THIS_MACHINE:
                 hint = (
                     "; on this machine it must listen on an address that containers can reach "
                     "(0.0.0.0, or that of docker0), not only on 127.0.0.1"
                 )
-            raise LabUnreachable(f"{url} does not answer: {reason(failure)}{hint}") from None
+            raise LabUnreachable(f"{failure}{hint}") from None
         if answer.status_code in NOT_SERVED:
             raise LabUnreachable(f"{url} answers {answer.status_code}: not served")
         if answer.is_redirect:
@@ -130,28 +127,19 @@ class Traffic:
             )
         return None
 
+    def _ends(self, answer: httpx.Response) -> bool:
+        """Whether the body ends in time. One of more than BODY_BYTES counts as one that ends."""
+        try:
+            self._http.read(answer, BODY_BYTES, BODY_DEADLINE_S)
+        except httpx.ReadTimeout:
+            return False
+        return True
 
-def _why(answer: httpx.Response) -> str:
+
+def _why(answer: Answer) -> str:
     """The reason that a server of the lab gives for an error, in brackets; else nothing."""
     try:
         said = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return f" ({said['error']})" if isinstance(said, dict) and "error" in said else ""
-
-
-def _ends(answer: httpx.Response, until_s: float) -> bool:
-    """Whether the answer's body ends before `until_s` (of time.monotonic). A body of more than
-    BODY_BYTES counts as one that ends, one that pauses until then as one that does not. Raises
-    other httpx.HTTPErrors."""
-    read = 0
-    try:
-        for chunk in answer.iter_raw():
-            read += len(chunk)
-            if read > BODY_BYTES:
-                return True
-            if time.monotonic() >= until_s:
-                return False
-    except httpx.ReadTimeout:
-        return False
-    return True

@@ -1,14 +1,16 @@
 """TARGET=<name>: what subjects/<name>.toml says of a service of the user's own."""
 
+import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
 from lab.errors import WordError
 from lab.experiments.plans import of_verb
-from lab.experiments.reading import Here
-from lab.model import Expect, Experiment, Request
-from lab.store.records import from_json, to_json
+from lab.experiments.reading import Here, with_secrets
+from lab.model import NOT_STORED, Expect, Experiment, Request
+from lab.store.records import from_json, json_text, to_json
 from support.repo import REPO
 
 
@@ -69,6 +71,59 @@ def test_what_answers_have_to_be_is_for_the_engine_that_checks_them(tmp_path: Pa
     assert from_json(Experiment, to_json(of)) == of
 
 
+SECRET = "Bearer 5ecret"
+MIX = (
+    f'path = "/x"\nheaders = {{Authorization = "{SECRET}", Accept = "a"}}',
+    'method = "POST"\npath = "/y"\nheaders = {X-Api-Key = "k5ecret"}',
+)
+
+
+def test_secret_headers_are_read_again_and_not_stored(tmp_path: Path) -> None:
+    folder = written(tmp_path, *MIX)
+    (tmp_path / "other.toml").write_text((tmp_path / "shop.toml").read_text())
+    began = bench(folder, "shop")
+    assert began.requests[0].headers == {"Authorization": SECRET, "Accept": "a"}
+    kept = json_text(began)
+    assert "5ecret" not in kept
+    stored = from_json(Experiment, json.loads(kept))
+    assert stored.requests[0].headers == {"Authorization": NOT_STORED, "Accept": "a"}
+    # Another token by now, as one ends; and a file of the same requests under another name.
+    written(folder, *MIX[:1], MIX[1].replace("k5ecret", "another"))
+    again = with_secrets("run", stored, folder)
+    assert again.requests[0].headers["Authorization"] == SECRET
+    assert again.requests[1].headers["X-Api-Key"] == "another"
+    assert dataclasses.replace(again, requests=stored.requests) == stored
+
+
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        ((), "subjects/shop.toml is gone or has other requests"),
+        (('path = "/x"', MIX[1]), "has other requests than when the run began"),
+        ((MIX[0].replace("Authorization", "Cookie"), MIX[1]), "other requests"),
+        ((MIX[0],), "the values of Authorization, X-Api-Key, and subjects/shop.toml is"),
+        ((MIX[0].replace('"a"', '"b"'), MIX[1]), "other requests"),
+    ],
+)
+def test_a_stored_run_whose_secrets_are_gone_is_refused_in_one_line(
+    tmp_path: Path, requests: tuple[str, ...], says: str
+) -> None:
+    stored = from_json(Experiment, to_json(bench(written(tmp_path, *MIX), "shop")))
+    (tmp_path / "shop.toml").unlink()
+    if requests:
+        written(tmp_path, *requests)
+    with pytest.raises(WordError, match=says) as refusal:
+        with_secrets("20260101T000000Z-x", stored, tmp_path)
+    assert str(refusal.value).startswith("run: RESUME=20260101T000000Z-x: ")
+    assert "\n" not in str(refusal.value)
+    assert "5ecret" not in str(refusal.value)
+
+
+def test_a_stored_run_without_secrets_needs_no_file(tmp_path: Path) -> None:
+    stored = bench(written(tmp_path, 'path = "/x"\nheaders = {Accept = "a"}'), "shop")
+    assert with_secrets("run", stored, tmp_path / "gone") == stored
+
+
 def test_what_is_expected_is_a_status_or_some_of_them() -> None:
     assert [Expect(404).takes(status) for status in (200, 404)] == [False, True]
     assert [Expect((200, 404)).takes(status) for status in (200, 404, 500)] == [True, True, False]
@@ -89,8 +144,13 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
         (['path = "/x"\nweight = 0'], "", "weight=0 is not allowed; allowed: above 0"),
         (['path = "/x"\nweight = "many"'], "", "Expected `float`"),
         (['path = "/x"\nwight = 1'], "", "has no field wight"),
-        (['path = "/x"\nheaders = {"a b" = "c"}'], "", "request 1: the header 'a b': 'c'"),
-        (['path = "/x"\nheaders = {a = "b\\nc"}'], "", "request 1: the header 'a':"),
+        (['path = "/x"\nheaders = {"a b" = "c"}'], "", "request 1: the header 'a b', or its value"),
+        (['path = "/x"\nheaders = {a = "b\\nc"}'], "", "request 1: the header 'a', or its value"),
+        (
+            ['path = "/x?a=1&access_token=c"'],
+            "",
+            "request 1: access_token in a path would be stored",
+        ),
         (['path = "/x"\nheaders = {content-Length = "1"}'], "", "the header 'content-Length'"),
         (['path = "/x"\nmethod = "POST"'], "", "ready is missing"),
         (

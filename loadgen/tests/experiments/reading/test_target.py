@@ -81,7 +81,7 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
         ({"TARGET": "http://a b/"}, "is not an address"),
         ({"TARGET": 'http://a/"'}, "is not an address"),
         ({"TARGET": "http://u:p@a/"}, "is not an address"),
-        ({"TARGET": "http://a:0/"}, "port 0 is not allowed; allowed: 1..65535"),
+        ({"TARGET": "http://a:0/"}, "port '0' is not allowed; allowed: 1..65535"),
         ({"TARGET": "http://[fe80::1]/"}, "allowed: a host name or an IPv4 address"),
         ({"TARGET": "http://a/$(x)"}, "is not an address"),
         ({"TARGET": "http://a/" + "x" * 200}, "212 characters as it is asked (http://a:80/…)"),

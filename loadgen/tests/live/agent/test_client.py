@@ -62,6 +62,16 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
     assert "\r\nLab-Probe: 1\r\n" in first
 
 
+def test_a_path_is_asked_as_the_load_asks_it() -> None:
+    server = Server(OK)
+
+    async def ask(client: Client, url: str) -> None:
+        await client.get(url.replace("/block?wait_ms=1", "//a;b%41?"))
+
+    server.asked(ask)
+    assert server.requests[0].startswith(b"GET //a;b%41? HTTP/1.1\r\n")
+
+
 def test_requests_at_the_same_time_have_connections_of_their_own() -> None:
     server = Server(OK, OK, OK)
 

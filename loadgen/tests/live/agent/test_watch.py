@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+import pytest
 from prometheus_client import CollectorRegistry
 
 from lab.live.agent.metrics import ToxicsCollector
 from lab.live.agent.watch import ToxicsWatch, told_of
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
+from lab.system.http import MOST_BYTES
 from support.fakes import toxic
 
 
@@ -240,3 +243,47 @@ def test_looks_that_failed_are_a_gap_and_one_that_came_late_is_too(clock: Any) -
         {"from": utc(before), "to": utc(after)},
         {"from": utc(after + 1), "to": utc(late)},
     ]
+
+
+class Body(httpx.AsyncByteStream):
+    """Sends the content; without one 256 MiB of blanks, before anything else."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.taken = content, 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for _ in range(0 if self.content else 1 << 8):
+            self.taken += 1 << 20
+            yield b" " * (1 << 20)
+        yield self.content or b"{}"
+
+
+@pytest.mark.parametrize(
+    ("status", "content"),
+    [
+        (200, b""),
+        (200, b"[" * 100_000 + b"]" * 100_000),
+        (200, b'{"a":NaN}'),
+        (302, b"{}"),
+    ],
+    ids=["long", "nested", "no number", "redirect"],
+)
+def test_an_answer_that_is_none_does_not_end_the_watch(
+    clock: Any, status: int, content: bytes
+) -> None:
+    body = Body(content)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, headers={"Location": "localhost:8080/x"}, stream=body)
+
+    async def look() -> None:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+            await scene.watch.look(client)
+
+    scene = Scene(clock)
+    scene.look()
+    asyncio.run(look())
+    assert scene.watch.seen is None
+    assert body.taken <= MOST_BYTES + (1 << 20)
+    scene.look()
+    assert scene.watch.seen is not None

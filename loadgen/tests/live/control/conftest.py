@@ -1,25 +1,21 @@
 """The control page's API on fakes: a Toxiproxy in memory, servers and a Prometheus that answer as
-the test says, and a driver that only pretends."""
+the test says."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
-import sys
-import textwrap
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import BaseRoute
 
-from lab.live.control.api import Control, ControlSettings, Now
-from lab.live.control.bench import Bench
+from lab.live.control.api import Control, Now
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
@@ -37,21 +33,6 @@ CHANGE = {"Lab-Control": "1", "Origin": PAGE}
 START = 1_763_700_000.0
 # The agent looks at Toxiproxy so often.
 LATE_S = 1.0
-# Says what it was given, then runs until SIGINT and ends as the driver does.
-DRIVER = textwrap.dedent(
-    """
-    import os, signal, sys, time
-    def stop(*_):
-        # Not print: the signal may come in the middle of another.
-        os.write(1, b"stopped by SIGINT\\n")
-        sys.exit(130)
-    signal.signal(signal.SIGINT, stop)
-    print("given " + " ".join(sys.argv[1:]), flush=True)
-    while "DURATION=1s" not in sys.argv:
-        time.sleep(0.02)
-    print("results/x", flush=True)
-    """
-)
 
 
 class StandingClock:
@@ -142,39 +123,40 @@ class FakeLab:
 class Scene:
     """The page's application, behind its guard, in front of the fake lab."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self) -> None:
         self.lab = FakeLab()
         self.clock = StandingClock()
-        self.results = home / "results"
-        self.results.mkdir(parents=True, exist_ok=True)
-        self._home = home
 
-    def app(self) -> tuple[Control, Guard]:
+    @property
+    def routes(self) -> list[BaseRoute]:
         http = Http(httpx.MockTransport(self.lab.answer))
-        self.bench = Bench((sys.executable, "-c", DRIVER), {"PATH": "/bin"}, self.clock)
-        control = Control(
-            ControlSettings(self._home, 20_000, {"grafana": 3000}),
+        return Control(
+            {"grafana": 3000},
             self.lab.now,
             self.lab.look,
             Toxiproxy(Http(self.lab.toxiproxy), "http://toxiproxy:8474"),
-            self.bench,
             Live(Prometheus("http://prometheus:9090", http), self.clock),
             Servers(NAMES, Management(http)),
             self.clock,
-        )
-        guard = Guard(Starlette(routes=control.routes), page_hosts({9464}), {"loadgen:9464"})
-        return control, guard
+        ).routes
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """While the application runs, `client` asks it."""
-        control, guard = self.app()
+        guard = Guard(
+            Starlette(routes=self.routes),
+            page_hosts({9464}),
+            {"loadgen:9464"},
+            page_token="page",
+            agent_token="agent",
+        )
         transport = httpx.ASGITransport(guard)
-        async with httpx.AsyncClient(transport=transport, base_url=PAGE) as self.client:
-            try:
-                yield
-            finally:
-                await control.close()
+        # As the front in front of it asks (downstream/service/front.go).
+        front = {"Lab-Token": "page"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url=PAGE, headers=front
+        ) as self.client:
+            yield
 
     async def change(self, method: str, path: str, body: object) -> httpx.Response:
         """As the page itself asks for a change."""
@@ -182,14 +164,7 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    found = Scene(tmp_path)
+async def scene() -> AsyncIterator[Scene]:
+    found = Scene()
     async with found.opened():
         yield found
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Returns when it holds; a test that waits for ever is stopped."""
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.01)

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
-
 import pytest
 
 from lab.live.control.api import MOST_CHANGES, STATIC
 from lab.live.control.guard import SECURITY
-from lab.system.lock import claimed
-from live.control.conftest import CHANGE, START, Scene, until
+from live.control.conftest import CHANGE, START, Scene
 from support.repo import REPO
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +36,6 @@ async def test_info_says_what_there_is(scene: Scene) -> None:
     assert info["links"] == {"grafana": 3000}
     assert info["toxics"]["latency"][1]["default"] == 0
     assert {"name": "timeout", "unit": "ms"}.items() <= info["toxics"]["timeout"][0].items()
-    assert "/downstream" in info["routes"]
     assert info["knobs"][0]["name"] == "pool_size"
 
 
@@ -164,103 +158,21 @@ async def test_without_prometheus_or_toxiproxy_the_page_still_answers(scene: Sce
     scene.lab.down |= {"prometheus", "toxiproxy"}
     live = (await scene.client.get("/api/live")).json()
     assert live["problem"] == (
-        "prometheus does not answer at http://prometheus:9090 (ConnectError)"
+        "prometheus: http://prometheus:9090/api/v1/query does not answer: refused"
     )
     assert live["proxies"] is None
 
 
-BENCH = words(SERVER="fixed-pool", CONC="50", MODE="closed", DURATION="60s")
-
-
-async def test_a_bench_is_started_as_its_own_process_and_stopped_as_by_ctrl_c(scene: Scene) -> None:
-    answer = await scene.change("POST", "/api/bench", BENCH)
-    assert answer.status_code == 202
-    await until(lambda: bool(scene.bench.state.output))
-    state = (await scene.client.get("/api/live")).json()["bench"]
-    assert state["output"] == ["given bench SERVER=fixed-pool CONC=50 MODE=closed DURATION=60s"]
-    assert (state["running"], state["started_at"]) == (True, START)
-    again = await scene.change("POST", "/api/bench", BENCH)
-    assert again.status_code == 409
-    assert "stop it first" in again.json()["error"]
-    assert (await scene.change("DELETE", "/api/bench", {})).json()["stopping"]
-    await until(lambda: not scene.bench.running)
-    state = (await scene.client.get("/api/live")).json()["bench"]
-    assert (state["status"], state["output"][-1]) == (130, "stopped by SIGINT")
-    assert (await scene.change("DELETE", "/api/bench", {})).status_code == 409
-
-
-async def test_a_bench_that_is_over_makes_room_for_the_next(scene: Scene) -> None:
-    short = words(CONC="50", MODE="closed", DURATION="1s")
-    for _ in range(2):
-        assert (await scene.change("POST", "/api/bench", short)).status_code == 202
-        await until(lambda: not scene.bench.running)
-    assert scene.bench.state.status == 0
-    assert scene.bench.state.output[-1] == "results/x"
-
-
-async def test_closing_the_agent_ends_a_bench(tmp_path: Path) -> None:
-    scene = Scene(tmp_path)
-    async with scene.opened():
-        await scene.change("POST", "/api/bench", BENCH)
-        await until(lambda: bool(scene.bench.state.output))
-    assert scene.bench.state.status == 130
-
-
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("method", "path"),
     [
-        ({}, "CONC is missing"),
-        ({"CONC": "many"}, "bench: CONC=many is not a number of connections"),
-        ({"CONC": "5", "SERVER": "nosuch"}, "nosuch is not a server of the lab"),
-        ({"CONC": "5", "ROUTE": "/etc/passwd"}, "is not a route"),
-        ({"CONC": "5", "NAME": "../x"}, "NAME=../x is not allowed"),
-        ({"CONC": "5; id"}, "is not a number of connections"),
-        ({"CONC": "5", "--help": "x"}, "unknown word --help"),
-        ({"CONC": "5", "TARGET": "http://x/"}, "control page: TARGET is not allowed"),
+        ("GET", "/api/runs"),
+        ("POST", "/api/bench"),
+        ("DELETE", "/api/bench"),
+        ("GET", "/results/20250601T120000Z-sweep/manifest.json"),
     ],
 )
-async def test_words_a_bench_does_not_take_start_nothing(
-    scene: Scene, given: dict[str, str], says: str
+async def test_the_page_starts_no_load_and_serves_no_run(
+    scene: Scene, method: str, path: str
 ) -> None:
-    answer = await scene.change("POST", "/api/bench", {"words": given})
-    assert answer.status_code == 400
-    assert says in answer.json()["error"]
-    assert scene.bench.state.started_at is None
-
-
-async def test_no_bench_beside_a_trial_of_somebody_else(scene: Scene) -> None:
-    scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
-    answer = await scene.change("POST", "/api/bench", BENCH)
-    assert answer.status_code == 409
-    assert answer.json()["error"] == (
-        "trial 03-a of 20250601T120000Z-sweep is running; wait for its end"
-    )
-    assert not scene.bench.running
-
-
-async def test_no_bench_beside_a_run_that_warms_up(scene: Scene) -> None:
-    folder = scene.results / "20250601T120000Z-sweep"
-    (folder / "warm-up").mkdir(parents=True)
-    manifest = folder / "manifest.json"
-    manifest.write_text(json.dumps({"status": "running"}))
-    for path in (manifest, folder / "warm-up", folder):
-        os.utime(path, (START - 30, START - 30))
-    answer = await scene.change("POST", "/api/bench", BENCH)
-    assert answer.json()["error"].startswith("the run 20250601T120000Z-sweep is being measured")
-    # Killed long ago, it still says that it runs.
-    scene.clock.now = 100.0
-    assert (await scene.change("POST", "/api/bench", BENCH)).status_code == 202
-
-
-async def test_a_bench_starts_where_nothing_holds_the_lab_and_only_there(scene: Scene) -> None:
-    lock = scene.results.parent / "lock"
-    lock.mkdir()
-    with claimed(lock, lambda: None):
-        answer = await scene.change("POST", "/api/bench", BENCH)
-        assert answer.status_code == 409
-        assert answer.json()["error"] == "another measurement is under way; wait for its end"
-        scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
-        answer = await scene.change("POST", "/api/bench", BENCH)
-        assert answer.json()["error"].startswith("trial 03-a of 20250601T120000Z-sweep")
-    # Its driver was killed: the agent has not forgotten the trial yet.
-    assert (await scene.change("POST", "/api/bench", BENCH)).status_code == 202
+    assert (await scene.change(method, path, words(CONC="50"))).status_code == 404

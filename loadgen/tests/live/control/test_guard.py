@@ -15,15 +15,31 @@ from starlette.routing import Route
 from lab.live.control.guard import SECURITY, Guard, page_hosts
 
 CHANGE = {"lab-control": "1", "content-type": "application/json"}
+# Tokens of the page and of the agent.
+PAGE, AGENT = "of the page", "of the agent"
+LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
-def ask(method: str, path: str, headers: dict[str, str]) -> httpx.Response:
+def ask(
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    given: str | None = None,
+    page: str = PAGE,
+    agent: str = AGENT,
+) -> httpx.Response:
+    """What a guard with these tokens answers. The token that is right, if none is `given`."""
+    right = AGENT if headers["host"] == "loadgen:9464" else PAGE
+    headers = {**headers, "lab-token": right if given is None else given}
+
     async def served(_: Request) -> Response:
         return Response("served")
 
     every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     app = Starlette(routes=[Route("/{path:path}", served, methods=every)])
-    guard = Guard(app, page_hosts({9464, 29464}), {"loadgen:9464"})
+    guard = Guard(
+        app, page_hosts({9464, 29464}), {"loadgen:9464"}, page_token=page, agent_token=agent
+    )
 
     async def go() -> httpx.Response:
         transport: Any = httpx.ASGITransport(guard)
@@ -74,12 +90,68 @@ def test_the_health_check_needs_no_name() -> None:
         ("GET", "/targets/servers", 200),
         ("PUT", "/attention", 200),
         ("GET", "/", 403),
-        ("POST", "/api/bench", 403),
-        ("GET", "/results/x/report.html", 403),
+        ("POST", "/api/toxics", 403),
+        ("GET", "/api/servers", 403),
     ],
 )
 def test_inside_the_lab_there_is_the_agent_and_no_page(method: str, path: str, status: int) -> None:
     assert ask(method, path, {"host": "loadgen:9464", **CHANGE}).status_code == status
+
+
+@pytest.mark.parametrize("given", ["", PAGE, "of the agents"])
+def test_without_the_agents_token_everyone_reads_what_prometheus_needs(given: str) -> None:
+    lab = {"host": "loadgen:9464", **CHANGE}
+    for path in ("/health", "/metrics", "/targets/servers", "/targets/cadvisor"):
+        assert ask("GET", path, lab, given).status_code == 200
+        assert ask("POST", path, lab, given).status_code == 403
+    for call in ("GET /trial", "PUT /trial", "DELETE /trial", "PUT /load", "GET /toxics",
+                 "PUT /attention"):  # fmt: skip
+        answer = ask(*call.split(" ", 1), lab, given)
+        assert (answer.status_code, answer.json()["error"]) == (
+            403, f"{call} is for the driver, which has the agent's token",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("given", ["", AGENT, "of the pages"])
+@pytest.mark.parametrize(
+    "call", ["GET /", "GET /api/runs", "GET /api/servers", "POST /api/bench", "DELETE /api/bench"]
+)
+def test_a_container_that_says_it_is_the_host_gets_no_page(given: str, call: str) -> None:
+    host = {"host": "localhost:9464", **CHANGE, "origin": "http://localhost:9464"}
+    answer = ask(*call.split(" ", 1), host, given)
+    assert answer.status_code == 403
+    assert "not for the lab's network" in answer.json()["error"]
+
+
+def test_where_there_is_no_token_nobody_has_it() -> None:
+    answer = ask("GET", "/", {"host": "localhost:9464"}, "", page="")
+    assert (answer.status_code, answer.json()["error"]) == (
+        403, "only `make up` gives a lab its tokens",
+    )  # fmt: skip
+    lab = {"host": "loadgen:9464", **CHANGE}
+    assert ask("PUT", "/trial", lab, "", agent="").status_code == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize(
+    ("path", "more", "status"),
+    [
+        ("/", LINK, 200),
+        ("/", LINK | {"sec-fetch-dest": "iframe"}, 403),
+        ("/", {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}, 403),
+        ("/api/servers", {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}, 403),
+        ("/api/servers", LINK, 403),
+        ("/metrics", LINK, 403),
+        ("/trial", LINK, 403),
+    ],
+)
+def test_another_site_may_link_to_the_page_and_nothing_else(
+    site: str, path: str, more: dict[str, str], status: int
+) -> None:
+    host = {"host": "localhost:9464", "sec-fetch-site": site, **more}
+    assert ask("GET", path, host).status_code == status
+    for itself in ("same-origin", "none"):
+        assert ask("GET", path, {**host, "sec-fetch-site": itself}).status_code == 200
 
 
 def test_a_trial_is_announced_inside_the_lab_only() -> None:

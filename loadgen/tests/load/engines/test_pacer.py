@@ -14,7 +14,18 @@ import yaml
 from lab.errors import RawDataError
 from lab.load.engines import every_second
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of, peak_told
-from lab.model import Expect, Peak, Reading, Request, Spike, TrialPlan, error_share
+from lab.load.measure import supported
+from lab.model import (
+    NOT_STORED,
+    Curves,
+    Expect,
+    Peak,
+    Reading,
+    Request,
+    Spike,
+    TrialPlan,
+    error_share,
+)
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -98,9 +109,21 @@ def test_what_is_secret_goes_to_no_one_without_a_certificate(
     assert load_of(opened, 2, tmp_path)["insecure"] is True
 
 
+def test_what_is_secret_is_sent_and_not_written(opened: TrialPlan, tmp_path: Path) -> None:
+    headers = {"Authorization": "Bearer 5ecret", "Accept": "a"}
+    of = dataclasses.replace(opened, requests=(Request("/a", headers=headers),))
+    schedule = Pacer().schedule(of, tmp_path)
+    assert json.loads(schedule.stdin)["requests"][0]["headers"] == headers
+    (kept,) = schedule.files.values()
+    written = json.loads(kept)["requests"][0]["headers"]
+    assert written == {"Authorization": NOT_STORED, "Accept": "a"}
+    assert not [word for word in schedule.argv if "5ecret" in word]
+    assert json.loads(kept)["insecure"] is False
+
+
 def test_further_machines_are_named_to_the_engine(opened: TrialPlan, tmp_path: Path) -> None:
     alone, two = Pacer(), Pacer(("far:9465",))
-    assert alone.schedule(opened, tmp_path).argv == ("pacer", str(tmp_path / LOAD))
+    assert alone.schedule(opened, tmp_path).argv == ("pacer", "-")
     told = two.schedule(opened, tmp_path)
     assert told.argv == ("pacer", "spread", str(tmp_path / LOAD), "far:9465")
     assert told.files == alone.schedule(opened, tmp_path).files
@@ -199,6 +222,41 @@ def test_a_closed_load_has_no_corrected_latency(plan: Plan, tmp_path: Path) -> N
     assert curves.raw.count == 300
 
 
+def test_latencies_of_answers_and_of_errors_are_never_one_figure(
+    plan: Plan, opened: TrialPlan, tmp_path: Path
+) -> None:
+    # 8 answers of 100 ms, due 5 ms before they were sent, and 2 refusals of 1 ms, each second.
+    def seconds(corrected: bool) -> Seconds:
+        raw_ms, due_ms = [100.0] * 8 + [1.0] * 2, [105.0] * 8 + [6.0] * 2
+        due = due_ms if corrected else None
+        return [second(at, raw_ms, due, [0.0] * 10, {"200": 8, "429": 2}) for at in range(4)]
+
+    reading = read_back(tmp_path, opened, seconds(corrected=True))
+    assert (reading.samples, reading.achieved_rps) == (20, 10)
+    assert (reading.window_ok, reading.window_http_errors) == (16, 4)
+    assert (reading.raw.mean_ms, reading.corrected.mean_ms) == (100, 105)
+    assert (reading.failed.mean_ms, reading.failed.p95_ms) == (1, 1)
+    # (16 × 100 + 4 × 1) / 20, so 10 × 80.2 ms are in flight.
+    assert (reading.answer_ms, reading.in_flight) == (80.2, pytest.approx(0.802))
+    assert reading.ranks == ((105.0, 16),)
+    assert [(one.answers, one.good, one.mean_ms) for one in reading.seconds] == [(10, 8, 105)] * 2
+    (folder := tmp_path / "closed").mkdir()
+    closed = plan(10, None, duration_s=2, warmup_s=2, engine="pacer")
+    reading = read_back(folder, closed, seconds(corrected=False))
+    assert reading.ranks == ((100.0, 16),)
+
+
+def test_where_all_answers_are_errors_there_is_no_latency_of_answers(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    refused = [second(at, [1.0] * 10, [1.0] * 10, statuses={"429": 10}) for at in range(4)]
+    reading = supported(read_back(tmp_path, opened, refused))
+    assert (reading.raw, reading.corrected, reading.ranks, reading.answer_ms) == (None, None, (), 1)
+    assert reading.failed.mean_ms == 1
+    assert Pacer().curves(opened, tmp_path) == Curves(None, None)
+    assert [one.mean_ms for one in reading.seconds] == [None, None]
+
+
 def test_curves_are_those_of_the_window(opened: TrialPlan, tmp_path: Path) -> None:
     many = [second(at, [100.0] * 50, [300.0] * 50) for at in range(4)]
     read_back(tmp_path, opened, many)
@@ -245,7 +303,16 @@ def a_complaint(lines: list[str]) -> list[str]:
 
 
 def another_format(lines: list[str]) -> list[str]:
-    return [lines[0].replace('"format":1', '"format":2'), *lines[1:]]
+    return [lines[0].replace('"format":2', '"format":1'), *lines[1:]]
+
+
+def an_error_that_is_none(lines: list[str]) -> list[str]:
+    one = '"failed":{"sum_us":1,"max_us":1,"buckets":[[1,1]]}'
+    return [*lines[:3], lines[3].replace('"failed":{"sum_us":0,"max_us":0,"buckets":[]}', one)]
+
+
+def an_answer_that_is_an_error(lines: list[str]) -> list[str]:
+    return [*lines[:3], lines[3].replace('"ok":10,"http_errors":0', '"ok":9,"http_errors":1')]
 
 
 def other_totals(lines: list[str]) -> list[str]:
@@ -265,7 +332,9 @@ def unaccounted(lines: list[str]) -> list[str]:
         (another_count, "pacer.jsonl:4: its statuses and latencies are not those of 11 answers"),
         (unsent, "pacer.jsonl:4: it tells the lateness of 10 of 9 requests"),
         (a_complaint, "pacer.jsonl:3: is no line of pacer: "),
-        (another_format, "pacer.jsonl:1: format 2 is not one of this lab's"),
+        (another_format, "pacer.jsonl:1: format 1 is not one of this lab's"),
+        (an_error_that_is_none, "pacer.jsonl:4: its statuses and latencies are not those of 10 "),
+        (an_answer_that_is_an_error, "pacer.jsonl:4: its statuses and latencies are not those of"),
         (other_totals, "pacer.jsonl: 40 ok in its seconds, 39 at its end"),
         (unaccounted, "pacer.jsonl: 40 requests began, and 41 are accounted for"),
         (lambda _: [], "pacer.jsonl: ends before its last line"),
@@ -314,7 +383,7 @@ def test_a_load_that_was_stopped_has_no_figures(
 
 def test_the_load_is_written_as_the_plan_says(opened: TrialPlan, tmp_path: Path) -> None:
     schedule = Pacer().schedule(opened, tmp_path)
-    assert schedule.argv == ("pacer", str(tmp_path / LOAD))
+    assert schedule.argv == ("pacer", "-")
     assert (schedule.run_s, schedule.window_offset_s, schedule.window_s) == (4, 2, 2)
     assert schedule.streams
     load = json.loads(schedule.files[LOAD])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError, WordError
+from lab.load.engines.base import told_apart
 from lab.load.engines.wrk2 import OUTPUT, Wrk2, good_bounds, pause_s, start_check
 from lab.load.engines.wrk2_output import Spectrum, parse
 from lab.model import Reading, TrialPlan, good_share
@@ -56,6 +57,22 @@ def test_a_goodput_that_is_only_known_within_bounds_is_said(raw: Raw, plan: Plan
     assert note.endswith("goodput takes the run's 90.0%")
     # Where all were errors there is nothing to doubt.
     assert not read(raw, "02-all-500", plan(20, 200, 1)).notes
+
+
+@pytest.mark.parametrize(("capture", "errors"), [("02c-mixed-10pct-503", 240), ("02-all-500", 381)])
+def test_latencies_that_may_be_of_errors_are_left_out(
+    raw: Raw, plan: Plan, capture: str, errors: int
+) -> None:
+    mixed = read(raw, capture, plan(20, 200, 1))
+    reading = told_apart(mixed)
+    assert (reading.corrected, reading.raw) == (None, None)
+    assert mixed.corrected is not None
+    assert reading.notes[-1] == (
+        f"no latencies: up to {errors} of {mixed.samples} answers were errors, and this engine "
+        "does not tell their latencies apart (allowed 0.1%)"
+    )
+    healthy = read(raw, "01b-healthy-U", plan(concurrency=100, offered_rps=2000, duration_s=9))
+    assert told_apart(healthy) is healthy
 
 
 @pytest.mark.parametrize(

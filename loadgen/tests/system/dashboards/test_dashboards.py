@@ -56,7 +56,7 @@ OF_UNIT = {
     "pps": r"_packets_\w+_total$",
     "cps": r"_(total|count)$",
     "reqps": r"_(requests|calls|requests_offered):rate\w+$|_(rps|requests_total)$"
-    r"|_(overflows|connect_failures)_total$",
+    r"|_(overflows|connect_failures|retries)_total$",
     "percentunit": r":ratio\w*$|_seconds(:i?rate\w+|_total)$|_cpu_(usage:irate\w+|limit:max)$"
     r"|_cpu_cores:max$|_bytes(:sum|:max)?$",
     "short": r"^(?!.*_(bytes|rss|seconds|usage)\b)",

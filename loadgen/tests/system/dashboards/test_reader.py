@@ -259,7 +259,7 @@ def test_a_refused_query_is_told_in_prometheus_own_words() -> None:
 
 def test_no_prometheus_is_one_clear_error() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))
-    with pytest.raises(LabUnreachable, match="prometheus does not answer at http://prometheus"):
+    with pytest.raises(LabUnreachable, match=r"prometheus: http://\S+ does not answer with JSON"):
         Prometheus("http://prometheus:9090", Http(transport)).range("a", 1000, 1300, 2)
 
 

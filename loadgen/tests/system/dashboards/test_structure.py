@@ -132,7 +132,7 @@ def test_the_least_step_is_the_query_s(files: dict[str, Any]) -> None:
             assert "interval" not in panel, (uid, panel["title"])
 
 
-def test_a_p95_says_that_quick_failures_lower_it(files: dict[str, Any]) -> None:
+def test_a_p95_says_what_quick_failures_do_to_it(files: dict[str, Any]) -> None:
     p95 = re.compile(r":p95_\d+s|histogram_quantile\(0\.95")
     panels = [
         panel

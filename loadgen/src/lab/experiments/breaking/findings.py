@@ -11,7 +11,8 @@ from lab.experiments.reading import rules
 from lab.experiments.searching.state import named_most
 from lab.experiments.searching.told import SEPARATOR, Verdicts, what_gave_way
 from lab.judge.intervals import LEAST_VALUES, median_of
-from lab.model import UNKNOWN, Experiment, Finding, Row, goodput, p95_of
+from lab.judge.slo import judged_ms
+from lab.model import UNKNOWN, Experiment, Finding, Row, goodput
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -52,7 +53,7 @@ def _finding(
         stuck = None
     if state.held is not None:
         # One that was slowed by its warm-up is not valid, and was faster than that.
-        p95_ms, at_most = p95_of(state.held), "" if state.held.valid else "at most "
+        p95_ms, at_most = judged_ms(state.held, "p95"), "" if state.held.valid else "at most "
         held = (
             f"held {'at least ' if stuck else ''}{state.held.concurrency} connections{at} "
             f"({goodput(state.held) or 0:.0f} req/s"

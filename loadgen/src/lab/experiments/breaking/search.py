@@ -5,12 +5,13 @@ load is not held, then bisect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lab.experiments.objective import Objective, Outcome, by_others, gave_way, judged
 from lab.experiments.order import replaced
+from lab.judge.slo import judged_ms
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Row, goodput, p95_of
+from lab.model import Row, goodput
 
 # So many trials of a load that do not hold it break it. One that holds it is enough: a load that a
 # server holds every other time counts as held in three of four cases, so near its limit the search
@@ -128,14 +129,11 @@ def outcome_of(
     """Whether a trial held its load, and why not, as the objective judges it (`judged`). Besides,
     a valid one must not answer less than smaller loads did, the valid trials `before` of the same
     server and launch. `after_miss`: as of `gave_way`."""
-    # A closed load has no latency from when a request was due.
-    p95_ms = p95_of(row)
-    felt = replace(row, p95_ms=p95_ms)
-    outcome, why = judged(stress.objective, felt, after_break=after_miss)
+    outcome, why = judged(stress.objective, row, after_break=after_miss)
     if row.mode == "closed" and not row.valid and outcome != "untold":
         # No backlog grows in it, so within the objective it tells nothing: neither that it broke,
         # nor, slowed by its warm-up, that it answered as much as a smaller load.
-        late = (p95_ms or 0) > stress.p95_ms or gave_way(row, after_miss=after_miss)
+        late = (judged_ms(row, "p95") or 0) > stress.p95_ms or gave_way(row, after_miss=after_miss)
         if outcome == "held" or not late:
             return "untold", row.invalid_reasons
     if not row.valid or outcome == "untold":

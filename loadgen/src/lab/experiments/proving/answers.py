@@ -9,7 +9,7 @@ from typing import Literal
 
 from lab.experiments.proving.levers import HOST_CPU
 from lab.judge.compare import MARGIN, metrics
-from lab.judge.gates.others import HOST_CROWDED
+from lab.judge.gates.generator import HOST_CROWDED
 from lab.judge.grouping import Cell
 from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
 from lab.model import Row, around_server_us, goodput

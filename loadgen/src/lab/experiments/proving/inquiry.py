@@ -37,7 +37,7 @@ from lab.experiments.proving.levers import (
 )
 from lab.experiments.proving.ties import behind, no_room, tied_with
 from lab.judge.compare import MARGIN, uneven_tries
-from lab.judge.gates import NO_SUCCESS
+from lab.judge.gates import MOST_FAILED, NO_SUCCESS
 from lab.judge.grouping import Tries
 from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
@@ -259,8 +259,9 @@ def _valid(ask: Ask, again: Counter[str]) -> Generator[Ask, Row, Row]:
 
 
 def usable(row: Row) -> bool:
-    """Whether the goodput of a trial is known. Where every answer was an error it is 0."""
-    return row.valid or row.invalid_reasons == NO_SUCCESS
+    """Whether the goodput of a trial is known. It is next to nothing where most answers were
+    errors."""
+    return row.valid or all(one.startswith((NO_SUCCESS, MOST_FAILED)) for one in row.reasons)
 
 
 def _machine_or_invalid(named: Row) -> str:

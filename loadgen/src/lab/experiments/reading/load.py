@@ -87,6 +87,7 @@ class Load:
             requests=self.target.requests if self.target else (),
             ready=self.target.ready if self.target else None,
             levers=self.levers,
+            subject=self.target.subject if self.target else None,
             patience_s=patience_s,
             **{name: getattr(self, name) for name in fields} | changes,
         )

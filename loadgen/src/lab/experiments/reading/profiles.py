@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.errors import WordError
+from lab.errors import RawDataError, WordError
 from lab.experiments.reading.words import server_lists
+from lab.store.records import read_object
 
 
 def needed_profiles(
@@ -41,11 +41,11 @@ def _named(words: Mapping[str, str], home: Path) -> set[str]:
 def _read(path: Path) -> Mapping[str, Any]:
     """An experiment or a manifest; empty if it cannot be read: the verb itself says why."""
     try:
-        text = path.read_text(encoding="utf-8")
-        loaded = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError):
+        if path.suffix != ".toml":
+            return read_object(path)
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RawDataError):
         return {}
-    return loaded if isinstance(loaded, dict) else {}
 
 
 def _servers_of(loaded: Mapping[str, Any]) -> set[str]:

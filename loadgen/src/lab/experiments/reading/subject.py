@@ -27,9 +27,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab.errors import WordError
 from lab.experiments.reading.settings import Settings
-from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
-from lab.model import RESOURCES, Expect, OwnLever, Request
+from lab.experiments.reading.target import IN_A_HEADER, KEY, Target, secret_in, target
+from lab.model import RESOURCES, Expect, Experiment, OwnLever, Request
+from lab.model.address import LONGEST, SHAPE, path_problem
 from lab.store.records import from_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -60,6 +62,26 @@ def given_target(settings: Settings, folder: Path | None) -> Target | None:
     return settings.one(KEY, named, None)
 
 
+def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
+    """A stored experiment with the secret headers of its requests, which no run stores, as its
+    subject has them now. Raises WordError where that has other requests by now."""
+    names = sorted({name for request in experiment.requests for name in request.secrets})
+    if not names:
+        return experiment
+    path = folder / f"{experiment.subject}.toml"
+    try:
+        requests = _subject(str(experiment.subject), folder).requests if path.exists() else ()
+    except ValueError as failure:
+        raise WordError(f"run: RESUME={run}: {failure}") from None
+    if tuple(request.stored for request in requests) != experiment.requests:
+        raise WordError(
+            f"run: RESUME={run}: no run stores the values of {', '.join(names)}, and subjects/"
+            f"{path.name} is gone or has other requests than when the run began; allowed: the file "
+            "with the same requests"
+        )
+    return dataclasses.replace(experiment, requests=requests)
+
+
 def _subject(name: str, folder: Path) -> Target:
     """Raises ValueError for a file that is not there, or is not as it is to be."""
     file = f"subjects/{name}.toml"
@@ -69,13 +91,13 @@ def _subject(name: str, folder: Path) -> Target:
     except FileNotFoundError:
         there = "".join(f", {path.stem}" for path in sorted(folder.glob("*.toml")))
         raise ValueError(f"{name}: there is no {file}; allowed: {SHAPE}{there}") from None
-    except (OSError, ValueError) as failure:
+    except (OSError, ValueError, RecursionError) as failure:
         raise ValueError(f"{name}: {file}: {failure}".replace("\n", " ")) from None
     first = told.request[0] if told.request else Request("")
     ready = told.ready or (first.path if first.method == "GET" else None)
     for wrong in _problems(told, of, ready):
         raise ValueError(f"{name}: {file}: {wrong}")
-    of = dataclasses.replace(of, levers=told.levers)
+    of = dataclasses.replace(of, levers=told.levers, subject=name)
     if told.request == (Request(first.path),):
         return dataclasses.replace(of, route=first.path, ready=ready)
     single = f"{first.method} {first.path}" if len(told.request) == 1 else name
@@ -89,21 +111,25 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
         yield "it has no [[request]]; allowed: one and more"
     for number, one in enumerate(told.request, 1):
         where = f"request {number}"
-        if not PATH.fullmatch(one.path) or len(of.url + one.path) > LONGEST:
-            yield f"{where}: path={one.path} is not a path, with its query, of at most {LONGEST}"
+        if problem := path_problem(one.path):
+            yield f"{where}: path={one.path} is not a path: {problem}"
+        if len(of.url + one.path) > LONGEST:
+            yield f"{where}: path={one.path} is longer than {LONGEST} with its host"
         if not _METHOD.fullmatch(one.method):
             yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
+        if secret := secret_in(one.path):
+            yield f"{where}: {secret} in a path {IN_A_HEADER}"
         for header, value in one.headers.items():
             if not _FIELD.fullmatch(header) or not _VALUE.fullmatch(value):
-                yield f"{where}: the header {header!r}: {value!r} is not allowed"
+                yield f"{where}: the header {header!r}, or its value, is not allowed"
         if not 0 < one.weight < float("inf"):
             yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
         if one.expect is not None:
             yield from (f"{where}: expect: {wrong}" for wrong in _wrong(one, one.expect))
     if ready is None:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
-    elif not PATH.fullmatch(ready):
-        yield f"ready={ready} is not a path"
+    elif problem := path_problem(ready):
+        yield f"ready={ready} is not a path: {problem}"
     for resource, lever in told.levers.items():
         if resource not in RESOURCES:
             yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lab.errors import WordError
 from lab.experiments.reading.settings import Settings, Word
 from lab.model import Mode, OwnLever, Request
+from lab.model.address import LONGEST, parse
 from lab.model.routes import THIS_MACHINE
 
 WORD = "TARGET"
@@ -19,15 +20,9 @@ WORDS = {WORD: Word(KEY)}
 # Words that describe a server of the lab.
 EXCLUDED = ("SERVER", "ROUTE")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
-PATH = re.compile(r"/[A-Za-z0-9._~:/?@!&()*+,;=%-]*")
-_URL = re.compile(
-    r"(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(?::(?P<port>[0-9]{1,5}))?"
-    rf"(?P<route>{PATH.pattern})?"
-)
-# The agent that marks a trial takes no longer address.
-LONGEST = 200
-PORTS = {"http": 80, "https": 443}
-SHAPE = "http(s)://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,;=%-"
+# A path is stored and shown as it is. A key is often none: /items?key=7.
+_SECRET = re.compile("authorization|token|secret|password|api.?key", re.IGNORECASE)
+IN_A_HEADER = "would be stored and shown with each trial; allowed: a header of a subject"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ class Target:
     `note` tells the user how the given address was changed. Of a subject (`reading.subject`) the
     load is made of `requests`, if it is more than GET of the route; `route` is what they are
     called, the path `ready` answers when the service is, and `levers` are what the lab may change
-    of its container, by resource."""
+    of its container, by resource; `subject` is its name."""
 
     url: str
     server: str
@@ -45,33 +40,37 @@ class Target:
     ready: str | None = None
     requests: tuple[Request, ...] = ()
     levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    subject: str | None = None
+
+
+def secret_in(path: str) -> str | None:
+    """The parameter of a path's query that sounds secret, if there is one."""
+    query = path.partition("?")[2]
+    names = (pair.partition("=")[0] for pair in query.split("&"))
+    return next(filter(_SECRET.search, names), None)
 
 
 def target(text: str) -> Target:
     """The rule of the word. Raises ValueError as the rules of `rules` do."""
-    scheme, separator, rest = text.partition("://")
-    found = _URL.fullmatch(rest) if scheme in PORTS and separator else None
-    if found is None:
-        raise ValueError(f"{text} is not an address; allowed: {SHAPE}, at most {LONGEST}")
-    host, port = found["host"].lower(), int(found["port"] or PORTS[scheme])
-    if not 1 <= port <= 65535:
-        raise ValueError(f"{text}: port {port} is not allowed; allowed: 1..65535")
+    given = found = parse(text)
     note = None
-    if _LOOPBACK.fullmatch(host):
+    if _LOOPBACK.fullmatch(given.host):
+        found = replace(given, host=THIS_MACHINE)
         note = (
-            f"TARGET: {host} is this machine, not the driver's container: loaded as "
-            f"{scheme}://{THIS_MACHINE}:{port}"
+            f"TARGET: {given.host} is this machine, not the driver's container: loaded as "
+            f"{found.url}"
         )
-        host = THIS_MACHINE
-    if host.startswith("["):
+    if found.host.startswith("["):
         raise ValueError(f"{text} is not allowed; allowed: a host name or an IPv4 address")
-    url, route = f"{scheme}://{host}:{port}", found["route"] or "/"
-    if len(url + route) > LONGEST:
+    route = found.path or "/"
+    if secret := secret_in(route):
+        raise ValueError(f"{secret} in a path {IN_A_HEADER} (docs/your-own-service.md)")
+    if len(found.url + route) > LONGEST:
         raise ValueError(
-            f"{text} is not allowed: {len(url + route)} characters as it is asked ({url}/…); "
-            f"allowed: at most {LONGEST}"
+            f"{text} is not allowed: {len(found.url + route)} characters as it is asked "
+            f"({found.url}/…); allowed: at most {LONGEST}"
         )
-    return Target(url, host, route, note)
+    return Target(found.url, found.host, route, note)
 
 
 def refuse_beside(words: Mapping[str, str], verb: str) -> None:

@@ -103,7 +103,7 @@ def _targets(path: Path) -> tuple[str, ...]:
     try:
         groups = json.loads(path.read_text(encoding="utf-8"))
         names = tuple(str(target) for group in groups for target in group["targets"])
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         raise LabUnreachable(f"cannot read the list of servers {path}: {failure}") from None
     if not names or any(not _SERVER.fullmatch(name) for name in names):
         raise LabUnreachable(f"{path}: targets must be one or more service names, not {names}")

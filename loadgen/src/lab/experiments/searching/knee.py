@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.experiments.objective import Objective, latency_ms
+from lab.experiments.objective import Objective
+from lab.judge.slo import judged_ms
 from lab.model import KNEE, Finding, Row, goodput
 
 # A bend takes so many points.
@@ -21,7 +22,7 @@ def knee(server: str, launch: int, objective: Objective, curve: Sequence[Row]) -
     power = {
         row: good_rps / wait_ms
         for row in curve
-        if row.valid and (good_rps := goodput(row)) and (wait_ms := latency_ms(row, name))
+        if row.valid and (good_rps := goodput(row)) and (wait_ms := judged_ms(row, name))
     }
     if len(power) < LEAST_RATES:
         return None
@@ -39,7 +40,7 @@ def knee(server: str, launch: int, objective: Objective, curve: Sequence[Row]) -
         )
         return Finding(KNEE, server, launch, None, "req/s", None, None, text)
     text = (
-        f"the knee is at {rate:,} req/s ({name} {latency_ms(best, name) or 0:,.0f} ms): {tried} "
+        f"the knee is at {rate:,} req/s ({name} {judged_ms(best, name) or 0:,.0f} ms): {tried} "
         f"it has the most answers per second for its {name}"
     )
     return Finding(KNEE, server, launch, float(rate), "req/s", None, None, text)

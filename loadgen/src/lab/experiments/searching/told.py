@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lab.experiments.objective import Objective, latency_ms
+from lab.experiments.objective import Objective, ms_text
 from lab.experiments.order import STRAYED
 from lab.experiments.searching.spent import is_about_as_long, whole_us
 from lab.experiments.searching.state import (
@@ -16,6 +16,7 @@ from lab.experiments.searching.state import (
     gave_way,
     told_and_untold,
 )
+from lab.judge.slo import judged_ms
 from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Standing, Verdict, three
 
 NAME = "capacity"
@@ -174,9 +175,9 @@ def _shown(held: Sequence[Row]) -> Row:
 def _figures(objective: Objective, row: Row) -> str:
     """The latencies that the objective limits; the longest one for those of which there are too few
     answers. Those of an invalid trial are too high, if anything, and said to be."""
-    known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
+    known = [name for name, _ in objective.limits if judged_ms(row, name) is not None]
     shown = known if len(known) == len(objective.limits) else [*known, "max"]
     most = "" if row.valid else "at most "
     return ", ".join(
-        f"{name} {most}{latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
+        f"{name} {most}{ms_text(judged_ms(row, name) or 0, row)}" for name in dict.fromkeys(shown)
     )

@@ -4,6 +4,7 @@
 """
 
 from lab.judge.gates.figures import (
+    MOST_FAILED,
     NO_ANSWER,
     NO_SUCCESS,
     TOO_SHORT,
@@ -18,6 +19,7 @@ __all__ = [
     "FAILED_ITSELF",
     "GOODPUT_FELL",
     "LATENCY_ROSE",
+    "MOST_FAILED",
     "NOT_ITS_OWN",
     "NO_ANSWER",
     "NO_SUCCESS",

@@ -12,6 +12,7 @@ from lab.judge.gates.generator import (
     edges,
     offered_rps,
     overloaded,
+    think_ms,
     unanswered,
 )
 from lab.judge.predict import most_beyond, rate_error, response_spread
@@ -20,9 +21,11 @@ from lab.model import (
     Snapshot,
     TrialRecord,
     answered,
+    good_share,
     goodput,
     lost_rps,
     needed_samples,
+    three,
 )
 from lab.model.routes import RouteCall
 
@@ -42,7 +45,8 @@ BOUND_SLACK = 0.02
 RATE_ERROR = 0.025
 # Enough for p95.
 MIN_SAMPLES = needed_samples(0.95)
-NO_SUCCESS = "no answer was a success: the latencies are those of errors"
+NO_SUCCESS = "no answer was a success: there is no latency of answers"
+MOST_FAILED = "most answers were errors, and too few were a success"
 NO_ANSWER = "nothing was answered in the measured window"
 BACKLOG = "the window began with a backlog"
 
@@ -74,8 +78,8 @@ def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if answered(reading)[0] == 0:
         yield NO_SUCCESS
     yield from _bound(record, reading)
-    if _is_too_short(record, reading) and reading.raw is not None:
-        latency_s = reading.raw.mean_ms / 1000
+    if _is_too_short(record, reading) and reading.answer_ms is not None:
+        latency_s = reading.answer_ms / 1000
         yield (
             f"{TOO_SHORT}: {reading.window_s:.0f} s for a mean latency of {latency_s:.2f} s, "
             f"and it must be {_least_window_s(record, latency_s) / latency_s:.3g} times as long "
@@ -92,9 +96,9 @@ def _least_window_s(record: TrialRecord, latency_s: float) -> float:
 
 
 def _is_too_short(record: TrialRecord, reading: Reading) -> bool:
-    if reading.raw is None:
+    if reading.answer_ms is None:
         return False
-    return reading.window_s < _least_window_s(record, reading.raw.mean_ms / 1000)
+    return reading.window_s < _least_window_s(record, reading.answer_ms / 1000)
 
 
 def silent_by_draw_s(record: TrialRecord, reading: Reading) -> float:
@@ -104,9 +108,9 @@ def silent_by_draw_s(record: TrialRecord, reading: Reading) -> float:
     (Markov's inequality), and none has more than the longest delay."""
     call = drawn_call(record)
     spread = response_spread(call, record.before) if call else None
-    if spread is None or reading.raw is None:
+    if spread is None or reading.answer_ms is None:
         return 0.0
-    latency_s = reading.raw.mean_ms / 1000
+    latency_s = reading.answer_ms / 1000
     in_flight = max(1.0, reading.achieved_rps * latency_s)
     left_s = _crossing_s(record, latency_s) / 2 * math.pow(1000, 1 / in_flight)
     return min(spread.longest_ms / 1000, left_s)
@@ -122,26 +126,48 @@ def rate_error_of(record: TrialRecord, reading: Reading) -> float:
 
 
 def few(reading: Reading) -> Iterator[str]:
-    """Why there are too few answers."""
-    if reading.samples < MIN_SAMPLES:
-        yield f"too few answers: {reading.samples}, and p95 needs {MIN_SAMPLES}"
+    """Why there are too few answers without an error. Where most were errors, that is a finding."""
+    good, failed = in_window(reading)
+    if good >= MIN_SAMPLES:
+        return
+    if failed <= good or good + failed < MIN_SAMPLES:
+        errors = f" without an error, beside {failed} with one" if failed else ""
+        yield f"too few answers: {good}{errors}, and p95 needs {MIN_SAMPLES}"
+    elif good:
+        yield f"{MOST_FAILED}: {good} of {good + failed:,}, and p95 needs {MIN_SAMPLES}"
+
+
+def in_window(reading: Reading) -> tuple[int, int]:
+    """Answers of the window, without and with an error. Where the engine counts errors in its whole
+    run only, its answers have the run's share of them."""
+    good = round(good_share(reading) * reading.samples)
+    return good, reading.samples - good
 
 
 def littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """N = X·R in a closed load (Little 1961), where every connection is always busy: with a
-    request, or until the generator has sent the next (`late`, where it tells that). Not asked of a
-    window that is too short to tell."""
-    if record.plan.mode != "closed" or reading.raw is None or _is_too_short(record, reading):
+    """N = X·(R + Z) in a closed load (Little 1961), where every connection is always busy: with a
+    request, or until the generator has sent the next (its think time Z, 0 where it does not tell
+    that). Not asked of a window that is too short to tell."""
+    closed = record.plan.mode == "closed"
+    if not closed or reading.answer_ms is None or _is_too_short(record, reading):
         return
-    latency_s = reading.raw.mean_ms / 1000
-    each_s = latency_s + (reading.late.mean_ms / 1000 if reading.late else 0.0)
+    latency_s, think = reading.answer_ms / 1000, think_ms(reading)
+    each_s = latency_s + (think or 0.0) / 1000
     busy = reading.achieved_rps * each_s
     tolerance = LITTLE_TOLERANCE + _crossing_s(record, latency_s) / reading.window_s
-    if abs(busy / record.plan.concurrency - 1) > tolerance:
+    off = busy / record.plan.concurrency - 1
+    if abs(off) > tolerance:
+        untold = ""
+        if think is None and off < 0:
+            missing_ms = record.plan.concurrency * 1000 / reading.achieved_rps - reading.answer_ms
+            untold = (
+                f": connections were lost, or the generator took {three(missing_ms)} ms between an "
+                "answer and the next request, which only pacer tells"
+            )
         yield (
-            f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {each_s:.3f} s "
-            f"= {busy:.0f} busy connections, and {record.plan.concurrency} were planned "
-            f"(tolerance {tolerance:.0%})"
+            f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {three(each_s)} s "
+            f"= {three(busy)} busy connections, and {record.plan.concurrency} were planned "
+            f"(tolerance {tolerance:.0%}){untold}"
         )
 
 
@@ -198,13 +224,13 @@ def findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     ok, errors = answered(reading)
     if errors and ok:
         share = errors / (errors + ok)
+        what = "HTTP errors"
         if reading.unexpected:
-            yield (
-                f"{share:.1%} of the answers were errors, {reading.unexpected:,} of them not as "
-                "the subject expects, and their latencies count too"
-            )
-        else:
-            yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"
+            what = f"errors, {reading.unexpected:,} of them not as the subject expects"
+        latencies = "the latencies are of the others"
+        if reading.failed is None and reading.raw is not None:
+            latencies = "their latencies count too"
+        yield f"{share:.1%} of the answers were {what}; {latencies}"
     lost = lost_rps(reading, record.plan.offered_rps)
     if lost:
         share = lost / (reading.achieved_rps + lost)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from lab.model import Reading, TrialRecord, lost_rps
 from lab.model.routes import RouteCall, parse
@@ -22,8 +23,11 @@ GENERATOR_CPU = 0.95
 # latency is no measure for it: in an overloaded load it is many seconds, and grows with the window.
 LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
-# From this share on a reader should know how long a closed load's connections waited for it.
+# From this share of a closed load's cycle on a reader should know of the generator's think time.
 LEAST_SHARE = 0.02
+# CPUs this busy on average are full in bursts: requests wait for a CPU, and clocks that run on
+# during these waits (pauses, calls) show more than was worked.
+HOST_CROWDED = 0.8
 # A CPU quota may stop a part of the lab for at most this share of the window.
 THROTTLED = 0.01
 LATE = "the generator sent late"
@@ -56,9 +60,9 @@ def began_late(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
     """The share of connections with a request in flight, by Little's law."""
-    if reading.raw is None:
+    if reading.answer_ms is None:
         return None
-    return reading.achieved_rps * reading.raw.mean_ms / 1000 / record.plan.concurrency
+    return reading.in_flight / record.plan.concurrency
 
 
 def ended_rps(record: TrialRecord, reading: Reading) -> float:
@@ -100,13 +104,13 @@ def unanswered(record: TrialRecord, reading: Reading) -> int:
     such thing: there none waits for much longer than others did. 0 where the load was disturbed on
     purpose, for requests then wait; where nobody counts those that were due; and where the load
     was not kept and nobody tells how a queue grew."""
-    if reading.due is None or reading.raw is None or not reading.hangs:
+    if reading.due is None or reading.answer_ms is None or not reading.hangs:
         return 0
     queued = _queued(record, reading)
     if record.peaks or record.plan.script or (queued is None and _fell_behind(record, reading)):
         return 0
     left = reading.due - reading.samples - (reading.window_lost or 0) - (queued or 0)
-    in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000
+    in_flight = reading.in_flight
     paused = reading.pause_s * reading.due / reading.window_s
     rise = MOST_RISE * (in_flight + (queued or 0))
     explained = 3 * math.sqrt(2 * in_flight) + paused + rise
@@ -141,18 +145,17 @@ def edges(record: TrialRecord, reading: Reading) -> float:
     two edges are allowed."""
     pause_s, call, offered = reading.pause_s, drawn_call(record), offered_rps(record, reading)
     random = record.plan.arrivals != "constant" or (call and call.route.calls_downstream)
-    if random and offered and reading.raw:
-        in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000
-        pause_s = max(pause_s, 3 * math.sqrt(2 * in_flight) / offered)
+    if random and offered:
+        pause_s = max(pause_s, 3 * math.sqrt(2 * reading.in_flight) / offered)
     return pause_s / reading.window_s
 
 
 def _free(busy: float | None, reading: Reading) -> bool:
     """Whether connections were free to send requests. True also where nobody knows how many were
     busy."""
-    if busy is None or reading.raw is None:
+    if busy is None or reading.answer_ms is None:
         return True
-    return busy < BUSY_CONNECTIONS - reading.raw.mean_ms / 1000 / reading.window_s
+    return busy < BUSY_CONNECTIONS - reading.answer_ms / 1000 / reading.window_s
 
 
 def cores_of(record: TrialRecord, reading: Reading) -> int:
@@ -171,21 +174,20 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     yield from _starved(record, reading)
 
 
-def late(reading: Reading) -> Iterator[str]:
+def late(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the generator itself was late: all of it or, where several machines put the load on, the
     one that was."""
-    found = list(_late(reading))
+    of = _late if record.plan.mode == "open" else partial(_thinks_starved, record)
+    found = list(of(reading))
     yield from found
     for one in () if found else reading.shares:
-        for reason in _late(replace(reading, lag_ms=one.lag_ms, late=one.late)):
+        for reason in of(replace(reading, lag_ms=one.lag_ms, late=one.late)):
             yield f"{reason}: machine {one.machine}"
 
 
 def _late(reading: Reading) -> Iterator[str]:
-    """On average against the median latency, and where it tells
-    of every request, its p95 against the p95 of the corrected latency, which begins when a request
-    is due. A closed load knows no due times, and its latency begins when a request is sent. There
-    lateness takes from the rate only, and its mean says how much."""
+    """Of an open load: on average against the median latency, and where it tells of every request,
+    its p95 against the p95 of the corrected latency, which begins when a request is due."""
     told, latency = reading.late, reading.raw or reading.corrected
     if latency is None:
         return
@@ -194,33 +196,47 @@ def _late(reading: Reading) -> Iterator[str]:
         if reading.lag_ms > most_ms:
             yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {most_ms:.0f} ms)"
             return
-    if told is None:
-        return
-    if reading.corrected is None:
-        share = _generator_share(reading)
-        if share > 1 - BUSY_CONNECTIONS:
-            each_ms = told.mean_ms
-            yield (
-                f"{LATE}: connections waited for it {share:.0%} of the time, {each_ms:.2g} ms each"
-            )
-        return
-    if told.p95_ms is None or latency.p95_ms is None:
+    if told is None or told.p95_ms is None or latency.p95_ms is None:
         return
     most_ms = allowed_ms(latency.p95_ms)
     if told.p95_ms > most_ms:
         yield f"{LATE}, by {told.p95_ms:.1f} ms or more for 5 % (allowed {most_ms:.1f} ms)"
 
 
-def late_in_part(reading: Reading) -> Iterator[str]:
+def _thinks_starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Of a closed load: the generator takes its think time Z between an answer and the connection's
+    next request, and X = N / (R + Z) is the load that was put on, whatever Z is. But where the
+    generator itself waits for a CPU, its shortage decides the rate. Of the time in which its
+    threads do not sleep, the share in the run queue is that of Z. Where the CPUs are not crowded
+    that is how long the kernel takes to wake a thread, on any machine; where nobody knows, it is
+    all of Z."""
+    usage, busy = record.usage, record.usage.host_busy
+    if busy is not None and busy < HOST_CROWDED and not reading.shares:
+        return
+    waited = 1.0
+    if usage.window_wait_s is not None and usage.window_cpu_s is not None and not reading.shares:
+        waited = usage.window_wait_s / ((usage.window_wait_s + usage.window_cpu_s) or 1.0)
+    share = waited * think_share(reading)
+    if share > LAG_SHARE:
+        yield (
+            f"{STARVED} for a CPU for {share:.1%} of each cycle of a connection, before they sent "
+            f"its next request (allowed {LAG_SHARE:.0%})"
+        )
+
+
+def late_in_part(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """A note where the figures are in part the generator's own: of an open load the mean or the
     p99, of a closed load the rate."""
     told, whole = reading.late, reading.corrected
-    if whole is None:
-        share = _generator_share(reading)
-        if share >= LEAST_SHARE:
-            yield f"connections waited for the generator {share:.0%} of the time"
+    if record.plan.mode == "closed":
+        share, think = think_share(reading), think_ms(reading)
+        if think is not None and share >= LEAST_SHARE:
+            yield (
+                f"the generator took {think:.2g} ms between an answer and the connection's next "
+                f"request, {share:.0%} of each cycle: its think time Z, X = N / (R + Z)"
+            )
         return
-    if told is None:
+    if told is None or whole is None:
         return
     # The gates allow LEAST_LAG_MS, which may be most of a short latency.
     if told.mean_ms > LAG_SHARE * whole.mean_ms:
@@ -235,12 +251,21 @@ def late_in_part(reading: Reading) -> Iterator[str]:
         yield f"p99 is in part the generator's own: it sent 1 % late by {own_ms:.1f} ms or more"
 
 
-def _generator_share(reading: Reading) -> float:
-    """The share of its time that a connection of a closed load waited for the generator, between an
-    answer and the next request (the think time of the interactive response time law)."""
-    if reading.late is None or reading.raw is None or not reading.late.mean_ms:
+def think_ms(reading: Reading) -> float | None:
+    """The mean think time Z of a closed load: from when a connection has its answer until the
+    generator has sent its next request. None where the engine does not tell it. By the interactive
+    response time law R = N / X - Z (P. J. Denning, J. P. Buzen, ACM Computing Surveys 10(3), 1978)
+    it is part of the rate, and of no latency."""
+    return reading.late.mean_ms if reading.late else None
+
+
+def think_share(reading: Reading) -> float:
+    """Z / (R + Z): the share of a closed load's cycle that is the generator's; 0 where the engine
+    does not tell it."""
+    think = think_ms(reading)
+    if not think or reading.answer_ms is None:
         return 0.0
-    return reading.late.mean_ms / (reading.late.mean_ms + reading.raw.mean_ms)
+    return think / (think + reading.answer_ms)
 
 
 def allowed_ms(latency_ms: float) -> float:
@@ -278,16 +303,17 @@ def unread(record: TrialRecord) -> Iterator[str]:
 
 def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
     usage, latency = record.usage, reading.raw or reading.corrected
+    typical_ms = latency.p50_ms if latency else reading.answer_ms
     throttled_s = usage.window_throttled_s
     if throttled_s is not None and throttled_s > THROTTLED * reading.window_s:
         yield (
             f"the generator was starved: its CPU quota stopped it for {throttled_s:.1f} s of "
             f"the {reading.window_s:.0f} s window"
         )
-    if usage.window_wait_s is None or not usage.window_slices or latency is None:
+    if usage.window_wait_s is None or not usage.window_slices or typical_ms is None:
         return
     wait_ms = usage.window_wait_s / usage.window_slices * 1000
-    most_ms = allowed_ms(latency.p50_ms)
+    most_ms = allowed_ms(typical_ms)
     if wait_ms > most_ms:
         yield f"{STARVED} {wait_ms:.1f} ms for each turn on a CPU (allowed {most_ms:.1f} ms)"
 

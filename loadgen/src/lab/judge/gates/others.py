@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from lab.judge.cpu_split import USED, machine_cpus
-from lab.judge.gates.generator import WAITED, waited_share
+from lab.judge.gates.generator import HOST_CROWDED, WAITED, waited_share
 from lab.model import Observation, Reading, TrialRecord
 
-# CPUs this busy on average are full in bursts: requests wait for a CPU, and clocks that run on
-# during these waits (pauses, calls) show more than was worked.
-HOST_CROWDED = 0.8
 # Where the CPUs are short, a rate that they limit is lower by the share that others use. On a quiet
 # machine 2 to 9 % of two CPUs were nobody's in the lab: the kernel, Docker, its host.
 OTHERS = 0.15

@@ -208,7 +208,7 @@ def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) ->
     (`figures.silent_by_draw_s`).
     """
     rates = [step.answers / step.length_s for step in steps if step.answers]
-    if not rates or reading.raw is None:
+    if not rates or reading.answer_ms is None:
         return None
     usual_rps = statistics.median_high(rates)
     long_s = max(LONG_STEP_S, LONG_STEPS * statistics.median(step.length_s for step in steps))
@@ -223,5 +223,6 @@ def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) ->
         none = step.answers < SILENT * usual_rps * step.length_s
         silence_s = silence_s + of_step_s if none or step.length_s > long_s else 0.0
         longest_s = max(longest_s, silence_s)
-    pause_s = LEAST_SILENT_LATENCIES * reading.raw.p50_ms / 1000
+    usual_ms = reading.raw.p50_ms if reading.raw else reading.answer_ms
+    pause_s = LEAST_SILENT_LATENCIES * usual_ms / 1000
     return longest_s if longest_s >= max(LEAST_SILENT_S, pause_s, by_draw_s) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lab.judge.gates import figures, generator, others, parts, server, steady
-from lab.judge.gates.figures import BACKLOG, NO_ANSWER, NO_SUCCESS
+from lab.judge.gates.figures import BACKLOG, MOST_FAILED, NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.generator import BEGAN_LATE, LATE, NOT_OFFERED, SPIKE, STARVED
 from lab.judge.gates.parts import LATE_DOWNSTREAM, PART_RESTARTED
 from lab.judge.gates.server import (
@@ -45,7 +45,7 @@ NOT_OBSERVED = "the window was not observed"
 UNSTEADY_UNTOLD = "not checked: whether the window was steady, as its seconds are not told"
 # Reasons that say that the server itself failed. The trial's figures mean nothing, but that it
 # failed does.
-FAILED_ITSELF = (RESTARTED, GONE, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS)
+FAILED_ITSELF = (RESTARTED, GONE, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS, MOST_FAILED)
 # How reasons begin that may not come again when the same load is measured once more.
 ACCIDENTS = (
     COMPILING,
@@ -97,7 +97,7 @@ def judge(
     notes += [*reading.notes, *parts.missing(record, observation)]
     notes += _not_checked(record, observation)
     if reading.samples:
-        reasons += [*figures.wrong(record, reading), *generator.late(reading)]
+        reasons += [*figures.wrong(record, reading), *generator.late(record, reading)]
         reasons += [*figures.backlog(record, reading), *generator.began_late(record, reading)]
         waited = list(generator.waited(record, reading))
         # Where the CPUs are fought over, every part is late: then the host is the limit, and a
@@ -107,7 +107,11 @@ def judge(
         if record.peaks:
             # A spike is an overload on purpose: a part that is late in it belongs to the finding.
             notes += [f"with its spikes, {one}" for one in parts.saturated(record, observation)]
-        notes += [*figures.findings(record, reading), *waited, *generator.late_in_part(reading)]
+        notes += [
+            *figures.findings(record, reading),
+            *waited,
+            *generator.late_in_part(record, reading),
+        ]
     # Without an edge of the window the engine ended before it.
     asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
     _compared_with_the_load(measurement, reading, observation, asked, reasons, notes)

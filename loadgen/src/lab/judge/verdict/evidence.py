@@ -9,8 +9,7 @@ from functools import cached_property
 
 from lab.judge.cpu_split import USED as CPU_USED
 from lab.judge.cpu_split import machine_busy
-from lab.judge.gates.generator import offered_rps
-from lab.judge.gates.others import HOST_CROWDED
+from lab.judge.gates.generator import HOST_CROWDED, LEAST_SHARE, offered_rps, think_ms
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
 from lab.judge.predict import (
     hold_spread,
@@ -122,9 +121,32 @@ class SeenTrial:
         return self.spread.p95_ms / 1000 if self.spread else self.r0_s
 
     @property
+    def think_s(self) -> float:
+        """The generator's think time Z of a closed load; 0 where its engine does not tell it, and
+        in an open load."""
+        closed = self.record.plan.mode == "closed"
+        return (think_ms(self.reading) or 0.0) / 1000 if closed else 0.0
+
+    @property
+    def cycle(self) -> str:
+        """What a closed load's connections are divided by, in letters: Z only where a reader should
+        know of it."""
+        thinks = self.think_s >= LEAST_SHARE * (self.r0_s + self.think_s) > 0
+        return "(R0 + Z)" if thinks else "R0"
+
+    @property
+    def load_bound_text(self) -> str:
+        """The bound of a closed load in figures."""
+        each, connections = f"{self.r0_s:g} s", self.record.plan.concurrency
+        if self.cycle != "R0":
+            each = f"({self.r0_s * 1000:.3g} ms + {self.think_s * 1000:.2g} ms)"
+        rps = connections / (self.r0_s + self.think_s)
+        return f"{connections} connections / {each} = {rps:,.0f} req/s"
+
+    @property
     def at_load_bound(self) -> float:
-        """The measured rate as a share of the load's own bound: N / R0 (closed), or the offered
-        rate (open). 0 where a request only computes."""
+        """The measured rate as a share of the load's own bound: N / (R0 + Z) (closed), or the
+        offered rate (open). 0 where a request only computes."""
         offered = offered_rps(self.record, self.reading)
         return self.rps / offered if offered else self.of_connections
 
@@ -137,8 +159,10 @@ class SeenTrial:
 
     @property
     def of_connections(self) -> float:
-        """The measured rate as a share of connections / R0, in either kind of load."""
-        return self.rps * self.r0_s / self.record.plan.concurrency
+        """The measured rate as a share of connections / (R0 + Z), in either kind of load; 0 where a
+        request only computes."""
+        cycle_s = self.r0_s + self.think_s if self.r0_s else 0.0
+        return self.rps * cycle_s / self.record.plan.concurrency
 
     @cached_property
     def expected_ms(self) -> float | None:
@@ -187,11 +211,10 @@ class SeenTrial:
     def waiting_beside(self, busy: Evidence) -> Evidence | None:
         """The requests in flight, by Little's law (N = X·R, R from sending to answer), less the
         busy ones. None where the engine does not tell R."""
-        if self.reading.raw is None:
+        if self.reading.answer_ms is None:
             return None
-        in_flight = self.reading.achieved_rps * self.reading.raw.mean_ms / 1000
-        source = f"Little's law: achieved_rps × raw_mean_ms, less {busy.source}"
-        waiting = max(0.0, in_flight - busy.value)
+        source = f"Little's law: achieved_rps × answer_ms, less {busy.source}"
+        waiting = max(0.0, self.reading.in_flight - busy.value)
         return Evidence("requests waiting for a worker", waiting, "requests", source)
 
     def mean(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:

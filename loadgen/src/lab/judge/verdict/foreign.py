@@ -47,7 +47,8 @@ def missing(seen: SeenTrial, ranked: Sequence[Standing]) -> Iterator[str]:
         yield f"R0 unknown: {unknown_r0(seen.record)}"
     elif seen.beyond_r0:
         yield (
-            f"R0 unknown: {seen.rps:,.0f} req/s are {seen.at_load_bound:.0%} of connections / R0, "
+            f"R0 unknown: {seen.rps:,.0f} req/s are {seen.at_load_bound:.0%} of connections / "
+            f"{seen.cycle}, "
             f"so it is less than the {seen.r0_s:g} s measured before the load"
         )
     else:

@@ -8,15 +8,16 @@ from lab.judge.gates.generator import BUSY_CONNECTIONS, connections_busy, overlo
 from lab.judge.verdict.evidence import EXCESS, EXPLAINED, WAITING_SHARE, SeenTrial
 from lab.model import Evidence, Standing
 
-# Nothing else limits a closed load that reached this share of N / R0: by Little's law its answers
-# took at most 1 / 0.93, so 7.5 % longer than R0.
+# Nothing else limits a closed load that reached this share of N / (R0 + Z): by Little's law its
+# cycle took at most 1 / 0.93, so 7.5 % longer than R0 and the generator's think time Z.
 AT_LOAD_BOUND = 0.93
 # Below this share a resource that is full may be what the rest is lost to: the load is at the knee.
 CLEAR_OF_KNEE = 0.97
 # This share of an open load must be answered without an error. The validity gate (KEPT_UP) asks for
 # 99 % with errors, so this leaves 1 % for them.
 ANSWERED = 0.98
-# With more errors p95 is the time of an error, as FELT (downstream.py) says of calls.
+# With more errors p95 is that of the few that were not refused, as FELT (downstream.py) says of
+# calls.
 FEW_ERRORS = 0.05
 # A mean wait below this says nothing: it is two or three time slices of the kernel's scheduler
 # (EEVDF: about 3 ms each on a few CPUs), which any busy machine adds.
@@ -28,7 +29,8 @@ LEAST_GROWTH = 10.0
 
 
 def answered(seen: SeenTrial) -> bool:
-    """Whether the load got the rate that it can have: N / R0 (closed) or what it offers (open)."""
+    """Whether the load got the rate that it can have: N / (R0 + Z) (closed) or what it offers
+    (open)."""
     plan = seen.record.plan
     enough = ANSWERED if plan.mode == "open" else AT_LOAD_BOUND
     # A spike has connections whose answers are not measured.
@@ -77,11 +79,14 @@ def connections(seen: SeenTrial) -> Standing | None:
     """
     plan, reading = seen.record.plan, seen.reading
     busy, raw, corrected = connections_busy(seen.record, reading), reading.raw, reading.corrected
+    answer_ms = reading.answer_ms
     if plan.offered_rps is None or busy is None or raw is None or corrected is None:
+        return None
+    if not answer_ms:
         return None
     waiting = reading.achieved_rps * max(0.0, corrected.mean_ms - raw.mean_ms) / 1000
     # An answer that the window's edge cuts off counts nowhere.
-    all_busy = busy >= BUSY_CONNECTIONS - raw.mean_ms / 1000 / reading.window_s
+    all_busy = busy >= BUSY_CONNECTIONS - answer_ms / 1000 / reading.window_s
     used = min(1.0, busy)
     score = 0.5 * used
     sentence = (
@@ -90,8 +95,8 @@ def connections(seen: SeenTrial) -> Standing | None:
     )
     if all_busy and waiting >= max(1.0, WAITING_SHARE * plan.concurrency):
         sentence += (
-            f"; {plan.concurrency:,} / {raw.mean_ms / 1000:.3g} s = "
-            f"{plan.concurrency * 1000 / raw.mean_ms:,.0f} req/s of {plan.offered_rps:,} offered"
+            f"; {plan.concurrency:,} / {answer_ms / 1000:.3g} s = "
+            f"{plan.concurrency * 1000 / answer_ms:,.0f} req/s of {plan.offered_rps:,} offered"
         )
         expected_ms = seen.expected_ms
         if expected_ms and seen.rps * expected_ms / 1000 >= EXPLAINED * plan.concurrency:
@@ -100,7 +105,7 @@ def connections(seen: SeenTrial) -> Standing | None:
             # More connections get more until the CPUs are full.
             score = 0.72
             sentence += (
-                f", as an answer took {raw.mean_ms:.0f} ms instead of {expected_ms:.0f} ms on CPUs "
+                f", as an answer took {answer_ms:.0f} ms instead of {expected_ms:.0f} ms on CPUs "
                 f"that were {seen.cpus_busy:.0%} busy"
             )
     law = "Little's law: achieved_rps × "
@@ -112,9 +117,7 @@ def connections(seen: SeenTrial) -> Standing | None:
         score=score,
         sentence=sentence,
         evidence=(
-            Evidence(
-                "busy connections", used * plan.concurrency, "connections", f"{law}raw_mean_ms"
-            ),
+            Evidence("busy connections", used * plan.concurrency, "connections", f"{law}answer_ms"),
             Evidence(
                 "requests waiting for a connection",
                 waiting,

@@ -157,14 +157,14 @@ def ended(seen: SeenTrial) -> bool:
 def _held_up(seen: SeenTrial, threads: int | None) -> Evidence | None:
     """How many requests waited for anything, on average; where they have so many `threads`, of
     those that had one. None where nobody knows how long a request takes when nothing waits."""
-    raw, plan = seen.reading.raw, seen.record.plan
+    reading, plan = seen.reading, seen.record.plan
     alone_ms = seen.expected_ms
-    if alone_ms is None or (raw is None and plan.mode == "open"):
+    if alone_ms is None or (reading.answer_ms is None and plan.mode == "open"):
         return None
-    # The connections of a closed load are all in flight.
-    in_flight = seen.reading.achieved_rps * raw.mean_ms / 1000 if raw else 0.0
+    in_flight = reading.in_flight
     if plan.mode == "closed":
-        in_flight = float(plan.concurrency)
+        # Its connections are all in flight, or with the generator: N = X·(R + Z).
+        in_flight = plan.concurrency - reading.achieved_rps * seen.think_s
     what = "requests that waited for anything"
     if threads is not None:
         in_flight = min(in_flight, float(threads))

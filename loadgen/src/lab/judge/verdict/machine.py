@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from lab.judge.cpu_split import CPUS_OF_EACH, HOST_CPU, USED, machine_busy
-from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, cores_of, waited_share
-from lab.judge.gates.others import HOST_CROWDED, OTHERS, by_others
+from lab.judge.gates.generator import (
+    HOST_CROWDED,
+    LAG_SHARE,
+    NOT_OFFERED,
+    THROTTLED,
+    WAITED,
+    cores_of,
+    think_share,
+    waited_share,
+)
+from lab.judge.gates.others import OTHERS, by_others
 from lab.judge.gates.trial import HOST_FULL
+from lab.judge.verdict import load
 from lab.judge.verdict.evidence import SeenTrial
 from lab.model import Evidence, Standing
 
 # From here on the CPUs leave the load at most a ninth more than it has.
 NEARLY_FULL = 0.9
+# From this share of a closed load's cycle on its rate says more of the generator than a server's
+# capacity may: it is what the lab allows a generator elsewhere (LAG_SHARE).
+THINKS = LAG_SHARE
+# With this share the generator has a request for longer than the server.
+MOST_OF_CYCLE = 0.5
 # The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
@@ -99,7 +114,9 @@ def _listed(parts: list[str]) -> str:
 
 
 def generator(seen: SeenTrial) -> Standing | None:
-    """The load engine. Where it is the limit, the trial says nothing about the server."""
+    """The load engine. Where it is the limit, the trial says nothing about the server. And where a
+    closed load spends much of its cycle with it: the rate is then that of so few connections with
+    so long a think time, X = N / (R + Z), and more of both would get more."""
     usage = seen.record.usage
     if usage.window_cpu_s is None:
         return None
@@ -119,6 +136,11 @@ def generator(seen: SeenTrial) -> Standing | None:
         inferred = all(reason.startswith(NOT_OFFERED) for reason in why)
         score = 0.6 if inferred or crowded else 0.99
     sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
+    share = think_share(seen.reading) if seen.record.plan.mode == "closed" else 0.0
+    if share >= THINKS and not why:
+        sentence, score = _thinking(seen, share)
+        law = "Little's law: Z / (R + Z), think_ms and answer_ms"
+        evidence.append(Evidence("think time of the generator", share, "of each cycle", law))
     return Standing(
         "generator",
         utilisation=used,
@@ -128,3 +150,17 @@ def generator(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=tuple(evidence),
     )
+
+
+def _thinking(seen: SeenTrial, share: float) -> tuple[str, float]:
+    """The sentence and the score where a closed load spends this share of its cycle with the
+    generator. The evidence is strong where the rest is hardly longer than R0, so that nothing else
+    is lost, and where it is the larger part."""
+    sentence = (
+        f"the generator: {share:.0%} of each cycle of a connection, {seen.think_s * 1000:.2g} ms "
+        "between an answer and the next request"
+    )
+    had_all = load.answered(seen)
+    if had_all:
+        sentence += f"; {seen.load_bound_text}, measured {seen.rps:,.0f}"
+    return sentence, 0.85 if had_all or share >= MOST_OF_CYCLE else 0.6

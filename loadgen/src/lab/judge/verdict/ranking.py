@@ -224,8 +224,9 @@ def _verdict(seen: SeenTrial) -> Verdict:
         untold = list(foreign.missing(seen, ranked))
         # What a load gets shows that nothing limits it, where R0 is known: an R0 that was measured
         # on a machine as full as this one is not.
-        full = any(one.strength == STRONG for one in ranked)
-        doubted = doubted or (full if name == NONE else bool(untold))
+        got_all = name == NONE or (name == "generator" and load.answered(seen))
+        full = any(one.strength == STRONG and one.resource != name for one in ranked)
+        doubted = doubted or (full if got_all else bool(untold))
         missing += untold
     unseen = _unseen(seen, ranked)
     missing += [f"whether it was the {one}: nothing was read of it" for one in unseen]
@@ -303,7 +304,7 @@ def _nothing_full(seen: SeenTrial) -> str:
     if not seen.reading.samples:
         text += ", and nothing was answered"
     if seen.at_load_bound:
-        of = "the rate offered" if seen.record.plan.mode == "open" else "N / R0"
+        of = "the rate offered" if seen.record.plan.mode == "open" else f"N / {seen.cycle}"
         text += f", and {seen.rps:,.0f} req/s are {seen.at_load_bound:.0%} of {of}"
     if seen.error_share:
         text += f", with {seen.error_share:.0%} errors"
@@ -319,8 +320,4 @@ def _none(seen: SeenTrial) -> str:
         if latency is not None and seen.expected_ms is not None:
             text += f", in {latency.mean_ms:.3g} ms on average, {seen.expected_ms:.3g} ms expected"
         return text
-    bound = plan.concurrency / seen.r0_s
-    return (
-        f"none: the load itself; {plan.concurrency} connections / {seen.r0_s:g} s = {bound:,.0f} "
-        f"req/s, measured {seen.rps:,.0f}"
-    )
+    return f"none: the load itself; {seen.load_bound_text}, measured {seen.rps:,.0f}"

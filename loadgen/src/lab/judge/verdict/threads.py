@@ -101,8 +101,8 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
     """A pool that nobody shows, of a foreign service: X · R0 requests were worked on at a time
     (Little's law), far fewer than were in flight, and neither the CPUs nor the load kept it from
     more. None where one of that is not so, or not known."""
-    raw, usage, r0_s = seen.reading.raw, seen.record.usage, seen.r0_s
-    if raw is None or r0_s <= 0 or usage.host_busy is None or usage.host_busy >= CPUS_LEFT:
+    usage, r0_s = seen.record.usage, seen.r0_s
+    if r0_s <= 0 or usage.host_busy is None or usage.host_busy >= CPUS_LEFT:
         return None
     if seen.at_load_bound >= EXPLAINED or seen.error_share >= FEW_ERRORS:
         return None

@@ -11,9 +11,10 @@ import time
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import h11
+
+from lab.model.address import parse
 
 # Below the servers' own idle limit (120 s): the probe, not the server, closes idle connections.
 KEEPALIVE_S = 60.0
@@ -80,16 +81,16 @@ class Client:
 
     async def get(self, url: str) -> int:
         """The status of the answer, when all of it is there. The caller limits the time. Raises
-        OSError and h11.ProtocolError."""
-        parts = urlsplit(url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection = await self._connection(parts.netloc, parts.hostname or "", parts.port or 80)
+        OSError, h11.ProtocolError, and ValueError for what is no address."""
+        to = parse(url)
+        netloc = f"{to.host}:{to.port}"
+        connection = await self._connection(netloc, to.host, to.port)
         try:
-            status = await connection.get(parts.netloc, target)
+            status = await connection.get(netloc, to.path or "/")
             if connection.http.our_state is h11.DONE and connection.http.their_state is h11.DONE:
                 connection.http.start_next_cycle()
                 connection.idle_since = time.monotonic()
-                self._idle.setdefault(parts.netloc, []).append(connection)
+                self._idle.setdefault(netloc, []).append(connection)
             else:
                 connection.writer.close()
         except BaseException:

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from lab.errors import WordError
 from lab.live.agent.trial import Trial
 from lab.live.clock import Clock
@@ -49,7 +47,7 @@ class _Stream:
         return "warmup" if second < self.warmup_s else "measure"
 
 
-NOTHING = Line(0, 1.0, 0, 0, 0, 0, {}, {}, 0, {}, 0, 0, 0, Times(), Times(), Times())
+NOTHING = Line(0, 1.0, 0, 0, 0, 0, {}, {}, 0, {}, 0, 0, 0, Times(), Times(), Times(), Times())
 
 
 class LoadLines:
@@ -68,7 +66,7 @@ class LoadLines:
             if line.startswith(b"{"):
                 try:
                     self._take(trial, line)
-                except msgspec.DecodeError as failure:
+                except (ValueError, RecursionError) as failure:
                     raise WordError(f"no line of an engine: {failure}") from None
 
     def due(self) -> Iterator[Told]:

@@ -116,10 +116,10 @@ class ClientMetrics(Collector):
 
     def answered(self, trial: Trial, outcome: str, latency_s: float) -> None:
         """Count a request of the probe that ended with ``outcome``, one of OUTCOMES. A failed
-        connection has no latency."""
+        connection has no latency, and a status that is an error has none of an answer."""
         probe = self._probe(trial)
         probe.outcomes[outcome] += 1
-        if outcome != "error":
+        if outcome in ("ok", "timeout"):
             latencies = probe.latencies[""]["due"]
             latencies.add(latency_s)
             latencies.sum_s += latency_s
@@ -166,7 +166,7 @@ class ClientMetrics(Collector):
         seconds = HistogramMetricFamily(
             "lab_client_request_seconds",
             "Latency of requests as their client sees it, from when each was due, or was sent. "
-            "Errors of status are in it; a timeout of the probe counts as the time waited.",
+            "Errors of status are not in it; a timeout of the probe counts as the time waited.",
             labels=(*CLIENT, "phase", "since"),
         )
         for labels, client in self._clients.items():

@@ -21,16 +21,14 @@
 * GET /targets/cadvisor  the same of cAdvisor, labelled with this lab's project; on several machines
                  of the one on each, labelled with the machine
 
-On the port that is published on the host, the agent also serves the control page
-(`lab.live.control`). `lab.live.control.guard` decides who may ask for what.
+On the same port the agent serves the control page (`lab.live.control`) to the host.
+`lab.live.control.guard` decides who may ask for what.
 """
 
 from __future__ import annotations
 
 import asyncio
-import resource
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -55,8 +53,7 @@ from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Trial, parse_announcement, parse_attention
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
-from lab.live.control.api import Control, ControlSettings, Now
-from lab.live.control.bench import Bench
+from lab.live.control.api import Control, Now
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
@@ -66,6 +63,7 @@ from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls, project_of
+from lab.system.tokens import PAGE, token
 from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
@@ -73,8 +71,6 @@ PORT = 9464
 GRACE_S = 1
 # A line has a few hundred buckets, some thousand under overload; several come after a stall.
 LARGEST_LINES = 4_000_000
-# The command `lab`: this very program.
-LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 
 
 def probe_settings(environ: Mapping[str, str]) -> ProbeSettings:
@@ -270,11 +266,7 @@ def new_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with agent.running():
-            try:
-                yield
-            finally:
-                if control is not None:
-                    await control.close()
+            yield
 
     routes = [
         Route("/metrics", metrics),
@@ -294,9 +286,9 @@ def new_app(
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     """All parts, wired. Raises LabError for a bad setting."""
-    urls, ports, http = Urls.read(environ), published_ports(environ), Http()
-    registry = CollectorRegistry()
-    watch = ToxicsWatch(urls.toxiproxy, clock)
+    urls, ports = Urls.read(environ), published_ports(environ)
+    http, registry = Http(secret=urls.secret), CollectorRegistry()
+    watch = ToxicsWatch(urls.toxiproxy, clock, secret=urls.secret)
     load = LoadLines(clock)
     clients = ClientMetrics(clock, lambda: agent.trial, load.due)
     registry.register(clients)
@@ -318,17 +310,11 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         # A new model is scraped without a new agent.
         return read_servers(home / "servers", environ)
 
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     control = Control(
-        ControlSettings(
-            home=home,
-            file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
-            links={name: port for name, port in ports.items() if name != "control"},
-        ),
+        {name: port for name, port in ports.items() if name != "control"},
         now,
         watch.look_now,
         Toxiproxy(http, urls.toxiproxy),
-        Bench(LAB, environ, clock),
         Live(Prometheus(urls.prometheus, http), clock),
         Servers(up(), Management(http)),
         clock,
@@ -336,13 +322,20 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     project = project_of(environ)
     machines = environ.get(MACHINES, "").split()
     app = new_app(agent, load, watch, registry, project, up, control, machines)
-    return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
+    return Guard(
+        app,
+        page_hosts({PORT, ports.get("control", PORT)}),
+        {urlsplit(urls.agent).netloc},
+        page_token=urls.secret and token(urls.secret, PAGE),
+        agent_token=urls.secret and token(urls.secret, str(urlsplit(urls.agent).hostname)),
+    )
 
 
 def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
     """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
 
-    Listens on every interface of its container; it is never published beyond 127.0.0.1.
+    Listens on every interface of its container, which publishes no port: the host asks by the
+    front (downstream/service/front.go).
     Raises LabError for a bad setting.
     """
     app = build(environ, Clock())

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from msgspec import Meta
 
 from lab.errors import WordError
 from lab.model import Mode
+from lab.model.address import parse
 from lab.store.records import from_json
 
 Phase = Literal["warmup", "measure"]
@@ -40,9 +40,12 @@ class Trial:
     probe_rps: Annotated[float, Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
-        url = urlsplit(self.url)
         schemes = ("http", "https") if self.probe_rps == 0 else ("http",)
-        if url.scheme not in schemes or not url.hostname:
+        try:
+            scheme = parse(self.url).scheme
+        except ValueError as failure:
+            raise WordError(f"url={failure}") from None
+        if scheme not in schemes:
             raise WordError(f"url={self.url!r}: allowed {' or '.join(schemes)}://host[:port]/path")
 
     def same_probe(self, other: Trial | None) -> bool:

@@ -10,11 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx
+import msgspec
 
 from lab.live.clock import Clock
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxics import Proxy, ToxicsInForce, parse_proxies
-from lab.system.http import USER_AGENT
+from lab.system.http import MOST_BYTES, USER_AGENT
+from lab.system.tokens import TokenAuth
 
 # A toxic must show within seconds. One small request per second costs nothing on either side.
 INTERVAL_S = 1.0
@@ -115,11 +117,16 @@ class ToxicsWatch:
     failure ``seen`` is None until Toxiproxy answers again: the unknown is not exported."""
 
     def __init__(
-        self, url: str, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        url: str,
+        clock: Clock,
+        transport: httpx.AsyncBaseTransport | None = None,
+        secret: str = "",
     ) -> None:
         self._url = url.rstrip("/")
         self._clock = clock
         self._transport = transport
+        self._auth = TokenAuth(secret)
         self._last: ToxicsSeen | None = None
         self._answers = False
         self._client: httpx.AsyncClient | None = None
@@ -140,8 +147,9 @@ class ToxicsWatch:
         """Look, wait, look again, until cancelled."""
         async with httpx.AsyncClient(
             transport=self._transport,
+            auth=self._auth,
             timeout=INTERVAL_S,
-            headers={"User-Agent": USER_AGENT},
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             trust_env=False,
             verify=False,  # noqa: S501 - plain http inside the lab; loading certificates costs CPU
         ) as client:
@@ -165,10 +173,17 @@ class ToxicsWatch:
     async def look(self, client: httpx.AsyncClient) -> None:
         """Look once."""
         try:
-            async with asyncio.timeout(2 * INTERVAL_S):
-                answer = (await client.get(f"{self._url}/proxies")).raise_for_status()
-            now = parse_proxies(answer.json())
-        except (httpx.HTTPError, TimeoutError, OSError, ValueError):
+            body = bytearray()
+            async with (
+                asyncio.timeout(2 * INTERVAL_S),
+                client.stream("GET", f"{self._url}/proxies") as answer,
+            ):
+                async for chunk in answer.raise_for_status().aiter_bytes():
+                    body += chunk
+                    if len(body) > MOST_BYTES:
+                        break  # What is cut off is no JSON.
+            now = parse_proxies(msgspec.json.decode(body))
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError):
             self._answers = False
             return
         before = self._last

@@ -1,40 +1,40 @@
 """Decides who may ask the agent for what. Every request passes here first.
 
-The port is published on 127.0.0.1 only, yet any page open in the user's browser can reach it. Two
-attacks matter: cross-site requests (another site's page asks here, with the browser's help), and
-DNS rebinding (another site's name is made to point to 127.0.0.1, so that its page is of our
-origin).
+Two kinds of stranger reach the port. A container of the lab's network can send any header; a page
+open in the user's browser reaches the port that the lab publishes, by cross-site requests (another
+site's page asks here, with the browser's help) or by DNS rebinding (another site's name is made to
+point to 127.0.0.1, so that its page is of our origin).
 
+* The page is served to whoever has its token: the front, which adds it to what the host asks
+  (downstream/service/front.go).
 * `Host` must be one of the page's names. A rebound name is not.
+* Another site may link to a page, and ask for nothing else.
 * A request that changes anything must carry the header `Lab-Control`. Another origin may not send
   it without asking first (a CORS preflight, which is never answered here). Where the browser sends
   an `Origin`, it must be the page's own.
-* Inside the lab's network the agent has another name. That name serves the paths of the driver and
-  of Prometheus, but no page. The page's names serve none of the paths that only the driver may
-  use.
+* Inside the lab's network the agent has another name. Under that name everyone reads what
+  Prometheus needs; the driver's paths need the agent's token.
 """
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lab.system.tokens import HEADER as TOKEN
+
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 HEADER = "lab-control"
 READS = ("GET", "HEAD")
 API = "/api/"
-AGENT_PATHS = (
-    "/metrics",
-    "/trial",
-    "/load",
-    "/toxics",
-    "/attention",
-    "/targets/servers",
-    "/targets/cadvisor",
-)
+# Prometheus has no token.
+OPEN_PATHS = ("/metrics", "/targets/servers", "/targets/cadvisor")
+AGENT_PATHS = ("/trial", "/load", "/toxics", "/attention", *OPEN_PATHS)
+NOT_OF_THE_HOST = "the page is for the host, at the published port, not for the lab's network"
 # It tells nothing, and the container's own health check asks it.
 HEALTH = "/health"
 SECURITY = {
@@ -57,12 +57,22 @@ def page_hosts(ports: Iterable[int]) -> frozenset[str]:
 
 class Guard:
     """Refuses a request with 403 and one line, or hands it on to ``app``. ``pages`` are the hosts
-    of the page, ``agents`` the hosts inside the lab."""
+    of the page, ``agents`` the hosts inside the lab. Nobody has a token that is empty."""
 
-    def __init__(self, app: ASGIApp, pages: Iterable[str], agents: Iterable[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        pages: Iterable[str],
+        agents: Iterable[str],
+        *,
+        page_token: str,
+        agent_token: str,
+    ) -> None:
         self._app = app
         self._pages = frozenset(pages)
         self._agents = frozenset(agents)
+        self._page_token = page_token
+        self._agent_token = agent_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One ASGI connection."""
@@ -87,23 +97,43 @@ class Guard:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         if len(headers.getlist("host")) != 1:
             return "one Host is needed"
-        host = headers["host"].lower()
+        host, given = headers["host"].lower(), headers.get(TOKEN, "")
         if path == HEALTH and method in READS:
             return None
         if host in self._agents:
-            return None if path in AGENT_PATHS else f"{path} is not served under this name"
+            if path not in AGENT_PATHS:
+                return f"{path} is not served under this name"
+            if (method in READS and path in OPEN_PATHS) or _same(given, self._agent_token):
+                return None
+            return f"{method} {path} is for the driver, which has the agent's token"
         if host not in self._pages:
             return "this Host is not one of the lab's: use http://127.0.0.1 and the published port"
+        if not _same(given, self._page_token):
+            return NOT_OF_THE_HOST if self._page_token else "only `make up` gives a lab its tokens"
+        foreign = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
         if method in READS:
+            page = not path.startswith(API) and path not in AGENT_PATHS
+            if foreign and not (page and _follows_a_link(headers)):
+                return "another site may not ask anything here, and link to the page only"
             return None
         if not path.startswith(API):
             return f"{method} {path} is for the driver, inside the lab"
         if headers.get("origin", f"http://{host}").lower() != f"http://{host}":
             return "this Origin may not change anything here"
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if foreign:
             return "another site may not change anything here"
         if headers.get(HEADER) != "1":
             return f"the header {HEADER}: 1 is missing"
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return "only application/json is taken"
         return None
+
+
+def _same(given: str, token: str) -> bool:
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
+
+
+def _follows_a_link(headers: Headers) -> bool:
+    """A frame or an image is another destination."""
+    what = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return what == ("navigate", "document")

@@ -6,11 +6,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from lab.model import Curves, Mode, Reading, TrialPlan
+from lab.model import Curves, Mode, Reading, TrialPlan, answered
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
@@ -18,6 +18,10 @@ REQUEST_TIMEOUT_S = 30
 MOST_RPS = 60_000
 PROBE_DEADLINE_S = 10.0
 MAX_THREADS = 8
+# Of an engine that counts the latencies of errors among those of answers, at most this share of the
+# answers may be errors: a tenth of what p99 leaves above it. Quick or slow, they then move no
+# percentile by more.
+MOST_MIXED = 0.001
 # For engines without a warm-up of their own.
 DEFAULT_WARMUP_S = 10
 
@@ -41,8 +45,8 @@ class Schedule:
     seconds out. The measured window starts `window_offset_s` after the start of the measured run
     and lasts `window_s`. The measured run takes `run_s`, its standard output goes to the file
     `output`, and `start_check` tells whether its start was good. `files` are written before the
-    start, text by name. `streams`: each line of `output` is whole when it is written, and tells of
-    the load while it runs.
+    start, text by name, and `stdin` is what it reads; that alone is not stored. `streams`: each
+    line of `output` is whole when it is written, and tells of the load while it runs.
     """
 
     warm_up: tuple[str, ...] | None
@@ -54,6 +58,7 @@ class Schedule:
     window_s: float
     start_check: StartCheck | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
     streams: bool = False
 
     @property
@@ -95,6 +100,27 @@ class Engine(Protocol):
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         """The latencies of that reading by rank, for the report's figures. Raises as `read`."""
+
+
+def told_apart(reading: Reading) -> Reading:
+    """The reading without latencies where these may be the errors': the engine counts both in one,
+    and more than MOST_MIXED of the answers are errors. Where it counts errors in its whole run
+    only, all of them may be in the window."""
+    errors = min(answered(reading)[1], reading.samples)
+    if reading.all_ms is not None or errors <= MOST_MIXED * reading.samples:
+        return reading
+    note = (
+        f"no latencies: up to {errors:,} of {reading.samples:,} answers were errors, and this "
+        f"engine does not tell their latencies apart (allowed {MOST_MIXED:.1%})"
+    )
+    return replace(
+        reading,
+        raw=None,
+        corrected=None,
+        all_ms=reading.answer_ms,
+        seconds=tuple(replace(one, mean_ms=None) for one in reading.seconds),
+        notes=(*reading.notes, note),
+    )
 
 
 def first_line(argv: tuple[str, ...], marker: str) -> str | None:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from lab.model import LEAST_BEYOND, Curve, Latency
 
@@ -57,6 +58,14 @@ class Histogram:
             if seen >= rank:
                 return min(value, self.max_us) / 1000
         raise ValueError("an empty histogram has no percentiles")
+
+    def ranks(self) -> tuple[tuple[float, int], ...]:
+        """(ms, how many values are at most that), ascending."""
+        known = sorted(self.buckets)
+        seen = accumulate(self.buckets[value] for value in known)
+        return tuple(
+            (min(us, self.max_us) / 1000, rank) for us, rank in zip(known, seen, strict=True)
+        )
 
     def curve(self) -> Curve | None:
         """Every value by its rank; None where there are too few values for a curve."""

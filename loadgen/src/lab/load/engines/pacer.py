@@ -1,16 +1,20 @@
 """pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
 
-It is told the load by a file (`load.json`), and writes a line of JSON a second (`pacer.jsonl`),
-which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog`
-and `late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
+It is told the load on standard input (`load.json` has it without secrets), and writes a line of
+JSON a second (`pacer.jsonl`), which is condensed with gzip. For HdrHistogram's own tools it leaves
+`raw.hlog`, `corrected.hlog`, `failed.hlog` and `late.hlog`, which the lab does not read. The lines
+cover the whole run, warm-up included:
 
 * Every request is accounted for: due (open) or sent (closed) = ok + HTTP errors + socket errors +
   timeouts + unfinished. Here `sent` are those that were sent, and `unfinished` those in flight at
   the end. Requests that were due and still waited for a connection then are a note.
 * An answer, an error and a timeout belong to the second in which they happened, so the window is
   exact.
+* `raw` and `corrected` are the latencies of answers without an error, `failed` those of the
+  others, from when they were sent: a quick refusal is no quick answer.
 * `late` is how long the generator took to send a request that was due on a connection that was
-  free: its own lateness, a histogram of all requests.
+  free: its own lateness, a histogram of all requests. In a closed load that is the think time Z of
+  the interactive response time law, X = N / (R + Z).
 * An answer that is not as its request expects is an HTTP error, and counted once more by request
   and status (`unexpected`).
 * A connection that could not be opened is no request. It is a note, and where the generator itself
@@ -24,11 +28,10 @@ What does not add up is damaged: a line, a histogram and the totals at the end a
 
 from __future__ import annotations
 
-import gzip
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,15 +52,23 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
-from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Request, Share, TrialPlan
-from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
+from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Share, TrialPlan
+from lab.store.records import (
+    UNREADABLE,
+    json_text,
+    raw_lines,
+    sync,
+    to_json,
+    write_packed_lines,
+    writing,
+)
 
 LOAD = "load.json"
 OUTPUT = "pacer.jsonl"
 PACKED = "pacer.jsonl.gz"
 # Of each machine of several: its name is between these.
 SHARE, PLAIN = "pacer-", ".jsonl"
-FORMAT = 1
+FORMAT = 2
 # Connections open evenly in half of the warm-up, or at this pace where that is sooner done: a proxy
 # that sets 4,000 up at once makes some of them wait for seconds.
 CONNECT_PER_S = 2000
@@ -84,11 +95,10 @@ HANGS, LONG_US = 2, 1_000_000
 DRAWS = 1000
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
 _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
-# Names of headers that hold what is to stay secret.
-_SECRET = re.compile("authorization|cookie|token|secret|key|password", re.IGNORECASE)
 # So much of a text that an answer lacks is quoted.
 SHOWN = 40
-# Of each request at most three buckets of about so many characters, before they are condensed.
+# Of each request at most three buckets of about so many characters, before they are condensed:
+# `late`, and `raw` and `corrected`, or `failed`.
 BUCKET_BYTES = 14
 
 
@@ -108,15 +118,19 @@ class Pacer:
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         """One run, warm-up and window. It tells its figures while it runs."""
         warm_up_s = _usual_warm_up_s(plan) if plan.warmup_s is None else plan.warmup_s
+        stored = replace(plan, requests=tuple(request.stored for request in plan.requests))
         return Schedule(
             warm_up=None,
             warm_up_s=0,
-            argv=("pacer", *(("spread",) if self.others else ()), str(raw / LOAD), *self.others),
+            argv=("pacer", "spread", str(raw / LOAD), *self.others)
+            if self.others
+            else ("pacer", "-"),
             output=OUTPUT,
             run_s=warm_up_s + plan.duration_s,
             window_offset_s=warm_up_s,
             window_s=plan.duration_s,
-            files={LOAD: json_text(load_of(plan, warm_up_s, raw))},
+            files={LOAD: json_text(load_of(stored, warm_up_s, raw))},
+            stdin=json_text(load_of(plan, warm_up_s, raw)),
             streams=True,
         )
 
@@ -138,15 +152,21 @@ class Pacer:
         window = _window(plan, told)
         uncorrected = Histogram.sum_of(line.raw.histogram for line in window)
         corrected = Histogram.sum_of(line.corrected.histogram for line in window if line.corrected)
+        failed = Histogram.sum_of(line.failed.histogram for line in window)
         late = Histogram.sum_of(line.late.histogram for line in window)
         is_open, sent_late, latency = plan.mode == "open", late.latency(), uncorrected.latency()
+        answers = uncorrected.count + failed.count
+        all_us = uncorrected.sum_us + failed.sum_us
         return Reading(
             window_s=plan.duration_s,
-            samples=uncorrected.count,
-            achieved_rps=uncorrected.count / plan.duration_s,
+            samples=answers,
+            achieved_rps=answers / plan.duration_s,
             corrected=corrected.latency() if is_open else None,
             raw=latency,
             counts=_counts(told),
+            failed=failed.latency(),
+            all_ms=all_us / answers / 1000 if answers else None,
+            ranks=(corrected if is_open else uncorrected).ranks(),
             window_ok=sum(line.ok for line in window),
             window_http_errors=sum(line.http_errors for line in window),
             window_lost=sum(line.lost for line in window),
@@ -249,20 +269,16 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         "seed": 1 + plan.launch + DRAWS * plan.draw,
         "requests": list(_requests(plan)),
         # Whoever answers may have a load that holds no secret.
-        "insecure": not any(map(_has_secret, plan.requests)),
+        "insecure": not any(request.secrets for request in plan.requests),
         "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
 
 
-def _has_secret(request: Request) -> bool:
-    return any(_SECRET.search(name) for name in request.headers)
-
-
 def _requests(plan: TrialPlan) -> Iterator[dict[str, Any]]:
     host = urlsplit(plan.url)
     for one in plan.requests:
-        told = to_json(one)
+        told = {**to_json(one), "headers": dict(one.headers)}
         expect = told.pop("expect")
         if one.expect:
             told["expect"] = {**expect, "status": one.expect.statuses or None}
@@ -312,9 +328,10 @@ class Head:
 class Line:
     """A second of the run. ``unfinished`` (sent or waiting), ``waiting`` and ``connections`` are
     levels at its end, as are ``untried``, the connections that it had not tried to open yet, and
-    ``oldest_us``, for how long a request had been in flight at most; ``corrected`` is None in a
-    closed load. ``unexpected`` are (request, status, count) of the answers that were not as
-    expected, the requests counted from 0."""
+    ``oldest_us``, for how long a request had been in flight at most; ``raw`` and ``corrected`` are
+    of answers without an error, ``failed`` of the others; ``corrected`` is None in a closed load.
+    ``unexpected`` are (request, status, count) of the answers that were not as expected, the
+    requests counted from 0."""
 
     second: int
     length_s: float
@@ -330,6 +347,7 @@ class Line:
     waiting: int
     connections: int
     raw: Times
+    failed: Times
     late: Times
     corrected: Times | None
     unexpected: tuple[tuple[int, int, int], ...] = ()
@@ -347,8 +365,10 @@ class Line:
         """What does not add up in it."""
         answers, statuses = self.ok + self.http_errors, sum(self.statuses.values())
         held = (self.raw, self.corrected) if self.corrected else (self.raw,)
-        if statuses != answers or any(one.count != answers for one in held):
+        if statuses != answers or self.failed.count != self.http_errors:
             return f"its statuses and latencies are not those of {answers} answers"
+        if any(one.count != self.ok for one in held):
+            return f"its latencies are not those of {self.ok} answers without an error"
         if sum(count for *_, count in self.unexpected) > self.http_errors:
             return f"more of its answers were not as expected than the {self.http_errors} errors"
         if self.late.count != self.sent:
@@ -400,8 +420,7 @@ def meant(line: bytes) -> Head | Line | End:
 def _lines(path: Path) -> list[bytes]:
     """The lines of the plain or of the condensed file. Raises RawDataError."""
     try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+        return [line.removesuffix(b"\n") for line in raw_lines(path)]
     except UNREADABLE as failure:
         said = getattr(failure, "strerror", None) or failure
         raise RawDataError(path, None, f"cannot be read: {said}") from None
@@ -433,7 +452,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
                     wrong = f"tells of second {seconds[-1].second} after {len(seconds) - 1} seconds"
                 if wrong is not None:
                     raise RawDataError(path, number, wrong)
-        except msgspec.DecodeError as failure:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as failure:
             said = line.decode(errors="replace")[:200]
             raise RawDataError(path, number, f"is no line of pacer: {failure}: {said}") from None
     if end is None:
@@ -528,7 +547,7 @@ def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
     for line in window:
         times = line.corrected if mode == "open" and line.corrected else line.raw
         mean_ms = times.sum_us / times.count / 1000 if times.count else None
-        yield model.Second(line.raw.count, line.ok, mean_ms)
+        yield model.Second(line.ok + line.http_errors, line.ok, mean_ms)
 
 
 def _own_limits(seconds: Sequence[Line], within: str) -> Iterator[str]:
@@ -577,13 +596,13 @@ def _hangs(window: Sequence[Line]) -> bool:
 
 
 def _longest_us(window: Sequence[Line]) -> int:
-    return max((line.raw.max_us for line in window), default=0)
+    return max((max(line.raw.max_us, line.failed.max_us) for line in window), default=0)
 
 
 def _reopened(window: Sequence[Line]) -> Iterator[str]:
     """Where an answer often costs a new connection, which is in no latency."""
     reopened = sum(line.reopened for line in window)
-    answers = sum(line.raw.count for line in window)
+    answers = sum(line.ok + line.http_errors for line in window)
     if reopened and reopened >= REOPENED * answers:
         yield (
             f"pacer: connections were opened again {reopened:,} times in the window, which had "
@@ -645,9 +664,9 @@ def _began_s(raw: Path) -> float | None:
     if path is None:
         return None
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            head = meant(file.readline())
-    except (*UNREADABLE, msgspec.DecodeError):
+        with closing(raw_lines(path)) as lines:
+            head = meant(next(lines, b""))
+    except (*UNREADABLE, msgspec.DecodeError, RawDataError):
         return None
     return head.unix_s if isinstance(head, Head) else None
 

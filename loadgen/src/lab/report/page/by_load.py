@@ -92,7 +92,7 @@ def _figures(
     knees: Mapping[str, float],
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
-    wanted = [what for what in whats if any(map(what.values, rows))]
+    wanted = [what for what in whats if any(map(what.values, _drawn(what, rows)))]
     values = [
         value
         for what in wanted
@@ -212,8 +212,7 @@ def lines(
         ("invalid", invalid(of.dots), CROSS, told),
     )
     layers = [layer(*part) for part in parts if part[1]]
-    channels = ("x", "y") if x["type"] == "quantitative" else ("y",)
-    layers[0]["params"] = [spec.zoom(*channels), spec.toggle()]
+    layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
     return {
         "title": named,
         "width": WIDTH,

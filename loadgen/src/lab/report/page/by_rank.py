@@ -95,7 +95,7 @@ def _figure(
             "x": {
                 "field": "x", "type": "quantitative",
                 "scale": {"type": "log", "domain": [1, max(beyond, 10.0)], "nice": False},
-                "axis": {"title": "of answers took at most", "values": marks,
+                "axis": {"title": "of answers without an error took at most", "values": marks,
                          "labelExpr": _SHARE.replace("@", "datum.value")},
             },
             "y": {"field": "y", "type": "quantitative", "scale": units.scale(ms),

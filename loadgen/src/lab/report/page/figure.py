@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 
-import vl_convert
-
 from lab.report.page.palette import LIGHT
 from lab.report.page.script import packed
 from lab.report.page.spec import CONFIG, FONT, HOVER, Spec
@@ -65,6 +63,8 @@ class Figure:
     @cached_property
     def drawing(self) -> str:
         """The drawing alone, as an SVG element with the page's colours."""
+        import vl_convert  # Here: slow to import, and most verbs draw nothing.
+
         return _NOISE.sub("", vl_convert.vegalite_to_svg(still(self.live)))
 
     @cached_property
@@ -137,6 +137,8 @@ def alone(svg: str) -> str:
 
 def png(file: str) -> bytes:
     """The picture of an SVG file."""
+    import vl_convert
+
     head = file.partition(">")[0]
     width = int(head.partition(' width="')[2].partition('"')[0])
     return vl_convert.svg_to_png(file, scale=min(ZOOM, MOST_PX / width))

@@ -39,7 +39,7 @@ async function draw(figure) {
   await show(figure, all[[...group.querySelectorAll("figure")].indexOf(figure)]);
 }
 
-/** Draws a specification into its figure. Returns the view of Vega. */
+/** Draws a specification into its figure. */
 async function show(figure, spec) {
   await once("vega", vega);
   // As large as what was printed there; what is too narrow for it shrinks the whole.
@@ -51,7 +51,6 @@ async function show(figure, spec) {
   const { view } = await vegaEmbed(live, { ...spec, width, height }, OPTIONS);
   figure.classList.add("drawn");
   byKeyboard(live, view);
-  return view;
 }
 
 /** Entries of the legend become buttons that the keyboard reaches. */

@@ -83,8 +83,8 @@ def _figures(drawn: Sequence[Figure]) -> str:
 
 
 def head(title: str, style: str, *scripts: str) -> str:
-    """How a page begins: with its policy, before anything that a run says. The control page looks
-    for it there. `scripts` as of `policy`."""
+    """How a page begins: with its policy, before anything that a run says. `scripts` as of
+    `policy`."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, *scripts)}">\n'
@@ -100,11 +100,11 @@ def _about(of: Content) -> str:
     return f"{', '.join(of.experiment.servers)}: {len(of.rows)} trials, {day} {time[:5]} UTC"
 
 
-def style(more: str = "") -> str:
-    """The style sheet of a report, with the colours of its figures; `more` comes after it."""
+def style() -> str:
+    """The style sheet of a report, with the colours of its figures."""
     css = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     return (
         f":root{{{variables(LIGHT)}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
-        f"{css}{more}"
+        f"{css}"
     )

@@ -25,8 +25,7 @@ class Quantity:
     drawn against: CONNECTIONS, or RATE for the rate that was offered. `limit` is the most that an
     objective allows.
 
-    Points are rows of data for Vega-Lite: `at` with the value `y`, and a `tip` for the pointer. It
-    says `where` the point is: in the words of `at`, or at which `x`.
+    Points are rows of data for Vega-Lite: `at` with the value `y`, and a `tip` for the pointer.
     """
 
     slug: str
@@ -127,8 +126,7 @@ class Quantity:
 
     def _tip(self, at: Spec, text: str) -> str:
         kind = f" {at['kind']}" if at["kind"] else ""
-        where = at.get("where") or f"{at['x']:,.0f} {self.x.label}"
-        return f"{at['series']}{kind}\n{where}\n{text}"
+        return f"{at['series']}{kind}\n{at['x']:,.0f} {self.x.label}\n{text}"
 
 
 RATES = (

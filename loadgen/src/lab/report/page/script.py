@@ -16,8 +16,6 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-import vl_convert
-
 
 def packed(text: str, name: str = "") -> str:
     """A text as an element of data, which figures.js unpacks."""
@@ -26,18 +24,20 @@ def packed(text: str, name: str = "") -> str:
     return f'<script type="application/gzip"{key}>{data}</script>'
 
 
-# The driver's image has it ready (loadgen/Dockerfile): bundling takes seconds, for every page.
-READY = Path(vl_convert.__file__).with_name("vega.js")
-
-
 @cache
 def vega() -> str:
     """Vega as one script, which sets `vegaEmbed`."""
-    return READY.read_text(encoding="utf-8") if READY.exists() else bundled()
+    import vl_convert  # Here: slow to import, and most verbs draw nothing.
+
+    # The driver's image has it ready (loadgen/Dockerfile): bundling takes seconds, for every page.
+    ready = Path(vl_convert.__file__).with_name("vega.js")
+    return ready.read_text(encoding="utf-8") if ready.exists() else bundled()
 
 
 def bundled() -> str:
     """The same, made anew."""
+    import vl_convert
+
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
 
 

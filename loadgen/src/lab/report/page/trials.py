@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
+from lab.judge.slo import judged_ms
 from lab.model import (
     EXTRAPOLATED,
     CpuSplit,
@@ -20,6 +22,7 @@ from lab.model import (
     around_server_us,
     goodput,
     strength_text,
+    three,
 )
 from lab.report import spent
 from lab.report import table as console
@@ -192,6 +195,15 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "corrected latency", _latency(row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms)
     raw = _latency(row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms, row.raw_max_ms)
     yield "raw latency", raw
+    errors = (row.failed_mean_ms, row.failed_p50_ms, row.failed_p95_ms)
+    yield "raw latency of errors", _told(("mean", "p50", "p95"), errors, with_unit)
+    if row.window_lost:
+        names = ("p50", "p95", "p99")
+        yield (
+            "with requests without an answer as the slowest",
+            _told(names, [judged_ms(row, name) for name in names], _or_none),
+        )
+    yield "think time of the generator", f"{three(row.think_ms)} ms" if row.think_ms else None
     yield "accounting", _accounting(row)
     if row.unexpected is not None:
         yield "not as expected", f"{row.unexpected:,} answers in the window"
@@ -237,6 +249,10 @@ def _round_trip(way: Way) -> str:
 
 def _latency(*values: float | None) -> str | None:
     return _told(("p50", "p95", "p99", "max"), values, with_unit)
+
+
+def _or_none(ms: float | None) -> str:
+    return "is one of these" if ms == math.inf else with_unit(ms)
 
 
 def _accounting(row: Row) -> str | None:

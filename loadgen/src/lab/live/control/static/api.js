@@ -25,13 +25,9 @@ async function ask(method, path, body, deadlineMs = DEADLINE_MS) {
 
 export const info = () => ask("GET", "/api/info");
 export const live = () => ask("GET", "/api/live", undefined, LIVE_DEADLINE_MS);
-export const runs = () => ask("GET", "/api/runs");
 export const servers = () => ask("GET", "/api/servers");
 export const turn = (server, knobs) =>
   ask("PATCH", `/api/servers/${encodeURIComponent(server)}`, knobs);
 /** `words` are those of `make toxic`. */
 export const toxic = (words) => ask("POST", "/api/toxics", { words });
 export const resetToxics = () => ask("POST", "/api/toxics/reset");
-/** `words` are those of `make bench`. */
-export const startBench = (words) => ask("POST", "/api/bench", { words });
-export const stopBench = () => ask("DELETE", "/api/bench");

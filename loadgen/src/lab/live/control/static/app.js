@@ -1,14 +1,11 @@
 // Wires the parts of the page.
 
 import * as api from "./api.js";
-import { bench } from "./bench.js";
 import { byId, make, say } from "./dom.js";
 import { knobs } from "./knobs.js";
 import { watch } from "./live.js";
-import { runs } from "./runs.js";
 import { toxics } from "./toxics.js";
 
-const RUNS_EVERY_MS = 15_000;
 const AGAIN_MS = 2000;
 
 async function start() {
@@ -20,22 +17,16 @@ async function start() {
     ),
   );
   let look = async () => {};
-  const changed = () => look();
   const readKnobs = knobs(info);
-  const readAll = () => {
-    readKnobs();
-    runs();
-  };
-  // A trial or a bench may leave other JVMs behind, and a lab that was away too.
+  // A trial may leave other JVMs behind, and a lab that was away too.
   let was;
   const since = (now) => {
-    if (now && (was === null || (was?.trial && !now.trial))) readAll();
+    if (now && (was === null || (was?.trial && !now.trial))) readKnobs();
     was = now;
   };
-  readAll();
-  look = watch(info.servers, [toxics(info, changed), bench(info, changed, readAll), since]);
-  document.addEventListener("visibilitychange", () => document.hidden || readAll());
-  setInterval(() => document.hidden || runs(), RUNS_EVERY_MS);
+  readKnobs();
+  look = watch(info.servers, [toxics(info, () => look()), since]);
+  document.addEventListener("visibilitychange", () => document.hidden || readKnobs());
 }
 
 /** What there is. A lab that is not up yet is asked again. */

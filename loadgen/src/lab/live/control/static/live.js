@@ -76,7 +76,7 @@ function told(now) {
   if (now.problem) return now.problem;
   if (now.proxies === null) return "Toxiproxy does not answer";
   const trial = now.trial;
-  if (!trial) return now.bench.running ? "the bench prepares a trial" : "no trial is running";
+  if (!trial) return "no trial is running";
   const rate = trial.offered_rps === null ? "closed load" : `${trial.offered_rps} req/s offered`;
   const phase = trial.phase === "measure" ? "measuring" : "warming up";
   return `${phase}: ${trial.server} ${trial.route}, ${trial.concurrency} connections, ${rate}`;

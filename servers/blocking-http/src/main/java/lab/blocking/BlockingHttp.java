@@ -9,9 +9,9 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.function.Function;
-import java.util.function.IntSupplier;
 import lab.contract.Answer;
 import lab.contract.ModelContext;
 import lab.contract.Outcome;
@@ -27,6 +27,7 @@ import lab.contract.blocking.WorkerPool;
 /** The JDK's HTTP server with a handler that blocks its thread until the answer is written. */
 public final class BlockingHttp implements TrafficServer {
   private static final Logger LOG = System.getLogger(BlockingHttp.class.getName());
+  private static final String READER = "reader";
   private static final Duration STOP_POLL = Duration.ofMillis(5);
 
   private final String model;
@@ -34,21 +35,28 @@ public final class BlockingHttp implements TrafficServer {
   private final BlockingRoutes routes;
   private final ExecutorService executor;
   private final HandOver handOver;
+  private final HandOver readers =
+      new HandOver(
+          Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name(READER).factory()),
+          () -> Integer.MAX_VALUE);
   private final HttpServer server;
 
   private BlockingHttp(ModelContext context, ExecutorService executor) throws IOException {
     this.model = context.model();
     this.requests = context.requests();
+    Settings settings = context.settings();
+    // First: where the port is taken, no thread has started yet.
+    server = HttpServer.create(new InetSocketAddress(settings.httpPort()), settings.backlog());
     this.routes = new BlockingRoutes(context);
     this.executor = executor;
-    Settings settings = context.settings();
-    IntSupplier limit = () -> Integer.MAX_VALUE;
     if (executor instanceof ThreadPoolExecutor threads) {
-      limit = WorkerPool.publish(threads, context)::limit;
+      WorkerPool pool = WorkerPool.publish(threads, context);
+      handOver = new HandOver(executor, pool::limit);
+      server.setExecutor(exchange -> dispatch(exchange, pool.getSize()));
+    } else {
+      handOver = new HandOver(executor, () -> Integer.MAX_VALUE);
+      server.setExecutor(handOver);
     }
-    server = HttpServer.create(new InetSocketAddress(settings.httpPort()), settings.backlog());
-    handOver = new HandOver(executor, limit);
-    server.setExecutor(handOver);
     server.createContext("/", this::handle);
   }
 
@@ -88,7 +96,7 @@ public final class BlockingHttp implements TrafficServer {
     Thread waiting =
         Thread.ofPlatform().name("stop-wait").start(() -> server.stop((int) grace.toSeconds()));
     try {
-      while (waiting.isAlive() && handOver.accepted() > 0) {
+      while (waiting.isAlive() && handOver.accepted() + readers.accepted() > 0) {
         Thread.sleep(STOP_POLL);
       }
       server.stop(0);
@@ -103,14 +111,36 @@ public final class BlockingHttp implements TrafficServer {
     }
   }
 
+  /**
+   * The JDK's server hands over a client's end like a request. While all threads are taken, a
+   * virtual one reads first what it is: an end takes no place in the queue, and a request is handed
+   * over by {@link #handle}.
+   */
+  private void dispatch(Runnable exchange, int threads) {
+    (handOver.accepted() < threads ? handOver : readers).execute(exchange);
+  }
+
   private void handle(HttpExchange exchange) {
     HandOver.Ticket ticket = HandOver.ticket();
+    if (Thread.currentThread().getName().equals(READER)) {
+      handOver.execute(() -> handle(exchange), ticket.handedOverNanos());
+      return;
+    }
+    try (exchange) {
+      work(exchange, ticket);
+    } catch (RuntimeException | Error e) {
+      // The JDK would close the connection and tell nobody.
+      LOG.log(Level.ERROR, "a bug: a request failed", e);
+    }
+  }
+
+  private void work(HttpExchange exchange, HandOver.Ticket ticket) {
     URI target = exchange.getRequestURI();
     RouteCall call =
         RouteCall.resolve(exchange.getRequestMethod(), target.getPath(), target.getRawQuery());
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
-    try (exchange) {
+    try {
       Answer answer = ticket.rejected() ? Answer.QUEUE_FULL : answer(call);
       send(exchange, answer);
       outcome = answer.outcome();

@@ -16,6 +16,9 @@ public enum BlockTheLoop {
   /** The thread computes for as much CPU time as the wait is long. */
   SPIN("spin", "spin");
 
+  /** Some 50 µs. */
+  private static final int WORK_BETWEEN_LOOKS = 5_000;
+
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
   private final String word;
@@ -53,7 +56,13 @@ public enum BlockTheLoop {
   public void hold(long millis) {
     if (this == SPIN) {
       long end = THREADS.getCurrentThreadCpuTime() + millis * 1_000_000;
+      long sum = 0;
       while (THREADS.getCurrentThreadCpuTime() < end) {
+        // A look at the clock is a system call: many of them would be the kernel's work.
+        sum += Primes.sumUpTo(WORK_BETWEEN_LOOKS);
+      }
+      if (sum == 1) {
+        // Never. The compiler does not know, and cannot leave the work out.
         Thread.onSpinWait();
       }
       return;

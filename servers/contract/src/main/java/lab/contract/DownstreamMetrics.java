@@ -10,6 +10,7 @@ import io.prometheus.metrics.core.metrics.Summary;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.EnumMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Counts and times downstream calls. Safe for any number of threads; no call blocks. */
 public final class DownstreamMetrics {
@@ -18,8 +19,11 @@ public final class DownstreamMetrics {
   private final DistributionDataPoint pending;
   private final DistributionDataPoint call;
   private final Summary unread;
+  private final PrometheusRegistry registry;
+  private @Nullable Counter retries;
 
   DownstreamMetrics(PrometheusRegistry registry) {
+    this.registry = registry;
     Counter total =
         Counter.builder()
             .name("lab_downstream_calls_total")
@@ -48,6 +52,25 @@ public final class DownstreamMetrics {
                 "How much of a call an event loop left its answer unread, about, as it was at other"
                     + " work.")
             .register(registry);
+  }
+
+  /**
+   * Counts calls that are made once more, on a new connection, as the downstream had closed the
+   * kept one. Only for a client that sees its retries: else the metric does not exist.
+   */
+  public synchronized Counter retries() {
+    Counter counter = retries;
+    if (counter == null) {
+      counter =
+          Counter.builder()
+              .name("lab_downstream_retries_total")
+              .help(
+                  "Downstream calls made once more, as the downstream had closed the kept"
+                      + " connection.")
+              .register(registry);
+      retries = counter;
+    }
+    return counter;
   }
 
   /** A call has ended that never got a connection: it only waited for one. */

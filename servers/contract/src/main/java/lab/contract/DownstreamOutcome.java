@@ -18,13 +18,14 @@ public enum DownstreamOutcome {
   ERROR;
 
   /**
-   * Of an attempt to connect. The JDK's HTTP client throws a ConnectException around whatever
-   * happened, and Netty's exception for a connection that is not there in time is one too.
+   * Of an attempt to connect. The JDK's HTTP client wraps any failure in a ConnectException. An
+   * attempt that nobody answered in time fails with one as well, after the kernel's two minutes
+   * (ETIMEDOUT) or a client's own limit: only its message differs.
    */
   public static DownstreamOutcome ofConnect(ConnectException failure) {
     for (Throwable each = failure; each != null; each = each.getCause()) {
-      // By its name: the contract does without Netty.
-      if (each.getClass().getSimpleName().equals("ConnectTimeoutException")) {
+      String message = each.getMessage();
+      if (message != null && message.toLowerCase(Locale.ROOT).contains("timed out")) {
         return TIMEOUT;
       }
       if (each instanceof BindException

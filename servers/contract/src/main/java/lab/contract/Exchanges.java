@@ -4,10 +4,19 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.sun.net.httpserver.HttpExchange;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.util.Map;
 
 /** Reads the calls of a management port, and answers them. */
 final class Exchanges {
+  /** What a call asks for. */
+  @FunctionalInterface
+  interface Work {
+    Answer answer() throws IOException;
+  }
+
+  private static final Logger LOG = System.getLogger(Exchanges.class.getName());
   private static final int MAX_BODY_BYTES = 10_000;
 
   private Exchanges() {}
@@ -21,6 +30,18 @@ final class Exchanges {
   static Map<String, Long> numbers(HttpExchange exchange) throws IOException, BadValueException {
     byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
     return Json.readNumbers(new String(body, UTF_8));
+  }
+
+  /** Sends what the work answers; where it fails 500, and why, which the JDK would tell nobody. */
+  static void answer(HttpExchange exchange, Work work) throws IOException {
+    Answer answer;
+    try {
+      answer = work.answer();
+    } catch (IOException | RuntimeException | Error e) {
+      LOG.log(Level.ERROR, call(exchange) + " failed", e);
+      answer = Answer.error(500, call(exchange) + " failed: " + e);
+    }
+    send(exchange, answer);
   }
 
   /** Sends the whole answer. */

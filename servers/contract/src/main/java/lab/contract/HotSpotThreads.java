@@ -66,6 +66,8 @@ final class HotSpotThreads implements MultiCollector {
   /** It looks at all threads again after so many scrapes, even if their number is the same. */
   private static final int SCRAPES = 10;
 
+  private static final int NAME_READS = 2;
+
   private static final double NANOS_PER_SECOND = 1e9;
 
   private final Path self;
@@ -75,6 +77,9 @@ final class HotSpotThreads implements MultiCollector {
 
   /** Those of threads that have ended: compilers that have nothing to do end. */
   private final Map<Work, Times> ended = new EnumMap<>(Work.class);
+
+  /** Threads of the last look that do other work, and how often their names were read. */
+  private Map<Path, Integer> others = Map.of();
 
   private String threadCount = "";
   private int scrapesLeft;
@@ -160,21 +165,27 @@ final class HotSpotThreads implements MultiCollector {
   /**
    * HotSpot starts threads when it first needs them. To look at all threads costs time by their
    * number (5,000 in a large pool), so this looks again only where their number has changed, and
-   * now and then: one may have ended as another began.
+   * now and then: one may have ended as another began. A name is read twice, and no more: a new
+   * thread has that of its parent until it has its own.
    */
   private void findThreads() throws IOException {
     String count = threadCount();
     if (count.equals(threadCount) && --scrapesLeft > 0) {
       return;
     }
+    Map<Path, Integer> seen = new HashMap<>();
     try (DirectoryStream<Path> all = Files.newDirectoryStream(self.resolve("task"))) {
       for (Path thread : all) {
-        Work work = workOf(thread);
+        int reads = others.getOrDefault(thread, 0);
+        Work work = reads < NAME_READS ? workOf(thread) : null;
         if (work != null) {
           threads.computeIfAbsent(work, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
+        } else {
+          seen.put(thread, reads + 1);
         }
       }
     }
+    others = seen;
     threadCount = count;
     scrapesLeft = SCRAPES;
   }

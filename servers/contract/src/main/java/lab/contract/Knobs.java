@@ -108,7 +108,7 @@ public final class Knobs {
   }
 
   /**
-   * Changes all the named knobs, or none of them.
+   * Changes all the named knobs, or none of them, also where bringing one into force fails.
    *
    * @throws BadValueException naming the first one that cannot be
    */
@@ -122,6 +122,28 @@ public final class Knobs {
       }
       var unused = knob.option.check(each.getValue());
     }
-    wanted.forEach((name, value) -> requireNonNull(knobs.get(name)).apply.accept(value.intValue()));
+    Map<Knob, Integer> before = new LinkedHashMap<>();
+    try {
+      wanted.forEach(
+          (name, value) -> {
+            Knob knob = requireNonNull(knobs.get(name));
+            before.put(knob, knob.current.getAsInt());
+            knob.apply.accept(value.intValue());
+          });
+    } catch (RuntimeException | Error e) {
+      restore(before, e);
+      throw e;
+    }
+  }
+
+  private static void restore(Map<Knob, Integer> before, Throwable reason) {
+    before.forEach(
+        (knob, value) -> {
+          try {
+            knob.apply.accept(value);
+          } catch (RuntimeException | Error e) {
+            reason.addSuppressed(e);
+          }
+        });
   }
 }

@@ -61,6 +61,10 @@ public final class LabServer implements AutoCloseable {
     } catch (IOException e) {
       System.err.println(model.name() + ": cannot start: " + e.getMessage());
       Runtime.getRuntime().exit(EXIT_CANNOT_START);
+    } catch (RuntimeException | Error e) {
+      // What has started of it would keep the process alive.
+      LOG.log(Level.ERROR, "a bug: " + model.name() + " cannot start", e);
+      Runtime.getRuntime().exit(EXIT_CANNOT_START);
     }
   }
 
@@ -115,6 +119,7 @@ public final class LabServer implements AutoCloseable {
       ManagementServer management =
           new ManagementServer(
               settings.managementPort(),
+              ManagementToken.of(identity.model(), settings.tokenSums()),
               identity,
               knobs,
               settings.downstreamUrl(),
@@ -122,7 +127,7 @@ public final class LabServer implements AutoCloseable {
               restart);
       management.start();
       return new LabServer(traffic, management, mbeans, file, locks);
-    } catch (BadValueException | IOException | RuntimeException e) {
+    } catch (BadValueException | IOException | RuntimeException | Error e) {
       if (traffic != null) {
         traffic.stop(Duration.ZERO);
       }

@@ -52,10 +52,6 @@ public final class LoopMetrics {
             callback ->
                 loops.get().forEach(l -> l.queueDepth().ifPresent(n -> callback.call(n, l.name()))))
         .register(registry);
-    GaugeWithCallback.builder()
-        .name("lab_http_connections_open")
-        .help("Client connections open, in flight or idle.")
-        .callback(callback -> callback.call(openConnections.getAsInt()))
-        .register(registry);
+    OpenConnections.register(registry, openConnections);
   }
 }

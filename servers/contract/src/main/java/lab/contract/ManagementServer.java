@@ -19,15 +19,21 @@ import java.net.URI;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import javax.management.JMException;
 
 /**
- * The management port: the same for every model, on two daemon threads of its own, so that a
- * saturated model can still be observed and a scrape is never a request of the model. (Two, so that
- * a client that is slow to read does not hold up the scrape.)
+ * The management port: the same for every model, on daemon threads of its own, so that a saturated
+ * model can still be observed and a scrape is never a request of the model. No call waits for
+ * another one: a scrape does not wait until a round trip has been timed, or a slow client has read.
+ *
+ * <p>Every container of the lab reaches it, a rival's too. So only what Prometheus and the
+ * container's health check ask is open to all.
  */
 final class ManagementServer implements AutoCloseable {
   private static final Logger LOG = System.getLogger(ManagementServer.class.getName());
@@ -40,6 +46,14 @@ final class ManagementServer implements AutoCloseable {
 
   private static final int HTTP_PORT = 80;
 
+  /** More calls at once are no driver's; their connections are closed. */
+  private static final int MOST_THREADS = 16;
+
+  private static final int IDLE_SECONDS = 60;
+
+  private static final Set<String> OPEN = Set.of("GET /health", "GET /metrics");
+
+  private final ManagementToken token;
   private final Identity identity;
   private final Knobs knobs;
   private final URI downstream;
@@ -49,8 +63,13 @@ final class ManagementServer implements AutoCloseable {
   private final RecordingCalls recordings = new RecordingCalls();
   private final HttpServer server;
   private final ExecutorService threads =
-      Executors.newFixedThreadPool(
-          2, Thread.ofPlatform().daemon().name("management-", 1).factory());
+      new ThreadPoolExecutor(
+          0,
+          MOST_THREADS,
+          IDLE_SECONDS,
+          TimeUnit.SECONDS,
+          new SynchronousQueue<>(),
+          Thread.ofPlatform().daemon().name("management-", 1).factory());
 
   /**
    * @param downstream what the model calls
@@ -58,12 +77,14 @@ final class ManagementServer implements AutoCloseable {
    */
   ManagementServer(
       int port,
+      ManagementToken token,
       Identity identity,
       Knobs knobs,
       URI downstream,
       Supplier<byte[]> exposition,
       Runnable restart)
       throws IOException {
+    this.token = token;
     this.identity = identity;
     this.knobs = knobs;
     this.downstream = downstream;
@@ -91,16 +112,21 @@ final class ManagementServer implements AutoCloseable {
 
   private void handle(HttpExchange exchange) throws IOException {
     String call = Exchanges.call(exchange);
+    boolean isAllowed = OPEN.contains(call) || token.isGiven(exchange);
     try (exchange) {
-      Answer recorded = recordings.answer(exchange);
-      Exchanges.send(exchange, recorded != null ? recorded : answer(call, exchange));
+      Exchanges.answer(
+          exchange, () -> isAllowed ? answer(call, exchange) : ManagementToken.NOT_GIVEN);
     }
-    if (call.equals("POST /restart")) {
+    if (isAllowed && call.equals("POST /restart")) {
       Thread.ofPlatform().daemon().name("restart").start(restart);
     }
   }
 
   private Answer answer(String call, HttpExchange exchange) throws IOException {
+    Answer recorded = recordings.answer(exchange);
+    if (recorded != null) {
+      return recorded;
+    }
     return switch (call) {
       case "GET /health" -> Bodies.up(identity.model());
       case "GET /identity" -> Answer.ok(identity.asMap());

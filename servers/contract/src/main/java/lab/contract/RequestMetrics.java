@@ -40,7 +40,7 @@ public final class RequestMetrics {
     total =
         Counter.builder()
             .name("lab_http_requests_total")
-            .help("Requests ended, by how they ended.")
+            .help("Requests ended, by how they ended. Input that is no request has the route none.")
             .labelNames("route", "outcome")
             .register(registry);
     inFlight =
@@ -66,13 +66,19 @@ public final class RequestMetrics {
    */
   public void ended(Route route, Outcome outcome, long queueNanos, long serviceNanos) {
     Series of = of(route);
-    of.inFlight.dec();
     if (outcome != Outcome.ABORTED && outcome != Outcome.REJECTED) {
       of.queue.observe(queueNanos / 1e9);
       of.service.observe(serviceNanos / 1e9);
       of.total.observe((queueNanos + serviceNanos) / 1e9);
     }
     requireNonNull(of.outcomes.get(outcome)).inc();
+    // Last: what is no longer in flight has been counted.
+    of.inFlight.dec();
+  }
+
+  /** Counts input that is no request and was refused with a 4xx. It has no route and no time. */
+  public void malformed() {
+    requireNonNull(of(Route.NONE).outcomes.get(Outcome.CLIENT_ERROR)).inc();
   }
 
   private Series of(Route route) {

@@ -32,6 +32,8 @@ import java.util.stream.Stream;
  *     less than the downstream keeps it
  * @param shipped whether a framework keeps what it brings, where its other lane is levelled with
  *     the models that have no framework
+ * @param tokenSums by which the management port knows its token: of no matter for what is measured,
+ *     so it is in no answer; see {@link ManagementToken#of}
  */
 public record Settings(
     int httpPort,
@@ -48,7 +50,8 @@ public record Settings(
     int downstreamConnections,
     Duration downstreamTimeout,
     Duration downstreamKeepIdle,
-    boolean shipped) {
+    boolean shipped,
+    String tokenSums) {
 
   static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
   static final IntOption MANAGEMENT_PORT = new IntOption("management_port", 8081, 0, 65_535);
@@ -76,6 +79,7 @@ public record Settings(
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";
   private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
+  private static final String TOKEN_SUMS = "token_sums";
   private static final String FRAMEWORK = "FRAMEWORK";
   private static final String LEVELLED = "levelled";
 
@@ -94,7 +98,7 @@ public record Settings(
                       DOWNSTREAM_TIMEOUT_MS,
                       DOWNSTREAM_KEEP_IDLE_S)
                   .map(IntOption::name),
-              Stream.of(TCP_NODELAY, BLOCK_THE_LOOP, DOWNSTREAM_URL))
+              Stream.of(TCP_NODELAY, BLOCK_THE_LOOP, DOWNSTREAM_URL, TOKEN_SUMS))
           .map(Settings::variable)
           .collect(Collectors.toUnmodifiableSet());
 
@@ -134,7 +138,8 @@ public record Settings(
         number(environment, DOWNSTREAM_CONNECTIONS),
         Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)),
         Duration.ofSeconds(number(environment, DOWNSTREAM_KEEP_IDLE_S)),
-        shipped(environment.getOrDefault(FRAMEWORK, LEVELLED)));
+        shipped(environment.getOrDefault(FRAMEWORK, LEVELLED)),
+        environment.getOrDefault(variable(TOKEN_SUMS), ""));
   }
 
   /**

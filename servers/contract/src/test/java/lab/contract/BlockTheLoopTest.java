@@ -15,6 +15,15 @@ class BlockTheLoopTest {
     assertThat(cpuNanosOf(BlockTheLoop.SLEEP)).isLessThan(HOLD_MS * 1_000_000);
   }
 
+  /** A look at the clock is the kernel's work. */
+  @Test
+  void aSpinComputes() {
+    var threads = ManagementFactory.getThreadMXBean();
+    long before = threads.getCurrentThreadUserTime();
+    BlockTheLoop.SPIN.hold(500);
+    assertThat(threads.getCurrentThreadUserTime() - before).isGreaterThan(400_000_000);
+  }
+
   @Test
   void whatIsReadBackTellsTheTwoApart() throws Exception {
     for (Map.Entry<String, Object> each :

@@ -60,6 +60,22 @@ class HotSpotThreadsTest {
     assertThat(told(threads)).isEqualTo(Map.of(COLLECTOR, 0.5));
   }
 
+  /** 5,000 threads of a pool would be read at every look. A new thread has its parent's name. */
+  @Test
+  void theNameOfAThreadThatDoesOtherWorkIsReadTwice() throws Exception {
+    thread(1, "main", 8_000_000_000L);
+    thread(2, "main", 8_000_000_000L);
+    count(1);
+    HotSpotThreads threads = new HotSpotThreads(self);
+    assertThat(told(threads)).isEmpty();
+    thread(2, "GC Thread#1", 500_000_000L);
+    count(2);
+    assertThat(told(threads)).isEqualTo(Map.of(COLLECTOR, 0.5));
+    thread(1, "GC Thread#2", 700_000_000L);
+    count(3);
+    assertThat(told(threads)).isEqualTo(Map.of(COLLECTOR, 0.5));
+  }
+
   @Test
   void whatAThreadUsedThatHasEndedStillCounts() throws Exception {
     thread(1, "C1 CompilerThre", 1_000_000_000L);

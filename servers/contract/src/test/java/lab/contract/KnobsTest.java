@@ -68,6 +68,29 @@ class KnobsTest {
   }
 
   @Test
+  void oneThatCannotBeBroughtIntoForceLeavesAllAsTheyWere() {
+    AtomicInteger third = new AtomicInteger(1);
+    knobs.add(
+        new IntOption("third", 1, 1, 10),
+        third::get,
+        value -> {
+          third.set(value);
+          if (value == 5) {
+            throw new IllegalStateException("planted by a test");
+          }
+        });
+    Map<String, Long> wanted = new LinkedHashMap<>();
+    wanted.put("first", 5L);
+    wanted.put("third", 5L);
+    wanted.put("second", 5L);
+    assertThatThrownBy(() -> knobs.change(wanted)).hasMessage("planted by a test");
+    assertThat(knobs.inForce())
+        .containsEntry("first", 1)
+        .containsEntry("second", 1)
+        .containsEntry("third", 1);
+  }
+
+  @Test
   void aNameThatIsNoKnobIsToldWhichAre() {
     assertThatThrownBy(() -> knobs.change(Map.of("backlog", 5L)))
         .hasMessageContaining("'backlog' cannot be changed while this server runs")

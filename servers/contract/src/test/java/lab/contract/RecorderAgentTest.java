@@ -1,16 +1,25 @@
 package lab.contract;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpServer;
 import java.lang.management.ManagementFactory;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import javax.management.JMException;
 import javax.management.JMX;
 import javax.management.MBeanServer;
@@ -18,10 +27,16 @@ import javax.management.ObjectName;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class RecorderAgentTest {
+  /** {@code printf abc | sha256sum}. */
+  private static final String SUM =
+      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
   private final MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
   private final ObjectName name;
+  @TempDir private Path jmx = Path.of("unset");
   private HttpServer agent;
 
   RecorderAgentTest() throws JMException {
@@ -30,7 +45,10 @@ class RecorderAgentTest {
 
   @BeforeEach
   void begin() throws Exception {
-    agent = RecorderPort.open(0);
+    Path sum = jmx.resolve("lab-recorder.sum");
+    agent = RecorderPort.open(new InetSocketAddress(0), sum);
+    assertThat(ask("POST", "/recording/cpu", "{\"seconds\":60}").statusCode()).isEqualTo(403);
+    Files.writeString(sum, SUM + "\n", UTF_8);
   }
 
   @AfterEach
@@ -49,6 +67,31 @@ class RecorderAgentTest {
     assertThat(ask("POST", "/recording/cpu", "{\"seconds\":60}").statusCode()).isEqualTo(409);
     assertThat(ask("POST", "/recording/end", "{}").body()).contains("\"stacks\":{");
     assertThat(ask("POST", "/recording/end", "{}").statusCode()).isEqualTo(409);
+  }
+
+  /** As from another container of the lab's network. */
+  @Test
+  void withoutTheTokenItOnlyTellsThatItIsThere() throws Exception {
+    for (String token : List.of("", SUM, "another")) {
+      for (String path :
+          List.of("/recording/cpu", "/recording/lock", "/recording/end", "/health", "/none")) {
+        assertThat(ask(token, "POST", path, "{\"seconds\":60}").statusCode())
+            .as(path)
+            .isEqualTo(403);
+      }
+      assertThat(ask(token, "GET", "/health", "").body()).isEqualTo("{\"status\":\"up\"}");
+    }
+    assertThat(ask("POST", "/recording/end", "{}").body()).contains("nothing was recorded");
+  }
+
+  @Test
+  void itMayListenAtOneAddressOnly() throws Exception {
+    agent.stop(0);
+    agent = RecorderPort.open(RecorderAgent.address("127.0.0.1:0"), jmx);
+    int port = agent.getAddress().getPort();
+    new Socket(InetAddress.ofLiteral("127.0.0.1"), port).close();
+    assertThatThrownBy(() -> new Socket(InetAddress.ofLiteral("127.0.0.2"), port))
+        .isInstanceOf(ConnectException.class);
   }
 
   @Test
@@ -77,10 +120,18 @@ class RecorderAgentTest {
   }
 
   private HttpResponse<String> ask(String method, String path, String body) throws Exception {
+    return ask("abc", method, path, body);
+  }
+
+  private HttpResponse<String> ask(String token, String method, String path, String body)
+      throws Exception {
     URI uri = URI.create("http://localhost:" + agent.getAddress().getPort() + path);
     try (HttpClient client = HttpClient.newHttpClient()) {
       return client.send(
-          HttpRequest.newBuilder(uri).method(method, BodyPublishers.ofString(body)).build(),
+          HttpRequest.newBuilder(uri)
+              .header("Lab-Token", token)
+              .method(method, BodyPublishers.ofString(body))
+              .build(),
           BodyHandlers.ofString());
     }
   }

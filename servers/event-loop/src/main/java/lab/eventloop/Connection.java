@@ -342,7 +342,7 @@ final class Connection implements Ready {
             request.answerHasBody(),
             loop.clock().readyNanos());
     bodyLeft = Math.max(0, request.fields().contentLength());
-    chunks = request.fields().chunked() ? new ChunkedBody(0) : null;
+    chunks = request.fields().chunked() ? new ChunkedBody(null) : null;
     if (request.expectsContinue() && (bodyLeft > 0 || chunks != null)) {
       promise();
     }
@@ -393,6 +393,7 @@ final class Connection implements Ready {
   // --- writing --------------------------------------------------------------------------------
 
   private void refuse(Answer answer) throws IOException {
+    loop.requests().malformed();
     exchange = null;
     from = to;
     closeAfter = true;

@@ -156,8 +156,8 @@ final class DownstreamConnection implements Ready {
     DownstreamPool.Call of = call;
     boolean stale = usedBefore && (state == State.ASKING || state == State.ASKED);
     DownstreamOutcome outcome =
-        state == State.CONNECTING && reason instanceof ConnectException
-            ? DownstreamOutcome.REFUSED
+        state == State.CONNECTING && reason instanceof ConnectException failure
+            ? DownstreamOutcome.ofConnect(failure)
             : DownstreamOutcome.ERROR;
     close();
     if (of == null) {
@@ -222,9 +222,11 @@ final class DownstreamConnection implements Ready {
   private void answered() {
     DownstreamPool.Call of = requireNonNull(call);
     call = null;
+    int status = answer.status();
     byte[] body = answer.body();
+    boolean reusable = answer.isConnectionReusable();
     // An idle connection keeps no buffer.
     answer.forget();
-    of.answered(answer.status(), body, answer.isConnectionReusable());
+    of.answered(status, body, reusable);
   }
 }

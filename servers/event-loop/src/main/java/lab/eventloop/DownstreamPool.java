@@ -2,6 +2,7 @@ package lab.eventloop;
 
 import static java.util.Objects.requireNonNull;
 
+import io.prometheus.metrics.core.metrics.Counter;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
@@ -32,6 +33,7 @@ final class DownstreamPool {
   private final DownstreamAddress address;
   private final byte[] request;
   private final DownstreamMetrics metrics;
+  private final Counter retries;
 
   /** Last in, first out; those closed by the downstream meanwhile are dropped when met. */
   private final ArrayDeque<DownstreamConnection> idle = new ArrayDeque<>();
@@ -53,6 +55,7 @@ final class DownstreamPool {
     this.address = address;
     this.request = request;
     this.metrics = metrics;
+    this.retries = metrics.retries();
   }
 
   /** Calls the downstream; one deadline holds for all of it. */
@@ -168,6 +171,7 @@ final class DownstreamPool {
 
     /** The downstream had closed a kept connection before it could answer: once more, on a new. */
     void stale() {
+      retries.inc();
       useNew();
     }
 

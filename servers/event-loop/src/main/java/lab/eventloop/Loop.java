@@ -5,6 +5,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
@@ -229,10 +230,20 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     try {
       ready.ready(key);
     } catch (IOException e) {
-      ready.lost(e);
+      lose(key, ready, e);
     } catch (RuntimeException e) {
       LOG.log(Level.ERROR, "a bug: one connection is given up", e);
-      ready.lost(new IOException(e));
+      lose(key, ready, new IOException(e));
+    }
+  }
+
+  /** What is thrown here is still one connection's fault, and breaks no other. */
+  private static void lose(SelectionKey key, Ready ready, IOException reason) {
+    try {
+      ready.lost(reason);
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: a connection that is lost is only closed", e);
+      giveUp(key.channel());
     }
   }
 
@@ -330,7 +341,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     }
   }
 
-  private static void giveUp(SocketChannel channel) {
+  private static void giveUp(Channel channel) {
     try {
       channel.close();
     } catch (IOException e) {

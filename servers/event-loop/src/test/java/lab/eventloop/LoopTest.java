@@ -151,6 +151,37 @@ class LoopTest {
     assertThat(loop.openConnections()).isZero();
   }
 
+  /** As where a connection is made anew for what a lost one owes. */
+  @Test
+  void whatThrowsAsItIsLostIsStillOneConnectionsFault() throws Exception {
+    Loop loop = loop(9, () -> {});
+    ServerSocketChannel listener = listening(loop);
+    Pipe pipe = Pipe.open();
+    open(pipe.sink());
+    open(pipe.source()).configureBlocking(false);
+    pipe.source().register(loop.selector(), SelectionKey.OP_READ, new Hopeless());
+    int _ = pipe.sink().write(ByteBuffer.allocate(1));
+    open(SocketChannel.open(listener.getLocalAddress()));
+    while (loop.openConnections() == 0) {
+      loop.turn();
+    }
+    assertThat(pipe.source().isOpen()).isFalse();
+  }
+
+  /** As where no file descriptor is left: it accepts again when there may be one. */
+  @Test
+  void anAcceptThatFailsIsTriedAgain() throws Exception {
+    Loop loop = loop(9, () -> {});
+    ServerSocketChannel listener = listening(loop);
+    ((Ready) listener.keyFor(loop.selector()).attachment())
+        .lost(new IOException("Too many open files, planted by a test"));
+    open(SocketChannel.open(listener.getLocalAddress()));
+    assertThat(listener.keyFor(loop.selector()).interestOps()).isZero();
+    while (loop.openConnections() == 0) {
+      loop.turn();
+    }
+  }
+
   @Test
   void whatIsNoConnectionsFaultBreaksTheLoop() throws Exception {
     List<String> told = new ArrayList<>();
@@ -272,6 +303,18 @@ class LoopTest {
     @Override
     public void lost(IOException reason) {
       throw new AssertionError(reason);
+    }
+  }
+
+  private static final class Hopeless implements Ready {
+    @Override
+    public void ready(SelectionKey key) throws IOException {
+      throw new IOException("planted by a test");
+    }
+
+    @Override
+    public void lost(IOException reason) {
+      throw new IllegalStateException("planted by a test", reason);
     }
   }
 

@@ -3,7 +3,6 @@ package lab.helidon;
 import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http1.Http1Config;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
 import lab.contract.LabServer;
 import lab.contract.ModelContext;
@@ -26,14 +25,15 @@ final class HelidonServer implements TrafficServer {
 
   static HelidonServer start(ModelContext context) throws IOException {
     BlockingRoutes routes = new BlockingRoutes(context, new WebClientDownstream(context));
-    WebServer server = configured(context, routes);
     boolean started = false;
     try {
-      var _ = server.start();
-      started = true;
+      WebServer server = configured(context, routes).start();
+      started = server.isRunning();
+      if (!started) {
+        // It does not throw.
+        throw new IOException("Helidon did not start, see its log");
+      }
       return new HelidonServer(routes, server);
-    } catch (UncheckedIOException e) {
-      throw e.getCause();
     } finally {
       if (!started) {
         routes.close();

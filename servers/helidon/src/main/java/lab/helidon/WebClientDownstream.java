@@ -4,6 +4,7 @@ import io.helidon.webclient.api.HttpClientResponse;
 import io.helidon.webclient.api.Proxy;
 import io.helidon.webclient.api.WebClient;
 import io.helidon.webclient.api.WebClientConfig;
+import io.prometheus.metrics.core.metrics.Counter;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
@@ -21,10 +22,12 @@ final class WebClientDownstream implements DownstreamClient {
   private static final int OK = 200;
 
   private final ConnectMarks connects = new ConnectMarks();
+  private final Counter retries;
   private final WebClient client;
 
   WebClientDownstream(ModelContext context) {
     Settings settings = context.settings();
+    retries = context.downstream().retries();
     WebClientConfig.Builder builder =
         WebClient.builder()
             .baseUri(settings.downstreamUrl())
@@ -79,6 +82,7 @@ final class WebClientDownstream implements DownstreamClient {
         throw e;
       }
       // The downstream had closed a kept connection, which Helidon saw too late: on a new one.
+      retries.inc();
       return client.get().keepAlive(false).readTimeout(remaining(deadlineNanos)).request();
     }
   }

@@ -33,7 +33,6 @@ import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.net.URISyntaxException;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.concurrent.RejectedExecutionException;
@@ -44,6 +43,7 @@ import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
 import lab.contract.http.HttpBytes;
+import lab.contract.http.MalformedException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -268,7 +268,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     RequestTarget target;
     try {
       target = RequestTarget.parse(request.uri());
-    } catch (URISyntaxException e) {
+    } catch (MalformedException e) {
       refuse(ctx, DecoderResult.failure(e));
       return;
     }
@@ -305,6 +305,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         result.cause() instanceof TooLongHttpHeaderException
             || result.cause() instanceof TooLongHttpLineException;
     protocolError = tooLong ? NettyHttp.TOO_LARGE : NettyHttp.MALFORMED;
+    metrics().malformed();
     if (inFlight == null) {
       sayProtocolError(ctx, protocolError);
     } else {

@@ -2,6 +2,8 @@ package lab.netty;
 
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.SingleThreadEventExecutor;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalInt;
@@ -15,6 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /** One event loop with its connections. Its thread only, where nothing else is said. */
 public final class Loop implements LoopMetrics.Observed {
+  private static final Logger LOG = System.getLogger(Loop.class.getName());
+
   private final String name;
   private final EventLoop executor;
   private final LoopIo io;
@@ -99,16 +103,29 @@ public final class Loop implements LoopMetrics.Observed {
 
   /** Closes, at every tick, what has waited for its client for longer than that. Any thread. */
   void sweep(long timeoutNanos, long tickNanos) {
+    every(
+        tickNanos,
+        () -> {
+          long now = System.nanoTime();
+          for (Connection each : List.copyOf(connections)) {
+            each.closeIfQuiet(now, timeoutNanos);
+          }
+        });
+  }
+
+  /** Runs it on the loop at even times. What throws would be Netty's last time. Any thread. */
+  public void every(long nanos, Runnable task) {
     var _ =
         executor.scheduleAtFixedRate(
             () -> {
-              long now = System.nanoTime();
-              for (Connection each : List.copyOf(connections)) {
-                each.closeIfQuiet(now, timeoutNanos);
+              try {
+                task.run();
+              } catch (RuntimeException | Error e) {
+                LOG.log(Level.ERROR, "a bug: what a loop does again and again failed", e);
               }
             },
-            tickNanos,
-            tickNanos,
+            nanos,
+            nanos,
             TimeUnit.NANOSECONDS);
   }
 

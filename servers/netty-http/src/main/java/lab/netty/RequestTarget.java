@@ -1,11 +1,12 @@
 package lab.netty;
 
 import java.net.URI;
-import java.net.URISyntaxException;
+import lab.contract.http.MalformedException;
+import lab.contract.serving.KnownTargets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a request asks for, read like the JDK's server reads it.
+ * What a request asks for.
  *
  * @param path decoded
  * @param query raw, without its question mark, or null
@@ -15,15 +16,12 @@ record RequestTarget(String path, @Nullable String query) {
   /**
    * Takes a request line's target apart.
    *
-   * @throws URISyntaxException when it is none
+   * @throws MalformedException when it is none
    */
-  static RequestTarget parse(String target) throws URISyntaxException {
+  static RequestTarget parse(String target) throws MalformedException {
     if (!isPlain(target)) {
-      URI uri = new URI(target);
-      if (uri.getRawFragment() != null) {
-        throw new URISyntaxException(target, "a target has no fragment");
-      }
-      return new RequestTarget(uri.getPath() == null ? "" : uri.getPath(), uri.getRawQuery());
+      URI uri = KnownTargets.parse(target);
+      return new RequestTarget(uri.getPath(), uri.getRawQuery());
     }
     int question = target.indexOf('?');
     return question < 0

@@ -4,6 +4,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import lab.contract.Answer;
 import lab.contract.ModelContext;
 import lab.contract.blocking.BlockingRoutes;
@@ -25,7 +26,13 @@ final class VirtualThreadHandler implements RequestHandler {
 
   @Override
   public void handle(Exchange exchange) {
-    executor.execute(() -> work(exchange));
+    try {
+      executor.execute(() -> work(exchange));
+    } catch (RejectedExecutionException e) {
+      // Stopping: the grace is over.
+      exchange.begin();
+      exchange.abort();
+    }
   }
 
   @Override
@@ -48,6 +55,11 @@ final class VirtualThreadHandler implements RequestHandler {
       LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
       answer = Answer.INTERNAL_ERROR;
     }
-    exchange.answer(answer);
+    if (executor.isShutdown()) {
+      // What it waited for was broken off: it is no answer.
+      exchange.abort();
+    } else {
+      exchange.answer(answer);
+    }
   }
 }

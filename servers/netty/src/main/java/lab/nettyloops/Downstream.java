@@ -2,6 +2,7 @@ package lab.nettyloops;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.prometheus.metrics.core.metrics.Counter;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import lab.contract.DownstreamMetrics;
@@ -16,6 +17,7 @@ final class Downstream {
   private final DownstreamAddress address;
   private final ByteBuf request;
   private final DownstreamMetrics metrics;
+  private final Counter retries;
   private final DownstreamLimits limits;
 
   /**
@@ -29,6 +31,7 @@ final class Downstream {
         Unpooled.unreleasableBuffer(
             Unpooled.directBuffer(get.bytes().length).writeBytes(get.bytes()).asReadOnly());
     metrics = context.downstream();
+    retries = metrics.retries();
     limits = DownstreamLimits.publish(context);
   }
 
@@ -43,6 +46,10 @@ final class Downstream {
 
   DownstreamMetrics metrics() {
     return metrics;
+  }
+
+  Counter retries() {
+    return retries;
   }
 
   ConnectionCap cap() {

@@ -82,6 +82,7 @@ final class DownstreamCall extends ConnectionCap.Waiter {
   /** The downstream had closed a kept connection before it answered anything: once more. */
   void stale() {
     if (!ended) {
+      client.downstream().retries().inc();
       connect();
     }
   }

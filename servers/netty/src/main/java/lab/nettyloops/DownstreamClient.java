@@ -8,10 +8,8 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpDecoderConfig;
-import io.netty.handler.codec.http.HttpResponseDecoder;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.concurrent.TimeUnit;
 import lab.contract.SelectorClock;
 import lab.contract.downstream.AnswerReader;
 import lab.contract.downstream.DownstreamLimits;
@@ -47,14 +45,15 @@ final class DownstreamClient {
                 new ChannelInitializer<SocketChannel>() {
                   @Override
                   protected void initChannel(SocketChannel channel) {
+                    AnswerDecoder decoder = new AnswerDecoder(limits);
                     channel
                         .pipeline()
-                        .addLast(new HttpResponseDecoder(limits))
-                        .addLast(new DownstreamConnection(DownstreamClient.this, channel));
+                        .addLast(decoder)
+                        .addLast(new DownstreamConnection(DownstreamClient.this, channel, decoder));
                   }
                 });
     long pruneNanos = DownstreamLimits.betweenLooks(downstream.keepIdle()).toNanos();
-    var _ = loop().scheduleAtFixedRate(this::prune, pruneNanos, pruneNanos, TimeUnit.NANOSECONDS);
+    loop.every(pruneNanos, this::prune);
   }
 
   /** Begins a call; the callback comes later, or at once. */

@@ -1,7 +1,6 @@
 package lab.nettyloops;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
@@ -16,9 +15,10 @@ import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.util.Arrays;
 import lab.contract.DownstreamOutcome;
 import lab.contract.downstream.AnswerReader;
+import lab.contract.http.BodyBuffer;
+import lab.contract.http.MalformedException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,21 +33,22 @@ import org.jspecify.annotations.Nullable;
 final class DownstreamConnection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = System.getLogger(DownstreamConnection.class.getName());
 
-  private static final byte[] NOTHING = {};
-
   private final DownstreamClient client;
   private final Channel channel;
+  private final AnswerDecoder decoder;
   private @Nullable DownstreamCall call;
   private boolean usedBefore;
   private boolean answering;
   private boolean reusable;
+  private int informational;
   private int status;
-  private byte[] body = NOTHING;
+  private final BodyBuffer body = new BodyBuffer(AnswerReader.MAX_BODY_BYTES);
   private long idleSinceNanos;
 
-  DownstreamConnection(DownstreamClient client, Channel channel) {
+  DownstreamConnection(DownstreamClient client, Channel channel, AnswerDecoder decoder) {
     this.client = client;
     this.channel = channel;
+    this.decoder = decoder;
   }
 
   Channel channel() {
@@ -70,7 +71,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
   void ask(DownstreamCall caller) {
     call = caller;
     answering = false;
-    body = NOTHING;
+    informational = 0;
     // A write that fails has found the connection closed: the channel's end tells the call.
     var _ =
         channel
@@ -124,40 +125,47 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
           HttpUtil.isKeepAlive(response)
               && (HttpUtil.isContentLengthSet(response)
                   || HttpUtil.isTransferEncodingChunked(response));
-      if (!response.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
+      if (!response.protocolVersion().equals(HttpVersion.HTTP_1_1) || !isAnswer()) {
         fail();
         return;
       }
     }
-    if (message instanceof HttpContent content) {
-      if (body.length + content.content().readableBytes() > AnswerReader.MAX_BODY_BYTES) {
+    if (message instanceof HttpContent content && status >= 200) {
+      try {
+        append(content.content());
+      } catch (MalformedException e) {
         fail();
         return;
       }
-      append(content.content());
       if (content instanceof LastHttpContent) {
         end();
       }
     }
   }
 
-  private void append(ByteBuf bytes) {
-    if (body.length == 0) {
-      body = ByteBufUtil.getBytes(bytes);
-    } else if (bytes.isReadable()) {
-      int end = body.length;
-      body = Arrays.copyOf(body, end + bytes.readableBytes());
-      bytes.readBytes(body, end, body.length - end);
+  /** Informational answers are passed over, with their empty body: the answer itself follows. */
+  private boolean isAnswer() {
+    if (status >= 200) {
+      return status < 1000;
     }
+    informational++;
+    return status >= 100 && status != 101 && informational <= AnswerReader.MAX_INFORMATIONAL;
+  }
+
+  private void append(ByteBuf bytes) throws MalformedException {
+    int count = bytes.readableBytes();
+    int at = body.extend(count);
+    bytes.readBytes(body.array(), at, count);
   }
 
   private void end() {
     DownstreamCall caller = call;
     call = null;
-    byte[] whole = body;
-    body = NOTHING;
+    byte[] whole = body.bytes();
+    body.clear();
     usedBefore = true;
-    if (reusable) {
+    // Bytes that nobody asked for: this answer is whole, but none after it can be trusted.
+    if (reusable && !decoder.hasInput()) {
       idleSinceNanos = System.nanoTime();
       client.keep(this);
     } else {
@@ -171,6 +179,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
   private void fail() {
     DownstreamCall caller = call;
     call = null;
+    body.clear();
     close();
     if (caller != null) {
       caller.failed(DownstreamOutcome.ERROR);

@@ -104,7 +104,7 @@ final class ContractFilter extends HttpFilter {
     if (request.getAttribute(DispatcherServlet.EXCEPTION_ATTRIBUTE) instanceof IOException) {
       return Outcome.ABORTED;
     }
-    return response.getStatus() < 500 ? Outcome.OK : Outcome.SERVER_ERROR;
+    return Outcome.ofStatus(response.getStatus());
   }
 
   private static Outcome send(HttpServletResponse response, Answer answer) throws IOException {

@@ -12,9 +12,11 @@ import org.springframework.boot.Banner;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.web.server.WebServerException;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
+import org.springframework.context.ApplicationContextException;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.support.DefaultLifecycleProcessor;
 import org.springframework.context.support.GenericApplicationContext;
+import org.springframework.core.NestedExceptionUtils;
 
 /** A Spring Boot application from its start on a port to its graceful end. */
 public final class SpringServer implements TrafficServer {
@@ -54,8 +56,8 @@ public final class SpringServer implements TrafficServer {
                   (GenericApplicationContext beans) ->
                       beans.registerBean(ModelContext.class, () -> context))
               .run());
-    } catch (WebServerException e) {
-      throw new IOException(e);
+    } catch (WebServerException | ApplicationContextException e) {
+      throw new IOException(NestedExceptionUtils.getMostSpecificCause(e));
     }
   }
 

@@ -85,6 +85,15 @@ final class Connection implements Runnable {
     }
   }
 
+  synchronized void close() {
+    phase = Phase.CLOSED;
+    try {
+      socket.close();
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "a connection could not be closed", e);
+    }
+  }
+
   // --- its thread ------------------------------------------------------------------------------
 
   @Override
@@ -108,10 +117,10 @@ final class Connection implements Runnable {
       }
     } catch (TooLongException e) {
       refused = true;
-      write(Refusals.HEAD_TOO_LONG, true, "close");
+      refuse(Refusals.HEAD_TOO_LONG);
     } catch (MalformedException e) {
       refused = true;
-      write(Refusals.malformed(e), true, "close");
+      refuse(Refusals.malformed(e));
     }
     // Closing with unread input would reset the connection and take the answer from the client.
     if (refused || from < to || in.available() > 0) {
@@ -167,7 +176,7 @@ final class Connection implements Runnable {
   /** Passes over the body, as no route has use for one. */
   private boolean receiveBody() throws IOException, MalformedException {
     long left = Math.max(0, head.fields().contentLength());
-    ChunkedBody chunks = head.fields().chunked() ? new ChunkedBody(0) : null;
+    ChunkedBody chunks = head.fields().chunked() ? new ChunkedBody(null) : null;
     if (head.expectsContinue() && (left > 0 || chunks != null)) {
       out.write(AnswerHead.CONTINUE);
     }
@@ -224,6 +233,11 @@ final class Connection implements Runnable {
       LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
       return Answer.INTERNAL_ERROR;
     }
+  }
+
+  private void refuse(Answer answer) throws IOException {
+    server.requests().malformed();
+    write(answer, true, "close");
   }
 
   /** Head and body in one write. */
@@ -298,15 +312,6 @@ final class Connection implements Runnable {
     phase = next;
     phaseSinceNanos = System.nanoTime();
     return true;
-  }
-
-  private synchronized void close() {
-    phase = Phase.CLOSED;
-    try {
-      socket.close();
-    } catch (IOException e) {
-      LOG.log(Level.DEBUG, "a connection could not be closed", e);
-    }
   }
 
   /** The head has no end within its limit. */

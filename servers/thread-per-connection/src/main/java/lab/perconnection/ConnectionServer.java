@@ -14,10 +14,12 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.ModelContext;
+import lab.contract.OpenConnections;
 import lab.contract.RequestMetrics;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.blocking.BlockingRoutes;
+import lab.contract.blocking.Sweeper;
 import lab.contract.serving.AnswerHead;
 import lab.contract.serving.KnownTargets;
 
@@ -40,27 +42,25 @@ final class ConnectionServer implements TrafficServer {
   private final AtomicInteger idle = new AtomicInteger();
   private final ExecutorService threads =
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("vt-connection-", 1).factory());
-  private final Thread acceptor;
-  private final Thread watchdog;
+  private final Sweeper watchdog;
   private volatile boolean stopping;
 
-  private ConnectionServer(ModelContext context, ServerSocket listener) {
+  ConnectionServer(ModelContext context, ServerSocket listener) {
     this.settings = context.settings();
     this.requests = context.requests();
     this.routes = new BlockingRoutes(context);
     this.heads = new AnswerHead(context.model());
     this.listener = listener;
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
-    this.acceptor = Thread.ofPlatform().daemon().name("acceptor").unstarted(this::accept);
-    this.watchdog = Thread.ofPlatform().daemon().name("watchdog").unstarted(this::watch);
+    this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
+    var unused = Thread.ofPlatform().daemon().name("acceptor").start(this::accept);
   }
 
   static ConnectionServer start(ModelContext context) throws IOException {
     Settings settings = context.settings();
     ServerSocket listener = new ServerSocket(settings.httpPort(), settings.backlog());
     ConnectionServer server = new ConnectionServer(context, listener);
-    server.acceptor.start();
-    server.watchdog.start();
+    OpenConnections.register(context.registry(), server.connections::size);
     return server;
   }
 
@@ -82,13 +82,14 @@ final class ConnectionServer implements TrafficServer {
     try {
       if (!threads.awaitTermination(grace.toNanos(), TimeUnit.NANOSECONDS)) {
         LOG.log(Level.WARNING, "stopped with {0} connections unfinished", connections.size());
+        // Before what they wait for is broken off: it is no timeout of the downstream's.
+        connections.forEach(Connection::close);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    // Closes the sockets of those that read or write, too.
     var unused = threads.shutdownNow();
-    watchdog.interrupt();
+    watchdog.close();
     routes.close();
   }
 
@@ -133,16 +134,17 @@ final class ConnectionServer implements TrafficServer {
     while (!stopping) {
       try {
         begin(listener.accept());
-      } catch (IOException e) {
+      } catch (IOException | RuntimeException | Error e) {
+        // Nobody else accepts: whatever it was, this thread goes on.
         if (!stopping) {
-          LOG.log(Level.WARNING, "cannot accept for now: {0}", e.getMessage());
+          LOG.log(Level.WARNING, "cannot accept for now: {0}", e.toString());
           pause();
         }
       }
     }
   }
 
-  private void begin(Socket socket) throws IOException {
+  private void begin(Socket socket) {
     boolean begun = false;
     try {
       socket.setTcpNoDelay(settings.tcpNodelay());
@@ -150,12 +152,20 @@ final class ConnectionServer implements TrafficServer {
       connections.add(connection);
       threads.execute(connection);
       begun = true;
-    } catch (RejectedExecutionException e) {
-      LOG.log(Level.DEBUG, "a connection came too late", e);
+    } catch (IOException | RejectedExecutionException e) {
+      LOG.log(Level.DEBUG, "a client was gone at once, or came too late", e);
     } finally {
       if (!begun) {
-        socket.close();
+        giveUp(socket);
       }
+    }
+  }
+
+  private static void giveUp(Socket socket) {
+    try {
+      socket.close();
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "a connection could not be closed", e);
     }
   }
 
@@ -168,15 +178,8 @@ final class ConnectionServer implements TrafficServer {
   }
 
   /** A timer for each read would be set and cancelled for every request: this looks at all. */
-  private void watch() {
-    try {
-      while (true) {
-        Thread.sleep(SWEEP);
-        long since = System.nanoTime() - settings.keepAliveTimeout().toNanos();
-        connections.forEach(connection -> connection.closeIfKeptWaitingSince(since));
-      }
-    } catch (InterruptedException e) {
-      // Stopped.
-    }
+  private void sweep() {
+    long since = System.nanoTime() - settings.keepAliveTimeout().toNanos();
+    connections.forEach(connection -> connection.closeIfKeptWaitingSince(since));
   }
 }

@@ -1,5 +1,6 @@
 package lab.vertx;
 
+import io.prometheus.metrics.core.metrics.Counter;
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
@@ -19,6 +20,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import lab.contract.ModelContext;
 import lab.contract.Settings;
 import org.jspecify.annotations.Nullable;
 
@@ -37,11 +39,14 @@ final class HttpClientDownstream {
   private final HttpClient connecting;
 
   private final RequestOptions request;
+  private final Counter retries;
 
   /** Connections that have not been asked anything yet. */
   private final Set<HttpConnection> unused = ConcurrentHashMap.newKeySet();
 
-  HttpClientDownstream(Vertx vertx, Settings settings) {
+  HttpClientDownstream(Vertx vertx, ModelContext lab) {
+    Settings settings = lab.settings();
+    retries = lab.downstream().retries();
     client = client(vertx, settings, true);
     connecting = client(vertx, settings, false);
     request = new RequestOptions().setAbsoluteURI(settings.downstreamUrl().toString());
@@ -70,13 +75,13 @@ final class HttpClientDownstream {
       if (unused.remove(asking.connection())) {
         return send(asking);
       }
-      return send(asking)
-          .recover(
-              failure ->
-                  late
-                      ? Future.failedFuture(failure)
-                      // The downstream had closed a kept connection: once more, on a new one.
-                      : connecting.request(request).compose(this::send));
+      return send(asking).recover(failure -> late ? Future.failedFuture(failure) : askOnceMore());
+    }
+
+    /** The downstream had closed a kept connection: on a new one. */
+    private Future<HttpClientResponse> askOnceMore() {
+      retries.inc();
+      return connecting.request(request).compose(this::send);
     }
 
     private Future<HttpClientResponse> send(HttpClientRequest asking) {

@@ -49,7 +49,7 @@ final class HttpVerticle extends VerticleBase {
 
   @Override
   public Future<?> start() {
-    clients.add(new HttpClientDownstream(vertx, lab.settings()));
+    clients.add(new HttpClientDownstream(vertx, lab));
     Router router = Router.router(vertx);
     new LabRoutes(lab, vertx, downstream).addTo(router);
     HttpServer created =

@@ -27,7 +27,9 @@ record Deviations(String model, Map<String, String> byRule) {
                   .flatMap(tests -> Arrays.stream(tests.getDeclaredMethods()))
                   .filter(method -> method.isAnnotationPresent(Test.class))
                   .map(method -> method.getName()),
-              Arrays.stream(Malformed.values()).map(Malformed::name))
+              Stream.of(Malformed.values(), OddAnswer.values())
+                  .flatMap(Arrays::stream)
+                  .map(Enum::name))
           .collect(Collectors.toUnmodifiableSet());
 
   /** Reads a model's rows. */

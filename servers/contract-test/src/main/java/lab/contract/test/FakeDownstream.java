@@ -11,6 +11,8 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.StandardSocketOptions;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
@@ -19,6 +21,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** A downstream on a free port that behaves as told. Any thread. */
 public final class FakeDownstream implements AutoCloseable {
   static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
+
+  /** As long as a body may be. */
+  static final String LONG_BODY = "0123456789abcdef".repeat(1 << 16);
 
   /** From one byte to the next. */
   private static final int TRICKLE_MS = 200;
@@ -29,6 +34,8 @@ public final class FakeDownstream implements AutoCloseable {
     ANSWER,
     /** As {@link #ANSWER}, then closes without having said so. */
     ANSWER_THEN_CLOSE,
+    /** The first request of a connection as {@link #ANSWER}; the next one finds it closed. */
+    ANSWER_ONCE,
     /** As {@link #ANSWER}, but counts the connection when its client has closed it. */
     ANSWER_AND_WATCH,
     /** As {@link #ANSWER_THEN_CLOSE}, but counts a connection when the client has closed it too. */
@@ -37,6 +44,10 @@ public final class FakeDownstream implements AutoCloseable {
     ANSWER_UNTIL_CLOSE,
     /** 200 with {@link #BODY}, in chunks. */
     ANSWER_IN_CHUNKS,
+    /** 200 with {@link #LONG_BODY} in chunks of a byte, the second half as {@link #HOLD}. */
+    ANSWER_IN_TINY_CHUNKS,
+    /** What {@link #answerWith} says. */
+    ANSWER_AS_TOLD,
     /** As {@link #ANSWER}, but not before {@link #answerHeld} allows it. */
     HOLD,
     /** Reads the request and says nothing. */
@@ -59,7 +70,9 @@ public final class FakeDownstream implements AutoCloseable {
   private final AtomicInteger ended = new AtomicInteger();
   private final AtomicInteger left = new AtomicInteger();
   private final Semaphore heldAnswers = new Semaphore(0, true);
+  private final Set<Socket> open = ConcurrentHashMap.newKeySet();
   private volatile Behaviour behaviour = Behaviour.ANSWER;
+  private volatile String told = "";
 
   FakeDownstream() {
     try {
@@ -78,6 +91,12 @@ public final class FakeDownstream implements AutoCloseable {
     behaviour = next;
   }
 
+  /** Answers each request that comes from now on with these characters. */
+  void answerWith(String answer) {
+    told = answer;
+    behave(Behaviour.ANSWER_AS_TOLD);
+  }
+
   /** Answers so many of the requests that are held, or will be, in the order they came. */
   public void answerHeld(int count) {
     heldAnswers.release(count);
@@ -86,6 +105,13 @@ public final class FakeDownstream implements AutoCloseable {
   /** Takes back what {@link #answerHeld} has allowed and nobody has asked for. */
   void forgetHeld() {
     var _ = heldAnswers.drainPermits();
+  }
+
+  /** Closes all connections, whatever was asked over them. */
+  void hangUp() throws IOException {
+    for (Socket each : open) {
+      each.close();
+    }
   }
 
   /** Connections accepted so far. */
@@ -117,6 +143,7 @@ public final class FakeDownstream implements AutoCloseable {
       while (true) {
         Socket socket = listener.accept();
         connections.incrementAndGet();
+        open.add(socket);
         threads.execute(() -> serve(socket));
       }
     } catch (IOException e) {
@@ -126,6 +153,7 @@ public final class FakeDownstream implements AutoCloseable {
 
   private void serve(Socket socket) {
     boolean watched = false;
+    boolean answered = false;
     try (socket) {
       BufferedReader in =
           new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
@@ -136,6 +164,13 @@ public final class FakeDownstream implements AutoCloseable {
         }
         switch (behaviour) {
           case ANSWER -> write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          case ANSWER_ONCE -> {
+            if (answered) {
+              return;
+            }
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+            answered = true;
+          }
           case ANSWER_AND_WATCH -> {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
             watched = true;
@@ -156,6 +191,15 @@ public final class FakeDownstream implements AutoCloseable {
             return;
           }
           case ANSWER_IN_CHUNKS -> write(out, "200 OK", "Transfer-Encoding: chunked", chunks(BODY));
+          case ANSWER_IN_TINY_CHUNKS -> {
+            int half = LONG_BODY.length() / 2;
+            write(out, "200 OK", "Transfer-Encoding: chunked", "");
+            writeInTinyChunks(out, LONG_BODY.substring(0, half));
+            heldAnswers.acquire();
+            writeInTinyChunks(out, LONG_BODY.substring(half));
+            out.write("0\r\n\r\n".getBytes(US_ASCII));
+          }
+          case ANSWER_AS_TOLD -> out.write(told.getBytes(US_ASCII));
           case FAIL -> write(out, "500 Broken", "Content-Length: 2", "{}");
           case BREAK_IN_BODY -> {
             writeHalf(out);
@@ -190,6 +234,8 @@ public final class FakeDownstream implements AutoCloseable {
       }
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
+    } finally {
+      open.remove(socket);
     }
   }
 
@@ -213,6 +259,10 @@ public final class FakeDownstream implements AutoCloseable {
     String second = body.substring(7);
     return "%x\r\n%s\r\n%x;note=1\r\n%s\r\n0\r\n\r\n"
         .formatted(first.length(), first, second.length(), second);
+  }
+
+  private static void writeInTinyChunks(OutputStream out, String body) throws IOException {
+    out.write(body.replaceAll("\\w", "1\r\n$0\r\n").getBytes(US_ASCII));
   }
 
   private static void write(OutputStream out, String status, String framing, String body)

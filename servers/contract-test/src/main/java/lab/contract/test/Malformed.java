@@ -1,6 +1,7 @@
 package lab.contract.test;
 
 import java.util.Random;
+import java.util.Set;
 import java.util.function.Function;
 
 /** Kinds of requests that are none, by the sections of RFC 9112, each made at random. */
@@ -39,11 +40,13 @@ enum Malformed {
   /** 3.1: a method with a letter that a name must not have. */
   METHOD(
       random ->
-          head(
-              "G"
-                  + any(random, "(", ")", "<", "@", ",", ";", "/", "[", "=", "{", "\"", "\1")
-                  + word(random)
-                  + " /health HTTP/1.1")),
+          head("G"
+                      + any(random, "(", ")", "<", "@", ",", ";", "/", "[", "=", "{", "\"", "\1")
+                      + word(random)
+                      + " /health HTTP/1.1")
+                  .replace("Connection: close\r\n", "")
+              // Who goes on after it answers this one, too.
+              + head("GET /health HTTP/1.1")),
 
   /** 3.2: a target with a letter that it must not have, or in none of its four forms. */
   TARGET(
@@ -178,6 +181,14 @@ enum Malformed {
 
   String next(Random random) {
     return maker.apply(random);
+  }
+
+  /** How a server may refuse it. To close and say nothing is allowed of all. */
+  Set<String> refusals() {
+    return switch (this) {
+      case VERSION, CODING -> Set.of("closed", "400 closed", "501 closed", "505 closed");
+      default -> Set.of("closed", "400 closed");
+    };
   }
 
   /** A request that would end its connection, were it whole: so nobody waits for what is not. */

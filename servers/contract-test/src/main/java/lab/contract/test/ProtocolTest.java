@@ -90,6 +90,7 @@ abstract class ProtocolTest {
                       "LAB_HTTP_PORT", "0",
                       "LAB_MANAGEMENT_PORT", "0",
                       "LAB_DOWNSTREAM_URL", sharedDownstream.url(),
+                      "LAB_TOKEN_SUMS", Management.tokenSums(model().name()),
                       "LAB_DOWNSTREAM_TIMEOUT_MS", ContractTest.HELD_MS,
                       "LAB_DOWNSTREAM_KEEP_IDLE_S", "1",
                       "LAB_LOOPS", "2"));
@@ -410,6 +411,26 @@ abstract class ProtocolTest {
     }
   }
 
+  /** RFC 9112 2 to 6, RFC 9110 15: what the downstream says is taken for what it is, no more. */
+  @ParameterizedTest
+  @EnumSource
+  void theDownstreamIsUnderstood(OddAnswer kind) throws Exception {
+    turn("{\"downstream_timeout_ms\": 10000}");
+    // One connection is of one loop, whose second call may find the first one's connection.
+    try (RawClient client = client()) {
+      downstream.answerWith(kind.answer());
+      String seen = downstreamSays(client);
+      downstream.behave(Behaviour.ANSWER);
+      verify(kind.name(), seen + ", then " + downstreamSays(client), kind.allowed());
+    } finally {
+      // A client that is out of step now must not be so for ever.
+      downstream.behave(Behaviour.ANSWER);
+      downstream.hangUp();
+      await(this::isAnsweredOverANewConnection);
+      turn("{\"downstream_timeout_ms\": " + ContractTest.HELD_MS + "}");
+    }
+  }
+
   /**
    * What is not answered in time is broken off: its connection is no longer one of those there may
    * be.
@@ -481,6 +502,38 @@ abstract class ProtocolTest {
       verify(rule, refused + ", then " + then, "503, then 200");
     } finally {
       turn(pool ? "{\"pool_size\": 200, \"queue_bound\": 0}" : "{\"queue_bound\": 0}");
+    }
+  }
+
+  /** A client's end is no request: it waits for no thread, and keeps nobody out. */
+  @Test
+  void anIdleClientThatLeavesTakesNoPlace() throws Exception {
+    String rule = "anIdleClientThatLeavesTakesNoPlace";
+    String settings = ContractTest.management(server).get("/settings");
+    assumeFalse(settings.contains("\"pool_size\":null"), "no pool");
+    boolean declared = deviations.declares(rule);
+    downstream.behave(Behaviour.HOLD);
+    turn("{\"pool_size\": 1, \"queue_bound\": 1}");
+    try (RawClient first = client();
+        RawClient idle = client();
+        RawClient next = client()) {
+      assertThat(idle.get("/health").status()).isEqualTo(200);
+      first.request("GET", "/downstream");
+      await(() -> leased() == 1);
+      double before = refused();
+      idle.endOutput();
+      if (declared) {
+        await(() -> mbean("WorkerPool", "QueueDepth") == 1);
+      } else {
+        assertThat(idle.isClosedByServer()).isTrue();
+      }
+      next.request("GET", "/health");
+      await(() -> declared ? refused() > before : mbean("WorkerPool", "QueueDepth") == 1);
+      downstream.answerHeld(1);
+      assertThat(first.read().status()).isEqualTo(200);
+      verify(rule, next.next(), "200");
+    } finally {
+      turn("{\"pool_size\": 200, \"queue_bound\": 0}");
     }
   }
 
@@ -579,8 +632,8 @@ abstract class ProtocolTest {
         if (kind == Malformed.INCOMPLETE) {
           client.endOutput();
         }
-        String outcome = client.rest().replaceFirst("^(4..|50[15]) .*", "refused");
-        seen.put(outcome.replaceFirst("^closed$", "refused"), request);
+        String outcome = client.rest();
+        seen.put(kind.refusals().contains(outcome) ? "refused" : outcome, request);
       } catch (IOException e) {
         throw new AssertionError(request, e);
       }
@@ -597,10 +650,77 @@ abstract class ProtocolTest {
     await(() -> descriptors() <= descriptorsBefore + SPARE_DESCRIPTORS);
   }
 
+  /** Also where it is the framework that finds nothing, as the lab found a route in the path. */
+  @Test
+  void anAnswerIsCountedByItsStatus() throws Exception {
+    double errors = requests("client_error");
+    double successes = requests("ok");
+    int status = get("//health").status();
+    assertThat(status).isLessThan(500);
+    await(() -> status < 400 ? requests("ok") > successes : requests("client_error") > errors);
+  }
+
+  /** Each is one of the answers that were given. */
+  @Test
+  void whatIsNoRequestIsCounted() throws Exception {
+    String metric = "lab_http_requests_total{outcome=\"client_error\",route=\"none\"}";
+    double before = ContractTest.management(server).metric(metric);
+    for (String request :
+        List.of("nonsense\r\n\r\n", GET + "Host: lab\r\nConnection: close\r\n\r\n")) {
+      try (RawClient client = client()) {
+        var _ = client.trySend(request).rest();
+      }
+    }
+    try (RawClient client = client()) {
+      String filler = ("Filler: " + "x".repeat(1_000) + "\r\n").repeat(100);
+      var _ = client.trySend(GET + filler + "Connection: close\r\n\r\n").rest();
+    }
+    double counted = ContractTest.management(server).metric(metric) - before;
+    verify("whatIsNoRequestIsCounted", "%.0f counted".formatted(counted), "3 counted");
+  }
+
+  // --- what can be seen -----------------------------------------------------------------------
+
+  /** Idle ones, too: they are what a server has to keep. */
+  @Test
+  void openConnectionsAreCounted() throws Exception {
+    String rule = "openConnectionsAreCounted";
+    String metric = "lab_http_connections_open";
+    Management management = ContractTest.management(server);
+    if (!management.get("/metrics").contains(metric + " ")) {
+      verify(rule, "no metric", "counted");
+      return;
+    }
+    try (RawClient one = client();
+        RawClient other = client()) {
+      assertThat(one.get("/health").status()).isEqualTo(200);
+      assertThat(other.get("/health").status()).isEqualTo(200);
+      await(() -> management.metric(metric) == 2);
+    }
+    await(() -> management.metric(metric) == 0);
+    verify(rule, "counted", "counted");
+  }
+
   // --- how ------------------------------------------------------------------------------------
 
   private void verify(String rule, String happened, String... allowed) {
     deviations.verify(rule, happened, allowed);
+  }
+
+  /** The status of a call of the downstream, and whether its body is another than it should be. */
+  private static String downstreamSays(RawClient client) throws IOException {
+    RawAnswer answer = client.get("/downstream");
+    boolean another = answer.status() == 200 && !answer.body().equals(FakeDownstream.BODY);
+    return answer.status() + (another ? " of another body" : "");
+  }
+
+  private boolean isAnsweredOverANewConnection() {
+    int before = downstream.connections();
+    try (RawClient client = client()) {
+      return downstreamSays(client).equals("200") && downstream.connections() > before;
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
   }
 
   private RawClient client() throws IOException {
@@ -648,10 +768,19 @@ abstract class ProtocolTest {
 
   /** Requests of all routes that are being worked on. */
   private double inFlight() {
+    return ofAllRoutes("lab_http_requests_in_flight{");
+  }
+
+  /** Requests of all routes that have ended like this. */
+  private double requests(String outcome) {
+    return ofAllRoutes("lab_http_requests_total{outcome=\"" + outcome + "\",");
+  }
+
+  private double ofAllRoutes(String start) {
     return ContractTest.management(server)
         .get("/metrics")
         .lines()
-        .filter(line -> line.startsWith("lab_http_requests_in_flight{"))
+        .filter(line -> line.startsWith(start))
         .mapToDouble(line -> Double.parseDouble(line.substring(line.indexOf("} ") + 2)))
         .sum();
   }

@@ -107,13 +107,41 @@ final class RawClient implements AutoCloseable {
       int colon = line.indexOf(':');
       headers.put(line.substring(0, colon), line.substring(colon + 1).strip());
     }
-    int length =
-        method.equals("HEAD") ? 0 : Integer.parseInt(headers.getOrDefault("Content-Length", "0"));
-    byte[] body = in.readNBytes(length);
-    if (body.length < length) {
-      throw new EOFException("closed within the body");
+    byte[] body;
+    if (method.equals("HEAD")) {
+      body = new byte[0];
+    } else if (headers.getOrDefault("Transfer-Encoding", "").equalsIgnoreCase("chunked")) {
+      body = readChunks();
+    } else {
+      body = readBytes(Integer.parseInt(headers.getOrDefault("Content-Length", "0")));
     }
     return new RawAnswer(Integer.parseInt(statusLine[1]), headers, new String(body, UTF_8));
+  }
+
+  private byte[] readChunks() throws IOException {
+    ByteArrayOutputStream body = new ByteArrayOutputStream();
+    for (int size = chunkSize(); size > 0; size = chunkSize()) {
+      body.write(readBytes(size));
+      if (!line().isEmpty()) {
+        throw new IOException("a chunk is longer than it says");
+      }
+    }
+    while (!line().isEmpty()) {
+      // Trailers mean nothing to it.
+    }
+    return body.toByteArray();
+  }
+
+  private int chunkSize() throws IOException {
+    return Integer.parseInt(line().split(";", 2)[0].strip(), 16);
+  }
+
+  private byte[] readBytes(int count) throws IOException {
+    byte[] bytes = in.readNBytes(count);
+    if (bytes.length < count) {
+      throw new EOFException("closed within the body");
+    }
+    return bytes;
   }
 
   /** Says that nothing more will come; the server's answers may still. */

@@ -49,8 +49,8 @@ public final class BlockingDownstream implements AutoCloseable {
           };
       throw new DownstreamException(outcome);
     } finally {
-      limits.cap().leave();
       metrics.ended(outcome, begun - asked, System.nanoTime() - begun);
+      limits.cap().leave();
     }
   }
 

@@ -55,19 +55,22 @@ public final class HandOver implements Executor {
 
   @Override
   public void execute(Runnable request) {
-    long handedOver = System.nanoTime();
-    // Only the dispatcher adds, so the check cannot be overtaken.
-    if (accepted.get() >= limit.getAsInt()) {
-      refusals.execute(() -> run(request, handedOver, true));
+    execute(request, System.nanoTime());
+  }
+
+  /** As the other one, of a request that has waited since that time. */
+  public void execute(Runnable request, long handedOverNanos) {
+    int most = limit.getAsInt();
+    if (accepted.getAndUpdate(count -> count < most ? count + 1 : count) >= most) {
+      refusals.execute(() -> run(request, handedOverNanos, true));
       return;
     }
-    accepted.incrementAndGet();
     boolean handed = false;
     try {
       executor.execute(
           () -> {
             try {
-              run(request, handedOver, false);
+              run(request, handedOverNanos, false);
             } finally {
               accepted.decrementAndGet();
             }

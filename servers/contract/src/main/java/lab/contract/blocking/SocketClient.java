@@ -1,5 +1,6 @@
 package lab.contract.blocking;
 
+import io.prometheus.metrics.core.metrics.Counter;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentLinkedDeque;
@@ -19,18 +20,20 @@ import lab.contract.downstream.DownstreamRequest;
 final class SocketClient implements DownstreamClient {
   private final byte[] request;
   private final DownstreamAddress address;
+  private final Counter retries;
   private final Duration keepIdle;
   private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
   private final Watchdog watchdog = new Watchdog("downstream-deadlines");
-  private final Thread pruner;
+  private final Sweeper pruner;
 
   SocketClient(ModelContext context) {
     DownstreamRequest get = DownstreamRequest.get(context.settings().downstreamUrl());
     request = get.bytes();
     // A look-up of its name has no deadline, so no call makes one.
     address = new DownstreamAddress(get.host(), get.port(), SocketClient::onItsOwnThread);
+    retries = context.downstream().retries();
     keepIdle = context.settings().downstreamKeepIdle();
-    pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
+    pruner = new Sweeper("downstream-idle", DownstreamLimits.betweenLooks(keepIdle), this::prune);
   }
 
   @Override
@@ -45,7 +48,7 @@ final class SocketClient implements DownstreamClient {
   /** Closes what is idle; a call under way keeps its connection until it ends. */
   @Override
   public void close() {
-    pruner.interrupt();
+    pruner.close();
     watchdog.close();
     for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
       each.close();
@@ -59,6 +62,7 @@ final class SocketClient implements DownstreamClient {
         return exchange(kept, deadlineNanos);
       } catch (StaleException e) {
         // The downstream closed it while it was idle: once more, on a new one.
+        retries.inc();
       }
     }
     return exchange(new DownstreamConnection(watchdog, address.current()), deadlineNanos);
@@ -86,22 +90,15 @@ final class SocketClient implements DownstreamClient {
   }
 
   private void prune() {
-    try {
-      while (true) {
-        Thread.sleep(DownstreamLimits.betweenLooks(keepIdle));
-        // The last one has been idle longest.
-        DownstreamConnection oldest = idle.peekLast();
-        while (oldest != null && oldest.isIdleLongerThan(keepIdle.toNanos())) {
-          // Taken from the end; a caller may have been faster, then another one is closed.
-          DownstreamConnection taken = idle.pollLast();
-          if (taken != null) {
-            taken.close();
-          }
-          oldest = idle.peekLast();
-        }
+    // The last one has been idle longest.
+    DownstreamConnection oldest = idle.peekLast();
+    while (oldest != null && oldest.isIdleLongerThan(keepIdle.toNanos())) {
+      // Taken from the end; a caller may have been faster, then another one is closed.
+      DownstreamConnection taken = idle.pollLast();
+      if (taken != null) {
+        taken.close();
       }
-    } catch (InterruptedException e) {
-      // Stopped.
+      oldest = idle.peekLast();
     }
   }
 }

@@ -2,6 +2,8 @@ package lab.contract.blocking;
 
 import static java.util.Objects.requireNonNull;
 
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +27,7 @@ final class Watchdog implements AutoCloseable {
     abstract void breakOff();
   }
 
+  private static final Logger LOG = System.getLogger(Watchdog.class.getName());
   private static final long FAR_NANOS = Duration.ofHours(1).toNanos();
 
   private final Thread thread;
@@ -73,13 +76,22 @@ final class Watchdog implements AutoCloseable {
     try {
       while (true) {
         // Not under the lock: closing a socket takes its time, and calls would wait for it.
-        takeLate().breakOff();
+        breakOff(takeLate());
       }
     } catch (InterruptedException e) {
       // Stopped: nobody else would end a read of a thread that no interrupt wakes.
       for (Watched rest = takeFirst(); rest != null; rest = takeFirst()) {
-        rest.breakOff();
+        breakOff(rest);
       }
+    }
+  }
+
+  /** The deadlines of all others depend on this thread, so it survives whatever this throws. */
+  private static void breakOff(Watched late) {
+    try {
+      late.breakOff();
+    } catch (RuntimeException | Error e) {
+      LOG.log(Level.ERROR, "a bug: what was late is not broken off", e);
     }
   }
 

@@ -3,6 +3,7 @@ package lab.contract.downstream;
 import static java.util.Objects.requireNonNull;
 
 import java.util.Arrays;
+import lab.contract.http.BodyBuffer;
 import lab.contract.http.ChunkedBody;
 import lab.contract.http.HeaderFields;
 import lab.contract.http.HttpBytes;
@@ -33,6 +34,9 @@ public final class AnswerReader {
 
   public static final int MAX_HEAD_BYTES = 16 << 10;
 
+  /** Most informational answers before an answer. */
+  public static final int MAX_INFORMATIONAL = 10;
+
   private static final byte[] NOTHING = new byte[0];
 
   private final HeaderFields fields;
@@ -41,9 +45,13 @@ public final class AnswerReader {
   /** The first bytes of a head whose blank line has not come yet. */
   private byte[] partialHead = NOTHING;
 
-  private byte[] body = NOTHING;
-  private int filled;
+  private final BodyBuffer body = new BodyBuffer(MAX_BODY_BYTES);
+
+  /** What is left of a counted body. */
+  private long left;
+
   private @Nullable ChunkedBody chunks;
+  private int informational;
   private int status;
   private boolean reusable;
 
@@ -87,7 +95,7 @@ public final class AnswerReader {
 
   /** The body of the answer, which must be whole. */
   public byte[] body() {
-    return body;
+    return body.bytes();
   }
 
   /** Whether the connection can take another request after this answer, which must be whole. */
@@ -99,8 +107,10 @@ public final class AnswerReader {
   public void forget() {
     state = State.HEAD;
     partialHead = NOTHING;
-    body = NOTHING;
-    filled = 0;
+    informational = 0;
+    status = 0;
+    reusable = false;
+    body.clear();
     chunks = null;
   }
 
@@ -114,21 +124,24 @@ public final class AnswerReader {
       return;
     }
     int lineEnd = HttpBytes.endOfLine(bytes, from);
-    if (lineEnd - from < 12 || !HttpBytes.is(bytes, from, from + 9, "http/1.1 ")) {
-      throw new MalformedException("no HTTP/1.1 answer");
-    }
-    status = (int) HttpBytes.number(bytes, from + 9, from + 12);
+    status = status(bytes, from, HttpBytes.trimBlanks(bytes, from, lineEnd));
     fields.read(bytes, lineEnd + 1);
+    if (status < 200) {
+      passOver(bytes, end, to);
+      return;
+    }
     reusable = !fields.close();
-    if (fields.chunked()) {
+    if (status == 204 || status == 304) {
+      // It has no body, whatever its fields say (RFC 9112, 6.3).
+      state = State.WHOLE;
+      reusable &= end == to;
+    } else if (fields.chunked()) {
       state = State.CHUNKED;
-      chunks = new ChunkedBody(MAX_BODY_BYTES);
+      chunks = new ChunkedBody(body);
     } else if (fields.contentLength() >= 0) {
-      if (fields.contentLength() > MAX_BODY_BYTES) {
-        throw new MalformedException("body too long");
-      }
       state = State.COUNTED;
-      body = new byte[(int) fields.contentLength()];
+      left = fields.contentLength();
+      body.reserve(left);
     } else {
       reusable = false;
       // An answer other than 200 is not wanted, so its body is not read.
@@ -137,22 +150,47 @@ public final class AnswerReader {
     takeBody(bytes, end, to);
   }
 
+  /** Reads {@code HTTP/1.1 200 OK}, with or without the reason. */
+  private static int status(byte[] bytes, int from, int to) throws MalformedException {
+    int end = from + 12;
+    if (to < end
+        || !HttpBytes.is(bytes, from, from + 9, "http/1.1 ")
+        || (to > end && bytes[end] != ' ')) {
+      throw new MalformedException("no HTTP/1.1 answer");
+    }
+    int status = (int) HttpBytes.number(bytes, from + 9, end);
+    if (status < 100 || status == 101) {
+      throw new MalformedException("no status, or one of another protocol");
+    }
+    return status;
+  }
+
+  /** The head was of an informational answer: the answer itself follows (RFC 9110, 15.2). */
+  private void passOver(byte[] bytes, int from, int to) throws MalformedException {
+    if (++informational > MAX_INFORMATIONAL) {
+      throw new MalformedException("informational answers without end");
+    }
+    if (from < to) {
+      takeHead(bytes, from, to);
+    }
+  }
+
   private void takeBody(byte[] bytes, int from, int to) throws MalformedException {
     switch (state) {
       case COUNTED -> takeCounted(bytes, from, to);
       case CHUNKED -> takeChunks(requireNonNull(chunks), bytes, from, to);
-      case TO_CLOSE -> takeToClose(bytes, from, to);
+      case TO_CLOSE -> body.append(bytes, from, to);
       case HEAD, WHOLE -> {
         // WHOLE: the body of an answer that is not wanted. HEAD: never.
       }
     }
   }
 
-  private void takeCounted(byte[] bytes, int from, int to) {
-    int count = Math.min(to - from, body.length - filled);
-    System.arraycopy(bytes, from, body, filled, count);
-    filled += count;
-    if (filled == body.length) {
+  private void takeCounted(byte[] bytes, int from, int to) throws MalformedException {
+    int count = (int) Math.min(to - from, left);
+    body.append(bytes, from, from + count);
+    left -= count;
+    if (left == 0) {
       state = State.WHOLE;
       // Bytes that nobody asked for: this answer is whole, but none after it can be trusted.
       reusable &= from + count == to;
@@ -164,19 +202,7 @@ public final class AnswerReader {
     int end = taking.take(bytes, from, to);
     if (taking.done()) {
       state = State.WHOLE;
-      body = taking.body();
-      filled = body.length;
       reusable &= end == to;
     }
-  }
-
-  private void takeToClose(byte[] bytes, int from, int to) throws MalformedException {
-    int count = to - from;
-    if (filled + count > MAX_BODY_BYTES) {
-      throw new MalformedException("body too long");
-    }
-    body = Arrays.copyOf(body, filled + count);
-    System.arraycopy(bytes, from, body, filled, count);
-    filled += count;
   }
 }

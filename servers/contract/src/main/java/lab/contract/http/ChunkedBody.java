@@ -1,6 +1,6 @@
 package lab.contract.http;
 
-import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes a chunked body apart as it arrives.
@@ -24,28 +24,22 @@ public final class ChunkedBody {
   /** Protects the reader against lines without an end. */
   private static final int MAX_LINE = 256;
 
-  private final int maxKept;
-  private byte[] body = new byte[0];
+  private final @Nullable BodyBuffer body;
   private State state = State.SIZE;
   private long left;
   private int lineLength;
   private boolean afterCr;
 
   /**
-   * @param maxKept longest body to keep, in bytes; 0 = keep nothing, of a body of any length
+   * @param body takes the data of the chunks; null = a body of any length is passed over
    */
-  public ChunkedBody(int maxKept) {
-    this.maxKept = maxKept;
+  public ChunkedBody(@Nullable BodyBuffer body) {
+    this.body = body;
   }
 
   /** Whether the whole body has been taken. */
   public boolean done() {
     return state == State.DONE;
-  }
-
-  /** What has been kept so far. */
-  public byte[] body() {
-    return body;
   }
 
   /** Takes the bytes that belong to the body and returns the index after them. */
@@ -54,7 +48,9 @@ public final class ChunkedBody {
     while (at < to && state != State.DONE) {
       if (state == State.DATA) {
         int count = (int) Math.min(left, to - at);
-        keep(bytes, at, count);
+        if (body != null) {
+          body.append(bytes, at, at + count);
+        }
         at += count;
         left -= count;
         if (left == 0) {
@@ -114,17 +110,5 @@ public final class ChunkedBody {
       case DATA, DONE -> throw new IllegalStateException(state.name());
     }
     lineLength = 0;
-  }
-
-  private void keep(byte[] bytes, int from, int count) throws MalformedException {
-    if (maxKept == 0) {
-      return;
-    }
-    int length = body.length;
-    if (length + (long) count > maxKept) {
-      throw new MalformedException("body too long");
-    }
-    body = Arrays.copyOf(body, length + count);
-    System.arraycopy(bytes, from, body, length, count);
   }
 }

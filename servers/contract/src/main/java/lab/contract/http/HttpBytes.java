@@ -15,6 +15,16 @@ public final class HttpBytes {
     return b >= 0 && TOKEN[b];
   }
 
+  /** Whether this is a token, such as a method or a field's name (RFC 9110, 5.6.2). */
+  public static boolean isToken(byte[] bytes, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (!isToken(bytes[i])) {
+        return false;
+      }
+    }
+    return from < to;
+  }
+
   /** Whether this is a host, with or without a port, or nothing: what a Host field may say. */
   static boolean isHost(byte[] bytes, int from, int to) {
     int port = to;

@@ -48,15 +48,26 @@ public final class KnownTargets {
 
   static RouteCall resolve(String method, byte[] bytes, int from, int to)
       throws MalformedException {
+    URI uri = parse(new String(bytes, from, to - from, ISO_8859_1));
+    return RouteCall.resolve(method, uri.getPath(), uri.getRawQuery());
+  }
+
+  /**
+   * Parses a target: a path, an absolute URI with a path, or {@code *} (RFC 9112, 3.2).
+   *
+   * @throws MalformedException when it is none of these
+   */
+  public static URI parse(String target) throws MalformedException {
     try {
-      URI uri = new URI(new String(bytes, from, to - from, ISO_8859_1));
-      if (uri.getPath() == null) {
+      URI uri = new URI(target);
+      boolean isPath = target.startsWith("/") || target.equals("*");
+      if (uri.getPath() == null || !(isPath || uri.isAbsolute())) {
         throw new MalformedException("no path");
       }
       if (uri.getRawFragment() != null) {
         throw new MalformedException("a target has no fragment");
       }
-      return RouteCall.resolve(method, uri.getPath(), uri.getRawQuery());
+      return uri;
     } catch (URISyntaxException e) {
       throw new MalformedException("no target");
     }

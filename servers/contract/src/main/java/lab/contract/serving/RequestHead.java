@@ -37,6 +37,10 @@ public final class RequestHead {
     if (methodEnd <= from || targetEnd <= methodEnd + 1) {
       throw new MalformedException("no request line");
     }
+    boolean get = isExactly(bytes, from, methodEnd, "GET");
+    if (!get && !HttpBytes.isToken(bytes, from, methodEnd)) {
+      throw new MalformedException("a method that is no token");
+    }
     int versionEnd = HttpBytes.trimBlanks(bytes, targetEnd + 1, lineEnd);
     http11 = isExactly(bytes, targetEnd + 1, versionEnd, "HTTP/1.1");
     if (!http11 && !isExactly(bytes, targetEnd + 1, versionEnd, "HTTP/1.0")) {
@@ -50,7 +54,6 @@ public final class RequestHead {
       throw new MalformedException("HTTP/1.0 knows no chunks");
     }
     keepAlive = http11 ? !fields.close() : fields.keepAlive() && !fields.close();
-    boolean get = isExactly(bytes, from, methodEnd, "GET");
     answerHasBody = get || !isExactly(bytes, from, methodEnd, "HEAD");
     call =
         get

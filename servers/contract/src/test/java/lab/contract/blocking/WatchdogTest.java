@@ -1,9 +1,10 @@
 package lab.contract.blocking;
 
-import static java.util.concurrent.TimeUnit.SECONDS;
+import static java.util.concurrent.TimeUnit.MINUTES;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -24,10 +25,12 @@ class WatchdogTest {
 
   @Test
   void theSoonestDeadlineIsFirstWheneverItCame() throws Exception {
+    CountDownLatch allCame = occupy();
     Call never = watch(NEVER);
-    Call third = watch(90 * MS);
-    Call second = watch(60 * MS);
-    Call first = watch(30 * MS);
+    Call third = watch(3);
+    Call first = watch(-2 * NEVER);
+    Call second = watch(-NEVER);
+    allCame.countDown();
     assertThat(brokenOff.take()).isSameAs(first);
     assertThat(brokenOff.take()).isSameAs(second);
     assertThat(brokenOff.take()).isSameAs(third);
@@ -45,14 +48,16 @@ class WatchdogTest {
 
   @Test
   void whatIsForgottenIsNotBrokenOffAndLeavesTheOthersInPlace() throws Exception {
+    CountDownLatch allForgotten = occupy();
     Call[] calls = new Call[5];
     for (int i = 0; i < calls.length; i++) {
-      calls[i] = watch(200 * MS + i);
+      calls[i] = watch(i);
     }
     // The first, the last, one between, and once more.
     for (int i : new int[] {0, 4, 2, 2}) {
       assertThat(watchdog.forget(calls[i])).isFalse();
     }
+    allForgotten.countDown();
     assertThat(brokenOff.take()).isSameAs(calls[1]);
     assertThat(brokenOff.take()).isSameAs(calls[3]);
     watch(0);
@@ -61,11 +66,34 @@ class WatchdogTest {
   }
 
   @Test
+  void oneThatCannotBeBrokenOffCostsTheOthersNothing() throws Exception {
+    CountDownLatch tried = new CountDownLatch(2);
+    for (int i = 0; i < 2; i++) {
+      watchdog.watch(
+          new Watchdog.Watched() {
+            @Override
+            void breakOff() {
+              tried.countDown();
+              throw new IllegalStateException("planted by a test");
+            }
+          },
+          System.nanoTime() + (i == 0 ? 0 : NEVER));
+    }
+    Call late = watch(MS);
+    assertThat(brokenOff.poll(1, MINUTES)).isSameAs(late);
+    // So it is when all are broken off.
+    Call last = watch(2 * NEVER);
+    watchdog.close();
+    assertThat(brokenOff.poll(1, MINUTES)).isSameAs(last);
+    assertThat(tried.getCount()).isZero();
+  }
+
+  @Test
   void whatEndedInTimeIsWatchedAgain() throws Exception {
     Call call = watch(NEVER);
     assertThat(watchdog.forget(call)).isFalse();
     watchdog.watch(call, System.nanoTime() + MS);
-    assertThat(brokenOff.poll(30, SECONDS)).isSameAs(call);
+    assertThat(brokenOff.poll(1, MINUTES)).isSameAs(call);
   }
 
   @Test
@@ -75,6 +103,27 @@ class WatchdogTest {
     watchdog.close();
     assertThat(brokenOff.take()).isSameAs(first);
     assertThat(brokenOff.take()).isSameAs(second);
+  }
+
+  /** Keeps its thread at work until the latch is down: what comes meanwhile only waits. */
+  private CountDownLatch occupy() throws InterruptedException {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    watchdog.watch(
+        new Watchdog.Watched() {
+          @Override
+          void breakOff() {
+            begun.countDown();
+            try {
+              end.await();
+            } catch (InterruptedException e) {
+              Thread.currentThread().interrupt();
+            }
+          }
+        },
+        System.nanoTime());
+    begun.await();
+    return end;
   }
 
   private Call watch(long nanos) {
