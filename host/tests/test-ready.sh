@@ -186,15 +186,16 @@ readied
 printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
 printf 'TOXIPROXY_GOMAXPROCS=3\n' >>"$state/env"
 fake docker <<'FAKE'
-if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo "some/image:1${COMPOSE_PROFILES//,/}"; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
+if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo "some/image:1${COMPOSE_PROFILES//,/} $TOXIPROXY_IMAGE"; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
 FAKE
 LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
 check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
   '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \ncpuset OBSERVATION \nimage some/image:1'"'* ]]'
-printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
+printf 'COMPOSE_PROFILES=frameworks\nTOXIPROXY_IMAGE=concurrency-lab/toxiproxy:2.12.0\n' >>"$state/env"
 check "facts: on how many CPUs Toxiproxy runs" '[[ $(<"$state/host.json") == *$'"'\ntoxiproxy_gomaxprocs 3\n'"'* ]]'
 COMPOSE_PROFILES=jmh run "$lab/host/lab.sh" facts
 check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksjmh"* ]]'
+check "facts: of what was built here in the place of an upstream image" '[[ $(<"$state/host.json") == *"image concurrency-lab/toxiproxy:2.12.0"* ]]'
 
 readied COMPOSE_PROJECT_NAME=other
 fake docker <<'FAKE'

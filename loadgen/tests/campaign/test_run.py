@@ -136,11 +136,11 @@ def test_the_list_of_runs_has_each_run_however_it_ended(ready: Bench) -> None:
     ready.interrupt()
     [row] = ready.listed
     assert row["run"] == RUN
-    assert row["answer"].startswith("the run is interrupted, not complete; a reached ")
+    assert row["answer"].startswith("the run is interrupted, not complete; a: reached ")
     assert ready.resume() == 0
     [row] = ready.listed
     assert row["question"] == "What do a, b do at 200 connections?"
-    assert row["answer"].startswith("a reached ")
+    assert row["answer"].startswith("a: reached ")
     assert row["report"] == f"{RUN}/report.html"
 
 

@@ -2,6 +2,7 @@ import errno
 import gzip
 import json
 import os
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ import pytest
 
 from lab.errors import CannotWrite, RawDataError
 from lab.model import Experiment, Fairness, TrialPlan, TrialRecord, WarmCycle, Warmth
-from lab.store import csv, records
+from lab.store import csv, manifest, records, series
 from lab.store.records import (
     MIB,
     append_row,
@@ -28,6 +29,7 @@ from lab.store.records import (
     write_packed_lines,
 )
 from support.fakes import plan, record, snapshot
+from support.runs import write_manifest
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -246,9 +248,38 @@ def test_json_that_is_nested_too_deeply_is_a_damaged_file(tmp_path: Path, text: 
         read_json(path, TrialRecord)
     with pytest.raises(ValueError, match=r"^Fairness: "):
         from_json(Fairness, {"equal": {"a": json.loads(DEEP)}, "own": {}, "unequal": {}})
-    path.write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(RawDataError, match=r"trial\.json"), packed_lines(path) as lines:
+    packed = tmp_path / "series.jsonl.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(RawDataError, match=r"series\.jsonl"), packed_lines(packed) as lines:
         from_json(Fairness, {"equal": next(lines), "own": {}, "unequal": {}})
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '"\\ud800"'])
+def test_json_that_cannot_be_written_again_is_a_damaged_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trial.json"
+    path.write_text(f'{{"a": {text}}}')
+    with pytest.raises(RawDataError, match=r"trial\.json: is not JSON: "):
+        read_object(path)
+    path.write_text('{"a": "\\ud83d\\ude00"}')
+    assert read_object(path) == {"a": "\U0001f600"}
+
+
+@pytest.mark.parametrize("labels", [5, {"a": []}, ["a"]])
+def test_labels_that_are_no_texts_are_a_damaged_file(tmp_path: Path, labels: object) -> None:
+    header = {"format": series.FORMAT, "window": [0, 1000]}
+    line = {"labels": labels, "t": [], "v": []}
+    write_packed_lines(tmp_path / series.NAME, [header, line])
+    with pytest.raises(RawDataError, match=r"series\.jsonl\.gz:2: cannot be read"):
+        series.load(tmp_path)
+
+
+def test_a_kind_that_is_no_name_is_a_damaged_manifest(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    told = read_object(run_dir / "manifest.json")
+    told["experiment"]["kind"] = []
+    write_json(run_dir / "manifest.json", told)
+    with pytest.raises(RawDataError, match=r"manifest\.json: Experiment: "):
+        manifest.read(run_dir)
 
 
 def test_a_time_out_of_the_calendar_is_a_damaged_file() -> None:
@@ -269,10 +300,17 @@ def bomb(path: Path, chunk: bytes, count: int) -> Path:
 
 def test_a_line_without_a_bound_is_refused_with_its_number(tmp_path: Path) -> None:
     path = bomb(tmp_path / "series.jsonl.gz", b"1\n", 1)
-    path.write_bytes(path.read_bytes() + bomb(tmp_path / "more", bytes(MIB), 17).read_bytes())
-    with pytest.raises(RawDataError) as refused, packed_lines(path) as lines:
-        list(lines)
+    path.write_bytes(path.read_bytes() + bomb(tmp_path / "more", bytes(MIB), 200).read_bytes())
+    tracemalloc.start()
+    try:
+        with pytest.raises(RawDataError) as refused, packed_lines(path) as lines:
+            list(lines)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     assert refused.value.said == "series.jsonl.gz:2: the line is longer than 16 MiB"
+    # The line is not read to its end.
+    assert peak < 100 * MIB
 
 
 def test_a_file_that_unpacks_without_a_bound_is_refused(

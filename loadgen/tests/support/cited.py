@@ -47,5 +47,6 @@ def taken_by_make(command: str, folder: Path) -> bool:
     for name, of in (("servers", "prometheus/servers"), ("experiments", "experiments")):
         (folder / name).symlink_to(REPO / of)
     settings = re.findall(r"(?m)^([A-Z][A-Z0-9_]*)=", (REPO / ".env").read_text())
+    settings += re.findall(r"LAB_SETTING_NAMES := ([^\\]*)", (REPO / "Makefile").read_text())
     home = {"LAB_HOME": str(folder), "LAB_SETTING_NAMES": " ".join(settings)}
     return do(["plan", verb], {**home, "LAB_WORDS": shlex.join(words)}) == 0

@@ -222,7 +222,9 @@ def write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
     `write_derived`; raises LabError where that cannot be read."""
     record = manifest.read_of(run_dir, Plan)
     rows = store.read(run_dir / store.NAME)
-    answer = index.answer_text(record.experiment.question, report.answer(rows))
+    plan = record.experiment
+    asked = plan.question or f"What does a connection of {', '.join(plan.servers)} take?"
+    answer = index.answer_text(asked, report.answer(rows))
     write_derived(run_dir / index.ANSWER, answer, keep=False)
     text = report.text(record, rows)
     return write_derived(run_dir / markdown.NAME, text, keep=keep)

@@ -235,7 +235,7 @@ def derive(
         FINDINGS: json_text(findings),
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
-        index.ANSWER: index.answer_text(words.question(content), answers.lines(first)),
+        index.ANSWER: index.answer_text(words.question(content), answers.plain(first)),
         **_flamegraphs(recorded),
     }
     derived = Derived(

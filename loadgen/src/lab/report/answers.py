@@ -62,6 +62,11 @@ def _wrapped(text: str, width: int, first: str, later: str) -> list[str]:
     return [one.replace("\N{NO-BREAK SPACE}", " ") for one in parts]
 
 
+def plain(of: Answers) -> tuple[str, ...]:
+    """The lines for a file, of any width."""
+    return tuple(f"{cells[0]}: {', '.join(filter(None, cells[1:]))}" for cells in of if cells[1:])
+
+
 def notes(of: Answers) -> tuple[str, ...]:
     """What the lines do not say."""
     return tuple(cells[0] for cells in of if len(cells) == 1)

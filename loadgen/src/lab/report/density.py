@@ -93,7 +93,7 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
 def answer(rows: Sequence[Row]) -> tuple[str, ...]:
     """What a connection takes of each server, in a line."""
     return tuple(
-        f"{server} {kind}: {heap} B of heap and {resident} B resident each"
+        f"{server}, {kind}: {heap} B of heap and {resident} B resident each"
         for server, kind, _, heap, resident, _ in _cells(rows)
     )
 

@@ -44,7 +44,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         if path.suffix != ".toml":
             return read_object(path)
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RawDataError):
+    except (OSError, ValueError, RecursionError, RawDataError):
         return {}
 
 
