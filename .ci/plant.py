@@ -29,8 +29,6 @@ PATIENCE_S = 300.0
 LOOK_S = 0.1
 # A warm-up proof takes three cycles of 2 s at least; after the first it is under way.
 FIRST_CYCLE_S = 3.0
-# The driver looks at its server every 2 s.
-NOTICED_S = 6.0
 AGENT = "http://loadgen:9464"
 TOXICS = "http://toxiproxy:8475/proxies/downstream/toxics"
 SLOW = {"name": "planted", "type": "latency", "attributes": {"latency": 50}}
@@ -118,19 +116,21 @@ def is_another(server: str, before: int | None) -> bool:
 def kills(run: str, server: str) -> None:
     """Say when to kill the JVM: in two warm-ups, one after the other."""
 
-    def warms_up() -> bool:
-        return any(Path("/lab/results").glob(f"*-{run}/warm-up"))
+    def warm_up() -> Path | None:
+        """The folder of the warm-up that runs."""
+        return next(Path("/lab/results").glob(f"*-{run}/warm-up"), None)
 
     for _ in range(2):
-        until(warms_up, "a warm-up")
+        until(lambda: warm_up() is not None, "a warm-up")
+        folder = warm_up() or sys.exit("the warm-up was over at once")
+        # As long as it is open, no other folder gets its inode.
+        held = os.open(folder, os.O_RDONLY)
         time.sleep(FIRST_CYCLE_S)
         before = started(server)
         print("now", flush=True)
         until(partial(is_another, server, before), f"another JVM of {server}")
-        # The next one may begin between two looks.
-        noticed = time.monotonic() + NOTICED_S
-        while warms_up() and time.monotonic() < noticed:
-            time.sleep(LOOK_S)
+        until(lambda: os.fstat(held).st_nlink == 0, "the end of that warm-up")
+        os.close(held)
 
 
 DO = {
