@@ -113,6 +113,11 @@ def is_another(server: str, before: int | None) -> bool:
     return started(server) not in (None, before)
 
 
+def is_gone(folder: int) -> bool:
+    """Whether an open folder has been removed."""
+    return os.fstat(folder).st_nlink == 0
+
+
 def kills(run: str, server: str) -> None:
     """Say when to kill the JVM: in two warm-ups, one after the other."""
 
@@ -129,7 +134,7 @@ def kills(run: str, server: str) -> None:
         before = started(server)
         print("now", flush=True)
         until(partial(is_another, server, before), f"another JVM of {server}")
-        until(lambda: os.fstat(held).st_nlink == 0, "the end of that warm-up")
+        until(partial(is_gone, held), "the end of that warm-up")
         os.close(held)
 
 
