@@ -48,12 +48,17 @@ public final class Main {
   private void measure(Path folder) throws RunnerException {
     train("fixedPoolAot", SleepingTasks.POOL_CACHE);
     train("virtualThreadsAot", SleepingTasks.VIRTUAL_CACHE);
-    run(chosen().jvmArgsPrepend("-XX:+AlwaysPreTouch").result(folder + "/time.json"));
+    run(json(chosen().jvmArgsPrepend("-XX:+AlwaysPreTouch"), folder.resolve("time.json")));
     runIfAny(
-        only("SleepingTasks\\.").addProfiler(MemoryProfiler.class).result(folder + "/memory.json"));
+        json(
+            only("SleepingTasks\\.").addProfiler(MemoryProfiler.class),
+            folder.resolve("memory.json")));
   }
 
-  /** A run whose JVM writes the AOT cache as it ends. It is no measurement. */
+  /**
+   * A run whose JVM writes the AOT cache as it ends. It is no measurement and has no result file,
+   * which JMH would make in the working directory, where nothing can be written.
+   */
   private void train(String benchmark, String cache) throws RunnerException {
     runIfAny(
         only("SleepingTasks\\." + benchmark + "$")
@@ -63,10 +68,11 @@ public final class Main {
   }
 
   private ChainedOptionsBuilder chosen() {
-    return new OptionsBuilder()
-        .parent(options)
-        .shouldFailOnError(true)
-        .resultFormat(ResultFormatType.JSON);
+    return new OptionsBuilder().parent(options).shouldFailOnError(true);
+  }
+
+  private static ChainedOptionsBuilder json(ChainedOptionsBuilder builder, Path file) {
+    return builder.resultFormat(ResultFormatType.JSON).result(file.toString());
   }
 
   /** Those of the chosen benchmarks whose name begins so. */
