@@ -11,6 +11,19 @@ container_of() { printf '%s-%s-1' "$COMPOSE_PROJECT_NAME" "$1"; }
 # plant WHAT …: .ci/plant.py, in the agent's container: it waits for a moment of a run.
 plant() { docker exec -i "$(container_of loadgen)" python - "$@" <.ci/plant.py; }
 
+# is_removed FD: whether the folder that is open there has been removed. While it is open, no other folder gets its inode.
+is_removed() { [[ $(stat -L --format %h "/proc/self/fd/$1") == 0 ]]; }
+
+# kill_in_warm_up: kill -9 of the server's JVM in the middle of the next warm-up; returns when that warm-up is over. Its proof
+# takes three cycles of 2 s at least. The agent's container sees no run, so the host looks.
+kill_in_warm_up() {
+  local folder status=0
+  within 300 exists "*-faults/warm-up" && exec {folder}<"$(compgen -G "$LAB_RESULTS_DIR/*-faults/warm-up")" && sleep 3 || return 1
+  kill_9 "$(pid_of server)" && within 60 is_removed "$folder" || status=1
+  exec {folder}<&-
+  return "$status"
+}
+
 # One bench of six trials; each is known by its connections. Each fault is planted when the window of
 # its trial (6 s) has begun.
 planted() {
@@ -31,7 +44,7 @@ planted() {
       plant trial -c43 && sleep 1 && docker exec "$(container_of "$faulty")" sh -c 'kill -SEGV 1' &&
       # The new JVM is warmed up before the next trial. Another one in the middle is warmed up
       # again; one more in the middle of that is measured as it is.
-      plant kills faults "$faulty" | while read -r _; do kill_9 "$(pid_of server)"; done
+      kill_in_warm_up && kill_in_warm_up
   } || status=1
   docker unpause "$(container_of "$faulty")" 2>/dev/null
   # No trial is valid, and the bench says so.

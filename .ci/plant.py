@@ -3,8 +3,6 @@
     trial NAME          returns when the window of the trial whose name ends so has begun
     over NAME           returns when the agent announces that trial no longer
     toxic NAME          in that window: adds a toxic, waits until the agent has seen it, removes it
-    kills RUN SERVER    prints a line when the JVM is to be killed: in the middle of its warm-up,
-                        and once more when that is begun again
     status SERVER PATH  prints the status of an answer to a client
     ask METHOD SERVER PATH [JSON]  of a server's management port
     found               prints what a run can change of the core's servers and of Toxiproxy
@@ -18,7 +16,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -27,8 +24,6 @@ from lab.system.tokens import TokenAuth
 
 PATIENCE_S = 300.0
 LOOK_S = 0.1
-# A warm-up proof takes three cycles of 2 s at least; after the first it is under way.
-FIRST_CYCLE_S = 3.0
 AGENT = "http://loadgen:9464"
 TOXICS = "http://toxiproxy:8475/proxies/downstream/toxics"
 SLOW = {"name": "planted", "type": "latency", "attributes": {"latency": 50}}
@@ -99,50 +94,10 @@ def status(server: str, path: str) -> None:
         print(0)
 
 
-def started(server: str) -> int | None:
-    """When its JVM started; None where it does not answer."""
-    try:
-        answer = client.get(f"http://{server}:8081/identity")
-        return int(answer.raise_for_status().json()["start_time_ms"])
-    except httpx.HTTPError:
-        return None
-
-
-def is_another(server: str, before: int | None) -> bool:
-    """Whether a JVM answers that started at another time."""
-    return started(server) not in (None, before)
-
-
-def is_gone(folder: int) -> bool:
-    """Whether an open folder has been removed."""
-    return os.fstat(folder).st_nlink == 0
-
-
-def kills(run: str, server: str) -> None:
-    """Say when to kill the JVM: in two warm-ups, one after the other."""
-
-    def warm_up() -> Path | None:
-        """The folder of the warm-up that runs."""
-        return next(Path("/lab/results").glob(f"*-{run}/warm-up"), None)
-
-    for _ in range(2):
-        until(lambda: warm_up() is not None, "a warm-up")
-        folder = warm_up() or sys.exit("the warm-up was over at once")
-        # As long as it is open, no other folder gets its inode.
-        held = os.open(folder, os.O_RDONLY)
-        time.sleep(FIRST_CYCLE_S)
-        before = started(server)
-        print("now", flush=True)
-        until(partial(is_another, server, before), f"another JVM of {server}")
-        until(partial(is_gone, held), "the end of that warm-up")
-        os.close(held)
-
-
 DO = {
     "trial": trial,
     "over": over,
     "toxic": toxic,
-    "kills": kills,
     "ask": ask,
     "found": found,
     "status": status,
