@@ -32,7 +32,7 @@ def test_it_waits_for_a_jvm_that_is_away(lab: FakeLab) -> None:
 
 def test_it_must_answer_traffic_as_itself(lab: FakeLab) -> None:
     lab.answering_model = "b"
-    with pytest.raises(LabUnreachable, match="answered by another server"):
+    with pytest.raises(LabUnreachable, match="answered by b"):
         fresh_jvm("a", lab.stack, lab.system)
 
 

@@ -90,6 +90,10 @@ def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
         stack.adopt(experiment.servers[0], experiment.target, ready)
         if wanted(experiment):
             stack.management.check_recorder(experiment.servers[0])
+    else:
+        # A management port tells nothing to who has another server's token, not even its name.
+        for server in experiment.servers:
+            stack.traffic.healthy(server)
     return {server: stack.snapshot(server) for server in experiment.servers}
 
 

@@ -52,9 +52,7 @@ class Traffic:
     def healthy(self, server: str) -> None:
         """Raises LabUnreachable unless the server's traffic port answers, as itself."""
         url = self.url(server, "/health")
-        answer = self._http.call(server, "GET", url)
-        if answer.headers.get(MODEL_HEADER) != server:
-            raise LabUnreachable(f"{server}: {url} is answered by another server")
+        _require_model(server, self._http.call(server, "GET", url))
 
     def answers(self, server: str, deadline_s: float) -> bool:
         """Whether a foreign service begins to answer its route within the deadline, whatever the
@@ -89,11 +87,7 @@ class Traffic:
             return self._check_foreign(server, route)
         url = self.url(server, route)
         answer = self._http.ask(server, "GET", url, deadline_s=ROUTE_DEADLINE_S)
-        model = answer.headers.get(MODEL_HEADER)
-        if model != server:
-            raise LabUnreachable(
-                f"{server}: {url} is answered by {model or 'something without a name'}"
-            )
+        _require_model(server, answer)
         if answer.status_code in (404, 405, 501):
             raise LabUnreachable(
                 f"{server}: {route} answers {answer.status_code}: not served{_why(answer)}"
@@ -134,6 +128,15 @@ class Traffic:
         except httpx.ReadTimeout:
             return False
         return True
+
+
+def _require_model(server: str, answer: Answer) -> None:
+    """Raises LabUnreachable where the answer is of another server."""
+    model = answer.headers.get(MODEL_HEADER)
+    if model != server:
+        raise LabUnreachable(
+            f"{server}: {answer.url} is answered by {model or 'something without a name'}"
+        )
 
 
 def _why(answer: Answer) -> str:
