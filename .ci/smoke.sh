@@ -121,7 +121,7 @@ judged_again() {
   run=$(cd "$LAB_RESULTS_DIR" && echo *-"$1")
   before=$(cd "$LAB_RESULTS_DIR/$run" && sha256sum ./*.*)
   rm "$LAB_RESULTS_DIR/$run"/{trials.csv,trials.jsonl,REPORT.md,report.html}
-  LAB_WORDS="RUN=$run" host/lab.sh stored report && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
+  make report RUN="$run" && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
 # Toxics by the clock of a trial: they do not make it invalid, and none is left.
