@@ -14,11 +14,13 @@ plant() { docker exec -i "$(container_of loadgen)" python - "$@" <.ci/plant.py; 
 # is_removed FD: whether the folder that is open there has been removed. While it is open, no other folder gets its inode.
 is_removed() { [[ $(stat -L --format %h "/proc/self/fd/$1") == 0 ]]; }
 
-# kill_in_warm_up: kill -9 of the server's JVM in the middle of the next warm-up; returns when that warm-up is over. Its proof
-# takes three cycles of 2 s at least. The agent's container sees no run, so the host looks.
+# is_warming_up: whether pacer has written the first second of a warm-up. The agent's container sees no run, so the host looks.
+is_warming_up() { [[ -s $(compgen -G "$LAB_RESULTS_DIR/*-faults/warm-up/pacer.jsonl") ]]; }
+
+# kill_in_warm_up: kill -9 of the server's JVM in the next warm-up; returns when that warm-up is over.
 kill_in_warm_up() {
   local folder status=0
-  within 300 exists "*-faults/warm-up" && exec {folder}<"$(compgen -G "$LAB_RESULTS_DIR/*-faults/warm-up")" && sleep 3 || return 1
+  within 300 is_warming_up && exec {folder}<"$(compgen -G "$LAB_RESULTS_DIR/*-faults/warm-up")" || return 1
   kill_9 "$(pid_of server)" && within 60 is_removed "$folder" || status=1
   exec {folder}<&-
   return "$status"

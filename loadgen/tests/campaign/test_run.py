@@ -373,7 +373,7 @@ def test_a_warm_up_run_goes_before_the_measured_one(ready: Bench) -> None:
 
 def test_a_wrong_server_on_the_name_stops_before_any_load(ready: Bench) -> None:
     ready.lab.answering_model = "b"
-    # Its management port does not tell who it is to somebody with another server's token.
+    # The management port of another server would answer 403, without a name.
     with pytest.raises(LabUnreachable, match="8080/health is answered by b"):
         ready.run()
     assert ready.lab.system.started == []

@@ -91,7 +91,7 @@ def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
         if wanted(experiment):
             stack.management.check_recorder(experiment.servers[0])
     else:
-        # A management port tells nothing to who has another server's token, not even its name.
+        # First: a management port answers 403 to another server's token, without a name.
         for server in experiment.servers:
             stack.traffic.healthy(server)
     return {server: stack.snapshot(server) for server in experiment.servers}
