@@ -111,7 +111,7 @@ planned() {
   local before
   before=$(ls "$LAB_RESULTS_DIR")
   make capacity SERVER=fixed-pool OBJECTIVE="p95 < 0.3 s, errors<2%" PLAN=yes >"$logs/planned.log" || return 1
-  grep 'about [0-9]* trials (more where' "$logs/planned.log" && grep '^001-fixed-pool-open-c187: .* 500 req/s' "$logs/planned.log" &&
+  grep 'at most [0-9]* trials (more if .*, about [0-9hms]* in all' "$logs/planned.log" && grep '^001-fixed-pool-open-c187: .* 500 req/s' "$logs/planned.log" &&
     [[ $(ls "$LAB_RESULTS_DIR") == "$before" ]]
 }
 

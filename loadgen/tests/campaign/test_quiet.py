@@ -21,7 +21,7 @@ def waited(
     """How long trials waited in all, the looks that were not taken, and what the user was told."""
     system, text = FakeSystem(), StringIO()
     system.crowds = list(crowds)
-    with Trials(Console(file=text, width=200), trials, 0, trials, system.monotonic) as progress:
+    with Trials(Console(file=text, width=200), 0, trials, system.monotonic) as progress:
         quiet = Quiet(system, progress, patience_s)
         for _ in range(trials):
             quiet.wait(plan())

@@ -33,14 +33,6 @@ def test_launches_confirm_around_the_first_bracket() -> None:
     assert [one.launch for one in details] == [1, 2, 3]
 
 
-def test_the_trials_that_are_left_are_few_once_the_first_launch_has_found_its_bracket() -> None:
-    of = searched(launches=6)
-    rows, order = run(of, {"a": server(1650)}), order_of(of)
-    searched_first = sum(one.launch == 1 for one in rows)
-    for at in range(searched_first, len(rows)):
-        assert order.left(rows[:at]) == len(rows) - at
-
-
 def test_a_launch_that_broke_goes_on_below_the_first_rate_that_nobody_can_tell() -> None:
     of = searched(launches=3)
     # The third JVM holds less than the first two, and says nothing of the next rate that is tried.

@@ -38,7 +38,7 @@ def order_of(of: Experiment) -> endurance.Design:
 def test_servers_take_turns_leg_by_leg() -> None:
     order = order_of(enduring())
     plans = all_of(order)
-    assert order.total == 10
+    assert order.most == 10
     assert [one.server for one in plans] == ["a", "b"] * 5
     assert {one.duration_s for one in plans} == {LEG_S}
     assert {one.offered_rps for one in plans} == {148}

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -442,7 +441,6 @@ def test_an_inquiry_goes_on_where_it_was() -> None:
     found = plans(of, rows)
     assert [plan.trial for plan in found] == [one.trial for one in rows]
     assert order_of(of).next(rows) is None
-    assert order_of(of).total is None
     part = told(of, rows[:15])
     assert part[-1].text == "not finished after 15 trials, 2-after is next"
     assert told(of, []) == []
@@ -584,21 +582,11 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count(reason: str) -> No
 
 @pytest.mark.parametrize("steps", [1, 2, 4])
 @pytest.mark.parametrize("suspect", [None, "downstream connections", "worker pool"])
-def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | None) -> None:
+def test_never_more_trials_than_were_said(steps: int, suspect: str | None) -> None:
     of = inquiry(servers=("a", "b"), own=Explain(6, steps, suspect))
     rows = run(of)
-    said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
     # Host CPU has a third side, of six trials.
-    assert said[0] == 2 * (13 * steps + 1 + 6)
-    assert all(left >= len(rows) - done for done, left in enumerate(said))
-    assert all(after < before for before, after in pairwise(said))
-    assert said[-1] == 0
-
-
-def test_an_invalid_trial_is_still_to_be_made() -> None:
-    of = inquiry(own=Explain(6, 1))
-    rows = run(of, invalid("1-before", 1))
-    assert [order_of(of).left(rows[:count]) for count in (1, 2, 3)] == [19, 19, 18]
+    assert len(rows) <= order_of(of).most == 2 * (13 * steps + 1 + 6)
 
 
 def test_pairs_are_compared_pair_by_pair() -> None:

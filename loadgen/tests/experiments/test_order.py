@@ -32,7 +32,7 @@ def test_servers_are_innermost_so_that_compared_trials_are_neighbours() -> None:
         "01-a-closed-c100", "02-b-closed-c100", "03-a-open-c100", "04-b-open-c100",
         "05-a-closed-c200", "06-b-closed-c200", "07-a-open-c200", "08-b-open-c200",
     ]  # fmt: skip
-    assert order.total == 8
+    assert order.most == 8
     assert order.notes == ()
 
 

@@ -38,7 +38,7 @@ def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> N
     # 900 / 1.2 / (2.5 × 0.2 s).
     assert plans[0].spike is not None
     assert plans[0].spike.extra_rps == 1500
-    assert order.total == 2
+    assert order.most == 2
 
 
 def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:

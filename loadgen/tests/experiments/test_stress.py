@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -414,22 +413,15 @@ def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> 
 
 @pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
 @pytest.mark.parametrize("most", [1, 222, 1101, 1650, 3000, 4321, 4999, 99_999])
-def test_never_more_trials_than_were_said_to_be_left(most: int, change: dict[str, int]) -> None:
+def test_never_more_trials_than_were_said(most: int, change: dict[str, int]) -> None:
     of = search_of(own=dataclasses.replace(STRESS, **change), launches=2)
     rows = run(of, {"a": holds(most), "b": holds(2000)})
-    said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
-    assert all(left >= len(rows) - done for done, left in enumerate(said))
-    assert all(after < before for before, after in pairwise(said))
-    assert said[-1] == 0
+    assert len(rows) <= order_of(of).most
 
 
-def test_what_is_left_hand_derived() -> None:
-    rows, *_ = alone(holds(1650))
-    # 100, 1100, …, 4100, 5000 and five halvings of 1000 to 50, each twice. At 2100 it breaks, at
-    # the second trial: the halvings are left.
-    assert order_of(ALONE).left([]) == 2 * (6 + 5)
-    assert order_of(ALONE).left(rows[:3]) == 2 * (4 + 5) - 1
-    assert order_of(ALONE).left(rows[:4]) == 2 * 5
+def test_the_most_trials_hand_derived() -> None:
+    # 100, 1100, …, 4100, 5000 and five halvings of 1000 to 50, each twice.
+    assert order_of(ALONE).most == 2 * (6 + 5)
 
 
 def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
@@ -472,7 +464,6 @@ def test_a_search_goes_on_where_it_was() -> None:
         assert plan is not None
         assert plan.trial == rows[count].trial
     assert order_of(of).next(rows) is None
-    assert order_of(of).total is None
     assert "not finished" in found(of, rows[:3])["a", 0][1]
 
 

@@ -55,6 +55,6 @@ def test_a_trial_s_figures_are_said_when_it_ends(
     ended = row(
         of, **{"achieved_rps": 981.0, "predicted_rps": 1000.0, "raw_p95_ms": 2142.0, **figures}
     )
-    with Trials(Console(file=text, width=80), 2, 0, 2, lambda: 0.0) as progress:
+    with Trials(Console(file=text, width=80), 0, 2, lambda: 0.0) as progress:
         progress.finished(ended, 1)
         assert text.getvalue().splitlines() == [said]

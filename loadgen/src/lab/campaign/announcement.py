@@ -14,15 +14,7 @@ from lab.report.progress import duration
 # Between the window of a trial and the load of the next one on the same JVM, and for a JVM that is
 # new or not yet proven warm, as measured on 2 cores. A busy machine takes twice as long.
 BETWEEN_S = 4.0
-# A search near full CPUs, where trials disagree, takes so many times as long and more: 52 minutes
-# for 39 that were announced, when two of four servers had not ended.
-MORE = 2.0
 WARM_UP_S = 22.0
-# Before the trials of `Design.typical`.
-SIMULATED = (
-    "simulated, not measured: the search of servers that hold what their settings allow, but no "
-    "more than the geometric middle of the rates that may be tried"
-)
 
 
 def announcement(
@@ -33,53 +25,36 @@ def announcement(
     first = first or design.next([])
     if first is None:
         return "no trial"
-    most, plans = design.left([]), design.typical
-    each_s, trials, limit = _takes_s(first, chosen), len(plans), ""
-    load_s, count = sum(_takes_s(plan, chosen) for plan in plans), f"{trials} trials"
+    plans, trials, each_s = design.known, design.most, _takes_s(first, chosen)
+    load_s, count = sum(_takes_s(plan, chosen) for plan in plans), f"{trials} trials of"
     if not plans:
-        load_s, trials, limit = each_s * most, most, "at most "
-        count = f"at most {most} trials (more where some say nothing), each"
-    elif design.total is None:
-        count = f"about {trials} trials (more where they disagree or are invalid), the first"
+        load_s = each_s * trials
+        count = f"at most {trials} trials (more if some are invalid), each of about"
     warm = {(plan.server, plan.launch, plan.launch and plan.arm) for plan in plans}
     jvms = len(warm) or len(experiment.servers) * max(1, experiment.launches)
     whole_s = load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S
-    took = duration(whole_s)
-    if plans and design.total is None:
-        took += f" to {duration(MORE * whole_s)} or more"
     scale = ""
     if experiment.scale != 1:
         scale = f", durations × {experiment.scale:g} (a quick look, not a result)"
     return (
-        f"{count} of {each_s:.0f} s and warm-up, {limit}about {took} in all, with "
+        f"{count} {each_s:.0f} s and warm-up, about {duration(whole_s)} in all, with "
         f"{', '.join(chosen.engines)}, {_load(experiment)}{scale}"
     )
 
 
 def planned(experiment: Experiment, design: Design, chosen: Chosen) -> Iterator[str]:
     """The trials that are known before the run, a line each, after the announcement. Where they
-    follow from findings: the first, and those of a usual run, which are simulated."""
+    follow from findings: the first."""
     first = design.next([])
     yield announcement(experiment, design, chosen, first)
-    known, usual = design.known, design.typical
-    for plan in known or ([first] if first else []):
-        yield f"{plan.trial}: {_line(plan, chosen)}"
-    if not known and first:
+    for plan in design.known or ([first] if first else []):
+        rate = "" if plan.offered_rps is None else f", {plan.offered_rps} req/s"
+        yield (
+            f"{plan.trial}: {plan.route} {plan.mode}, {plan.concurrency} connections{rate}, "
+            f"{_takes_s(plan, chosen):.0f} s"
+        )
+    if first and not design.known:
         yield "the others follow from what each finds"
-    if not known and usual:
-        yield SIMULATED
-        for number, plan in enumerate(usual, 1):
-            arm = "" if plan.arm is None else f"@{plan.arm}"
-            launch = f" #{plan.launch}" if plan.launch else ""
-            yield f"  {number} {plan.server}{arm}{launch}: {_line(plan, chosen)}"
-
-
-def _line(plan: TrialPlan, chosen: Chosen) -> str:
-    rate = "" if plan.offered_rps is None else f", {plan.offered_rps} req/s"
-    return (
-        f"{plan.route} {plan.mode}, {plan.concurrency} connections{rate}, "
-        f"{_takes_s(plan, chosen):.0f} s"
-    )
 
 
 def _takes_s(plan: TrialPlan, chosen: Chosen) -> float:

@@ -66,7 +66,7 @@ class Loop:
     def _measure(self, rows: list[Row]) -> None:
         tools, order = self.tools, self.order
         left, monotonic = order.left(rows), tools.system.monotonic
-        with Trials(tools.console, order.total, len(rows), left, monotonic) as progress:
+        with Trials(tools.console, len(rows), left, monotonic) as progress:
             runner = Runner(self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log)
             once = MeasuredOnce(self.run_dir, self.record.experiment, self._cores, tools, progress)
             self.preparation = Preparation(

@@ -35,7 +35,7 @@ from lab.experiments.proving.inquiry import (
     NotTried,
     Step,
     Story,
-    most_left,
+    most_trials,
     story,
     usable,
 )
@@ -87,17 +87,11 @@ class Inquiries(Design):
 
     planner: Planner
 
-    def left(self, done: Sequence[Row]) -> int:
-        """See Design; as if every step that is left were tried with all of its pairs."""
+    @property
+    def most(self) -> int:
+        """See Design."""
         experiment = self.planner.experiment
-        return sum(
-            most_left(
-                settings_of(Explain, experiment),
-                self._story(server, counted(done)),
-                [row for row in counted(done) if row.server == server],
-            )
-            for server in experiment.servers
-        )
+        return len(experiment.servers) * most_trials(settings_of(Explain, experiment))
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: each server's load as it is, once that was named and before anything is

@@ -41,9 +41,8 @@ class Design(Protocol):
     """Which trial is next. Stateless."""
 
     @property
-    def total(self) -> int | None:
-        """How many trials there will be; None where their number depends on their findings."""
-        return None
+    def most(self) -> int:
+        """How many trials there can be at most, not counting invalid ones that run once more."""
 
     @property
     def known(self) -> tuple[TrialPlan, ...]:
@@ -51,18 +50,13 @@ class Design(Protocol):
         return ()
 
     @property
-    def typical(self) -> tuple[TrialPlan, ...]:
-        """The trials of a usual run; none where nobody can say more than `left`."""
-        return self.known
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """For the user: what the design leaves out."""
         return ()
 
-    def left(self, done: Sequence[Row]) -> int:
-        """How many trials are left after these rows. Where `total` is None this is the most there
-        can be, not counting invalid trials that run once more."""
+    def left(self, done: Sequence[Row]) -> int | None:  # noqa: ARG002
+        """How many trials are left after these rows; None where that depends on their findings."""
+        return None
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The trial after these rows, which are in the order of time; None: the run is over."""
@@ -97,17 +91,12 @@ class Listed:
     repeats: bool = False
 
     @property
-    def total(self) -> int:
+    def most(self) -> int:
         """The number of all trials, if none is repeated."""
         return len(self.plans)
 
     @property
     def known(self) -> tuple[TrialPlan, ...]:
-        """All of them."""
-        return self.plans
-
-    @property
-    def typical(self) -> tuple[TrialPlan, ...]:
         """All of them."""
         return self.plans
 

@@ -18,21 +18,19 @@ EVERY_S = 5.0
 class Trials:
     """The progress of a run. Use as a context; a `load.Watcher`.
 
-    `total` None: nobody knows yet how many trials it takes. `done` of them are there already, and
-    `left` are still to be made, without a total at most so many. The time left counts what
-    finished trials took in all, fresh JVM and warm-up included.
+    `done` trials are there already, and `left` are still to be made; None where that depends on
+    their findings. The time left counts what finished trials took in all, fresh JVM and warm-up
+    included.
     """
 
     def __init__(
         self,
         console: Console,
-        total: int | None,
         done: int,
-        left: int,
+        left: int | None,
         monotonic: Callable[[], float],
     ) -> None:
         self._console = console
-        self._total = total
         self._done = done
         self._trials_left = left
         self._monotonic = monotonic
@@ -69,9 +67,9 @@ class Trials:
         """A step before the trial itself."""
         self._show(plan, phase, 0.0, None)
 
-    def finished(self, row: Row, left: int) -> None:
+    def finished(self, row: Row, left: int | None) -> None:
         """One more trial is done: says its figures and what limited it in one line. `left` are
-        still to do (at most so many without a total)."""
+        still to do."""
         now = self._monotonic()
         self._took_s += now - self._since_s
         self._since_s = now
@@ -89,9 +87,8 @@ class Trials:
         self._console.print(Text(text), soft_wrap=True)
 
     def _show(self, plan: TrialPlan, phase: str, share: float, left_s: float | None) -> None:
-        # Trials that are repeated are in no total.
-        least = self._done + max(1, self._trials_left)
-        total = "" if self._total is None else f"/{max(self._total, least)}"
+        every = None if self._trials_left is None else self._done + max(1, self._trials_left)
+        total = "" if every is None else f"/{every}"
         arm = "" if plan.arm is None else f"@{plan.arm}"
         launch = f" launch {plan.launch}" if plan.launch else ""
         what = (
@@ -100,8 +97,7 @@ class Trials:
         )
         left = self._left(left_s)
         if self._bar is not None:
-            every = self._done + max(1, self._trials_left)
-            completed = (self._done + share) / every
+            completed = share if every is None else (self._done + share) / every
             self._bar.update(self._task, description=what, completed=completed, left=left)
             return
         now = self._monotonic()
@@ -113,7 +109,9 @@ class Trials:
             self.say(f"{what}, {left}" if left else what)
 
     def _left(self, left_s: float | None) -> str:
-        """The time left of everything; with about how many trials, where that is not known."""
+        """The time left of everything; empty where that is not known."""
+        if self._trials_left is None:
+            return ""
         if self._here:
             trial_s = self._took_s / self._here
             if left_s is None:
@@ -122,11 +120,7 @@ class Trials:
             return ""
         else:
             trial_s = left_s + self._monotonic() - self._since_s
-        left = duration(max(0.0, left_s) + max(0, self._trials_left - 1) * trial_s)
-        if self._total is not None:
-            return f"{left} left"
-        trials = "trial" if self._trials_left == 1 else "trials"
-        return f"about {self._trials_left} {trials} and {left} left"
+        return f"{duration(max(0.0, left_s) + max(0, self._trials_left - 1) * trial_s)} left"
 
 
 def _ended(row: Row) -> str:

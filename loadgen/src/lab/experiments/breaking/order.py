@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.errors import LabError
-from lab.experiments.breaking.search import Stress, most_left, rows_of, search
+from lab.experiments.breaking.search import Stress, most_trials, rows_of, search
 from lab.experiments.kind import settings_of
 from lab.experiments.order import (
     Design,
@@ -28,15 +28,12 @@ class Ramps(Design):
 
     planner: Planner
 
-    def left(self, done: Sequence[Row]) -> int:
-        """See Design; the longest way of every search that has not ended."""
-        experiment, done = self.planner.experiment, counted(done)
-        stress = settings_of(Stress, experiment)
-        return sum(
-            most_left(stress, search(stress, rows_of(done, server, launch)))
-            for launch in launches(experiment)
-            for server in experiment.servers
-        )
+    @property
+    def most(self) -> int:
+        """See Design."""
+        experiment = self.planner.experiment
+        searches = len(launches(experiment)) * len(experiment.servers)
+        return searches * most_trials(settings_of(Stress, experiment))
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: what each server held in the last launch."""

@@ -171,20 +171,12 @@ def _middle(low: int, high: int) -> int:
     return even if even > low else middle
 
 
-def most_left(stress: Stress, state: Search) -> int:
-    """The most trials that a search can have left, without invalid ones: the rest of the ramp, and
-    the halving after it, each load TRIES times."""
-    if state.load is None:
-        return 0
-    low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
-    ramp = 0
-    if top is None:
-        # The longest way is that the last step of the ramp is the one that breaks.
-        ramp, top = 1 + -(-(stress.most - state.load) // stress.step), stress.most
-        if ramp > 1:
-            low = top - stress.step
-    loads = ramp + (0 if low is None else _halvings(stress, low, top))
-    return TRIES * loads - state.missed
+def most_trials(stress: Stress) -> int:
+    """The most trials of a search, without invalid ones: the ramp, and the halving of its last
+    step, each load TRIES times."""
+    steps = -(-(stress.most - stress.first) // stress.step)
+    halvings = _halvings(stress, stress.most - stress.step, stress.most) if steps else 0
+    return TRIES * (1 + steps + halvings)
 
 
 def _halvings(stress: Stress, low: int, top: int) -> int:

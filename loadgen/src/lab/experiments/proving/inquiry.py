@@ -163,22 +163,12 @@ def story(
     return told
 
 
-def most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
-    """The most trials that an inquiry can have left after these rows of its server."""
-    if of.wanted is None:
-        return 0
-    number, _, part = of.wanted.arm.partition("-")
-    later, pairs = explain.steps - int(number), 2 * explain.pairs
-    # After the last step one trial tells what is next.
-    if later < 0:
-        return 1
-    arms = (f"{number}-before", f"{number}-after")
-    made = sum(row.arm in arms and usable(row) for row in rows)
-    # Host CPU has a third side. It is tried last, or as a suspect too.
+def most_trials(explain: Explain) -> int:
+    """The most trials of an inquiry, without invalid ones: each step is named and has its pairs,
+    and one more trial tells what is next. Host CPU has a third side; it is tried last, or as a
+    suspect too."""
     sides = 2 if explain.suspect == HOST_CPU else 1
-    more = sum((row.arm or "").endswith("-more") and usable(row) for row in rows)
-    left = pairs - made + sides * explain.pairs - more
-    return (part == "named") + left + later * (1 + pairs) + 1
+    return explain.steps * (1 + 2 * explain.pairs) + sides * explain.pairs + 1
 
 
 def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:

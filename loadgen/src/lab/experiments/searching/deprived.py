@@ -62,14 +62,6 @@ class Deprived:
                 return min(left, key=lambda name: self.rung(name).trials)
         return None
 
-    @property
-    def left(self) -> int:
-        """How many trials are left, while none disagrees with another."""
-        if self.next is None:
-            return 0
-        rungs = (self.whole, self.less, self.part)
-        return sum(max(0, TRIES - max(len(one.held), len(one.broke))) for one in rungs)
-
     def rung(self, name: str) -> Rung:
         """The rate of a field, with its trials."""
         found: Rung = getattr(self, name)

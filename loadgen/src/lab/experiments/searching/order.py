@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.experiments.order import Design, Planner, after_damaged, counted, next_number
-from lab.experiments.searching.stages import Stage, Standing, Usual, stages
+from lab.experiments.searching.stages import Stage, Standing, stages
 from lab.experiments.searching.state import are_over, curve
 from lab.experiments.searching.trials import Trials
 from lab.model import Row, TrialPlan
@@ -20,10 +20,11 @@ class Searches(Design):
     trials: Trials
     stages: tuple[Stage, ...]
 
-    def left(self, done: Sequence[Row]) -> int:
-        """See Design; not counting trials that run once more because others disagree."""
-        servers = self._standings(counted(done))
-        return sum(stage.left(of) for of in servers for stage in self.stages)
+    @property
+    def most(self) -> int:
+        """See Design."""
+        servers = self.trials.experiment.servers
+        return sum(stage.most(server) for stage in self.stages for server in servers)
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """See Design; first what was damaged. Raises LabError for rows that are not of its
@@ -48,12 +49,6 @@ class Searches(Design):
             held = of.found[self.trials.launches[-1]].low
             if held is not None:
                 yield held.held[-1].trial
-
-    @property
-    def typical(self) -> tuple[TrialPlan, ...]:
-        """See Design."""
-        servers = [Usual.of(self.trials, server) for server in self.trials.experiment.servers]
-        return tuple(plan for of in servers for stage in self.stages for plan in stage.typical(of))
 
     def _standings(self, done: Sequence[Row]) -> list[Standing]:
         servers = self.trials.experiment.servers

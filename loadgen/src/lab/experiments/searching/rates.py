@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -145,41 +144,6 @@ class Way:
                 return one.rate
         rate = math.ceil(tried[-1].rate * (1 + 2 * self.resolution))
         return rate if len(above) < BEYOND and rate <= self.most else None
-
-    def left(self, tried: Sequence[Tried]) -> int:
-        """The most trials that are left, give or take one, while none disagrees with another; and
-        while none disagrees with what the search confirms more than the trials do already."""
-        low, top = bracket(tried)
-        if self.around is not None and (low is None or top is None):
-            held = self.around[0] if top is None else self._below(top.rate)
-            guesses = [max(held, low.rate) if low else held]
-        elif top is None:
-            # The rungs of the ramp from here on, each the last that is held.
-            reached = low.rate if low else self.start
-            rungs = range(math.ceil(math.log2(self.most / reached)) + 1)
-            guesses = [0, *(reached << rung for rung in rungs)]
-        elif low is None:
-            guesses = [0, *(top.rate >> rung for rung in range(1, top.rate.bit_length()))]
-        else:
-            # A bisection takes about as many steps whichever way it goes.
-            width = top.rate - 1 - low.rate
-            guesses = [low.rate + width * part // 8 for part in range(9)]
-        return max(sum(1 for _ in self.course(guess, tried)) for guess in guesses)
-
-    def course(self, capacity: float, tried: Sequence[Tried] = ()) -> Iterator[Tried]:
-        """The trials that are left if just the rates up to `capacity` are held: each as its rate
-        stands after it."""
-        known = {one.rate: one for one in tried}
-        while (rate := self.next([known[at] for at in sorted(known)])) is not None:
-            one = known.get(rate, Tried(rate))
-            held, long = rate <= capacity, one.held > 0 or self.confirms
-            known[rate] = dataclasses.replace(
-                one,
-                held=one.held + held,
-                broke=one.broke + (not held),
-                confirmed=one.confirmed + (held and long),
-            )
-            yield known[rate]
 
 
 def _middle(low: int, high: int) -> int:

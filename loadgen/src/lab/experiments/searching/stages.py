@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from typing import Self
 
 from lab.experiments.order import turned
 from lab.experiments.proving.levers import Lever
-from lab.experiments.searching.deprived import ALL, ARMS, FEWER, PART, Deprived, arm_of
+from lab.experiments.searching.deprived import ALL, ARMS, Deprived, arm_of
 from lab.experiments.searching.lifting import lever_of
-from lab.experiments.searching.proxy_pair import rate_of, sides, sides_left
+from lab.experiments.searching.proxy_pair import TRIES, sides, sides_left
+from lab.experiments.searching.rates import MOST_LATER, MOST_TRIALS
 from lab.experiments.searching.state import (
     SHARES,
     Search,
@@ -20,9 +20,7 @@ from lab.experiments.searching.state import (
     curve,
     held_by,
     lifted,
-    most_left,
     searches,
-    under_way,
 )
 from lab.experiments.searching.trials import Trials
 from lab.model import AS_IT_IS, LIFTED, Condition, Row, TrialPlan
@@ -44,44 +42,19 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
-    """A server in a usual run: the trials of its searches, and the rates between which the last of
-    them found what it holds. `is_bound`: whether that is what its settings allow."""
-
-    server: str
-    searched: Sequence[TrialPlan]
-    low: int
-    top: int | None
-    is_bound: bool
-
-    @classmethod
-    def of(cls, trials: Trials, server: str) -> Self:
-        """One that holds what its settings allow, but no more than the geometric middle of the
-        rates that may be tried, in every launch."""
-        holds = min(trials.middle, trials.bound(server) or math.inf)
-        found = trials.course(server, trials.start(server), holds)
-        return cls(server, *found, is_bound=holds < trials.middle)
-
-
-@dataclass(frozen=True, slots=True)
 class Stage(ABC):
     """What is measured of every server before the next stage begins. Stateless."""
 
     trials: Trials
 
     @abstractmethod
-    def left(self, of: Standing) -> int:
-        """The most trials that are left of a server, not counting those that run once more because
-        others disagree. While its searches are under way: as many as may follow them."""
+    def most(self, server: str) -> int:
+        """The most trials of a server."""
 
     @abstractmethod
     def next_of(self, of: Standing) -> TrialPlan | None:
         """A server's next trial; None: it has none, or not yet. Raises LabError for rows that are
         not of its search."""
-
-    @abstractmethod
-    def typical(self, of: Usual) -> Sequence[TrialPlan]:
-        """The trials of a server in a usual run."""
 
     def next(self, servers: Sequence[Standing]) -> TrialPlan | None:
         """The next trial of all servers: one after the other, as it may take another container.
@@ -94,9 +67,9 @@ class Stage(ABC):
 class Searching(Stage):
     """One search per launch and server."""
 
-    def left(self, of: Standing) -> int:
+    def most(self, server: str) -> int:  # noqa: ARG002
         """See Stage."""
-        return most_left(self.trials.experiment, of.found)
+        return MOST_TRIALS + (len(self.trials.launches) - 1) * MOST_LATER
 
     def next_of(self, of: Standing) -> TrialPlan | None:
         """See Stage."""
@@ -115,61 +88,45 @@ class Searching(Stage):
         _, first = min(waiting, key=lambda one: one[0], default=(0, None))
         return first
 
-    def typical(self, of: Usual) -> Sequence[TrialPlan]:
-        """See Stage."""
-        return of.searched
-
 
 @dataclass(frozen=True, slots=True)
 class Curve(Stage):
     """Loads around the capacity, in the JVM of the last launch."""
 
-    def left(self, of: Standing) -> int:
+    def most(self, server: str) -> int:  # noqa: ARG002
         """See Stage."""
-        return len(SHARES if under_way(of.found) else curve(self.trials.experiment, of.found))
+        return len(SHARES)
 
     def next_of(self, of: Standing) -> TrialPlan | None:
         """See Stage."""
         rates = curve(self.trials.experiment, of.found)
-        return self._plan(of.server, rates[0]) if rates else None
-
-    def typical(self, of: Usual) -> Sequence[TrialPlan]:
-        """See Stage."""
-        return [self._plan(of.server, max(1, round(at * of.low))) for at in SHARES]
-
-    def _plan(self, server: str, rate: int) -> TrialPlan:
-        return self.trials.plan(server, rate, self.trials.launches[-1])
+        if not rates:
+            return None
+        return self.trials.plan(of.server, rates[0], self.trials.launches[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(Stage):
     """Trials with and without Toxiproxy, in the JVM of the first launch."""
 
-    def left(self, of: Standing) -> int:
+    def most(self, server: str) -> int:
         """See Stage."""
-        return len(self._sides(of.server) if under_way(of.found) else self._waiting(of))
+        return TRIES * len(self._sides(server))
 
     def next_of(self, of: Standing) -> TrialPlan | None:
         """See Stage."""
-        waiting = self._waiting(of)
-        return self._plan(of.server, *waiting[0]) if waiting else None
-
-    def typical(self, of: Usual) -> Sequence[TrialPlan]:
-        """See Stage."""
-        return [self._plan(of.server, arm, rate_of(of.low)) for arm in self._sides(of.server)]
+        conditions = self._sides(of.server)
+        waiting = sides_left(self.trials.experiment, of.found, [*conditions], of.rows)
+        if not waiting:
+            return None
+        (arm, rate), launch = waiting[0], self.trials.launches[0]
+        return self.trials.plan(of.server, rate, launch, arm=arm, condition=conditions[arm])
 
     def _sides(self, server: str) -> Mapping[str, Condition]:
         planner = self.trials.planner
         if not planner.one_machine:
             return {}
         return sides(planner.experiment, planner.snapshots[server], planner.cores)
-
-    def _waiting(self, of: Standing) -> Sequence[tuple[str, int]]:
-        return sides_left(self.trials.experiment, of.found, [*self._sides(of.server)], of.rows)
-
-    def _plan(self, server: str, arm: str, rate: int) -> TrialPlan:
-        launch, condition = self.trials.launches[0], self._sides(server)[arm]
-        return self.trials.plan(server, rate, launch, arm=arm, condition=condition)
 
 
 def _lever(trials: Trials, of: Standing) -> Lever | None:
@@ -185,25 +142,14 @@ def _lever(trials: Trials, of: Standing) -> Lever | None:
 class Lifting(Stage):
     """The searches once more, with what gave way first lifted."""
 
-    def left(self, of: Standing) -> int:
+    def most(self, server: str) -> int:  # noqa: ARG002
         """See Stage."""
-        experiment, (_, found) = self.trials.experiment, self._found(of)
-        if under_way(of.found):
-            found = searches(experiment, (), self.trials.capacity.first)
-        return most_left(experiment, found)
+        return MOST_TRIALS + (len(self.trials.launches) - 1) * MOST_LATER
 
     def next_of(self, of: Standing) -> TrialPlan | None:
         """See Stage."""
         condition, found = self._found(of)
         return self.trials.of_searches(of.server, found, arm=LIFTED, condition=condition)
-
-    def typical(self, of: Usual) -> Sequence[TrialPlan]:
-        """See Stage. With its settings lifted a server holds the middle."""
-        if not of.is_bound or of.top is None:
-            return ()
-        middle = self.trials.middle
-        plans, *_ = self.trials.course(of.server, of.top, middle, of.low, arm=LIFTED)
-        return plans
 
     def _found(self, of: Standing) -> tuple[Condition, dict[int, Search]]:
         """With what a server's searches are made once more, and where these stand; none where they
@@ -218,10 +164,9 @@ class Lifting(Stage):
 class Depriving(Stage):
     """Trials with fewer CPUs, where those of the machine gave way. All are of the JVM that runs."""
 
-    def left(self, of: Standing) -> int:
-        """See Stage."""
-        _, found = self._found(of)
-        return found.left if found else 0
+    def most(self, server: str) -> int:  # noqa: ARG002
+        """See Stage: they come in the place of those of Lifting, which are more."""
+        return 0
 
     def next_of(self, of: Standing) -> TrialPlan | None:
         """See Stage."""
@@ -233,13 +178,6 @@ class Depriving(Stage):
         return self.trials.plan(
             of.server, rung.rate, 0, arm=arm, condition=condition, draw=rung.trials
         )
-
-    def typical(self, of: Usual) -> Sequence[TrialPlan]:
-        """See Stage. What gives way where no setting does is the machine."""
-        if of.is_bound:
-            return ()
-        tried = (*2 * ((of.low, ALL), (of.low, FEWER)), *2 * ((round(PART * of.low), FEWER),))
-        return [self.trials.plan(of.server, rate, 0, arm=arm) for rate, arm in tried]
 
     def _found(self, of: Standing) -> tuple[Condition, Deprived | None]:
         """Without what the machine's CPUs are to be, and how far these trials are; None where it is

@@ -119,11 +119,6 @@ class Search:
         return [rung.tried for rung in self.rungs]
 
     @property
-    def left(self) -> int:
-        """As `Way.left`."""
-        return 0 if self.strayed else self.way.left(self.tried)
-
-    @property
     def next(self) -> Rung:
         """What is known of the next rate."""
         return self.of(self.rate) or Rung(self.rate or 0)
@@ -277,14 +272,6 @@ def are_over(experiment: Experiment, found: Mapping[int, Search]) -> bool:
 def under_way(found: Mapping[int, Search]) -> bool:
     """Whether any search has another rate."""
     return any(one.rate is not None for one in found.values())
-
-
-def most_left(experiment: Experiment, found: Mapping[int, Search]) -> int:
-    """The most trials that are left of a server's searches, as `Way.left`."""
-    count = sum(one.left for one in found.values())
-    if under_way(found):
-        count += (len(launches(experiment)) - len(found)) * 2 * AGREE_LATER
-    return count
 
 
 def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:

@@ -51,28 +51,6 @@ class Trials:
         """The numbers of the launches."""
         return launches(self.experiment)
 
-    @property
-    def middle(self) -> float:
-        """The geometric middle of the rates that may be tried."""
-        return math.sqrt(self.capacity.first * self.capacity.most)
-
-    def course(
-        self, server: str, start: int, holds: float, least: int = 1, **changes: Any
-    ) -> tuple[list[TrialPlan], int, int | None]:
-        """The trials of all launches of a server that holds so much, and between which rates the
-        last of them finds that."""
-        plans, low, top = list[TrialPlan](), 1, None
-        way = self.capacity.way(start, self.experiment.launches, least)
-        for launch in self.launches:
-            course = list(way.course(holds))
-            for one in course:
-                again = one.held > 1 or way.confirms
-                plans.append(self.plan(server, one.rate, launch, longer=again, **changes))
-            low = max((one.rate for one in course if one.held), default=1)
-            top = min((one.rate for one in course if one.broke), default=None)
-            way = self.capacity.confirming(low, top)
-        return plans, low, top
-
     def of_searches(
         self, server: str, found: Mapping[int, Search], **changes: Any
     ) -> TrialPlan | None:
