@@ -32,7 +32,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density jmh toxics toxic toxics-reset doctor test audit truth dashboards lock clean
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density jmh toxics toxic toxics-reset doctor test audit dashboards lock clean
 
 # `idle` comes before `ready`, also where MAKEFLAGS says -j.
 .NOTPARALLEL:
@@ -129,9 +129,6 @@ test: ## Run the tests: [SUITE=quick|full|long|mutations|mutants ONLY="static py
 
 audit: ## What the lab's images are made of, and what is known against it; says what it could not check (asks PyPI and OSV: AUDIT_OSV=<address>)
 	@.ci/audit.sh
-
-truth: ## How often is the lab right? Oracles, then 137 planted cases (33 minutes) and 96 trials with small differences; goes on where it stopped: docs/truth.md
-	@.ci/truth.sh
 
 dashboards: ## Build grafana/dashboards/*.json from their code
 	@$(TOOLS) -e PYTHONPATH=/lab/repo/grafana/src -v "$$PWD/grafana:/lab/repo/grafana" -w /lab/repo \

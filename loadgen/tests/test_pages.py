@@ -72,12 +72,6 @@ def test_what_people_wrote_around_a_written_part_stays() -> None:
             between(wrong, "x", "new")
 
 
-def test_the_page_of_truth_has_a_place_for_what_is_written() -> None:
-    page = (REPO / "docs/truth.md").read_text()
-    assert "## About this run" in page.partition("<!-- end of truth -->")[2]
-    assert script("pages").between(page, "truth", "new").startswith("<!-- truth -->\nnew\n")
-
-
 def test_the_list_of_pages_has_each_once() -> None:
     listed = LINK.findall((REPO / "docs/README.md").read_text())
     pages = {page.name for page in (REPO / "docs").glob("*.md")} - {"README.md"}

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from lab.campaign import gate, truth
+from lab.campaign import gate
 from lab.campaign.density import density
 from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
@@ -323,14 +323,6 @@ def _toxics_verb(verb: str) -> Verb:
     return do
 
 
-def _truth(argv: Sequence[str], environ: Environ) -> int:
-    """docs/truth.md, on standard output."""
-    sys.stdout.write(
-        truth.page(*truth.parse(read_words(argv, environ), _home(environ) / "results"))
-    )
-    return 0
-
-
 def _agent(argv: Sequence[str], environ: Environ) -> int:
     from lab.live.agent import service  # Here: only the agent needs a web server.
 
@@ -342,7 +334,6 @@ def _agent(argv: Sequence[str], environ: Environ) -> int:
 OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
     "report": parse_report,
     "compare": parse_compare,
-    "truth": truth.parse,
 }
 VERBS: Mapping[str, Verb] = {
     **{verb: _measure(verb) for verb in verbs()},
@@ -350,7 +341,6 @@ VERBS: Mapping[str, Verb] = {
     "report": _of_results(report_verb),
     "compare": _of_results(compare_verb),
     "gate": _gate,
-    "truth": _truth,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),
     "toxics-reset": _toxics_verb("toxics-reset"),

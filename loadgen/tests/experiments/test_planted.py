@@ -14,7 +14,18 @@ from lab.experiments.plans import of_file
 from lab.experiments.planted import KIND, Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
-from lab.model import NONE, STRONG, WEAK, Condition, Experiment, Spike, TrialPlan, Verdict
+from lab.model import (
+    NONE,
+    STRONG,
+    WEAK,
+    Condition,
+    Dosed,
+    Experiment,
+    Named,
+    Spike,
+    TrialPlan,
+    Verdict,
+)
 from lab.report.verdicts import said
 from support.planned import all_of, experiment, planner, row
 
@@ -101,23 +112,54 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
         row(plan, bottleneck=name, strength=strength)
         for plan, (name, strength) in zip(plans(whole), said, strict=True)
     ]
-    pool, calm, every = findings(Outcome(whole, rows, Path()))
-    assert (pool.name, pool.server, pool.value) == ("planted: pool", "a", 1 / 3)
-    assert pool.text == (
-        "pool (pool_size=20, /downstream with 200 connections): worker pool named right 1 of 3 "
-        "(wrong with strong evidence: 1); else server CPU 2×"
-    )
-    assert calm.text.endswith("(wrong with strong evidence: 0); else no verdict 1×, unknown 1×")
-    assert (every.name, every.value) == ("planted: all cases", 2 / 6)
-    assert "named right 2 of 6 (wrong with strong evidence: 1)" in every.text
+    every, by_pool, by_none, *by_dose = findings(Outcome(whole, rows, Path()))
+    assert isinstance(every, Named)
+    assert (every.name, every.planted, every.right, every.trials) == ("planted", None, 2, 6)
+    assert (every.value, every.sure) == (2 / 6, ("03-pool-r2",))
+    # Clopper and Pearson.
+    assert [round(end or 0, 3) for end in (every.low, every.high)] == [0.043, 0.777]
+    assert isinstance(by_pool, Named)
+    assert isinstance(by_none, Named)
+    assert (by_pool.planted, by_pool.right, by_pool.strong) == ("worker pool", 1, 1)
+    assert by_pool.missed == {"03-pool-r2": "server CPU", "05-pool-r3": "server CPU"}
+    assert by_none.missed == {"04-calm-r2": "unknown", "06-calm-r3": ""}
+    assert [one.name for one in by_dose] == ["planted dose", "planted dose"]
+
+
+def test_severities_are_told_apart_and_the_clear_ones_together() -> None:
+    at_knee = dataclasses.replace(POOL, name="knee", resource="worker pool", severity=1.1)
+    twice = dataclasses.replace(POOL, name="twice", resource="worker pool", severity=2.0)
+    novel = Case("lock", "a", "/downstream", 9, ("unknown",), resource="a lock", severity=2.0)
+    whole = of(at_knee, twice, novel)
+    rows = [row(plan, bottleneck="worker pool", strength=STRONG) for plan in plans(whole)]
+    found = [one for one in findings(Outcome(whole, rows, Path())) if isinstance(one, Named)]
+    # What no rule knows is not clearly a limit of a resource.
+    assert [(one.name, one.trials) for one in found[:2]] == [("planted", 3), ("planted clearly", 1)]
+    assert [(one.planted, one.severity, one.right) for one in found if one.mode] == [
+        ("a lock", 2.0, 0), ("worker pool", 1.1, 1), ("worker pool", 2.0, 1),
+    ]  # fmt: skip
 
 
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
     rows = [row(plans(whole)[0], bottleneck="worker pool", strength=STRONG)]
     found = findings(Outcome(whole, rows, Path()))
-    assert [one.name for one in found] == ["planted: pool", "planted: all cases"]
+    assert [one.name for one in found] == ["planted", "planted resource", "planted dose"]
     assert findings(Outcome(whole, [], Path())) == ()
+
+
+def test_the_arms_of_doses_are_compared() -> None:
+    a = Case("a", "a", "/downstream", 200, ("none",), resource="dose")
+    slow = Condition({}, ({"TYPE": "latency", "LATENCY": "20"},))
+    tenth = dataclasses.replace(a, name="tenth", condition=slow, severity=0.1)
+    whole = of(a, tenth, launches=6)
+    rows = [
+        row(plan, achieved_rps=1000.0 + at % 5 if plan.arm == "a" else 850.0 + at % 5)
+        for at, plan in enumerate(plans(whole))
+    ]
+    (dosed,) = [one for one in findings(Outcome(whole, rows, Path())) if isinstance(one, Dosed)]
+    assert (dosed.name, dosed.dose, dosed.answers, dosed.value) == ("dose", 0.1, {"slower": 1}, 1)
+    assert dosed.load == "as it is, /downstream with 200 connections"
 
 
 def test_the_shipped_file_has_the_cases_of_the_issue() -> None:

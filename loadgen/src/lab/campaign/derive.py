@@ -42,7 +42,7 @@ from lab.report import answers, comparison, index, markdown, page, words
 from lab.report.page import flamegraph
 from lab.report.recorded import Recorded, collapsed
 from lab.report.verdicts import Said
-from lab.report.words import Content, finding
+from lab.report.words import Content
 from lab.store import csv, jsonl, manifest, panels, recording
 from lab.store.records import json_text, read_bytes, write_bytes, write_text, writing
 from lab.store.series import load_or_none
@@ -88,7 +88,7 @@ class Derived:
     @property
     def lines(self) -> tuple[str, ...]:
         """The findings, for people."""
-        return tuple(map(finding, self.findings))
+        return words.findings(self.findings)
 
 
 def read_trial(

@@ -15,8 +15,8 @@ from lab.model.toxic_words import parse_toxic
 
 # What a case may expect of the verdict.
 ALLOWED = (*RESOURCES, NONE, UNKNOWN)
-# The rate of an open load, a window of its own, and what `make truth` counts by.
-OF_TRUTH = ("rate", "duration", "resource", "severity")
+# The rate of an open load, a window of its own, and what the findings count by.
+COUNTED = ("rate", "duration", "resource", "severity")
 KEY = "case"
 NEEDED = ("name", "server", "concurrency", "expected")
 KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "spin", "peak_extra")
@@ -83,9 +83,9 @@ def read(asked: Asked) -> tuple[tuple[Case, ...], tuple[str, ...]]:
 
 def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, str | None]:
     """A case, and what the machine holds where that is less than it asks for."""
-    unknown = [key for key in table.values if key not in (*KEYS, *OF_TRUTH)]
+    unknown = [key for key in table.values if key not in (*KEYS, *COUNTED)]
     if unknown:
-        allowed = ", ".join((*KEYS, *OF_TRUTH))
+        allowed = ", ".join((*KEYS, *COUNTED))
         raise WordError(f"{table.place}: {unknown[0]} is not a key; allowed: {allowed}")
     missing = [key for key in NEEDED if key not in table.values]
     if missing:

@@ -7,22 +7,36 @@ count such verdicts too.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.experiments import cases
+from lab.experiments import cases, doses
 from lab.experiments.cases import Case
 from lab.experiments.kind import Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner
 from lab.experiments.reading import Asked, Word, read_load, rules
+from lab.judge.intervals import share_interval
 from lab.load.engines import Engine
-from lab.model import STRONG, UNKNOWN, Experiment, Finding, Row, Spike, TrialPlan
+from lab.model import (
+    AS_IT_IS,
+    NONE,
+    STRONG,
+    UNKNOWN,
+    Experiment,
+    Finding,
+    Named,
+    Row,
+    Spike,
+    TrialPlan,
+)
 
-NAME = "planted"
-ALL = "all cases"
 UNIT = "share named right"
+# The names of findings: of all trials, of those where a limit is to be found for certain (below
+# CLEAR a trial is at the knee), by resource, and by resource and severity.
+NAME, CLEARLY = "planted", "planted clearly"
+BY_RESOURCE, BY_DOSE = "planted resource", "planted dose"
+CLEAR = 1.2
 # How long the extra connections last, in the middle of the window.
 PEAK_S = 2
 # A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
@@ -115,26 +129,35 @@ def of_trials(experiment: Experiment) -> dict[str, Case]:
     return dict(_trials(experiment))
 
 
-def rounds_of(experiment: Experiment) -> dict[str, int]:
-    """In which round each trial was made, from 1, by the trial's name."""
-    of_round = len(settings_of(Planted, experiment).cases)
-    return {name: 1 + at // of_round for at, (name, _) in enumerate(_trials(experiment))}
-
-
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """For each case and for all of them: how often the verdict named it right, and how often a
-    wrong name came with strong evidence. A trial without a verdict counts as not named."""
-    by_trial = dict(_trials(outcome.experiment))
-    found: list[Finding] = []
-    judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
-    for case in settings_of(Planted, outcome.experiment).cases:
-        own = [(case, row) for of, row in judged if of == case]
-        if own:
-            text = f"{case.name} ({setting(case)}): {' or '.join(case.expected)} {_text(own)}"
-            found.append(_finding(f"{NAME}: {case.name}", case.server, own, text))
-    if judged:
-        found.append(_finding(f"{NAME}: {ALL}", ALL, judged, _text(judged)))
-    return tuple(found)
+    """How often the verdict named right what was planted: in all trials, in those of a severity
+    from CLEAR on, for each resource, and for each severity of one. An invalid trial still has a
+    verdict, and counts; a trial without a verdict counts as not named. Then what was said of arms
+    with a dose."""
+    of_trial = of_trials(outcome.experiment)
+    judged = [(of_trial[row.trial], row) for row in outcome.rows if row.trial in of_trial]
+    if not judged:
+        return ()
+    found = [_named(NAME, judged)]
+    if clear := [(case, row) for case, row in judged if _is_clear(case)]:
+        found.append(_named(CLEARLY, clear))
+    for resource in dict.fromkeys(planted(case) for case, _ in judged):
+        mine = [(case, row) for case, row in judged if planted(case) == resource]
+        found.append(_named(BY_RESOURCE, mine, resource))
+    doses_of = sorted({(planted(case), case.severity or 0.0, case.mode) for case, _ in judged})
+    for resource, severity, mode in doses_of:
+        mine = [
+            (case, row)
+            for case, row in judged
+            if (planted(case), case.severity or 0.0, case.mode) == (resource, severity, mode)
+        ]
+        found.append(_named(BY_DOSE, mine, resource, severity or None, mode))
+    return (*found, *doses.findings(_arms(outcome.experiment, judged)))
+
+
+def planted(case: Case) -> str:
+    """What was planted, in the words of the file, or what is expected of the verdict."""
+    return case.resource or " or ".join(case.expected)
 
 
 def right(case: Case, row: Row) -> bool:
@@ -148,22 +171,55 @@ def wrong_and_sure(case: Case, row: Row) -> bool:
     return named and not right(case, row) and row.strength == STRONG
 
 
-_Judged = Sequence[tuple[Case, Row]]
+def _is_clear(case: Case) -> bool:
+    """Whether a known resource was planted so that it clearly limits. A pair of faults has no
+    severity."""
+    return (case.severity or 0.0) >= CLEAR and not {*case.expected} & {NONE, UNKNOWN}
 
 
-def _finding(name: str, server: str, judged: _Judged, text: str) -> Finding:
-    share = sum(right(case, row) for case, row in judged) / len(judged)
-    return Finding(name, server, 0, share, UNIT, None, None, text)
+def _named(
+    name: str,
+    judged: Sequence[tuple[Case, Row]],
+    resource: str | None = None,
+    severity: float | None = None,
+    mode: str | None = None,
+) -> Named:
+    hits = [row for case, row in judged if right(case, row)]
+    interval = share_interval(len(hits), len(judged))
+    return Named(
+        name=name,
+        server="",
+        launch=0,
+        value=len(hits) / len(judged),
+        unit=UNIT,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        text="",
+        planted=resource,
+        severity=severity,
+        mode=mode,
+        trials=len(judged),
+        right=len(hits),
+        strong=sum(row.strength == STRONG for row in hits),
+        missed={row.trial: row.bottleneck or "" for case, row in judged if not right(case, row)},
+        sure=tuple(row.trial for case, row in judged if wrong_and_sure(case, row)),
+    )
 
 
-def _text(judged: _Judged) -> str:
-    count = sum(right(case, row) for case, row in judged)
-    sure = sum(wrong_and_sure(case, row) for case, row in judged)
-    others = Counter(row.bottleneck or "no verdict" for case, row in judged if not right(case, row))
-    text = f"named right {count} of {len(judged)} (wrong with strong evidence: {sure})"
-    if others:
-        text += "; else " + ", ".join(f"{name} {n}×" for name, n in sorted(others.items()))
-    return text
+def _arms(experiment: Experiment, judged: Sequence[tuple[Case, Row]]) -> list[doses.Arm]:
+    """The cases whose resource is a dose, each with its rows by round."""
+    of_round = len(settings_of(Planted, experiment).cases)
+    rounds = {name: 1 + at // of_round for at, (name, _) in enumerate(_trials(experiment))}
+    return [
+        doses.Arm(
+            case.server,
+            setting(dataclasses.replace(case, condition=AS_IT_IS)),
+            case.severity or 0.0,
+            {rounds[row.trial]: row for of, row in judged if of == case},
+        )
+        for case in {case.name: case for case, _ in judged}.values()
+        if case.resource == doses.NAME
+    ]
 
 
 def setting(case: Case) -> str:

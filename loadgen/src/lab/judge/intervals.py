@@ -6,7 +6,8 @@ J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598; D. F. Bauer, 
 Statist. Assoc. 67 (1972) 687; M. Hollander and D. A. Wolfe, Nonparametric Statistical Methods,
 2nd ed., Wiley 1999, section 4.3. For the ratio of pairs: the same, section 3.3; J. W. Tukey's
 averages of F. Wilcoxon's signed ranks. For the slope: P. K. Sen, J. Amer. Statist. Assoc. 63 (1968)
-1379; G. V. Bayley and J. M. Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184.
+1379; G. V. Bayley and J. M. Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184. For a share: C. J.
+Clopper and E. S. Pearson, Biometrika 26 (1934) 404.
 """
 
 from __future__ import annotations
@@ -77,6 +78,17 @@ def interval_of(values: Sequence[float], untold: int = 0) -> Interval | None:
     if k <= untold:
         return None
     return Interval(ordered[k - 1 - untold], ordered[n - k], symmetric_coverage(n, k))
+
+
+def share_interval(count: int, trials: int) -> Interval | None:
+    """The exact interval of a share, of `count` in so many trials; None without a trial."""
+    if not trials:
+        return None
+    # Imported here: it takes most of a second.
+    from scipy.stats import binomtest
+
+    found = binomtest(count, trials).proportion_ci(confidence_level=CONFIDENCE, method="exact")
+    return Interval(float(found.low), float(found.high), CONFIDENCE)
 
 
 def symmetric_coverage(n: int, k: int) -> float:

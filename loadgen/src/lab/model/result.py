@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
@@ -433,6 +434,36 @@ class Finding:
     low: float | None
     high: float | None
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Finding):
+    """How many of some planted trials had a right verdict: `value` is that share. `planted` is the
+    resource, and `severity` what the load asked of it, where they all have one. `strong` of the
+    right ones had strong evidence. `missed` is what the others named instead, by trial, and `sure`
+    are those of them with strong evidence."""
+
+    planted: str | None
+    severity: float | None
+    mode: str | None
+    trials: int
+    right: int
+    strong: int
+    missed: Mapping[str, str]
+    sure: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dosed(Finding):
+    """How an arm compares with the first arm of its load, which has no dose: `answers` counts what
+    was answered in groups of rounds; `value` is the share that says the dose is there (of an arm
+    without one: that anything is). The ratios are medians over the rounds."""
+
+    load: str
+    dose: float
+    answers: Mapping[str, int]
+    goodput_ratio: float | None
+    p95_ratio: float | None
 
 
 def around_server_us(of: CpuSplit | Row) -> float | None:

@@ -215,5 +215,5 @@ def three(value: float) -> str:
 def strength_text(strength: str) -> str:
     """The strength of a verdict's evidence for people; empty for none. Every report takes it from
     here, so a measured share can be stated here beside it: how often a verdict on this resource
-    with this strength named what was planted (`make truth`)."""
+    with this strength named what was planted (experiments/truth.toml)."""
     return f"{strength} evidence" if strength else ""

@@ -13,6 +13,7 @@ from lab.report import (
     comparison,
     fairness,
     loads,
+    planted,
     recorded,
     settings,
     spent,
@@ -115,7 +116,8 @@ def _came_out(of: Content) -> list[Block]:
     lanes = set(map(lane_of, of.rows))
     alone = len(lanes) == 1 and not (of.comparisons or of.changes_lab)
     return [
-        Section("Findings", [Bullets(tuple(map(words.finding, of.findings)))]),
+        Section("Findings", [Bullets(words.findings(of.findings))]),
+        planted.section(of.findings),
         verdicts.limited(of.said),
         recorded.section(of.recorded),
         comparison.section(of.comparisons),

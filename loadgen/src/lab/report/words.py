@@ -10,6 +10,7 @@ from typing import Any
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
 from lab.model import AGAIN, KNEE, Experiment, Finding, Json, Row, Verdict
+from lab.report import planted
 from lab.report.recorded import Recorded
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
@@ -128,9 +129,14 @@ def times(of: Manifest[Any]) -> str:
     return f"from {time_text(of.started_at)} to {ended}"
 
 
-def finding(of: Finding) -> str:
-    """A finding after whose it is."""
-    return f"{of.server}{f' #{of.launch}' if of.launch else ''}: {of.text}"
+def findings(found: Sequence[Finding]) -> tuple[str, ...]:
+    """A line for each finding, after whose it is, and those of planted trials together."""
+    own = (
+        f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
+        for one in found
+        if one.text
+    )
+    return (*own, *planted.lines(found))
 
 
 def notes(of: Content) -> Iterator[str]:

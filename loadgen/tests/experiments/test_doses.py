@@ -3,9 +3,8 @@
 import dataclasses
 from itertools import cycle, islice
 
+from lab.experiments.doses import Arm, answers, findings
 from lab.model import Row
-from lab.report.doses import Arm, answers, section
-from report.test_truth import OF
 from support.planned import experiment, planner, row
 
 NOISE = (0, 1, -1, 2, -2, 0.5)
@@ -18,7 +17,7 @@ def arm(mean_rps: float, dose: float = 0.0, rounds: int = 12, turn: int = 1) -> 
         at: row(plan, achieved_rps=mean_rps + noise)
         for at, noise in enumerate(islice(cycle(NOISE[::turn]), rounds), 1)
     }
-    return Arm("closed", dose, rows)
+    return Arm("a", "closed", dose, rows)
 
 
 def test_each_group_of_six_rounds_has_an_answer() -> None:
@@ -44,13 +43,16 @@ def test_trials_of_one_round_are_a_pair_though_one_is_missing() -> None:
     b = drifting(arm(500, 1.0), without=2)
     # Five pairs are too few.
     assert answers(a, b) == ["inconclusive", "slower"]
-    assert "| 0.500, – |" in section(OF, [a, b])
+    (found,) = findings([a, b])
+    assert (found.goodput_ratio, found.p95_ratio) == (0.5, None)
 
 
 def test_what_is_found_is_counted_with_its_interval() -> None:
-    page = section(OF, [arm(1000), arm(1000, turn=-1), arm(870, 0.1)])
-    assert "| closed | 0% | 1.000, – | no difference 2× |" in page
-    assert "| closed | 10% | 0.870, – | slower 2× |" in page
-    assert "A difference where there is none: 0 of 2: 0% [0%, 84%]." in page
-    assert "A dose of 10 % called slower: 2 of 2: 100% [16%, 100%]." in page
-    assert "36 trials, 36 of them valid" in page
+    same, tenth = findings([arm(1000), arm(1000, turn=-1), arm(870, 0.1)])
+    assert (same.dose, same.answers) == (0, {"no difference": 2})
+    assert round(same.goodput_ratio or 0, 3) == 1
+    # No difference where there is none.
+    assert (same.value, same.low, round(same.high or 0, 2)) == (0, 0, 0.84)
+    assert (tenth.dose, tenth.answers) == (0.1, {"slower": 2})
+    assert round(tenth.goodput_ratio or 0, 3) == 0.87
+    assert (tenth.value, round(tenth.low or 0, 2), tenth.high) == (1, 0.16, 1)
