@@ -352,7 +352,10 @@ part_frameworks() {
 # Experiments at their own length, which SUITE=full has no time for; each is a part, so that it is not
 # repeated where only a later one failed.
 part_long_planted() { step long-planted one drive run EXP=bottlenecks NAME=long-planted; }
-part_long_routes() { step long-routes one drive run EXP=routes SCALE=0.5 NAME=long-routes; }
+part_long_routes() {
+  step long-routes one drive run EXP=routes SCALE=0.5 NAME=long-routes
+  step long-demonstrations one drive run EXP=demonstrations SCALE=0.5 NAME=long-demonstrations
+}
 part_long_explained() { step long-explained one drive run EXP=next-bottleneck NAME=long-explained; }
 part_long_own() {
   rm -rf "${LAB_RESULTS_DIR:?}"/*-own-*

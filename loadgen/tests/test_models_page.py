@@ -9,6 +9,7 @@ SERVERS = REPO / "servers"
 SHARED = {
     "blocking-http": SERVERS / "blocking-http",
     "netty-http": SERVERS / "netty-http",
+    "structured": SERVERS / "structured",
     "blocking": SERVERS / "contract/src/main/java/lab/contract/blocking",
     "nonblocking": SERVERS / "contract/src/main/java/lab/contract/nonblocking",
 }

@@ -380,6 +380,24 @@ def test_a_wrong_server_on_the_name_stops_before_any_load(ready: Bench) -> None:
     assert not ready.run_dir.exists()
 
 
+@pytest.mark.parametrize(
+    ("without", "says"),
+    [
+        ({"b"}, "ROUTE=/aggregate: b has no such route; SERVER=a has it"),
+        ({"a", "b"}, "ROUTE=/aggregate: a, b has no such route"),
+    ],
+)
+def test_a_route_that_a_server_does_not_declare_is_refused_before_any_load(
+    ready: Bench, without: set[str], says: str
+) -> None:
+    ready.lab.declared = dict.fromkeys(without, ("/", "/downstream"))
+    with pytest.raises(WordError) as refused:
+        ready.run(routes=("/downstream", "/aggregate?wait_ms=5"))
+    assert (str(refused.value), refused.value.exit_code) == (says, 2)
+    assert ready.lab.system.started == []
+    assert not ready.run_dir.exists()
+
+
 def test_auto_without_any_wait_is_refused_before_any_load(ready: Bench) -> None:
     ready.lab.delay_ms = 0
     with pytest.raises(WordError, match="RATE=auto"):

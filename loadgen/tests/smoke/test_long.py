@@ -18,7 +18,9 @@ LOADS = ("bench", "again", "sweep")
 OWN_VERBS = (*LOADS, "capacity", "stress", "explain", "spike", "faults", "endurance")
 
 
-@pytest.mark.parametrize("name", ["long-planted", "long-routes", "long-explained", "long-sweep"])
+@pytest.mark.parametrize(
+    "name", ["long-planted", "long-routes", "long-demonstrations", "long-explained", "long-sweep"]
+)
 def test_it_ended_with_a_report_and_a_verdict_for_every_trial(name: str) -> None:
     run = run_of(name)
     assert manifest.read(run).status == "complete"
@@ -29,9 +31,10 @@ def test_it_ended_with_a_report_and_a_verdict_for_every_trial(name: str) -> None
     assert (run / "report.html").stat().st_size > 0
 
 
-def test_every_route_was_asked_for_and_answered() -> None:
-    asked = tomllib.loads((REPO / "experiments/routes.toml").read_text())["load"]["routes"]
-    rows = read_rows(run_of("long-routes") / "trials.csv", Row)
+@pytest.mark.parametrize("name", ["routes", "demonstrations"])
+def test_every_route_was_asked_for_and_answered(name: str) -> None:
+    asked = tomllib.loads((REPO / f"experiments/{name}.toml").read_text())["load"]["routes"]
+    rows = read_rows(run_of(f"long-{name}") / "trials.csv", Row)
     assert {row.route for row in rows} == set(asked)
     assert [row.trial for row in rows if not row.ok or row.http_errors] == []
 

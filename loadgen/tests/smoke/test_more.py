@@ -61,6 +61,14 @@ def test_a_framework_as_it_ships_answers_and_differs_in_what_the_page_says_only(
     }
 
 
+def test_on_jdk_21_no_lane_declares_or_serves_what_needs_a_preview_class(
+    client: httpx.Client, ask: Ask
+) -> None:
+    for server in ("virtual-threads", "thread-per-connection"):
+        assert "/aggregate" not in ask(server, "/identity")["routes"], server
+        assert client.get(f"http://{server}:8080/aggregate").status_code == 404, server
+
+
 def test_a_wait_in_synchronized_keeps_its_carrier_on_jdk_21_and_no_longer_on_25(
     ask: Ask,
 ) -> None:

@@ -88,7 +88,8 @@ class FakeLab:
     agent_up: bool = True
     down: set[str] = dataclasses.field(default_factory=set)
     route_status: int = 200
-    route_said: object = dataclasses.field(default_factory=dict)
+    # The routes that a server declares; of others: all.
+    declared: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     answering_model: str | None = None
     toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
     # When the agent first looked at the toxics, in seconds since START (None: no look was ever
@@ -216,7 +217,7 @@ class FakeLab:
         if host in self.foreign:
             return httpx.Response(self.route_status, stream=httpx.ByteStream(b"{}"))
         model = self.answering_model or self.identities[host].model
-        return httpx.Response(self.route_status, headers={"Lab-Model": model}, json=self.route_said)
+        return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
 
     def _time(self, part: str) -> httpx.Response:
         if part not in self.parts_ahead_s:
@@ -302,7 +303,8 @@ class FakeLab:
     def _management(self, server: str, path: str) -> httpx.Response:
         identity = self.identities[server]
         if path == "/identity":
-            return httpx.Response(200, json=dataclasses.asdict(identity))
+            routes = self.declared.get(server, tuple(route.path for route in ROUTES))
+            return httpx.Response(200, json={**dataclasses.asdict(identity), "routes": routes})
         if path == "/settings":
             settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
             settings.update(self.settings.get(server, {}))

@@ -120,11 +120,12 @@ def test_a_route_that_is_not_served_is_refused(lab: FakeLab) -> None:
         lab.stack.traffic.check_route("a", "/downstream")
 
 
-def test_a_route_that_this_jdk_cannot_serve_is_refused_with_its_reason(lab: FakeLab) -> None:
-    lab.route_status, lab.route_said = 501, {"error": "it needs JDK 25"}
-    with pytest.raises(LabUnreachable) as refused:
-        lab.stack.traffic.check_route("a", "/aggregate")
-    assert str(refused.value) == "a: /aggregate answers 501: not served (it needs JDK 25)"
+@pytest.mark.parametrize("routes", [None, "/downstream", [1]])
+def test_routes_that_are_none_are_refused(routes: object) -> None:
+    body = {**dataclasses.asdict(IDENTITY), "routes": routes}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
+    with pytest.raises(LabUnreachable, match="a: its routes are wrong"):
+        Stack(Urls.read({}), transport).management.routes("a")
 
 
 def test_an_error_status_may_be_the_toxics_doing(lab: FakeLab) -> None:

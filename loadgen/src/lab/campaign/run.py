@@ -11,12 +11,14 @@ from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
 from lab.campaign.tools import Lab, Place, Stages, Tools
+from lab.errors import WordError
 from lab.experiments import order
 from lab.experiments.reading.recording import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import Engine, engines_of
 from lab.model import Experiment, Fairness, Snapshot
+from lab.model.routes import parse
 from lab.store.run_dir import check_space
 from lab.system.stack import Stack
 
@@ -84,7 +86,8 @@ def run(
 
 
 def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
-    """Every server of the experiment as it is now. Raises LabUnreachable."""
+    """Every server of the experiment as it is now. Raises LabUnreachable, and WordError where a
+    server does not declare a route of the experiment."""
     if experiment.target is not None:
         ready = experiment.ready or experiment.routes[0]
         stack.adopt(experiment.servers[0], experiment.target, ready)
@@ -94,7 +97,19 @@ def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
         # First: a management port answers 403 to another server's token, without a name.
         for server in experiment.servers:
             stack.traffic.healthy(server)
+        _require_routes(experiment, stack)
     return {server: stack.snapshot(server) for server in experiment.servers}
+
+
+def _require_routes(experiment: Experiment, stack: Stack) -> None:
+    """Raises WordError unless every server declares every route."""
+    declared = {server: stack.management.routes(server) for server in experiment.servers}
+    for path in (parse(route).route.path for route in experiment.routes):
+        without = [server for server, paths in declared.items() if path not in paths]
+        if without:
+            others = ", ".join(server for server in declared if server not in without)
+            hint = f"; SERVER={others.replace(', ', ',')} has it" if others else ""
+            raise WordError(f"ROUTE={path}: {', '.join(without)} has no such route{hint}")
 
 
 def _notes(

@@ -78,6 +78,14 @@ class Management:
         except ValueError as failure:
             raise LabUnreachable(f"{server}: its identity is wrong: {failure}") from None
 
+    def routes(self, server: str) -> tuple[str, ...]:
+        """The paths of the routes that the server declares."""
+        routes = self._http.get(server, _url(server, "/identity")).get("routes")
+        try:
+            return from_json(tuple[str, ...], routes)
+        except ValueError as failure:
+            raise LabUnreachable(f"{server}: its routes are wrong: {failure}") from None
+
     def settings(self, server: str) -> Mapping[str, Json]:
         """The server's effective settings."""
         settings = self._http.get(server, _url(server, "/settings")).get("settings")

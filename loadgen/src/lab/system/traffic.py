@@ -18,7 +18,7 @@ ROUTE_DEADLINE_S = 30.0
 BODY_DEADLINE_S = 10.0
 BODY_BYTES = 1 << 20
 MODEL_HEADER = "Lab-Model"
-# The statuses by which a foreign service says that it has no such route for GET.
+# The statuses of a service that has no such route for GET.
 NOT_SERVED = (404, 405)
 
 
@@ -88,10 +88,8 @@ class Traffic:
         url = self.url(server, route)
         answer = self._http.ask(server, "GET", url, deadline_s=ROUTE_DEADLINE_S)
         _require_model(server, answer)
-        if answer.status_code in (404, 405, 501):
-            raise LabUnreachable(
-                f"{server}: {route} answers {answer.status_code}: not served{_why(answer)}"
-            )
+        if answer.status_code in NOT_SERVED:
+            raise LabUnreachable(f"{server}: {route} answers {answer.status_code}: not served")
         return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
 
     def _check_foreign(self, server: str, route: str) -> str | None:
@@ -137,12 +135,3 @@ def _require_model(server: str, answer: Answer) -> None:
         raise LabUnreachable(
             f"{server}: {answer.url} is answered by {model or 'something without a name'}"
         )
-
-
-def _why(answer: Answer) -> str:
-    """The reason that a server of the lab gives for an error, in brackets; else nothing."""
-    try:
-        said = answer.json()
-    except (ValueError, RecursionError):
-        return ""
-    return f" ({said['error']})" if isinstance(said, dict) and "error" in said else ""

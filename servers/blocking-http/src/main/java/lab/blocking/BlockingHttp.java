@@ -8,6 +8,7 @@ import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -16,11 +17,14 @@ import lab.contract.Answer;
 import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
+import lab.contract.Route;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 import lab.contract.ServerModel;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.blocking.BlockingRoutes;
+import lab.contract.blocking.Demonstrations;
 import lab.contract.blocking.HandOver;
 import lab.contract.blocking.WorkerPool;
 
@@ -32,6 +36,7 @@ public final class BlockingHttp implements TrafficServer {
 
   private final String model;
   private final RequestMetrics requests;
+  private final Routes known;
   private final BlockingRoutes routes;
   private final ExecutorService executor;
   private final HandOver handOver;
@@ -44,6 +49,7 @@ public final class BlockingHttp implements TrafficServer {
   private BlockingHttp(ModelContext context, ExecutorService executor) throws IOException {
     this.model = context.model();
     this.requests = context.requests();
+    this.known = context.routes();
     Settings settings = context.settings();
     // First: where the port is taken, no thread has started yet.
     server = HttpServer.create(new InetSocketAddress(settings.httpPort()), settings.backlog());
@@ -70,6 +76,11 @@ public final class BlockingHttp implements TrafficServer {
       @Override
       public String name() {
         return name;
+      }
+
+      @Override
+      public Set<Route> routes() {
+        return Demonstrations.routes();
       }
 
       @Override
@@ -137,7 +148,7 @@ public final class BlockingHttp implements TrafficServer {
   private void work(HttpExchange exchange, HandOver.Ticket ticket) {
     URI target = exchange.getRequestURI();
     RouteCall call =
-        RouteCall.resolve(exchange.getRequestMethod(), target.getPath(), target.getRawQuery());
+        known.resolve(exchange.getRequestMethod(), target.getPath(), target.getRawQuery());
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {

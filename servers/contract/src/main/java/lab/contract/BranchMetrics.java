@@ -7,7 +7,7 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 public final class BranchMetrics {
   private final Counter total;
 
-  BranchMetrics(PrometheusRegistry registry) {
+  public BranchMetrics(PrometheusRegistry registry) {
     total =
         Counter.builder()
             .name("lab_branches_total")

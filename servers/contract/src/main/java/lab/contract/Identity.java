@@ -15,6 +15,7 @@ import java.util.Map;
  * @param cpus processors the JVM believes it has
  * @param gc names of the garbage collectors
  * @param jvmFlags as given on the command line
+ * @param routes paths of the traffic port
  */
 record Identity(
     String model,
@@ -25,9 +26,10 @@ record Identity(
     int cpus,
     long maxHeapBytes,
     List<String> gc,
-    List<String> jvmFlags) {
+    List<String> jvmFlags,
+    List<String> routes) {
 
-  static Identity ofThisJvm(String model) {
+  static Identity ofThisJvm(String model, Routes routes) {
     RuntimeMXBean runtime = ManagementFactory.getRuntimeMXBean();
     String version = Identity.class.getPackage().getImplementationVersion();
     return new Identity(
@@ -41,7 +43,8 @@ record Identity(
         ManagementFactory.getGarbageCollectorMXBeans().stream()
             .map(GarbageCollectorMXBean::getName)
             .toList(),
-        List.copyOf(runtime.getInputArguments()));
+        List.copyOf(runtime.getInputArguments()),
+        routes.paths());
   }
 
   Map<String, Object> asMap() {
@@ -55,6 +58,7 @@ record Identity(
     map.put("max_heap_bytes", maxHeapBytes);
     map.put("gc", gc);
     map.put("jvm_flags", jvmFlags);
+    map.put("routes", routes);
     return map;
   }
 }

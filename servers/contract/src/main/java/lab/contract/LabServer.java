@@ -76,7 +76,8 @@ public final class LabServer implements AutoCloseable {
   public static LabServer start(ServerModel model, Settings settings, Runnable restart)
       throws BadValueException, IOException {
     JdkHttpServerFlags.require(settings);
-    Identity identity = Identity.ofThisJvm(settings.lane(model.name()));
+    Routes routes = new Routes(model.routes());
+    Identity identity = Identity.ofThisJvm(settings.lane(model.name()), routes);
     PrometheusRegistry registry = new PrometheusRegistry();
     Exposition exposition = new Exposition(registry, identity);
     Knobs knobs = new Knobs(settings);
@@ -94,9 +95,9 @@ public final class LabServer implements AutoCloseable {
               new ModelContext(
                   identity.model(),
                   settings,
+                  routes,
                   new RequestMetrics(registry),
                   new DownstreamMetrics(registry),
-                  new BranchMetrics(registry),
                   file,
                   knobs,
                   mbeans,

@@ -23,7 +23,7 @@ public final class LineFile implements AutoCloseable {
   /** What a reading found. */
   public record Reading(int lines, long characters) {}
 
-  LineFile() throws IOException {
+  public LineFile() throws IOException {
     path = Files.createTempFile("lab-lines-", ".txt");
     try (BufferedWriter out = Files.newBufferedWriter(path, US_ASCII)) {
       for (int line = 1; line <= LINES; line++) {

@@ -13,9 +13,9 @@ import java.util.function.Supplier;
 public record ModelContext(
     String model,
     Settings settings,
+    Routes routes,
     RequestMetrics requests,
     DownstreamMetrics downstream,
-    BranchMetrics branches,
     LineFile file,
     Knobs knobs,
     MBeans mbeans,

@@ -1,6 +1,9 @@
 package lab.contract;
 
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 
 /** The traffic port's routes. The label {@code route} of every metric is {@link #path()}. */
 public enum Route {
@@ -21,9 +24,11 @@ public enum Route {
   BLOCK("/block", wait(300)),
   /** Reads lines of a generated file: page cache and allocation. */
   FILE("/file", lines()),
-  /** A wait and a file in parallel, by structured concurrency. */
+  // The demonstrations of work in parallel, which some lanes have.
+
+  /** A wait and a file in parallel. */
   AGGREGATE("/aggregate", wait(300), lines()),
-  /** The same by {@code CompletableFuture}. */
+  /** The same, where there are two ways, by {@code CompletableFuture}. */
   AGGREGATE_OLD("/aggregate-old", wait(300), lines()),
   /** Three branches, the first to succeed wins, the losers are cancelled. */
   FIRST_SUCCESS(
@@ -39,6 +44,22 @@ public enum Route {
   METRICS("/metrics"),
   /** What was asked for is no route: one label for all, so that clients cannot make series. */
   NONE("none");
+
+  /** The routes of every lane. */
+  public static final Set<Route> COMMON =
+      Collections.unmodifiableSet(
+          EnumSet.complementOf(
+              EnumSet.of(
+                  AGGREGATE,
+                  AGGREGATE_OLD,
+                  FIRST_SUCCESS,
+                  AGGREGATE_WITH_FALLBACK,
+                  MULTI_AGGREGATE,
+                  NONE)));
+
+  /** The routes of a lane that has the demonstrations, too. */
+  public static final Set<Route> WITH_DEMONSTRATIONS =
+      Collections.unmodifiableSet(EnumSet.complementOf(EnumSet.of(NONE)));
 
   private final String path;
 

@@ -1,27 +1,15 @@
 package lab.contract;
 
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A request resolved: its route with validated parameters, or the refusal to answer it with.
- * Immutable and shared: a request without a query costs one map lookup and no allocation.
+ * Immutable, and shared by all requests without a query.
  */
 public final class RouteCall {
-  private static final Map<String, RouteCall> WITH_DEFAULTS =
-      Stream.of(Route.values())
-          .filter(route -> route != Route.NONE)
-          .map(
-              route ->
-                  new RouteCall(
-                      route, route.parameters().stream().mapToInt(IntOption::fallback).toArray()))
-          .collect(Collectors.toUnmodifiableMap(call -> call.route.path(), Function.identity()));
-
-  private static final List<String> PATHS = WITH_DEFAULTS.keySet().stream().sorted().toList();
+  /** What stands for a request before there is one. */
+  public static final RouteCall NONE = refused(Route.NONE, Answer.notFound(List.of()));
 
   private final Route route;
   private final int[] values;
@@ -39,28 +27,18 @@ public final class RouteCall {
     this.refusal = refusal;
   }
 
-  /**
-   * Resolves a request line.
-   *
-   * @param path the decoded path, e.g. {@code /block}
-   * @param query the raw query without its question mark, or null
-   */
-  public static RouteCall resolve(String method, String path, @Nullable String query) {
-    RouteCall call = WITH_DEFAULTS.get(path);
-    if (call == null) {
-      return new RouteCall(Route.NONE, Answer.notFound(PATHS));
-    }
-    if (!method.equals("GET")) {
-      return new RouteCall(call.route, Answer.METHOD_NOT_ALLOWED);
-    }
-    if (query == null || query.isEmpty()) {
-      return call;
-    }
-    try {
-      return new RouteCall(call.route, call.parse(query));
-    } catch (BadValueException e) {
-      return new RouteCall(call.route, Answer.badRequest(e));
-    }
+  static RouteCall withDefaults(Route route) {
+    return new RouteCall(
+        route, route.parameters().stream().mapToInt(IntOption::fallback).toArray());
+  }
+
+  static RouteCall refused(Route route, Answer refusal) {
+    return new RouteCall(route, refusal);
+  }
+
+  /** The same route with the values of a query, the others as they are here. */
+  RouteCall with(String query) throws BadValueException {
+    return new RouteCall(route, parse(query));
   }
 
   public Route route() {

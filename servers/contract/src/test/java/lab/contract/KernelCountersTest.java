@@ -107,6 +107,8 @@ class KernelCountersTest {
   private static String exposition(KernelCounters counters) {
     PrometheusRegistry registry = new PrometheusRegistry();
     registry.register(counters);
-    return new String(new Exposition(registry, Identity.ofThisJvm("test")).get(), UTF_8);
+    return new String(
+        new Exposition(registry, Identity.ofThisJvm("test", new Routes(Route.COMMON))).get(),
+        UTF_8);
   }
 }

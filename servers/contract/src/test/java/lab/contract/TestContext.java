@@ -27,18 +27,19 @@ public final class TestContext implements AutoCloseable {
     Settings settings = Settings.fromEnvironment(environment);
     knobs = new Knobs(settings);
     knobs.add(LockWatch.THRESHOLD_MS, locks::getThresholdMs, locks::watch);
+    Routes routes = new Routes(Route.WITH_DEMONSTRATIONS);
     model =
         new ModelContext(
             "test",
             settings,
+            routes,
             new RequestMetrics(registry),
             new DownstreamMetrics(registry),
-            new BranchMetrics(registry),
             file,
             knobs,
             mbeans,
             registry,
-            new Exposition(registry, Identity.ofThisJvm("test")));
+            new Exposition(registry, Identity.ofThisJvm("test", routes)));
   }
 
   public ModelContext model() {

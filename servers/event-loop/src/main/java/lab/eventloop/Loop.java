@@ -87,7 +87,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   private final byte[] input = new byte[BUFFER_BYTES];
   private final ByteBuffer output = ByteBuffer.allocateDirect(BUFFER_BYTES);
-  private final RequestHead requestHead = new RequestHead(new KnownTargets());
+  private final RequestHead requestHead;
   private final HeaderFields answerFields = new HeaderFields();
   private final AnswerHead heads;
 
@@ -131,6 +131,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     this.admission = admission;
     this.helpers = helpers;
     this.broken = broken;
+    this.requestHead = new RequestHead(new KnownTargets(context.routes()));
     this.heads = new AnswerHead(context.model());
     this.routes = new NonBlockingRoutes(context, this);
     this.downstream =

@@ -13,6 +13,11 @@ class FixedPoolTest extends ContractTest {
   }
 
   @Override
+  protected boolean hasDemonstrations() {
+    return true;
+  }
+
+  @Override
   protected String threadName() {
     return "pool-";
   }

@@ -13,6 +13,7 @@ import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 
 /**
  * What the contract wants around every route: parameters are checked and refused, the model is
@@ -24,10 +25,12 @@ final class ContractFilter implements Filter {
 
   private final Header model;
   private final RequestMetrics requests;
+  private final Routes routes;
 
   ContractFilter(ModelContext context) {
     model = HeaderValues.createCached(ModelContext.MODEL_HEADER, context.model());
     requests = context.requests();
+    routes = context.routes();
   }
 
   @Override
@@ -35,7 +38,7 @@ final class ContractFilter implements Filter {
     long begun = System.nanoTime();
     HttpPrologue prologue = request.prologue();
     RouteCall call =
-        RouteCall.resolve(
+        routes.resolve(
             prologue.method().text(), prologue.uriPath().path(), prologue.query().rawValue());
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;

@@ -73,7 +73,9 @@ final class HelidonServer implements TrafficServer {
         .addProtocol(http1)
         .routing(
             routing ->
-                routing.addFilter(new ContractFilter(context)).register(new LabService(routes)))
+                routing
+                    .addFilter(new ContractFilter(context))
+                    .register(new LabService(context.routes().paths(), routes)))
         .build();
   }
 

@@ -6,8 +6,8 @@ import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.util.List;
 import lab.contract.Answer;
-import lab.contract.Route;
 import lab.contract.RouteCall;
 import lab.contract.blocking.BlockingRoutes;
 
@@ -15,18 +15,18 @@ import lab.contract.blocking.BlockingRoutes;
 final class LabService implements HttpService {
   private static final Logger LOG = System.getLogger(LabService.class.getName());
 
+  private final List<String> paths;
   private final BlockingRoutes routes;
 
-  LabService(BlockingRoutes routes) {
+  LabService(List<String> paths, BlockingRoutes routes) {
+    this.paths = paths;
     this.routes = routes;
   }
 
   @Override
   public void routing(HttpRules rules) {
-    for (Route route : Route.values()) {
-      if (route != Route.NONE) {
-        var _ = rules.get(route.path(), this::handle);
-      }
+    for (String path : paths) {
+      var _ = rules.get(path, this::handle);
     }
   }
 

@@ -272,7 +272,8 @@ final class Connection extends ChannelInboundHandlerAdapter {
       refuse(ctx, DecoderResult.failure(e));
       return;
     }
-    RouteCall call = RouteCall.resolve(request.method().name(), target.path(), target.query());
+    RouteCall call =
+        server.routes().resolve(request.method().name(), target.path(), target.query());
     Exchange exchange =
         new Exchange(
             this,

@@ -15,12 +15,15 @@ import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import lab.contract.Answer;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
+import lab.contract.Route;
+import lab.contract.Routes;
 import lab.contract.ServerModel;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
@@ -51,6 +54,7 @@ public final class NettyHttp implements TrafficServer {
 
   private final Loops loops;
   private final RequestMetrics metrics;
+  private final Routes routes;
   private final AsciiString modelHeader;
   private final HttpDate date = new HttpDate();
   private final int maxIdle;
@@ -62,6 +66,7 @@ public final class NettyHttp implements TrafficServer {
       throws IOException {
     Settings settings = context.settings();
     metrics = context.requests();
+    routes = context.routes();
     modelHeader = new AsciiString(context.model());
     maxIdle = settings.keepAliveMaxIdle();
     admission = new Admission(settings.queueBound());
@@ -89,11 +94,16 @@ public final class NettyHttp implements TrafficServer {
    *
    * @param handlers makes what works on its requests
    */
-  public static ServerModel model(String name, HandlerFactory handlers) {
+  public static ServerModel model(String name, Set<Route> routes, HandlerFactory handlers) {
     return new ServerModel() {
       @Override
       public String name() {
         return name;
+      }
+
+      @Override
+      public Set<Route> routes() {
+        return routes;
       }
 
       @Override
@@ -118,6 +128,10 @@ public final class NettyHttp implements TrafficServer {
       Thread.currentThread().interrupt();
     }
     end();
+  }
+
+  Routes routes() {
+    return routes;
   }
 
   /** Gives a request to the model, or refuses it. The connection's loop. */

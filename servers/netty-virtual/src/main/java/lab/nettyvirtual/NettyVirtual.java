@@ -1,13 +1,15 @@
 package lab.nettyvirtual;
 
 import lab.contract.LabServer;
+import lab.contract.Route;
 import lab.contract.ServerModel;
 import lab.netty.NettyHttp;
 
 /** Model {@code netty-virtual}: Netty for the network, a virtual thread for every request. */
 public final class NettyVirtual {
   public static final ServerModel MODEL =
-      NettyHttp.model("netty-virtual", (context, loops) -> new VirtualThreadHandler(context));
+      NettyHttp.model(
+          "netty-virtual", Route.COMMON, (context, loops) -> new VirtualThreadHandler(context));
 
   private NettyVirtual() {}
 

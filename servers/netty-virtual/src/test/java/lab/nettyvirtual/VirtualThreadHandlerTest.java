@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import lab.contract.LabServer;
 import lab.contract.ModelContext;
+import lab.contract.Route;
 import lab.contract.Settings;
 import lab.netty.Exchange;
 import lab.netty.Loop;
@@ -23,7 +24,7 @@ class VirtualThreadHandlerTest {
     Map<String, String> environment = Map.of("LAB_HTTP_PORT", "0", "LAB_MANAGEMENT_PORT", "0");
     try (LabServer server =
         LabServer.start(
-            NettyHttp.model("test", VirtualThreadHandlerTest::closed),
+            NettyHttp.model("test", Route.COMMON, VirtualThreadHandlerTest::closed),
             Settings.fromEnvironment(environment),
             () -> {})) {
       try (Socket late = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import lab.contract.BranchMetrics;
 import lab.contract.ModelContext;
 import lab.contract.nonblocking.NonBlockingRoutes;
 import lab.netty.Exchange;
@@ -25,6 +26,7 @@ final class LoopHandler implements RequestHandler {
           Thread.ofPlatform().daemon().name("netty-helper-", 1).factory());
 
   LoopHandler(ModelContext context, List<Loop> loops) {
+    Aggregates aggregates = new Aggregates(context.file(), new BranchMetrics(context.registry()));
     Downstream downstream = new Downstream(context, helpers);
     for (Loop loop : loops) {
       NettyServices services =
@@ -33,7 +35,7 @@ final class LoopHandler implements RequestHandler {
               new DownstreamClient(loop, downstream),
               helpers,
               context.settings().blockTheLoop());
-      routes.put(loop.executor(), new NonBlockingRoutes(context, services));
+      routes.put(loop.executor(), new NonBlockingRoutes(context, services, aggregates));
     }
   }
 

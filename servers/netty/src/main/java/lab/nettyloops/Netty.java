@@ -1,12 +1,14 @@
 package lab.nettyloops;
 
 import lab.contract.LabServer;
+import lab.contract.Route;
 import lab.contract.ServerModel;
 import lab.netty.NettyHttp;
 
 /** Model {@code netty}: Netty's event loops from the client to the downstream and back. */
 public final class Netty {
-  public static final ServerModel MODEL = NettyHttp.model("netty", LoopHandler::new);
+  public static final ServerModel MODEL =
+      NettyHttp.model("netty", Route.WITH_DEMONSTRATIONS, LoopHandler::new);
 
   private Netty() {}
 

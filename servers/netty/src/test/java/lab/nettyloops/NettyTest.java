@@ -10,6 +10,11 @@ class NettyTest extends ContractTest {
   }
 
   @Override
+  protected boolean hasDemonstrations() {
+    return true;
+  }
+
+  @Override
   protected String threadName() {
     return "netty-loop-";
   }

@@ -32,8 +32,12 @@ final class AroundRoutes {
 
   private void handle(RoutingContext request) {
     RouteCall call =
-        RouteCall.resolve(
-            request.request().method().name(), request.normalizedPath(), request.request().query());
+        context
+            .routes()
+            .resolve(
+                request.request().method().name(),
+                request.normalizedPath(),
+                request.request().query());
     Exchange exchange = Exchange.open(request, call, context.requests());
     HttpServerResponse response = request.response();
     response.putHeader(ModelContext.MODEL_HEADER, context.model());

@@ -27,14 +27,12 @@ public final class ReactiveRoutes {
   private final ModelContext context;
   private final DownstreamCalls downstream;
   private final Work work;
-  private final Aggregates aggregates;
   private final Answer up;
 
   ReactiveRoutes(ModelContext context, DownstreamCalls downstream, Work work) {
     this.context = context;
     this.downstream = downstream;
     this.work = work;
-    this.aggregates = new Aggregates(context.branches(), work);
     this.up = Bodies.up(context.model());
   }
 
@@ -85,37 +83,6 @@ public final class ReactiveRoutes {
   public Uni<RestResponse<byte[]>> file(RoutingContext request) {
     RouteCall call = Exchange.begin(request);
     return work.file(call.value("lines")).map(Bodies::file).map(Responses::of);
-  }
-
-  @GET
-  @Path("aggregate")
-  public Uni<RestResponse<byte[]>> aggregate(RoutingContext request) {
-    return aggregates.aggregate(Exchange.begin(request)).map(Responses::of);
-  }
-
-  /** The same here: there is no other way to work in parallel on an event loop. */
-  @GET
-  @Path("aggregate-old")
-  public Uni<RestResponse<byte[]>> aggregateOld(RoutingContext request) {
-    return aggregate(request);
-  }
-
-  @GET
-  @Path("first-success")
-  public Uni<RestResponse<byte[]>> firstSuccess(RoutingContext request) {
-    return aggregates.firstSuccess(Exchange.begin(request)).map(Responses::of);
-  }
-
-  @GET
-  @Path("aggregate-with-fallback")
-  public Uni<RestResponse<byte[]>> aggregateWithFallback(RoutingContext request) {
-    return aggregates.aggregateWithFallback(Exchange.begin(request)).map(Responses::of);
-  }
-
-  @GET
-  @Path("multi-aggregate")
-  public Uni<RestResponse<byte[]>> multiAggregate(RoutingContext request) {
-    return aggregates.multiAggregate(Exchange.begin(request)).map(Responses::of);
   }
 
   @GET

@@ -31,7 +31,7 @@ final class Work {
     return millis == 0 ? item : item.onItem().delayIt().by(Duration.ofMillis(millis));
   }
 
-  /** Reads the file on a worker thread; several of a request at a time. */
+  /** Reads the file on a worker thread. */
   Uni<Reading> file(int lines) {
     return vertx.executeBlocking(() -> file.read(lines), false);
   }

@@ -68,37 +68,6 @@ public final class VirtualThreadRoutes {
   }
 
   @GET
-  @Path("aggregate")
-  public RestResponse<byte[]> aggregate(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("aggregate-old")
-  public RestResponse<byte[]> aggregateOld(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("first-success")
-  public RestResponse<byte[]> firstSuccess(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("aggregate-with-fallback")
-  public RestResponse<byte[]> aggregateWithFallback(RoutingContext request)
-      throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("multi-aggregate")
-  public RestResponse<byte[]> multiAggregate(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
   @Path("metrics")
   public RestResponse<byte[]> metrics(RoutingContext request) throws InterruptedException {
     return answer(request);

@@ -13,6 +13,7 @@ import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 import lab.contract.blocking.HandOver;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
@@ -37,10 +38,12 @@ final class ContractFilter extends HttpFilter {
   private static final ThreadLocal<HandOver.@Nullable Ticket> USED = new ThreadLocal<>();
 
   private final transient RequestMetrics requests;
+  private final transient Routes routes;
   private final String model;
 
   ContractFilter(ModelContext context) {
     requests = context.requests();
+    routes = context.routes();
     model = context.model();
   }
 
@@ -49,7 +52,7 @@ final class ContractFilter extends HttpFilter {
       HttpServletRequest request, HttpServletResponse response, FilterChain chain) {
     HandOver.Ticket ticket = ticket();
     RouteCall call =
-        RouteCall.resolve(request.getMethod(), request.getServletPath(), request.getQueryString());
+        routes.resolve(request.getMethod(), request.getServletPath(), request.getQueryString());
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {

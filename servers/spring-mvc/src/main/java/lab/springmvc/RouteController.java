@@ -53,36 +53,6 @@ final class RouteController {
     return answer(call);
   }
 
-  @GetMapping("/aggregate")
-  ResponseEntity<byte[]> aggregate(@RequestAttribute(ContractFilter.CALL) RouteCall call)
-      throws InterruptedException {
-    return answer(call);
-  }
-
-  @GetMapping("/aggregate-old")
-  ResponseEntity<byte[]> aggregateOld(@RequestAttribute(ContractFilter.CALL) RouteCall call)
-      throws InterruptedException {
-    return answer(call);
-  }
-
-  @GetMapping("/first-success")
-  ResponseEntity<byte[]> firstSuccess(@RequestAttribute(ContractFilter.CALL) RouteCall call)
-      throws InterruptedException {
-    return answer(call);
-  }
-
-  @GetMapping("/aggregate-with-fallback")
-  ResponseEntity<byte[]> aggregateWithFallback(
-      @RequestAttribute(ContractFilter.CALL) RouteCall call) throws InterruptedException {
-    return answer(call);
-  }
-
-  @GetMapping("/multi-aggregate")
-  ResponseEntity<byte[]> multiAggregate(@RequestAttribute(ContractFilter.CALL) RouteCall call)
-      throws InterruptedException {
-    return answer(call);
-  }
-
   @GetMapping("/metrics")
   ResponseEntity<byte[]> metrics(@RequestAttribute(ContractFilter.CALL) RouteCall call)
       throws InterruptedException {

@@ -8,6 +8,7 @@ import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;
@@ -34,10 +35,12 @@ final class ContractFilter implements WebFilter {
   private static final Logger LOG = System.getLogger(ContractFilter.class.getName());
 
   private final RequestMetrics requests;
+  private final Routes routes;
   private final String model;
 
   ContractFilter(ModelContext context) {
     requests = context.requests();
+    routes = context.routes();
     model = context.model();
   }
 
@@ -47,7 +50,7 @@ final class ContractFilter implements WebFilter {
     ServerHttpRequest request = exchange.getRequest();
     URI target = request.getURI();
     RouteCall call =
-        RouteCall.resolve(request.getMethod().name(), target.getPath(), target.getRawQuery());
+        routes.resolve(request.getMethod().name(), target.getPath(), target.getRawQuery());
     requests.begun(call.route());
     exchange.getResponse().getHeaders().set(ModelContext.MODEL_HEADER, model);
     return answer(exchange, chain, call)

@@ -12,7 +12,7 @@ import org.springframework.web.bind.annotation.RequestAttribute;
 import org.springframework.web.bind.annotation.RestController;
 import reactor.core.publisher.Mono;
 
-/** The routes that do one thing. Those that only compute do it on the request's loop. */
+/** The routes. Those that only compute do it on the request's loop. */
 @RestController
 final class RouteController {
   private final ModelContext context;

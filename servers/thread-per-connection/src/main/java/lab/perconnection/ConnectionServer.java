@@ -36,7 +36,7 @@ final class ConnectionServer implements TrafficServer {
   private final RequestMetrics requests;
   private final BlockingRoutes routes;
   private final AnswerHead heads;
-  private final KnownTargets targets = new KnownTargets();
+  private final KnownTargets targets;
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
   private final AtomicInteger idle = new AtomicInteger();
@@ -50,6 +50,7 @@ final class ConnectionServer implements TrafficServer {
     this.requests = context.requests();
     this.routes = new BlockingRoutes(context);
     this.heads = new AnswerHead(context.model());
+    this.targets = new KnownTargets(context.routes());
     this.listener = listener;
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);

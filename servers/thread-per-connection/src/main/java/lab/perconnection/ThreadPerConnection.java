@@ -1,10 +1,13 @@
 package lab.perconnection;
 
 import java.io.IOException;
+import java.util.Set;
 import lab.contract.LabServer;
 import lab.contract.ModelContext;
+import lab.contract.Route;
 import lab.contract.ServerModel;
 import lab.contract.TrafficServer;
+import lab.contract.blocking.Demonstrations;
 
 /** Model {@code thread-per-connection}: a virtual thread for every connection, and no library. */
 public final class ThreadPerConnection {
@@ -13,6 +16,11 @@ public final class ThreadPerConnection {
         @Override
         public String name() {
           return "thread-per-connection";
+        }
+
+        @Override
+        public Set<Route> routes() {
+          return Demonstrations.routes();
         }
 
         @Override

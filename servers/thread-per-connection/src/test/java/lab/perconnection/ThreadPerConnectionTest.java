@@ -33,6 +33,11 @@ class ThreadPerConnectionTest extends ContractTest {
   }
 
   @Override
+  protected boolean hasDemonstrations() {
+    return true;
+  }
+
+  @Override
   protected String threadName() {
     return "vt-connection-";
   }

@@ -8,6 +8,7 @@ import lab.contract.Answer;
 import lab.contract.ModelContext;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 
 /**
  * What the contract wants around every route: parameters are checked and refused, the model is
@@ -18,17 +19,19 @@ final class ContractHandler implements Handler<RoutingContext> {
 
   private final String model;
   private final RequestMetrics requests;
+  private final Routes routes;
 
   ContractHandler(ModelContext lab) {
     model = lab.model();
     requests = lab.requests();
+    routes = lab.routes();
   }
 
   @Override
   public void handle(RoutingContext routing) {
     var request = routing.request();
     RouteCall call =
-        RouteCall.resolve(request.method().name(), routing.normalizedPath(), request.query());
+        routes.resolve(request.method().name(), routing.normalizedPath(), request.query());
     Exchange.begin(routing, call, requests);
     var _ = routing.response().putHeader(ModelContext.MODEL_HEADER, model);
     Answer refusal = call.refusal();

@@ -23,7 +23,6 @@ final class LabRoutes {
   private final Vertx vertx;
   private final DownstreamCalls downstream;
   private final Waits waits;
-  private final Aggregates aggregates;
   private final Answer up;
 
   LabRoutes(ModelContext lab, Vertx vertx, DownstreamCalls downstream) {
@@ -31,7 +30,6 @@ final class LabRoutes {
     this.vertx = vertx;
     this.downstream = downstream;
     waits = new Waits(vertx, lab.settings().blockTheLoop());
-    aggregates = new Aggregates(lab, vertx, waits);
     up = Bodies.up(lab.model());
   }
 
@@ -45,12 +43,6 @@ final class LabRoutes {
     add(router, Route.COMPUTE, this::compute);
     add(router, Route.BLOCK, this::block);
     add(router, Route.FILE, this::file);
-    add(router, Route.AGGREGATE, aggregates::aggregate);
-    // The same here: futures are how parallel work is done on an event loop, the old way or not.
-    add(router, Route.AGGREGATE_OLD, aggregates::aggregate);
-    add(router, Route.FIRST_SUCCESS, aggregates::firstSuccess);
-    add(router, Route.AGGREGATE_WITH_FALLBACK, aggregates::aggregateWithFallback);
-    add(router, Route.MULTI_AGGREGATE, aggregates::multiAggregate);
     add(router, Route.METRICS, this::metrics);
   }
 

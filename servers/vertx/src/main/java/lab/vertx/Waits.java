@@ -1,7 +1,6 @@
 package lab.vertx;
 
 import io.vertx.core.Future;
-import io.vertx.core.Timer;
 import io.vertx.core.Vertx;
 import lab.contract.BlockTheLoop;
 
@@ -26,27 +25,5 @@ final class Waits {
     }
     // A timer of Vert.x takes at least one millisecond.
     return millis == 0 ? Future.succeededFuture() : vertx.timer(millis);
-  }
-
-  /** Ends with the first of two waits and cancels the other; true when the first was faster. */
-  Future<Boolean> race(int firstMs, int secondMs) {
-    Future<Void> first = after(firstMs);
-    if (first.isComplete()) {
-      return Future.succeededFuture(true);
-    }
-    Future<Void> second = after(secondMs);
-    return Future.any(first, second)
-        .map(
-            _ -> {
-              boolean firstWon = first.isComplete();
-              cancel(firstWon ? second : first);
-              return firstWon;
-            });
-  }
-
-  private static void cancel(Future<Void> wait) {
-    if (wait instanceof Timer timer) {
-      var _ = timer.cancel();
-    }
   }
 }

@@ -31,6 +31,7 @@ import javax.management.ObjectName;
 import lab.contract.BadValueException;
 import lab.contract.LabServer;
 import lab.contract.ModelContext;
+import lab.contract.Route;
 import lab.contract.ServerModel;
 import lab.contract.TrafficServer;
 import lab.contract.test.FakeDownstream.Behaviour;
@@ -112,6 +113,11 @@ public abstract class ContractTest {
    */
   protected List<String> asShipped() {
     return List.of();
+  }
+
+  /** Whether it has the demonstration routes. */
+  protected boolean hasDemonstrations() {
+    return false;
   }
 
   /** Whether requests wait for one of a pool of threads, with all that is asked of such a pool. */
@@ -216,13 +222,6 @@ public abstract class ContractTest {
           /block?wait_ms=5                     | {"waited_ms":5}
           /file                                | {"lines":10000,"characters":470000}
           /file?lines=100000                   | {"lines":100000,"characters":4700000}
-          /aggregate?wait_ms=5&lines=3         | {"waited_ms":5,"lines":3,"characters":141}
-          /aggregate-old?wait_ms=5&lines=3     | {"waited_ms":5,"lines":3,"characters":141}
-          /first-success?fast_ms=20&slow_ms=60000 | {"winner":"fast","failed":1,"cancelled":1}
-          /first-success?fast_ms=60000&slow_ms=20 | {"winner":"slow","failed":1,"cancelled":1}
-          /aggregate-with-fallback?wait_ms=60000&timeout_ms=20&lines=2 | {"wait":"fallback","lines":2,"characters":94}
-          /aggregate-with-fallback?wait_ms=1&timeout_ms=60000&lines=2 | {"wait":"done","lines":2,"characters":94}
-          /multi-aggregate?branches=50&wait_ms=20 | {"branches":50,"total_waited_ms":1000}
           """)
   void everyModelSaysTheSame(String target, String body) throws Exception {
     RawAnswer answer = get(shared(), target);
@@ -231,8 +230,48 @@ public abstract class ContractTest {
   }
 
   @Order(SHARED)
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          /aggregate?wait_ms=5&lines=3         | {"waited_ms":5,"lines":3,"characters":141}
+          /aggregate-old?wait_ms=5&lines=3     | {"waited_ms":5,"lines":3,"characters":141}
+          /first-success?fast_ms=20&slow_ms=60000 | {"winner":"fast","failed":1,"cancelled":1}
+          /first-success?fast_ms=60000&slow_ms=20 | {"winner":"slow","failed":1,"cancelled":1}
+          /aggregate-with-fallback?wait_ms=60000&timeout_ms=20&lines=2 | {"wait":"fallback","lines":2,"characters":94}
+          /aggregate-with-fallback?wait_ms=1&timeout_ms=60000&lines=2 | {"wait":"done","lines":2,"characters":94}
+          /multi-aggregate?branches=50&wait_ms=20 | {"branches":50,"total_waited_ms":1000}
+          """)
+  void theirDemonstrationsDoToo(String target, String body) throws Exception {
+    assumeDemonstrations();
+    everyModelSaysTheSame(target, body);
+  }
+
+  @Order(SHARED)
+  @Test
+  void itDeclaresTheRoutesThatItServes() throws Exception {
+    Set<Route> routes = hasDemonstrations() ? Route.WITH_DEMONSTRATIONS : Route.COMMON;
+    RunningServer server = shared();
+    assertThat(management(server).get("/identity"))
+        .contains(
+            routes.stream()
+                .map(route -> '"' + route.path() + '"')
+                .sorted()
+                .collect(Collectors.joining(",", "\"routes\":[", "]")));
+    for (Route route : Route.WITH_DEMONSTRATIONS) {
+      // What is refused does no work.
+      assertThat(get(server, route.path() + "?unknown=1").status())
+          .as(route.path())
+          .isEqualTo(routes.contains(route) ? 400 : 404);
+    }
+  }
+
+  @Order(SHARED)
   @Test
   void branchesRunAtTheSameTime() throws Exception {
+    assumeDemonstrations();
     RunningServer server = shared();
     long begun = System.nanoTime();
     assertThat(get(server, "/multi-aggregate?branches=100&wait_ms=200").status()).isEqualTo(200);
@@ -242,6 +281,7 @@ public abstract class ContractTest {
 
   @Test
   void losersAreCancelledAndSeenToBe() throws Exception {
+    assumeDemonstrations();
     RunningServer server = start();
     var _ = get(server, "/first-success?fast_ms=1&slow_ms=60000");
     var _ = get(server, "/aggregate-with-fallback?timeout_ms=1&wait_ms=60000");
@@ -303,7 +343,6 @@ public abstract class ContractTest {
           /?other=1               | / takes [wait_ms], not 'other'
           /compute?limit=1000001  | limit must be a whole number from 2 to 1000000, got '1000001'
           /file?lines=0           | lines must be a whole number from 1 to 100000, got '0'
-          /multi-aggregate?branches=101 | branches must be a whole number from 1 to 100, got '101'
           /block?wait_ms=9e1      | wait_ms must be a whole number from 0 to 60000, got '9e1'
           /health?wait_ms=1       | /health takes [], not 'wait_ms'
           """)
@@ -1037,6 +1076,11 @@ public abstract class ContractTest {
     }
 
     @Override
+    public Set<Route> routes() {
+      return model.routes();
+    }
+
+    @Override
     public TrafficServer start(ModelContext context) throws IOException {
       TrafficServer server = model.start(context);
       return new TrafficServer() {
@@ -1245,6 +1289,10 @@ public abstract class ContractTest {
 
   static Management management(RunningServer server) {
     return new Management(HTTP, server.managementPort());
+  }
+
+  private void assumeDemonstrations() {
+    assumeTrue(hasDemonstrations(), "no demonstration routes");
   }
 
   private void assumeWorkerPool() {

@@ -27,6 +27,7 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 import lab.contract.BadValueException;
 import lab.contract.ModelContext;
+import lab.contract.Route;
 import lab.contract.ServerModel;
 import lab.contract.TrafficServer;
 import lab.contract.test.FakeDownstream.Behaviour;
@@ -606,7 +607,11 @@ abstract class ProtocolTest {
     }
     // It is deleted; no other test here reads it.
     reachable.file().close();
-    for (String target : List.of("/file", "/aggregate?wait_ms=1", "/aggregate-with-fallback")) {
+    List<String> targets = new ArrayList<>(List.of("/file"));
+    if (model().routes().contains(Route.AGGREGATE)) {
+      targets.addAll(List.of("/aggregate?wait_ms=1", "/aggregate-with-fallback"));
+    }
+    for (String target : targets) {
       assertThat(get(target).status()).as(target).isEqualTo(500);
     }
     isWell();
@@ -833,14 +838,19 @@ abstract class ProtocolTest {
     }
 
     @Override
+    public Set<Route> routes() {
+      return model.routes();
+    }
+
+    @Override
     public TrafficServer start(ModelContext real) throws IOException {
       context =
           new ModelContext(
               real.model(),
               real.settings(),
+              real.routes(),
               real.requests(),
               real.downstream(),
-              real.branches(),
               real.file(),
               real.knobs(),
               real.mbeans(),

@@ -14,7 +14,7 @@ public final class BlockingRoutes implements AutoCloseable {
   private final ModelContext context;
   private final Answer up;
   private final BlockingDownstream downstream;
-  private final Aggregates aggregates;
+  private final Demonstrations demonstrations;
   private final OneLock lock;
   private final Pin pin;
   private final VirtualThreadLag lag;
@@ -33,7 +33,7 @@ public final class BlockingRoutes implements AutoCloseable {
     this.context = context;
     this.up = Bodies.up(context.model());
     this.downstream = new BlockingDownstream(context, client);
-    this.aggregates = Aggregates.of(context);
+    this.demonstrations = Demonstrations.of(context);
     this.lock = new OneLock(context.knobs());
     this.pin = new Pin(context.knobs());
     this.lag = new VirtualThreadLag(context.registry());
@@ -62,14 +62,8 @@ public final class BlockingRoutes implements AutoCloseable {
       case COMPUTE -> compute(call.value("limit"));
       case BLOCK -> block(call.value("wait_ms"));
       case FILE -> file(call.value("lines"));
-      case AGGREGATE -> aggregates.aggregate(call.value("wait_ms"), call.value("lines"));
-      case AGGREGATE_OLD -> aggregates.aggregateOld(call.value("wait_ms"), call.value("lines"));
-      case FIRST_SUCCESS -> aggregates.firstSuccess(call.value("fast_ms"), call.value("slow_ms"));
-      case AGGREGATE_WITH_FALLBACK ->
-          aggregates.aggregateWithFallback(
-              call.value("wait_ms"), call.value("timeout_ms"), call.value("lines"));
-      case MULTI_AGGREGATE ->
-          aggregates.multiAggregate(call.value("branches"), call.value("wait_ms"));
+      case AGGREGATE, AGGREGATE_OLD, FIRST_SUCCESS, AGGREGATE_WITH_FALLBACK, MULTI_AGGREGATE ->
+          demonstrations.answer(call);
       case METRICS -> Bodies.metrics(context.exposition().get());
       case NONE -> throw new IllegalStateException("no route, but no refusal");
     };

@@ -10,21 +10,42 @@ import lab.contract.RouteCall;
 
 /**
  * Does the routes' work on an event loop: a wait becomes a timer, what would block a thread is
- * handed over, branches in parallel are callbacks that know of each other. Only CPU work ({@code
- * /compute}, {@code /metrics}) stays on the loop, and holds up all its other requests meanwhile.
+ * handed over. Only CPU work ({@code /compute}, {@code /metrics}) stays on the loop, and holds up
+ * all its other requests meanwhile.
  *
  * <p>Belongs to one loop: every call and callback is on its thread, so nothing here is shared.
  */
 public final class NonBlockingRoutes {
+  /** The routes that do several things at once, in the lanes that have them. */
+  public interface Demonstrations {
+    /**
+     * Begins with a request.
+     *
+     * @param services what it leaves there may throw: then its answer is a 500
+     * @param to takes the answer; the first counts
+     */
+    void begin(RouteCall call, LoopServices services, Consumer<Answer> to);
+  }
+
   private final ModelContext context;
   private final LoopServices loop;
-  private final Aggregates aggregates;
+  private final Demonstrations demonstrations;
   private final Answer up;
 
+  /** Of a lane without demonstrations, which declares none of their routes. */
   public NonBlockingRoutes(ModelContext context, LoopServices loop) {
+    this(
+        context,
+        loop,
+        (call, services, to) -> {
+          throw new IllegalStateException(call.route().path() + " is not served");
+        });
+  }
+
+  public NonBlockingRoutes(ModelContext context, LoopServices loop, Demonstrations demonstrations) {
     this.context = context;
     this.loop = loop;
-    this.aggregates = new Aggregates(context);
+    this.demonstrations = demonstrations;
     this.up = Bodies.up(context.model());
   }
 
@@ -52,16 +73,8 @@ public final class NonBlockingRoutes {
       case COMPUTE -> compute(call.value("limit"), to);
       case BLOCK -> block(call.value("wait_ms"), to);
       case FILE -> file(call.value("lines"), to);
-      // The same here: on an event loop parallel work is callbacks, the old way or not.
-      case AGGREGATE, AGGREGATE_OLD ->
-          aggregates.aggregate(call.route(), call.value("wait_ms"), call.value("lines"), to);
-      case FIRST_SUCCESS ->
-          aggregates.firstSuccess(call.value("fast_ms"), call.value("slow_ms"), to);
-      case AGGREGATE_WITH_FALLBACK ->
-          aggregates.aggregateWithFallback(
-              call.value("wait_ms"), call.value("timeout_ms"), call.value("lines"), to);
-      case MULTI_AGGREGATE ->
-          aggregates.multiAggregate(call.value("branches"), call.value("wait_ms"), to);
+      case AGGREGATE, AGGREGATE_OLD, FIRST_SUCCESS, AGGREGATE_WITH_FALLBACK, MULTI_AGGREGATE ->
+          demonstrations.begin(call, to, to);
       case METRICS -> to.accept(Bodies.metrics(context.exposition().get()));
       case NONE -> throw new IllegalStateException("no route, but no refusal");
     }

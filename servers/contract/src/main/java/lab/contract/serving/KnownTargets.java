@@ -7,6 +7,7 @@ import java.net.URISyntaxException;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 import lab.contract.http.MalformedException;
 
 /**
@@ -23,6 +24,11 @@ public final class KnownTargets {
   private static final int MAX_KNOWN_BYTES = 128;
 
   private final AtomicReferenceArray<Known> slots = new AtomicReferenceArray<>(SLOTS);
+  private final Routes routes;
+
+  public KnownTargets(Routes routes) {
+    this.routes = routes;
+  }
 
   /**
    * Returns what a GET of this target resolves to.
@@ -46,10 +52,9 @@ public final class KnownTargets {
     return resolved;
   }
 
-  static RouteCall resolve(String method, byte[] bytes, int from, int to)
-      throws MalformedException {
+  RouteCall resolve(String method, byte[] bytes, int from, int to) throws MalformedException {
     URI uri = parse(new String(bytes, from, to - from, ISO_8859_1));
-    return RouteCall.resolve(method, uri.getPath(), uri.getRawQuery());
+    return routes.resolve(method, uri.getPath(), uri.getRawQuery());
   }
 
   /**

@@ -12,7 +12,7 @@ public final class RequestHead {
   /** Longer heads are refused with 431. */
   public static final int MAX_BYTES = 32 << 10;
 
-  private static final RouteCall NONE_YET = RouteCall.resolve("GET", "", null);
+  private static final RouteCall NONE_YET = RouteCall.NONE;
 
   private final KnownTargets known;
   private final HeaderFields fields = new HeaderFields();
@@ -58,7 +58,7 @@ public final class RequestHead {
     call =
         get
             ? known.get(bytes, methodEnd + 1, targetEnd)
-            : KnownTargets.resolve(
+            : known.resolve(
                 new String(bytes, from, methodEnd - from, ISO_8859_1),
                 bytes,
                 methodEnd + 1,

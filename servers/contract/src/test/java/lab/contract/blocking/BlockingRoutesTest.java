@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import lab.contract.RouteCall;
 import lab.contract.TestContext;
 import org.junit.jupiter.api.Test;
 
@@ -29,7 +28,8 @@ class BlockingRoutesTest {
     try (TestContext context = new TestContext();
         BlockingRoutes routes = new BlockingRoutes(context.model(), calls)) {
       for (String path : List.of("/downstream", "/synchronized")) {
-        assertThat(routes.answer(RouteCall.resolve("GET", path, null)).status()).isEqualTo(200);
+        assertThat(routes.answer(context.model().routes().resolve("GET", path, null)).status())
+            .isEqualTo(200);
       }
     }
     assertThat(calls.locked).containsExactly(false, true);

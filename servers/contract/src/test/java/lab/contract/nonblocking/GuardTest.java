@@ -9,7 +9,9 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.BiConsumer;
 import lab.contract.DownstreamOutcome;
+import lab.contract.Route;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -42,7 +44,7 @@ class GuardTest {
   @ValueSource(booleans = {false, true})
   void whateverThrowsLaterIsAnsweredWith500(boolean error) {
     List<Integer> statuses = new ArrayList<>();
-    RouteCall call = RouteCall.resolve("GET", "/health", null);
+    RouteCall call = new Routes(Route.COMMON).resolve("GET", "/health", null);
     for (int part = 0; part < 3; part++) {
       Guard request = new Guard(loop, call, answer -> statuses.add(answer.status()));
       switch (part) {

@@ -8,6 +8,8 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import lab.contract.Answer;
 import lab.contract.DownstreamOutcome;
 import lab.contract.RouteCall;
 import lab.contract.TestContext;
@@ -41,13 +43,21 @@ class NonBlockingRoutesTest {
         }
       };
 
+  private static void raceToThrow(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+    var first = loop.after(1, () -> to.accept(Answer.INTERNAL_ERROR));
+    var second = loop.after(1, first::cancel);
+    var _ = loop.after(1, second::cancel);
+  }
+
   @ParameterizedTest
-  @ValueSource(strings = {"/first-success", "/aggregate-with-fallback"})
+  @ValueSource(strings = {"/file", "/aggregate"})
   void whatThrowsLaterIsAnsweredOnceWith500(String path) throws Exception {
     List<Integer> statuses = new ArrayList<>();
     try (TestContext context = new TestContext()) {
-      new NonBlockingRoutes(context.model(), loop)
-          .begin(RouteCall.resolve("GET", path, null), answer -> statuses.add(answer.status()));
+      new NonBlockingRoutes(context.model(), loop, NonBlockingRoutesTest::raceToThrow)
+          .begin(
+              context.model().routes().resolve("GET", path, null),
+              answer -> statuses.add(answer.status()));
       assertThat(statuses).isEmpty();
       // The loop calls them, and must not meet what they throw.
       later.forEach(Runnable::run);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import lab.contract.Route;
 import lab.contract.RouteCall;
+import lab.contract.Routes;
 import lab.contract.http.HttpBytes;
 import lab.contract.http.MalformedException;
 import org.junit.jupiter.api.Test;
@@ -14,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class RequestHeadTest {
-  private final RequestHead head = new RequestHead(new KnownTargets());
+  private final RequestHead head = new RequestHead(new KnownTargets(new Routes(Route.COMMON)));
 
   @Test
   void aRequestLineNamesItsRouteAndParameters() throws Exception {

@@ -1,4 +1,4 @@
-package lab.contract.nonblocking;
+package lab.nettyloops;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -9,27 +9,47 @@ import lab.contract.Bodies;
 import lab.contract.BranchMetrics;
 import lab.contract.LineFile;
 import lab.contract.LineFile.Reading;
-import lab.contract.ModelContext;
 import lab.contract.Route;
+import lab.contract.RouteCall;
+import lab.contract.nonblocking.LoopServices;
 import lab.contract.nonblocking.LoopServices.Pending;
+import lab.contract.nonblocking.NonBlockingRoutes;
 import org.jspecify.annotations.Nullable;
 
 /** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */
-final class Aggregates {
+final class Aggregates implements NonBlockingRoutes.Demonstrations {
   private final LineFile file;
   private final BranchMetrics branches;
 
-  Aggregates(ModelContext context) {
-    this.file = context.file();
-    this.branches = context.branches();
+  Aggregates(LineFile file, BranchMetrics branches) {
+    this.file = file;
+    this.branches = branches;
+  }
+
+  @Override
+  public void begin(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+    switch (call.route()) {
+      // The same here: on an event loop parallel work is callbacks, the old way or not.
+      case AGGREGATE, AGGREGATE_OLD ->
+          aggregate(call.route(), call.value("wait_ms"), call.value("lines"), loop, to);
+      case FIRST_SUCCESS -> firstSuccess(call.value("fast_ms"), call.value("slow_ms"), loop, to);
+      case AGGREGATE_WITH_FALLBACK ->
+          aggregateWithFallback(
+              call.value("wait_ms"), call.value("timeout_ms"), call.value("lines"), loop, to);
+      case MULTI_AGGREGATE ->
+          multiAggregate(call.value("branches"), call.value("wait_ms"), loop, to);
+      default -> throw new IllegalArgumentException(call.route().path());
+    }
   }
 
   /** A wait and a file at once; takes as long as the slower. */
-  void aggregate(Route route, int waitMs, int lines, Guard to) {
-    FileAndWait both = new FileAndWait(route, to, reading -> Bodies.aggregate(waitMs, reading));
+  private void aggregate(
+      Route route, int waitMs, int lines, LoopServices loop, Consumer<Answer> to) {
+    FileAndWait both =
+        new FileAndWait(route, loop, to, reading -> Bodies.aggregate(waitMs, reading));
     both.read(lines);
-    var unused =
-        to.after(
+    var _ =
+        loop.after(
             waitMs,
             () -> {
               branches.ok(route);
@@ -38,12 +58,12 @@ final class Aggregates {
   }
 
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
-  void firstSuccess(int fastMs, int slowMs, Guard to) {
+  private void firstSuccess(int fastMs, int slowMs, LoopServices loop, Consumer<Answer> to) {
     Route route = Route.FIRST_SUCCESS;
     branches.failed(route);
     Race race =
         new Race(
-            to,
+            loop,
             winner -> {
               branches.ok(route);
               branches.cancelled(route);
@@ -54,15 +74,17 @@ final class Aggregates {
   }
 
   /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
-  void aggregateWithFallback(int waitMs, int timeoutMs, int lines, Guard to) {
+  private void aggregateWithFallback(
+      int waitMs, int timeoutMs, int lines, LoopServices loop, Consumer<Answer> to) {
     Route route = Route.AGGREGATE_WITH_FALLBACK;
     boolean[] inTime = new boolean[1];
     FileAndWait both =
-        new FileAndWait(route, to, reading -> Bodies.aggregateWithFallback(inTime[0], reading));
+        new FileAndWait(
+            route, loop, to, reading -> Bodies.aggregateWithFallback(inTime[0], reading));
     both.read(lines);
     Race race =
         new Race(
-            to,
+            loop,
             winner -> {
               inTime[0] = winner.equals("wait");
               if (inTime[0]) {
@@ -77,11 +99,11 @@ final class Aggregates {
   }
 
   /** Many waits at once; takes as long as one. */
-  void multiAggregate(int count, int waitMs, Guard to) {
+  private void multiAggregate(int count, int waitMs, LoopServices loop, Consumer<Answer> to) {
     int[] ended = new int[1];
     for (int i = 0; i < count; i++) {
-      var unused =
-          to.after(
+      var _ =
+          loop.after(
               waitMs,
               () -> {
                 branches.ok(Route.MULTI_AGGREGATE);
@@ -123,19 +145,22 @@ final class Aggregates {
   /** A reading and a wait; answers when both have ended, or at once when the reading failed. */
   private final class FileAndWait {
     private final Route route;
-    private final Guard to;
+    private final LoopServices loop;
+    private final Consumer<Answer> to;
     private final Function<Reading, Answer> answer;
     private @Nullable Reading reading;
     private boolean waited;
 
-    FileAndWait(Route route, Guard to, Function<Reading, Answer> answer) {
+    FileAndWait(
+        Route route, LoopServices loop, Consumer<Answer> to, Function<Reading, Answer> answer) {
       this.route = route;
+      this.loop = loop;
       this.to = to;
       this.answer = answer;
     }
 
     void read(int lines) {
-      to.handOver(() -> file.read(lines), this::readingEnded);
+      loop.handOver(() -> file.read(lines), this::readingEnded);
     }
 
     void waitEnded() {
