@@ -1,4 +1,4 @@
-# The user's verbs. CI calls only these. `make help` lists them.
+# The verbs. `make help` lists the users', which have a text behind ##; docs/verbs.md has the maintainers', too.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -37,7 +37,8 @@ TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 # `idle` comes before `ready`, also where MAKEFLAGS says -j.
 .NOTPARALLEL:
 
-help: ## List the verbs
+help:
+	@echo 'make VERB [WORD=VALUE …]. All words of a verb: docs/verbs.md'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 # Not a verb of the user's: an engine that answers, the images, and what Compose is told. Wrong words of
@@ -55,54 +56,54 @@ idle:
 driver: ready
 	@host/lab.sh step build-loadgen "the driver's image" build loadgen
 
-up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks HOSTS=hosts.toml]
+up: idle ready ## Start the lab and wait until it is healthy
 	@host/lab.sh room
 	@host/lab.sh step build "the lab's own images" build
 	@host/lab.sh jmx
 	@host/lab.sh start
 
-down: ## Stop the lab and remove its containers, networks and volumes (results stay): [FORCE=yes] under a measurement, too [HOSTS=]
+down: ## Stop the lab and remove its containers; results stay
 	@host/lab.sh down
 
-clean: ## Remove the lab's own images, and logs of builds and tests, and say what each held: [RUNS=yes] removes stored runs, too
+clean: ## Remove the lab's images and logs; RUNS=yes: and all runs
 	@host/clean.sh
 
-bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n ARRIVALS=constant|poisson DURATION=10s ENGINE= RECORD=cpu|alloc|lock] or TARGET=http://…
+bench: ## Measure a load: CONC=2000 [SERVER= ROUTE= RATE= TARGET=]
 	@LAB_VERB=bench $(MAKE) up
 	@$(DRIVER) bench
 
-run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= CONC= CASE= …], or RESUME=<run>
+run: ## Run a file of experiments/: EXP=sweep, or RESUME=<run>
 	@LAB_VERB=run $(MAKE) up
 	@$(DRIVER) run
 
-capacity: ## The highest rate that is held: [SERVER= ROUTE= OBJECTIVE="p99<500ms,errors<1%" LAUNCHES=6 ARRIVALS=constant|poisson DURATION=15s CURVE=yes PROVE=yes RECORD=cpu] or TARGET=http://…
+capacity: ## Find the highest rate that meets an objective [SERVER=]
 	@LAB_VERB=capacity $(MAKE) up
 	@$(DRIVER) capacity
 
-explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s PAIRS=6 STEPS=4 SUSPECT="worker pool" RECORD=cpu] or TARGET=<name>
+explain: ## Prove what limits: CONC=5000 [SERVER= SUSPECT=]
 	@LAB_VERB=explain $(MAKE) up
 	@$(DRIVER) explain
 
-sweep: ## The same as `make run EXP=sweep`
+sweep: ## The same as make run EXP=sweep
 	@$(MAKE) run EXP=sweep
 
-compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images,limits]
+compare: ## Faster, slower or no difference: A=<run> B=<run>
 	@LAB_VERB=compare $(MAKE) driver
 	@host/lab.sh stored compare
 
-gate: ## Worse or not: BASE=<run>[:server] CANDIDATE=<run>[:server], or two images of a server with CONC=2000 [RATE=n SERVER= LAUNCHES=6 DURATION=10s]; [LIMITS=gate.toml ACROSS=limits]
+gate: ## Worse or not: BASE=<run> CANDIDATE=<run>, or two images
 	@LAB_VERB=gate $(MAKE) $(if $(findstring /,$(value BASE)$(value CANDIDATE)),up,driver)
 	@host/lab.sh $(if $(findstring /,$(value BASE)$(value CANDIDATE)),drive,stored) gate
 
-report: ## Judge a run again from its stored raw data, and list all runs in results/index.html: RUN=<run>
+report: ## Judge a run again from its stored raw data: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver
 	@host/lab.sh stored report
 
-density: ## Memory per open connection, or per request in flight: [CONNECTIONS=8000 KIND=idle|slow|both|in-flight ROUTE=/downstream|/block LAUNCHES=3 SERVER=]
+density: ## Memory per connection [CONNECTIONS=8000 KIND= SERVER=]
 	@LAB_VERB=density $(MAKE) up
 	@$(DRIVER) density
 
-jmh: ## What 10,000 sleeping tasks, a switch of threads, a hand-over and a scope cost: [JMH="SleepingTasks -p tasks=100000"]
+jmh: ## Benchmark what models are made of [JMH=<benchmark>]
 	@LAB_VERB=jmh $(MAKE) idle ready
 	@host/lab.sh step build-jmh "the driver's and the benchmarks' images" build loadgen jmh
 	@host/lab.sh idle
@@ -113,7 +114,7 @@ toxics: ## Show the toxics in force
 	@host/lab.sh need-up
 	@$(DRIVER) toxics
 
-toxic: ## Add or change a toxic: TYPE=latency LATENCY=500 [NAME= STREAM= TOXICITY=]; NAME= REMOVE=yes; TYPE=down|up
+toxic: ## Add or change a toxic: TYPE=latency LATENCY=500
 	@host/lab.sh need-up
 	@$(DRIVER) toxic
 
@@ -121,19 +122,21 @@ toxics-reset: ## Remove every toxic
 	@host/lab.sh need-up
 	@$(DRIVER) toxics-reset
 
-doctor: ## Say what this machine and the running lab can and cannot do, also before anything is built
+doctor: ## Check what this machine and the running lab can do
 	@host/lab.sh doctor
 
-test: ## Run the tests: [SUITE=quick|full|long|mutations|mutants ONLY="static python"]; quick takes 8 minutes, full 47
+# From here on: maintainers' verbs.
+
+test:
 	@.ci/test.sh
 
-audit: ## What the lab's images are made of, and what is known against it; says what it could not check (asks PyPI and OSV: AUDIT_OSV=<address>)
+audit:
 	@.ci/audit.sh
 
-dashboards: ## Build grafana/dashboards/*.json from their code
+dashboards:
 	@$(TOOLS) -e PYTHONPATH=/lab/repo/grafana/src -v "$$PWD/grafana:/lab/repo/grafana" -w /lab/repo \
 	  concurrency-lab/loadgen-test:local python -m lab_dashboards
 
-lock: ## Refresh loadgen/requirements*.txt from pyproject.toml, and the sums of what Maven fetches
+lock:
 	@$(TOOLS) -v "$$PWD/loadgen:/lab/repo/loadgen" -w /lab/repo/loadgen concurrency-lab/loadgen-test:local ./lock.sh
 	@servers/lock.sh

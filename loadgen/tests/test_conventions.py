@@ -1,6 +1,7 @@
 """One kebab-case name is a model's folder, Maven module, image, service and scrape target."""
 
 import json
+import os
 import re
 import subprocess
 import tomllib
@@ -303,14 +304,26 @@ def test_servers_and_probe_share_one_list_of_buckets() -> None:
     assert tuple(float(bound) for bound in listed[1].split(",")) == BUCKETS_S
 
 
-def test_the_verbs_of_their_page_are_those_of_make_help() -> None:
-    # As the recipe of `help` prints them.
-    verbs = re.findall(r"^([a-z-]+):.*## (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
-    assert len(verbs) >= 10
+def test_make_help_fits_one_screen() -> None:
+    env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    asked = subprocess.run(["make", "help"], cwd=REPO, env=env, capture_output=True, check=True)
+    lines = asked.stdout.decode().splitlines()
+    assert 10 <= len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_verb_is_on_its_page() -> None:
+    makefile = (REPO / "Makefile").read_text()
+    helped = re.findall(r"^([a-z-]+):.*## .", makefile, re.MULTILINE)
     page = (REPO / "docs/verbs.md").read_text()
-    assert page.split("```")[1].strip("\n").splitlines() == [
-        f"  make {name:<13} {text}" for name, text in verbs
-    ]
+    users, maintainers = (
+        re.findall(r"^\| `([a-z-]+)` \|", part, re.MULTILINE)
+        for part in page.split("## For maintainers")
+    )
+    assert users == helped
+    [phony] = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    steps = {"help", "ready", "idle", "driver"}
+    assert {*users, *maintainers} == {*phony.split()} - steps
 
 
 def test_doctor_says_of_the_first_run_what_the_readme_says() -> None:
