@@ -85,8 +85,6 @@ def do(argv: Sequence[str], environ: Environ) -> int:
 
 
 def _measure(verb: str) -> Verb:
-    """A verb that measures what its words ask for."""
-
     def do(argv: Sequence[str], environ: Environ) -> int:
         words, only_plan = _only_plan(read_words(argv, environ))
         return _start(of_verb(verb, words, _here(environ)), environ, only_plan)
@@ -191,7 +189,6 @@ def _resumed(words: Words, environ: Environ) -> Path:
 
 
 def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
-    """A verb that needs no lab."""
     return lambda argv, environ: do(
         read_words(argv, environ), _home(environ) / "results", _console(environ)
     )

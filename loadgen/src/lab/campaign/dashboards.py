@@ -169,7 +169,6 @@ def _choosers(of: Dashboard) -> Iterator[str]:
 
 
 def _with(legend: str, values: Mapping[str, str]) -> str:
-    """A legend with the values of the variables in it."""
     for name in sorted(values, key=len, reverse=True):
         legend = legend.replace(f"${name}", values[name])
     return legend

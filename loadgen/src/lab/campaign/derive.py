@@ -87,7 +87,6 @@ class Derived:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The findings, for people."""
         return words.findings(self.findings)
 
 
@@ -318,7 +317,6 @@ def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:
 def _first(
     kind: TrialKind, outcome: Outcome, found: Sequence[Finding]
 ) -> tuple[tuple[str, ...], ...]:
-    """The lines that come first."""
     if kind.answers:
         return kind.answers(outcome.experiment, found)
     return answers.of_loads(outcome.rows, outcome.verdicts) if kind.answers_most else ()

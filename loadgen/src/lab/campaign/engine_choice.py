@@ -30,7 +30,6 @@ class Chosen:
 
     @property
     def version(self) -> str:
-        """The versions of all, as a manifest has them."""
         return "; ".join(self.versions.values())
 
 

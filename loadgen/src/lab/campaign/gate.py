@@ -389,7 +389,6 @@ def _requests_not_judged(
 
 
 def _alone(paired: Paired) -> Iterator[str]:
-    """What is left out."""
     for name, rows in (side for sides in paired.lanes for side in sides):
         invalid = sum(not row.valid for row in rows)
         if invalid:

@@ -121,7 +121,6 @@ def check_same_lab(
 
 
 def _differences(record: Manifest, now: Manifest) -> Iterator[tuple[str, Difference]]:
-    """Each difference, with a name for the user."""
     servers = (name for name, one in record.servers.items() if not one.foreign)
     images = (*PARTS, *servers, *image_ids(record), *image_ids(now))
     before = {"host": "the host's ", "images": "the image of ", "engine": "the load "}

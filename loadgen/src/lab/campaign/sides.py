@@ -104,7 +104,6 @@ class Pool:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows meant, of all runs."""
         return tuple(row for run in self.runs for row in run.rows if self._means(row))
 
     def _means(self, row: Row) -> bool:
@@ -114,15 +113,12 @@ class Pool:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """The servers of its rows."""
         return tuple(dict.fromkeys(row.server for row in self.rows))
 
     def side(self, lane: str) -> Side:
-        """One of its lanes as a side of a comparison."""
         return self.named(lane), [row for row in self.rows if lane_of(row) == lane]
 
     def named(self, lane: str | None) -> str:
-        """A lane of this side, or all of them, for people."""
         runs = ", ".join(run.name for run in self.runs)
         return f"{runs}:{lane}" if lane else runs
 

@@ -58,7 +58,6 @@ class Case:
 
     @property
     def mode(self) -> Mode:
-        """How its load is made."""
         return "closed" if self.rate is None else "open"
 
 

@@ -89,7 +89,6 @@ class Inquiries(Design):
 
     @property
     def most(self) -> int:
-        """See Design."""
         experiment = self.planner.experiment
         return len(experiment.servers) * most_trials(settings_of(Explain, experiment))
 

@@ -148,7 +148,6 @@ def in_parts(points: Sequence[tuple[float, float]]) -> Points:
 
 
 def in_window(seen: Observation, figure: Figure) -> Points:
-    """The samples of a figure within the window."""
     opens, closes = seen.window
     return tuple((at, value) for at, value in figure.points(seen) if opens <= at <= closes)
 

@@ -77,7 +77,6 @@ class Objective:
 
     @property
     def longest_s(self) -> float:
-        """The longest latency that it allows."""
         return max(limit for _, limit in self.limits) / 1000
 
     def connections(self, rate: float) -> int:

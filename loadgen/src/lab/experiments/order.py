@@ -97,7 +97,6 @@ class Listed:
 
     @property
     def known(self) -> tuple[TrialPlan, ...]:
-        """All of them."""
         return self.plans
 
     def left(self, done: Sequence[Row]) -> int:
@@ -105,7 +104,6 @@ class Listed:
         return sum(1 for _ in self._left(done))
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The first trial without a row."""
         return next(self._left(done), None)
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
@@ -120,7 +118,6 @@ class Listed:
         yield from (trial for lane, trial in last.items() if lane not in left)
 
     def then(self, plan: TrialPlan) -> str:
-        """That of the list."""
         following = iter(self.plans)
         for one in following:
             if one.trial == (plan.repeats or plan.trial):

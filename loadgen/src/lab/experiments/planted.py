@@ -125,7 +125,6 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
 
 
 def of_trials(experiment: Experiment) -> dict[str, Case]:
-    """The case of each trial, by the trial's name."""
     return dict(_trials(experiment))
 
 

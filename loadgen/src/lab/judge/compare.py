@@ -128,7 +128,6 @@ class Values:
 
     @classmethod
     def of(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
-        """Those of the rows of one load."""
         if not _side_by_side(rows_a, rows_b):
             return cls(per_launch(rows_a, metric), per_launch(rows_b, metric), paired=False)
         return cls.of_rounds(per_round(rows_a, metric), per_round(rows_b, metric))
@@ -176,7 +175,6 @@ class CellComparison:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of the ratio."""
         return self.ratio.interval if self.ratio else None
 
 
@@ -205,7 +203,6 @@ def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Com
 
 
 def family_of(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> Family:
-    """That of the comparisons of these pairs."""
     shared = (shared_cells(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
     return Family(sum(map(len, shared)), looks)
 
@@ -556,7 +553,6 @@ def too_few_launches(plans: Sequence[TrialPlan]) -> str:
 
 
 def lanes(rows: Sequence[Row]) -> tuple[Comparison, ...]:
-    """The comparisons inside one run."""
     return compare_all(pairs_in(rows))
 
 

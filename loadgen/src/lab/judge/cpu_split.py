@@ -63,12 +63,10 @@ def machine_busy(observation: Observation, machine: str) -> float | None:
 
 
 def _used(observation: Observation, service: str) -> float | None:
-    """The CPUs in use by the containers of a service."""
     return observation.rate(USED, service=service)
 
 
 def _watching(observation: Observation, engine: float | None, spun: float | None) -> float | None:
-    """The CPUs in use by what observes."""
     driver = _used(observation, DRIVER)
     used = [_used(observation, service) for service in WATCHERS]
     if observation.series(USED, service=OPTIONAL_WATCHER):
@@ -93,7 +91,6 @@ def _each_us(used: float | None, rps: float) -> float | None:
 
 
 def _spun(usage: Usage, cpus: float | None) -> float | None:
-    """The CPUs that a spinner took."""
     if usage.spun is None:
         return 0.0
     return None if cpus is None else usage.spun * cpus

@@ -164,7 +164,6 @@ class Gate:
 
     @property
     def answer(self) -> Answer:
-        """That of all limits together."""
         return answer_of([check.answer for check in self.checks])
 
     @property
@@ -387,7 +386,6 @@ def of_capacity(
 def judge(
     base: str, candidate: str, asked: Sequence[Asked], notes: Sequence[str] = (), looks: int = 1
 ) -> Gate:
-    """All limits together."""
     confidence = confidence_of(len(asked), looks)
     checks = tuple(check(one, confidence) for one in asked)
     return Gate(base, candidate, confidence, checks, tuple(notes))

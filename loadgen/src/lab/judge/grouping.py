@@ -32,7 +32,6 @@ class Cell:
 
     @classmethod
     def of(cls, row: Row) -> Cell:
-        """The cell of a trial."""
         load = row.route, row.engine, row.mode, row.concurrency, row.offered_rps
         return cls(*load, row.duration_s, row.warmup_s)
 
@@ -262,7 +261,6 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequenc
 
 
 def _kept(row: Row) -> float | None:
-    """Of an open trial."""
     of, rps = offered(row), goodput(row)
     return None if not of or rps is None else rps / of
 

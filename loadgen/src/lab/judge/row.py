@@ -31,7 +31,6 @@ def row_of(
     cpu: CpuSplit,
     time: TimeSplit,
 ) -> Row:
-    """A judged measurement as the values of its row."""
     record, reading = measurement.record, measurement.reading
     if reading and (left := unanswered(record, reading)):
         reading = replace(reading, window_lost=(reading.window_lost or 0) + left)

@@ -52,8 +52,7 @@ class Lab(Protocol):
         """What the driver's process may use."""
 
     @property
-    def versions(self) -> Mapping[str, Json]:
-        """Which code ran."""
+    def versions(self) -> Mapping[str, Json]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,5 +100,4 @@ class Row:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """The column names."""
         return tuple(field.name for field in fields(cls))

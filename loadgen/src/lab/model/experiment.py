@@ -64,7 +64,6 @@ class ToxicStep:
 
     @property
     def text(self) -> str:
-        """For people."""
         return " ".join(f"{word}={value}" for word, value in self.words.items())
 
 
@@ -108,7 +107,6 @@ class Request:
 
     @property
     def name(self) -> str:
-        """For people."""
         return f"{self.method} {self.path}"
 
     @property

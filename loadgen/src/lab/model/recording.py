@@ -37,5 +37,4 @@ class Recording:
 
     @property
     def total(self) -> int:
-        """The weight of all stacks."""
         return sum(self.stacks.values())

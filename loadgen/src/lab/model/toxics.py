@@ -113,7 +113,6 @@ class Proxy:
     toxics: tuple[Toxic, ...] = ()
 
     def toxic(self, name: str) -> Toxic | None:
-        """The toxic of that name."""
         return next((toxic for toxic in self.toxics if toxic.name == name), None)
 
 
@@ -149,7 +148,6 @@ class ToxicsInForce:
         return tuple(down + other)
 
     def proxy(self, name: str) -> Proxy | None:
-        """The proxy of that name."""
         return next((proxy for proxy in self.proxies if proxy.name == name), None)
 
 

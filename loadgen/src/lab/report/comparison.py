@@ -48,7 +48,6 @@ _METRICS: dict[Metric, str] = {
 
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """The object of comparison.json."""
     return {
         "format_version": FORMAT_VERSION,
         "margin": MARGIN,
@@ -258,7 +257,6 @@ def median_text(of: MedianOf | None, metric: Metric) -> str:
 
 
 def ratio_texts(cell: CellComparison) -> tuple[str, str]:
-    """The ratio, and its interval."""
     ratio = NOTHING if cell.ratio is None else f"{cell.ratio.ratio:.3f}"
     if cell.interval is None:
         return ratio, "no interval"

@@ -58,7 +58,6 @@ def render(console: Console, of: Gate, folder: str) -> None:
 
 
 def answer(of: Gate) -> str:
-    """The answer in a sentence."""
     named = [check for check in of.checks if check.answer == of.answer]
     if of.answer == "not worse":
         count = len(of.checks)
@@ -115,7 +114,6 @@ def _object(of: Gate) -> dict[str, object]:
 
 
 def markdown(of: Gate) -> str:
-    """For a pull request."""
     lines = [f"**{answer(of)}**", "", f"base {of.base}, candidate {of.candidate}", ""]
     for group, checks in _groups(of):
         lines += [f"**{group}**", "", f"| {' | '.join(_HEADER)} |", f"|{'---|' * len(_HEADER)}"]

@@ -43,7 +43,6 @@ class Listed:
 
 
 def answer_text(question: str, lines: Sequence[str]) -> str:
-    """The content of ANSWER."""
     return "".join(f"{line}\n" for line in (" ".join(question.split()), *lines))
 
 

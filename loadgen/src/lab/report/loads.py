@@ -53,7 +53,6 @@ def table(
 
 
 def measured(loads: Sequence[Load]) -> Section:
-    """All that was measured of the loads."""
     places = {load.route for load in loads}, {load.engine for load in loads}
     same = ", ".join(names.pop() for names in places if len(names) == 1)
     rows = [

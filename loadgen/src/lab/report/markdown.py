@@ -19,7 +19,6 @@ _CODE_OR_TAG = re.compile(r"(?<![`\\])(`[^`\n]+`)(?!`)|<(?=[a-zA-Z/!?])")
 
 
 def text(of: Content) -> str:
-    """The whole report."""
     return document(f"{of.experiment.name}: {of.manifest.run}", first(of), sections(of))
 
 
@@ -30,7 +29,6 @@ def document(title: str, above: Iterable[blocks.Block], sections: Iterable[block
 
 
 def section(of: blocks.Section, level: int = 2) -> str:
-    """A section under its title."""
     body = markdown(of.blocks) or _plain(of.none)
     return body and f"{'#' * level} {_plain(of.title)}\n\n{body}"
 

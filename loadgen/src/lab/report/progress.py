@@ -148,7 +148,6 @@ def _ended(row: Row) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration for people."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600}h{whole % 3600 // 60:02d}m"

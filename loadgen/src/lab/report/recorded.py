@@ -41,7 +41,6 @@ class Recorded:
 
     @property
     def load(self) -> str:
-        """The server and its load."""
         row = self.row
         rate = "" if row.offered_rps is None else f" at {row.offered_rps:,}/s"
         return f"{lane_of(row)}, {row.route} {row.mode}, {row.concurrency:,} connections{rate}"
@@ -161,7 +160,6 @@ def _signed(value: float) -> str:
 
 
 def _seen(of: Recording, row: Row) -> str:
-    """How much was recorded."""
     by = ", ".join(one.removeprefix("jdk.") for one in of.events)
     what = f"{_WHAT[of.kind]} by {by}"
     if by == "ExecutionSample":

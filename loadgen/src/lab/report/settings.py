@@ -109,5 +109,4 @@ def _size(count: int) -> str:
 
 
 def text(value: Json) -> str:
-    """A setting as .env has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

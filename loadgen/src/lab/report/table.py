@@ -142,7 +142,6 @@ def cpu(row: Row) -> str:
 
 
 def microseconds(value: float | None) -> str:
-    """A CPU time."""
     return NOTHING if value is None else f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
@@ -196,7 +195,6 @@ def milliseconds(value: float | None) -> str:
 
 
 def with_unit(ms: float | None) -> str:
-    """A latency as in the table, with its unit."""
     text = milliseconds(ms)
     return text if ms is None or text.endswith("s") else f"{text} ms"
 

@@ -60,7 +60,6 @@ class Content:
 
 
 def launches(of: Content) -> str:
-    """The JVMs that were measured."""
     experiment = of.experiment
     if of.jvms is not None:
         return of.jvms
@@ -77,7 +76,6 @@ def launches(of: Content) -> str:
 
 
 def engine(name: str, versions: Mapping[str, Json]) -> str:
-    """A load engine with its version."""
     known = versions.get("engines")
     version = known.get(name) if isinstance(known, Mapping) else None
     if not version:
@@ -86,7 +84,6 @@ def engine(name: str, versions: Mapping[str, Json]) -> str:
 
 
 def host(facts: Mapping[str, Json]) -> str:
-    """The machine, in a line."""
     memory = facts.get("memory_bytes")
     known = (
         facts.get("cpu_model"),

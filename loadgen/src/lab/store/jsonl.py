@@ -15,7 +15,6 @@ NAME = "trials.jsonl"
 
 
 def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> str:
-    """The line of one trial, with its end of line."""
     record, reading = measurement.record, measurement.reading
     whole = {
         **to_json(row),

@@ -107,7 +107,6 @@ def _number(text: str) -> float:
 
 
 def json_text(value: object) -> str:
-    """A value as the text of a JSON file."""
     return json.dumps(to_json(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

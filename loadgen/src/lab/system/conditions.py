@@ -84,7 +84,6 @@ class Conditions:
 
     @property
     def as_it_is(self) -> bool:
-        """Nothing is changed."""
         return not self._servers and self._toxics == () and self._generator is None
 
     def recreates(self, server: str, condition: Condition) -> bool:

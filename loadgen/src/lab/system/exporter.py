@@ -59,7 +59,6 @@ class Exporter:
         return self._counter(server, CPU)
 
     def times(self, server: str) -> Times:
-        """Both of one moment."""
         known = self._by_name(server, CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
         return Times(known[CPU], known[COMPILATION])
 

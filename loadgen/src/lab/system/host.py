@@ -201,7 +201,6 @@ class System(Clock):
         return Process(child)
 
     def cpus(self) -> int:
-        """How many CPUs the machine has."""
         return os.cpu_count() or 1
 
     def own_cpus(self) -> int:

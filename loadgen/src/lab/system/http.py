@@ -61,7 +61,6 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The body as text."""
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
@@ -95,7 +94,6 @@ class Http:
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     @contextmanager

@@ -68,7 +68,6 @@ class Management:
         self._foreign = {} if foreign is None else foreign
 
     def identity(self, server: str) -> Identity:
-        """Who answers."""
         answer = self._http.get(server, _url(server, "/identity"))
         try:
             known = {name: answer[name] for name in Identity.__dataclass_fields__}
@@ -79,7 +78,6 @@ class Management:
             raise LabUnreachable(f"{server}: its identity is wrong: {failure}") from None
 
     def routes(self, server: str) -> tuple[str, ...]:
-        """The paths of the routes that the server declares."""
         routes = self._http.get(server, _url(server, "/identity")).get("routes")
         try:
             return from_json(tuple[str, ...], routes)
@@ -87,7 +85,6 @@ class Management:
             raise LabUnreachable(f"{server}: its routes are wrong: {failure}") from None
 
     def settings(self, server: str) -> Mapping[str, Json]:
-        """The server's effective settings."""
         settings = self._http.get(server, _url(server, "/settings")).get("settings")
         if not isinstance(settings, dict):
             raise LabUnreachable(f"{server}: its settings hold no object 'settings'")

@@ -45,13 +45,11 @@ class Prometheus:
         self._http = http
 
     def version(self) -> str:
-        """The version it says it has."""
         answer = self._http.get("prometheus", f"{self._url}/api/v1/status/buildinfo")
         data = answer.get("data")
         return str(data.get("version", "unknown")) if isinstance(data, dict) else "unknown"
 
     def targets(self) -> tuple[Target, ...]:
-        """Its active targets."""
         answer = self._http.get("prometheus", f"{self._url}/api/v1/targets?state=active")
         try:
             return tuple(

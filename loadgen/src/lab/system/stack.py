@@ -98,7 +98,6 @@ class Stack:
         self.toxiproxy = Toxiproxy(self._http, urls.toxiproxy)
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def adopt(self, server: str, url: str, route: str = "/") -> None:
@@ -126,7 +125,6 @@ class Stack:
             self.exporter.started_s(server)
 
     def is_foreign(self, server: str) -> bool:
-        """Whether it was adopted."""
         return server in self._foreign
 
     def downstream_delay(self) -> tuple[float, Spread | None]:

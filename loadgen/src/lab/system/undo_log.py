@@ -36,7 +36,6 @@ class Touched:
 
     @property
     def text(self) -> str:
-        """For people."""
         if self.kind == "knob":
             return f"{self.name} of {self.of}"
         return f"{self.of}/{self.name}" if self.name else self.of

@@ -30,7 +30,6 @@ class Ramps(Design):
 
     @property
     def most(self) -> int:
-        """See Design."""
         experiment = self.planner.experiment
         searches = len(launches(experiment)) * len(experiment.servers)
         return searches * most_trials(settings_of(Stress, experiment))

@@ -187,5 +187,4 @@ def _halvings(stress: Stress, low: int, top: int) -> int:
 
 
 def rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
-    """Those of one search."""
     return [row for row in rows if (row.server, row.launch) == (server, launch)]

@@ -106,7 +106,6 @@ class Step:
 
     @property
     def name(self) -> str:
-        """For people."""
         return " and ".join(self.resources)
 
 

@@ -56,8 +56,6 @@ class Rule[T]:
 
 
 def number(least: int, most: int) -> Rule[int]:
-    """A whole number."""
-
     def rule(text: str) -> int:
         if not re.fullmatch(r"0|[1-9][0-9]{0,8}", text) or not least <= int(text) <= most:
             raise ValueError(f"{text} is not allowed; allowed: {least}..{most}")
@@ -67,8 +65,6 @@ def number(least: int, most: int) -> Rule[int]:
 
 
 def decimal(least: float, most: float) -> Rule[float]:
-    """A number with or without decimals."""
-
     def rule(text: str) -> float:
         if not _DECIMAL.fullmatch(text) or not least <= float(text) <= most:
             raise ValueError(f"{text} is not allowed; allowed: {least:g}..{most:g}")
@@ -143,7 +139,6 @@ def one_of(words: Sequence[str], what: str = "allowed") -> Rule[str]:
 
 
 def server(servers: Sequence[str]) -> Rule[str]:
-    """A server model that there is."""
     return one_of(servers, "a server of the lab")
 
 

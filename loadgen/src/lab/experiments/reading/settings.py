@@ -29,7 +29,6 @@ class Given:
 
     @property
     def text(self) -> str:
-        """The texts as one text."""
         return ",".join(self.texts)
 
 
@@ -60,7 +59,6 @@ class Settings:
         self._given = dict(given)
 
     def get(self, key: str) -> Given | None:
-        """The given texts of a setting, if there are any."""
         return self._given.get(key)
 
     def each[T](self, key: str, rule: Callable[[str], T]) -> tuple[T, ...]:

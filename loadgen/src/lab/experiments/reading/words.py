@@ -70,7 +70,6 @@ def _split(word: str) -> tuple[str, str]:
 
 
 def as_given(words: Mapping[str, str]) -> tuple[str, ...]:
-    """The words as the user wrote them."""
     return tuple(f"{key}={value}" for key, value in words.items())
 
 

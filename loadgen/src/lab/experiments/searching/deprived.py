@@ -79,7 +79,6 @@ class Deprived:
 
     @property
     def text(self) -> str:
-        """What they show, for people."""
         if not self.less.trials:
             return "not tried yet with fewer CPUs"
         shares = list(dict.fromkeys(f"{share:.0%}" for share in sorted(self.spun))) or ["some"]
@@ -117,7 +116,6 @@ def _counts(of: Rung) -> str:
 
 
 def arm_of(name: str) -> str:
-    """The arm of the trials of a field of Deprived."""
     return ALL if name == "whole" else FEWER
 
 

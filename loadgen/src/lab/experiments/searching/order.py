@@ -22,7 +22,6 @@ class Searches(Design):
 
     @property
     def most(self) -> int:
-        """See Design."""
         servers = self.trials.experiment.servers
         return sum(stage.most(server) for stage in self.stages for server in servers)
 

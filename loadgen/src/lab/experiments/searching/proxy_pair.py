@@ -29,7 +29,6 @@ def sides(experiment: Experiment, snapshot: Snapshot, cores: int) -> Mapping[str
 
 
 def rate_of(held: float) -> int:
-    """The rate of a pair, of what all trials held."""
     return max(1, round(SHARE * held))
 
 

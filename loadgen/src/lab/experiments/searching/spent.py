@@ -67,7 +67,6 @@ def grew(server: str, of: Sequence[Search]) -> Iterator[Finding]:
 
 
 def is_about_as_long(row: Row, others: Sequence[Row]) -> bool:
-    """Whether the window of any of the others is about as long."""
     lengths = [one.duration_s or 0 for one in others]
     return any(1 / ALIKE <= (row.duration_s or 0) / length <= ALIKE for length in lengths if length)
 

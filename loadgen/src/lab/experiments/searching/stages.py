@@ -36,7 +36,6 @@ class Standing:
 
     @classmethod
     def of(cls, trials: Trials, server: str, done: Sequence[Row]) -> Self:
-        """As these rows of all servers tell."""
         own = [row for row in done if row.server == server]
         return cls(server, own, searches(trials.experiment, own, trials.start(server)))
 
@@ -48,8 +47,7 @@ class Stage(ABC):
     trials: Trials
 
     @abstractmethod
-    def most(self, server: str) -> int:
-        """The most trials of a server."""
+    def most(self, server: str) -> int: ...
 
     @abstractmethod
     def next_of(self, of: Standing) -> TrialPlan | None:
@@ -68,11 +66,9 @@ class Searching(Stage):
     """One search per launch and server."""
 
     def most(self, server: str) -> int:  # noqa: ARG002
-        """See Stage."""
         return MOST_TRIALS + (len(self.trials.launches) - 1) * MOST_LATER
 
     def next_of(self, of: Standing) -> TrialPlan | None:
-        """See Stage."""
         return self.trials.of_searches(of.server, of.found)
 
     def next(self, servers: Sequence[Standing]) -> TrialPlan | None:
@@ -94,11 +90,9 @@ class Curve(Stage):
     """Loads around the capacity, in the JVM of the last launch."""
 
     def most(self, server: str) -> int:  # noqa: ARG002
-        """See Stage."""
         return len(SHARES)
 
     def next_of(self, of: Standing) -> TrialPlan | None:
-        """See Stage."""
         rates = curve(self.trials.experiment, of.found)
         if not rates:
             return None
@@ -110,11 +104,9 @@ class Pair(Stage):
     """Trials with and without Toxiproxy, in the JVM of the first launch."""
 
     def most(self, server: str) -> int:
-        """See Stage."""
         return TRIES * len(self._sides(server))
 
     def next_of(self, of: Standing) -> TrialPlan | None:
-        """See Stage."""
         conditions = self._sides(of.server)
         waiting = sides_left(self.trials.experiment, of.found, [*conditions], of.rows)
         if not waiting:
@@ -143,11 +135,9 @@ class Lifting(Stage):
     """The searches once more, with what gave way first lifted."""
 
     def most(self, server: str) -> int:  # noqa: ARG002
-        """See Stage."""
         return MOST_TRIALS + (len(self.trials.launches) - 1) * MOST_LATER
 
     def next_of(self, of: Standing) -> TrialPlan | None:
-        """See Stage."""
         condition, found = self._found(of)
         return self.trials.of_searches(of.server, found, arm=LIFTED, condition=condition)
 
@@ -169,7 +159,6 @@ class Depriving(Stage):
         return 0
 
     def next_of(self, of: Standing) -> TrialPlan | None:
-        """See Stage."""
         taken, found = self._found(of)
         if found is None or (name := found.next) is None:
             return None

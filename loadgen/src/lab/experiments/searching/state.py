@@ -74,13 +74,11 @@ class Rung:
 
     @property
     def tried(self) -> Tried:
-        """How often each was the case."""
         counts = len(self.held), len(self.broke), len(self.untold), self.confirmed
         return Tried(self.rate, *counts)
 
     @property
     def trials(self) -> int:
-        """How many there are."""
         return len(self.held) + len(self.broke) + len(self.untold)
 
     def is_long(self, way: Way) -> bool:
@@ -115,7 +113,6 @@ class Search:
 
     @property
     def tried(self) -> list[Tried]:
-        """The outcomes."""
         return [rung.tried for rung in self.rungs]
 
     @property
@@ -168,7 +165,6 @@ class Search:
         return self.low is not None or (ended and holds_none)
 
     def of(self, rate: int | None) -> Rung | None:
-        """The trials of a rate."""
         return next((rung for rung in self.rungs if rung.rate == rate), None)
 
 

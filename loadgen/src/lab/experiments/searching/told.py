@@ -32,7 +32,6 @@ Held = tuple[float | None, float | None, float | None]
 
 
 def begun(of: Mapping[int, Search]) -> dict[int, Search]:
-    """The searches that have a trial."""
     return {launch: one for launch, one in of.items() if one.rungs}
 
 

@@ -38,17 +38,14 @@ class Trials:
 
     @property
     def experiment(self) -> Experiment:
-        """What is measured."""
         return self.planner.experiment
 
     @property
     def capacity(self) -> Capacity:
-        """What is searched."""
         return settings_of(Capacity, self.experiment)
 
     @property
     def launches(self) -> Sequence[int]:
-        """The numbers of the launches."""
         return launches(self.experiment)
 
     def of_searches(

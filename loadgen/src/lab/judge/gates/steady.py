@@ -62,7 +62,6 @@ class Step:
 
     @property
     def length_s(self) -> float:
-        """How long it lasted."""
         return self.ends_s - self.starts_s
 
 

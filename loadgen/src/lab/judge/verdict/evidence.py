@@ -69,12 +69,10 @@ class SeenTrial:
 
     @property
     def server(self) -> str:
-        """The server under test."""
         return self.record.plan.server
 
     @cached_property
     def call(self) -> RouteCall:
-        """The route with its parameters."""
         if self.record.before.foreign:
             return foreign(self.record.plan.route)
         return parse(self.record.plan.route)
@@ -136,7 +134,6 @@ class SeenTrial:
 
     @property
     def load_bound_text(self) -> str:
-        """The bound of a closed load in figures."""
         each, connections = f"{self.r0_s:g} s", self.record.plan.concurrency
         if self.cycle != "R0":
             each = f"({self.r0_s * 1000:.3g} ms + {self.think_s * 1000:.2g} ms)"
@@ -204,7 +201,6 @@ class SeenTrial:
 
     @property
     def window_s(self) -> float:
-        """Length of the measured window."""
         opens, closes = self.observation.window
         return closes - opens
 

@@ -292,7 +292,6 @@ def _inner(full: list[Standing]) -> Standing:
 
 
 def _explained_by(one: Standing) -> frozenset[str]:
-    """The resources whose fullness this one explains."""
     explained = _EXPLAINS[one.resource]
     if one.resource == "garbage collection" and not server_limits.takes_cpus(one):
         explained -= _BY_CPU_TIME

@@ -185,7 +185,6 @@ class ClientMetrics(Collector):
         yield from (*levels, requests, *others.values(), seconds)
 
     def _load(self, told: Told) -> None:
-        """Count a second of the load."""
         if told.begins:
             self._clients.pop(_labels(told.trial, "load"), None)
         is_open = told.trial.mode == "open"

@@ -158,7 +158,6 @@ class Agent:
             self._until = self._clock.monotonic() + expires_s
 
     async def end(self) -> None:
-        """End the trial, if one runs."""
         async with self._order:
             await self._end()
 

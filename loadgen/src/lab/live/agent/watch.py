@@ -171,7 +171,6 @@ class ToxicsWatch:
                 await self.look(self._client)
 
     async def look(self, client: httpx.AsyncClient) -> None:
-        """Look once."""
         try:
             body = bytearray()
             async with (

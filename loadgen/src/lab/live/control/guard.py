@@ -75,7 +75,6 @@ class Guard:
         self._agent_token = agent_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One ASGI connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

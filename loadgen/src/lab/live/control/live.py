@@ -25,7 +25,6 @@ OLD_S, OLD_SCRAPE_S = 10, 35
 
 
 def _now(series: str, old_s: int = OLD_S) -> str:
-    """The series without what is older."""
     return f"({series} and timestamp({series}) > time() - {old_s})"
 
 

@@ -46,7 +46,6 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many latencies there are."""
         return self.buckets.total()
 
     def at_ms(self, percentile: float) -> float:

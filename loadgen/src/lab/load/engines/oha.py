@@ -71,7 +71,6 @@ class Oha:
     modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
-        """Its version line."""
         return first_line(("oha", "--version"), "oha ")
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:

@@ -112,7 +112,6 @@ class Pacer:
     modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
-        """Its version line."""
         return first_line(("pacer", "--version"), "pacer ")
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
@@ -193,7 +192,6 @@ class Pacer:
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        """Of the answers of the window."""
         window = _window(plan, _whole(plan, raw))
         corrected = [line.corrected.histogram for line in window if line.corrected]
         return Curves(
@@ -298,12 +296,10 @@ class Times:
 
     @property
     def histogram(self) -> Histogram:
-        """For percentiles and sums."""
         return Histogram(Counter(dict(self.buckets)), self.sum_us, self.max_us)
 
     @property
     def count(self) -> int:
-        """How many times are in it."""
         return sum(count for _, count in self.buckets)
 
 
@@ -700,7 +696,6 @@ def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:
 
 
 def _misses(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
-    """What was not as expected, of each request."""
     counts = _unexpected(window)
     for number, one in enumerate(plan.requests):
         parts = {status: n for (request, status), n in sorted(counts.items()) if request == number}

@@ -41,5 +41,4 @@ class Second:
 
     @property
     def good(self) -> int:
-        """The others."""
         return self.answers - self.http_errors

@@ -45,7 +45,6 @@ class Wrk:
     modes: frozenset[Mode] = frozenset(("closed",))
 
     def version(self) -> str | None:
-        """Its version line."""
         return first_line(("wrk", "-v"), "Copyright")
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:  # noqa: ARG002

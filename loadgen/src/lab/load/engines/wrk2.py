@@ -99,7 +99,6 @@ class Wrk2:
         """Nothing: the text is small."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
-        """The text of one run."""
         path = raw / OUTPUT
         said = parse(path)
         if said.connections != plan.concurrency:

@@ -87,7 +87,6 @@ def board(
 def _drawn(
     name: str, tile: Tile, of: Panels, hues: Mapping[str, int], marked: Sequence[Moment]
 ) -> tuple[str, int]:
-    """What is drawn of a panel, and its height."""
     width = round(tile.width * COLUMN_PX) - GAP_PX - 2 * INSET_PX
     one = figure(name, "", tile.panel, of, hues, marked, width)
     if one is None:

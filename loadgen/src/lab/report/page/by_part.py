@@ -34,7 +34,6 @@ TITLE = "Mean time above the downstream's"
 
 
 def by_part(loads: Sequence[Load], name: str) -> Iterator[Figure]:
-    """A figure of each mode of which the parts are known."""
     for mode in ("closed", "open"):
         known = [(load, time) for load, its, time in times(loads) if its == mode]
         if known:

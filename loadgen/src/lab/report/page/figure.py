@@ -101,7 +101,6 @@ def heading(title: str, below: Sequence[str]) -> Iterator[str]:
 
 
 def text(x: int, y: int, said: str, colour: str, more: str = "") -> str:
-    """A line of text, in a colour of the palette."""
     return (
         f'<text x="{x}" y="{y}" font-family="{FONT}" font-size="12" '
         f'fill="var(--{colour})"{more}>{escape(said)}</text>'
@@ -136,7 +135,6 @@ def alone(svg: str) -> str:
 
 
 def png(file: str) -> bytes:
-    """The picture of an SVG file."""
     import vl_convert
 
     head = file.partition(">")[0]

@@ -43,7 +43,6 @@ class LaneStyles:
 
     @classmethod
     def of(cls, servers: Sequence[str], rows: Sequence[Row]) -> LaneStyles:
-        """Of a run of these servers."""
         numbers = colours(tuple(dict.fromkeys((*servers, *(row.server for row in rows)))))
         arms: dict[str, list[str]] = {}
         beside = {lane_of(row): row.server for row in rows if row.arm in BESIDE}

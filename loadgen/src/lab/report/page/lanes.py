@@ -100,7 +100,6 @@ def _one_load(rows: Sequence[Row]) -> bool:
 
 
 def _load(rows: Sequence[Row]) -> str:
-    """The load and the server that all rows share."""
     first, one_load = rows[0], _one_load(rows)
     heads = (
         first.server if _one_server(rows) else "",

@@ -10,7 +10,6 @@ from lab.report import blocks
 
 
 def markup(of: Iterable[blocks.Block]) -> str:
-    """Blocks, one after the other."""
     return "".join(map(_written, of))
 
 
@@ -41,7 +40,6 @@ def _written(of: blocks.Block) -> str:
 
 
 def content(of: blocks.Section) -> str:
-    """A section without its title."""
     return markup(of.blocks) or markup([blocks.Paragraph(of.none)])
 
 

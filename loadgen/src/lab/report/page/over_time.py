@@ -33,7 +33,6 @@ class Moment:
 
     @property
     def text(self) -> str:
-        """For people."""
         return f"{self.number} at {self.at_s:.1f} s: {self.what}"
 
 

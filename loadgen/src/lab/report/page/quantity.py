@@ -43,7 +43,6 @@ class Quantity:
 
     @property
     def bound_name(self) -> str:
-        """The name of the bound of this quantity."""
         return "bound" if self.is_rate else "N / bound"
 
     def values(self, row: Row) -> list[float]:
@@ -65,7 +64,6 @@ class Quantity:
         return float((row.offered_rps or 0) if self.x is units.RATE else row.concurrency)
 
     def by_load(self, rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
-        """The rows of each load, by concurrency and rate."""
         found: dict[tuple[int, int], list[Row]] = {}
         for row in rows:
             found.setdefault((row.concurrency, row.offered_rps or 0), []).append(row)
@@ -104,15 +102,12 @@ class Quantity:
                 yield {**at, "y": seen, "valid": False, "tip": tip}
 
     def text(self, value: float) -> str:
-        """A value with its unit."""
         return f"{self.unit.words(value)} {self.unit.label}".strip()
 
     def told(self, of: MedianOf | None) -> str:
-        """A median with its interval."""
         return "no valid trial" if of is None else interval_text(of, self.unit.words)
 
     def alt(self, rows: Sequence[Row], lanes: Sequence[str]) -> str:
-        """The medians in words."""
         parts = []
         for lane in lanes:
             mine = [row for row in rows if lane_of(row) == lane]
@@ -170,12 +165,10 @@ def of_kind(points: Sequence[Spec], kind: str) -> list[Spec]:
 
 
 def invalid(points: Sequence[Spec]) -> list[Spec]:
-    """The points of invalid trials."""
     return [one for one in points if not one["valid"]]
 
 
 def with_interval(points: Sequence[Spec]) -> list[Spec]:
-    """The medians that have an interval."""
     return [one for one in points if "low" in one]
 
 

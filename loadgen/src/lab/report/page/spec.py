@@ -81,7 +81,6 @@ class Series:
 
 
 def hue(number: int) -> str:
-    """A hue of the palette."""
     return f"var(--k{number})"
 
 
@@ -124,7 +123,6 @@ def columns(names: Sequence[str], width: float) -> int:
 
 
 def legend_rows(names: Sequence[str], width: float) -> int:
-    """The number of lines of a legend."""
     return -(-len(names) // columns(names, width))
 
 

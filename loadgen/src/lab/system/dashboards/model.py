@@ -101,7 +101,6 @@ class Dashboard:
     range_s: tuple[float, float] | None = None
 
     def queries(self) -> Iterator[tuple[Panel, Query]]:
-        """Every query with its panel."""
         for panel in self.panels:
             for query in panel.queries:
                 yield panel, query
