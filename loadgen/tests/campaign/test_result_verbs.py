@@ -201,9 +201,8 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format_version": 3}, "has format 3; this version of the lab reads 2"),
-        ({"format_version": 1}, "has format 1; this version of the lab reads 2"),
-        ({"format_version": None}, "has format None"),
+        ({"format": 2}, "has format 2; the lab reads format 1 only"),
+        ({"format": None}, "has format None; the lab reads format 1 only"),
         ({"experiment": {"connections": 8000}}, "is not a run of trials"),
         ({"experiment": None}, "is not a run of trials"),
         ({"experiment": {"concurrencies": [1]}}, "manifest.json: Experiment"),
@@ -220,6 +219,15 @@ def test_a_manifest_that_cannot_be_read_says_why(
     with pytest.raises(LabError, match=said) as failure:
         manifest.read(run_dir)
     assert "\n" not in str(failure.value)
+
+
+def test_a_manifest_without_a_format_is_refused(tmp_path: Path) -> None:
+    path = write_manifest(tmp_path) / "manifest.json"
+    record = read_object(path)
+    del record["format"]
+    write_json(path, record)
+    with pytest.raises(LabError, match="has no format; the lab reads format 1 only"):
+        manifest.read(path.parent)
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
@@ -401,7 +409,7 @@ def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> No
 
 def test_the_comparison_s_file_has_every_cell_with_its_numbers(results: Path) -> None:
     said = json.loads((results / NAME / "comparison.json").read_text())
-    assert (said["format_version"], said["margin"], said["confidence"]) == (4, 0.05, 0.95)
+    assert (said["margin"], said["confidence"]) == (0.05, 0.95)
     [of] = said["comparisons"]
     assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 2)
     # 7 rounds have 128 signs, of which k = 1 leaves out 2.

@@ -54,7 +54,7 @@ def test_the_manifest_says_what_the_run_was_made_with(ready: Bench) -> None:
     ready.place = dataclasses.replace(ready.place, settings=("NOFILE=300",))
     ready.run()
     manifest = ready.manifest
-    assert manifest["format_version"] == 2
+    assert manifest["format"] == 1
     assert manifest["status"] == "complete"
     assert manifest["host"] == HOST_FILE
     assert manifest["limits"] == {"open_files": 20_000, "generator_cores": 2}

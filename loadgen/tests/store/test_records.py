@@ -266,7 +266,7 @@ def test_json_that_cannot_be_written_again_is_a_damaged_file(tmp_path: Path, tex
 
 @pytest.mark.parametrize("labels", [5, {"a": []}, ["a"]])
 def test_labels_that_are_no_texts_are_a_damaged_file(tmp_path: Path, labels: object) -> None:
-    header = {"format": series.FORMAT, "window": [0, 1000]}
+    header = {"window": [0, 1000]}
     line = {"labels": labels, "t": [0], "v": [1]}
     write_packed_lines(tmp_path / series.NAME, [header, line])
     with pytest.raises(RawDataError, match=r"series\.jsonl\.gz:2: cannot be read"):

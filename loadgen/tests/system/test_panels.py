@@ -103,12 +103,10 @@ JSON: dict[str, Any] = {
         b"",
         b"no gzip",
         gzip.compress(b'{"format":2}\n'),
-        gzip.compress(
-            b'{"format":1,"window":[0,1],"dashboard":"Lab","step_ms":1}\n{"title":"x"}\n'
-        ),
-        gzip.compress(b'{"format":1,"window":[0,1]}\n')[:-9],
+        gzip.compress(b'{"window":[0,1],"dashboard":"Lab","step_ms":1}\n{"title":"x"}\n'),
+        gzip.compress(b'{"window":[0,1]}\n')[:-9],
     ],
-    ids=["empty", "no gzip", "unknown format", "a panel without lines", "cut off"],
+    ids=["empty", "no gzip", "no window", "a panel without lines", "cut off"],
 )
 def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / PANELS).write_bytes(content)

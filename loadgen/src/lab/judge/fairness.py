@@ -23,11 +23,9 @@ OWN = (
     "keep_alive_max_idle",
     "downstream_keep_idle_s",
     "framework",
-    "transport",
 )
-# … but not on these: a model's number of loops, and what a framework brings, are part of it. Runs
-# of 22 November 2026 and before have a framework's `transport` by itself.
-FREE = ("loops", "framework", "transport")
+# … but not on these: a model's number of loops, and what a framework brings, are part of it.
+FREE = ("loops", "framework")
 UNEQUAL = "unequal limits"
 
 

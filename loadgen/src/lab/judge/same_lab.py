@@ -126,7 +126,7 @@ def facts(snapshot: Snapshot) -> dict[str, Json]:
     if identity is None:
         names = ("jdk", "max_heap_bytes", "lock_watch_ms")
         known = {name: getattr(exported, name) for name in names} if exported else {}
-        # Not watching is as it was before a recorder could watch, which no stored run tells.
+        # A recorder that does not watch is as none.
         known["lock_watch_ms"] = known.get("lock_watch_ms") or None
         return {**snapshot.settings, **{k: v for k, v in known.items() if v is not None}}
     read = {name: getattr(identity, name) for name in (*_BUILD, *_JVM)}

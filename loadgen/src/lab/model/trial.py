@@ -407,7 +407,7 @@ class TrialRecord:
     * `unequal` is why the servers it is compared with had other limits, if they had
     * `jit_share` is JIT compile time per second of the measured window, and `jit_cpu` what the
       compiler's threads did meanwhile: None where nobody told, as of a service that is not the
-      lab's, and of older runs
+      lab's
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one

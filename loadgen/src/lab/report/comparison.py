@@ -27,7 +27,6 @@ from lab.store.records import to_json
 NAME = "comparison.json"
 # 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`. 3: one answer for each load.
 # 4: `tries_a` and `tries_b`.
-FORMAT_VERSION = 4
 # No ratio of measured rates or latencies has more.
 MOST_DIGITS = 6
 HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
@@ -49,7 +48,6 @@ _METRICS: dict[Metric, str] = {
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     return {
-        "format_version": FORMAT_VERSION,
         "margin": MARGIN,
         "confidence": CONFIDENCE,
         "comparisons": to_json(list(comparisons)),

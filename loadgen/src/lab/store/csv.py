@@ -35,7 +35,7 @@ def read(path: Path) -> tuple[Row, ...]:
 
 
 def trials(path: Path) -> tuple[str, ...]:
-    """The names of the trials in a file, of whatever version; none without a file. Raises
+    """The names of the trials in a file; none without a file. Raises
     RawDataError."""
     if not path.is_file():
         return ()

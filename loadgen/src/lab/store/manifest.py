@@ -15,7 +15,8 @@ from lab.model import Experiment, Fairness, Json, Snapshot
 from lab.store.records import from_json, read_object, to_json, write_json
 
 NAME = "manifest.json"
-FORMAT_VERSION = 2
+# The one format of a run: of all its files. Another one is refused.
+FORMAT = 1
 Status = Literal["running", "complete", "interrupted", "failed"]
 # The plan of the run: lab.model.Experiment for a run of trials.
 Of = TypeVar("Of", default=Any)
@@ -39,7 +40,7 @@ class Manifest(Generic[Of]):
     fairness: Fairness
     notes: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    format_version: int = FORMAT_VERSION
+    format: int = FORMAT
 
 
 def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
@@ -89,12 +90,9 @@ def _object(run_dir: Path) -> dict[str, Any]:
     if not path.is_file():
         raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
     loaded = read_object(path)
-    version = loaded.get("format_version")
-    if version != FORMAT_VERSION:
-        raise LabError(
-            f"{run_dir.name}/{NAME} has format {version}; this version of the lab reads "
-            f"{FORMAT_VERSION}"
-        )
+    if (known := loaded.get("format")) != FORMAT:
+        text = f"format {known}" if "format" in loaded else "no format"
+        raise LabError(f"{run_dir.name}/{NAME} has {text}; the lab reads format {FORMAT} only")
     return loaded
 
 

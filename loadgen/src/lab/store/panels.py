@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lab.model import PanelAnswers, PanelLine, Panels
-from lab.store.records import header_of, packed_lines
+from lab.store.records import packed_lines
 
 NAME = "panels.jsonl.gz"
-FORMAT = 1
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -26,7 +25,7 @@ def load(raw: Path) -> Panels | None:
     if not path.exists():
         return None
     with packed_lines(path) as lines:
-        header = header_of(path, lines, FORMAT)
+        header: dict[str, Any] = next(lines, {})
         opens, closes = header["window"]
         panels = tuple(map(_panel, lines))
         return Panels(

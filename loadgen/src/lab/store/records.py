@@ -68,7 +68,7 @@ def to_json(value: object) -> Any:
 def from_json[T](kind: type[T], value: object) -> T:
     """A dataclass from plain JSON values. Raises ValueError naming the field that is wrong.
 
-    An unknown field is refused, so that a newer format is never read as an older one.
+    An unknown field is refused.
     """
     try:
         decoded = msgspec.convert(value, kind)
@@ -250,14 +250,6 @@ def packed_lines(path: Path) -> Iterator[Iterator[Any]]:
         # An OSError's own text has the path, which is not the same wherever a run lies.
         said = getattr(failure, "strerror", None) or failure
         raise RawDataError(path, number or None, f"cannot be read: {said}") from None
-
-
-def header_of(path: Path, lines: Iterator[Any], version: int) -> dict[str, Any]:
-    """The first of the `lines` of a file whose header tells its format. Raises RawDataError."""
-    header = next(lines, None)
-    if not isinstance(header, dict) or header.get("format") != version:
-        raise RawDataError(path, 1, "is not of a format this version reads")
-    return header
 
 
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """series.jsonl.gz: a trial's window as Prometheus saw it, in the trial's raw folder.
 
-The first line says the format, the window and what was asked; every other line is one series with
+The first line has the window and what was asked; every other line is one series with
 its labels, its samples' times (ms since 1970) and values.
 """
 
@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lab.model import Observation, Series
-from lab.store.records import header_of, packed_lines, write_packed_lines
+from lab.store.records import packed_lines, write_packed_lines
 
 NAME = "series.jsonl.gz"
-FORMAT = 1
 
 
 def write(
@@ -28,7 +27,6 @@ def write(
     these selectors. The same series always give the same bytes."""
     lines: list[dict[str, Any]] = [
         {
-            "format": FORMAT,
             "window": [_ms(edge) for edge in window],
             "prometheus": prometheus,
             "selectors": list(selectors),
@@ -47,7 +45,8 @@ def load(raw: Path) -> Observation:
     known: dict[tuple[float, ...], tuple[float, ...]] = {}
     found = []
     with packed_lines(path) as lines:
-        opens, closes = header_of(path, lines, FORMAT)["window"]
+        header: dict[str, Any] = next(lines, {})
+        opens, closes = header["window"]
         for line in lines:
             times = tuple(at / 1000 for at in line["t"])
             # A target's series were scraped together: one tuple of times serves them all.

@@ -15,7 +15,7 @@ from typing import Any
 
 from lab.errors import LabUnreachable
 from lab.model import TrialRecord
-from lab.store.panels import FORMAT, NAME
+from lab.store.panels import NAME
 from lab.store.records import write_packed_lines
 from lab.system.dashboards.asking import ask
 from lab.system.dashboards.model import Dashboard, DashboardError, Window, load
@@ -60,7 +60,6 @@ def keep(
     answers = iter(ask(prometheus, (board,), window, variables))
     lines: list[dict[str, Any]] = [
         {
-            "format": FORMAT,
             "dashboard": board.title,
             "window": [round(opens * 1000), round(closes * 1000)],
             "step_ms": round(window.step_s * 1000),

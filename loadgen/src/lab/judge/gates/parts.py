@@ -25,9 +25,8 @@ LATE_DOWNSTREAM = "the downstream was late"
 # A part that used this share of the CPUs it may use was at its limit.
 PART_CPU = 0.95
 # What tells how many CPUs a part uses at most, by its job: each of the downstream's loops uses one,
-# of however many its runtime may use. Runs of a downstream without loops tell only the latter.
-_CPUS = {"downstream": "lab_downstream_loops"}
-_RUNTIME_CPUS = "go_sched_gomaxprocs_threads"
+# of however many its runtime may use.
+CPUS = {"downstream": "lab_downstream_loops", "toxiproxy": "go_sched_gomaxprocs_threads"}
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 # What runs on a machine is scraped every second or two, and no scrape lasts longer than that. One
 # of each may fail by chance where it is busy.
@@ -162,12 +161,6 @@ def jobs_unseen(record: TrialRecord, observation: Observation) -> Iterator[str]:
     return (job for job in jobs(record) if job not in alone and not observation.covers(job))
 
 
-def cpus_metric(observation: Observation, job: str) -> str:
-    """The name of the series that tells on how many CPUs at most a part worked."""
-    own = _CPUS.get(job)
-    return own if own and observation.points(own, job=job) else _RUNTIME_CPUS
-
-
 def calm(record: TrialRecord, observation: Observation | None) -> Observation | None:
     """The window up to its first spike; all of it without one."""
     if observation is None or not record.peaks:
@@ -196,7 +189,7 @@ def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[
         if throttled_s is not None and throttled_s > THROTTLED * window_s:
             yield f"{name} was stopped by its CPU quota for {throttled_s:.1f} s of the window"
         used_s = observation.increase("process_cpu_seconds_total", job=part)
-        metric = cpus_metric(observation, part)
+        metric = CPUS[part]
         cpus = [value for _, value in observation.points(metric, job=part)]
         if used_s is not None and cpus and used_s >= PART_CPU * max(cpus) * window_s:
             yield f"{name} used all of its {max(cpus):.0f} CPUs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.judge.gates.generator import overloaded
-from lab.judge.gates.parts import LEAST_LATE_MS, PART_CPU, cpus_metric
+from lab.judge.gates.parts import CPUS, LEAST_LATE_MS, PART_CPU
 from lab.judge.verdict.evidence import (
     EXPLAINED,
     FULL,
@@ -159,7 +159,7 @@ def failed_calls(seen: SeenTrial) -> Evidence | None:
 def cpu_of(seen: SeenTrial, job: str) -> Evidence | None:
     """The share of its CPUs that a Go process used."""
     used = seen.observation.increase("process_cpu_seconds_total", job=job)
-    metric = cpus_metric(seen.observation, job)
+    metric = CPUS[job]
     cpus = seen.peak("CPUs", "CPUs", metric, job=job)
     if used is None or cpus is None or cpus.value <= 0:
         return None

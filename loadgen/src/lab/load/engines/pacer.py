@@ -497,7 +497,7 @@ def _whole(plan: TrialPlan, raw: Path) -> _Told:
 
 
 def _opens_s(plan: TrialPlan, told: _Told) -> float:
-    """When the window began: as the run was told, for the usual warm-up was another one before."""
+    """When the window began, as the run was told."""
     if plan.warmup_s is not None:
         return plan.warmup_s
     return told.words.warmup_s if told.words else DEFAULT_WARMUP_S
