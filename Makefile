@@ -25,7 +25,7 @@ $(foreach word,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(word))
 # the driver checks every one of them and refuses what it does not know. Names of .env are
 # settings of the lab, not words of a verb.
 export LAB_WORDS := $(MAKEOVERRIDES)
-export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE HOSTS JMH COMPOSE_PROJECT_NAME \
+export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE JMH COMPOSE_PROJECT_NAME \
   $(shell sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env)
 
 DRIVER := host/lab.sh drive
@@ -45,7 +45,6 @@ help:
 # the verb LAB_VERB are refused first.
 ready:
 	@host/lab.sh ready
-	@host/swarm.sh check
 
 # Nor this one: containers are neither built nor changed under a measurement. Looked at again after
 # a build, which takes its time.

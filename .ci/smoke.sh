@@ -18,10 +18,6 @@ export SERVER_JVM_FLAGS
 # Who is benched in the core: one of each kind of thread. The contract's tests have all models.
 benched=fixed-pool,virtual-threads,event-loop
 if [[ $suite != quick ]]; then benched=$(listed core); fi
-# Which lanes are measured: each framework once. Its lane with a virtual thread per request is measured in SUITE=long, too, and is
-# loaded by test_frameworks.py itself otherwise.
-lanes=$(listed frameworks)
-if [[ $suite != long ]]; then lanes=$(tr ',' '\n' <<<"$lanes" | grep -vx -e spring-mvc-virtual -e quarkus-virtual | paste -sd, -); fi
 
 # drive VERB WORDS…: a verb of the driver, on the lab that is up.
 drive() { LAB_WORDS="${*:2}" host/lab.sh drive "$1"; }
@@ -165,7 +161,7 @@ explained() {
 # of its servers is named, and then stays. All containers are made anew with a setting of make's line.
 anew=SERVER_POOL_SIZE=150
 frameworks() {
-  make run EXP=frameworks SERVER="$lanes" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=1s \
+  make run EXP=frameworks SERVER="$(listed frameworks)" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=1s \
     ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
@@ -193,7 +189,7 @@ in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
     -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8475 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(env_value GRAFANA_ADMIN_PASSWORD)" -e LAB_SECRET="$(env_value LAB_SECRET)" \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e GRAFANA_ADMIN_PASSWORD="$(env_value GRAFANA_ADMIN_PASSWORD)" -e LAB_SECRET="$(env_value LAB_SECRET)" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
@@ -369,7 +365,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]=smoke [words]=interrupted [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [gated]=regressed [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx" [several]="several several-scripted several-searched several-cut several-cut-long several-lossy several-power several-lost" [frameworks]=frameworks
+  [queueing]=queueing [gated]=regressed [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx" [several]=several [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {

@@ -3,13 +3,14 @@
 # `N passed, N failed`.
 #
 #   SUITE=quick      (default) static checks, unit and contract tests, the core of the smoke test
-#   SUITE=full       what CI runs: every kind of experiment, and all lanes and planted cases but a few (docs/maintaining.md)
-#   SUITE=long       full, then experiments at their own length; what passed at this commit is not
-#                    run again, so it goes on where it stopped
+#   SUITE=full       what CI runs: every kind of experiment, the core's lanes and all planted cases but a few (docs/maintaining.md)
+#   SUITE=long       full, then what compares models or takes many JVMs, and experiments at their own length; what passed at
+#                    this commit is not run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
 #   SUITE=mutants    the share of drawn mutants that the Python tests kill: NUMBER=600 SEED=1
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
-#                    core words verbs faults cells kinds planted queueing gated own several frameworks (words looks at core's run)
+#                    core words verbs faults cells kinds planted queueing own (words looks at core's run); of SUITE=long
+#                    also gated several frameworks
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
@@ -35,8 +36,8 @@ esac
 # The parts of each suite; those from `core` on are of the smoke test.
 parts=(static python host downstream pacer servers)
 smoke=(core words)
-if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs faults cells kinds planted queueing gated own several frameworks); fi
-if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_routes long_explained long_sweep long_own long_looked_at); fi
+if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs faults cells kinds planted queueing own); fi
+if [[ $suite == long ]]; then smoke+=(gated several frameworks all_cells long_planted long_routes long_explained long_sweep long_own long_looked_at); fi
 parts+=("${smoke[@]}")
 for part in $only; do
   if [[ " ${parts[*]} " != *" $part "* ]]; then
@@ -56,7 +57,7 @@ fi
 . .ci/steps.sh
 if [[ -n $state ]]; then forget_unpassed; fi
 # Ctrl-C ends what runs beside, too, and leaves no second lab.
-trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; if [[ -e .lab/three-engines/of-suite ]]; then .ci/three-engines.sh down; fi; exit 130' INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; if [[ -e .lab/two-engines ]]; then engines_down; fi; exit 130' INT TERM
 
 # Those of the host's scripts, whose other names are not for here.
 setting() { (. host/common.sh && setting "$1"); }
@@ -95,6 +96,7 @@ test_image_build() {
 
 part_static() {
   step compose-config one host/lab.sh compose config -q
+  step stack-config one env MACHINES=a LAB_TOKEN_SUMS=a LAB_SECRET=a docker stack config -c compose.swarm.yaml
   step shellcheck one in_tests . bash -c 'files=$(git -c safe.directory=* ls-files "*.sh") && [[ $files ]] && shellcheck -x -S warning .ci/run lab $files'
   step promtool one promtool_all
   step ruff one in_tests loadgen bash -c 'ruff check --no-cache . ../grafana ../.ci && ruff format --no-cache --check . ../grafana ../.ci'
@@ -121,7 +123,8 @@ in_static() { part static; }
 oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
   local profiles=()
-  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile shipped --profile jmh --profile more); fi
+  if [[ $suite == full ]]; then profiles=(--profile jmh); fi
+  if [[ $suite == long ]]; then profiles=(--profile frameworks --profile shipped --profile jmh --profile more); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
 }

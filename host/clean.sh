@@ -42,7 +42,7 @@ folder() {
 
 case ${RUNS-} in yes | "") ;; *) fail "RUNS=$RUNS: allowed is yes" ;; esac
 docker version >/dev/null 2>&1 || fail "no Docker engine answers, so nobody knows which images are there"
-if [[ -e $state/several/up || -n $(docker ps --all --quiet --filter "label=com.docker.compose.project=$project") ]]; then
+if [[ -n $(docker ps --all --quiet --filter "label=com.docker.compose.project=$project") ]]; then
   fail "the lab is up: \`make down\` first"
 fi
 # Results and logs are of all labs of this checkout.

@@ -96,9 +96,6 @@ state=.lab/$project
 if [[ $project == concurrency-lab ]]; then LAB_TAG=local; else LAB_TAG=$project; fi
 export LAB_TAG
 
-# several: whether this lab is on several machines: HOSTS= names them, or it is up on them (host/swarm.sh).
-several() { [[ -n ${HOSTS-} || -e $state/several/up ]]; }
-
 # read_off NAME: what write_env wrote down of this machine.
 # shellcheck source=/dev/null
 read_off() { (. "./$state/env" && printf '%s' "${!1-}"); }
@@ -124,8 +121,6 @@ compose() (
   # may not have any more, where nothing is started: that file is about health checks.
   if [[ -n ${COMPOSE_FILE-} && ! -e compose.override.yaml ]]; then COMPOSE_FILE=${COMPOSE_FILE/:compose.override.yaml/}; fi
   if [[ -n ${COMPOSE_FILE-} && ( -n ${to_end-} || ${1-} == build ) ]]; then COMPOSE_FILE=${COMPOSE_FILE%":$state/start-interval.yaml"}; fi
-  # What else of the lab is there is Swarm's.
-  if [[ -n ${driver_only-} ]]; then export COMPOSE_FILE=$state/several/driver.json COMPOSE_IGNORE_ORPHANS=yes; fi
   set +a
   docker compose "$@"
 )

@@ -11,7 +11,7 @@
 #   lab.sh alone step … the same, and `jmh`, the benchmarks, while nothing can begin to measure
 #   lab.sh drive VERB           run the driver in the lab, and end it with us
 #   lab.sh stored VERB          run a verb that only works on stored results
-#   lab.sh start        the containers, here or on several machines; nothing can begin to measure meanwhile
+#   lab.sh start        the containers; nothing can begin to measure meanwhile
 #   lab.sh where        say where the running lab is to be seen
 #   lab.sh need-up      fail with one line unless the lab is up
 #   lab.sh idle         fail with one line while something is being measured
@@ -70,9 +70,9 @@ case ${1-} in
     # By then $2 may be that of a function.
     verb=${2-}
     trap 'ended "$verb"' EXIT
-    # Something may have begun to be measured while containers were made ready. In a process of its own, as in `start`.
-    if [[ $1 == drive && $verb != toxic* && $verb != doctor ]]; then (idle); fi
-    if [[ $1 == drive ]] && at_generator; then drive_there "${@:2}"; else "$@"; fi
+    # Something may have begun to be measured while containers were made ready.
+    if [[ $1 == drive && $verb != toxic* && $verb != doctor ]]; then idle; fi
+    "$@"
     ;;
   where) where ;;
   need-up)

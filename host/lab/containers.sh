@@ -35,18 +35,12 @@ where() {
 }
 
 is_up() {
-  if [[ -e $state/several/up ]]; then
-    (at_generator && [[ -n $(docker ps --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.service=loadgen) ]])
-    return
-  fi
   [[ -f $state/env && -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]
 }
 
-# The containers, all built: on this machine, or on those of HOSTS=. Between a look and the change there would be time for a bench to begin.
+# The containers, all built. Between a look and the change there would be time for a bench to begin.
 start() {
-  # In a process of its own: it may turn to the generator's engine.
-  (idle)
-  if several; then exec host/swarm.sh up; fi
+  idle
   hold
   host/changes.sh put-back
   step up "containers, until all are healthy" up --detach --wait --remove-orphans
@@ -59,10 +53,9 @@ start() {
 down() {
   # shellcheck disable=SC2034  # `measuring` sets it
   local measured_in
-  if [[ ${FORCE-} != yes ]] && { measuring || (at_generator && measuring); }; then
+  if [[ ${FORCE-} != yes ]] && measuring; then
     fail "a measurement is under way; wait for its end, or \`make down FORCE=yes\`"
   fi
-  if several; then exec host/swarm.sh down; fi
   # What began to be measured since that look is left alone.
   if [[ ${FORCE-} != yes ]]; then hold anyway; fi
   to_end=yes compose --profile '*' down --remove-orphans

@@ -22,7 +22,6 @@ limits() {
 # idle must be there, and what they may grow to is worth a warning.
 room() {
   local memory idle full profiles profile servers=0 fewer="the engine needs more"
-  if several; then return 0; fi
   limits
   memory=$(docker info --format '{{.MemTotal}}' 2>/dev/null) || true
   if ! [[ $memory =~ ^[1-9][0-9]*$ ]]; then return 0; fi
@@ -141,7 +140,6 @@ doctor() {
     warn "no Grafana image ($(setting GRAFANA_IMAGE)): its dashboards' queries can be run in Prometheus"
   fi
   if is_up; then
-    if at_generator; then warn "the lab is up on several machines: what is said above is of this one"; fi
     drive doctor || bad=1
   else
     warn "the lab is not up: \`make up\` starts it"

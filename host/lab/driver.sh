@@ -1,24 +1,13 @@
 # shellcheck shell=bash
-# The driver in a container: in the lab, here or on the generator's node, or on stored results alone. Sourced by lab.sh.
+# The driver in a container: in the lab, or on stored results alone. Sourced by lab.sh.
 
 : "${state:?}" "${project:?}" "${driver_image:?}"
-
-# at_generator: from now on docker asks the generator's node, and compose knows the driver alone, where the lab is up on
-# several machines.
-at_generator() {
-  if [[ ! -e $state/several/up ]]; then return 1; fi
-  DOCKER_HOST=$(awk -v role=generator '"," $4 "," ~ "," role "," {print $2; exit}' "$state/several/nodes")
-  export DOCKER_HOST
-  driver_only=yes
-}
 
 # What a driver may ask of this host while it measures is done by changes.sh. In one folder the driver writes requests, in
 # the other the host writes answers, and neither is in results/, which other containers can change. $changes is the process
 # of changes.sh, empty for verbs that ask nothing.
 start_changes() {
   changes="" changes_folder=""
-  # Nobody on that machine answers.
-  if [[ -n ${driver_only-} ]]; then return 0; fi
   case $1 in run | bench | capacity | explain | gate) ;; *) return 0 ;; esac
   changes_folder=$(mktemp -d "$state/driver.XXXXXX")
   mkdir "$changes_folder/requests" "$changes_folder/answers"
@@ -118,18 +107,6 @@ jmh() {
     while [[ -n $ending ]] && kill -0 "$client" 2>/dev/null && ! docker kill "$name" >/dev/null 2>&1; do sleep 0.2; done
     ending=""
   done
-}
-
-# drive_there VERB: on the generator's node, with the run that it goes on with; its runs come home, however it ended.
-drive_there() {
-  local status=0
-  env -u DOCKER_HOST host/swarm.sh resumed
-  drive "$@" || status=$?
-  # As where its engine was restarted. A Ctrl-C gives 130.
-  if ((status == 137 || status == 143)); then say "lab: the driver was killed on the generator's node (exit status $status)"; fi
-  unset DOCKER_HOST
-  host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"
-  return "$status"
 }
 
 # A verb that works on stored results needs no lab: no network, no volume.

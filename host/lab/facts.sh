@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What a run's manifest records of this machine, or of several: host.json. Sourced by lab.sh.
+# What a run's manifest records of this machine: host.json. Sourced by lab.sh.
 
 : "${state:?}" "${driver_image:?}"
 
@@ -11,27 +11,19 @@ cpu_model() {
   fi
 }
 
-# of_engine OPTION…: what an engine says of its machine, as JSON on one line.
+# of_engine: what an engine says of its machine, as JSON on one line.
 of_engine() {
-  docker "$@" info --format '{"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
+  docker info --format '{"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
     "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
     "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
 }
 
-# Of several machines the server's is the one that figures are of; all are told, too.
-of_server() {
-  local name address roles encrypted=""
-  if grep -Eq '^ *encrypted *= *true' "$state/several/hosts.toml" 2>/dev/null; then encrypted=', "encrypted": true'; fi
-  while read -r name address _ roles; do
-    printf 'machine %s {"roles": "%s", "kernel": "%s", "engine": %s%s}\n' "$name" "$roles" \
-      "$(docker -H "$address" info --format '{{.KernelVersion}}' </dev/null)" "$(of_engine -H "$address" </dev/null)" "$encrypted"
-    if [[ ,$roles, == *,server,* ]]; then
-      docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
-      printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"
-      printf 'cpu_model %s\n' "$(docker -H "$address" run --rm --network none --read-only --cap-drop ALL --entrypoint cat \
-        "$(present_image CADVISOR_IMAGE)" /proc/cpuinfo 2>/dev/null </dev/null | awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}')"
-    fi
-  done <"$state/several/nodes"
+# machines: those of a Swarm, by their host names, as a manager describes them (docs/several-machines.md).
+machines() {
+  local name
+  for name in ${MACHINES-}; do
+    docker node inspect --format "machine $name"' {"engine": {{json .Description.Engine.EngineVersion}}, "arch": {{json .Description.Platform.Architecture}}, "nano_cpus": {{.Description.Resources.NanoCPUs}}, "memory_bytes": {{.Description.Resources.MemoryBytes}}, "labels": {{json .Spec.Labels}}}' "$name"
+  done
 }
 
 # What this machine says of itself, "name value" a line (loadgen/src/lab/model/host_facts.py).
@@ -39,13 +31,10 @@ tell_facts() {
   local image name
   printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"
   if [[ -n $(git status --porcelain 2>/dev/null) ]]; then printf 'commit_dirty yes\n'; fi
-  if several; then
-    of_server
-  else
-    printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
-    printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
-    printf 'engine %s\n' "$(of_engine)"
-  fi
+  printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
+  printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
+  printf 'engine %s\n' "$(of_engine)"
+  machines
   printf 'compose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
   # Empty: all CPUs that it may use.
   printf 'toxiproxy_gomaxprocs %s\n' "$(read_off TOXIPROXY_GOMAXPROCS)"

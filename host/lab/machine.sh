@@ -122,8 +122,6 @@ pinnable_cpus() {
 # `pinnable_cpus` says nothing, and where nobody can tell which CPUs the engine may use.
 auto_cpu_sets() {
   local name count eighth cpus=()
-  # A part has a machine of its own then.
-  if several; then return 0; fi
   case $(setting CPU_SETS) in
     off | "") return 0 ;;
     auto) ;;
@@ -159,9 +157,9 @@ cpu_sets_text() {
   fi
 }
 
-# user_namespace: `host` where the engine gives containers other users (userns-remap), nothing elsewhere. A stack cannot say it.
+# user_namespace: `host` where the engine gives containers other users (userns-remap), nothing elsewhere.
 user_namespace() {
-  if ! several && docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q name=userns; then printf host; fi
+  if docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q name=userns; then printf host; fi
 }
 
 # Who owns what the driver writes to results/: the user, or a plain user when that is root.
@@ -181,7 +179,7 @@ owner() {
 toxiproxy_cpus() {
   local given cpus
   given=$(setting TOXIPROXY_GOMAXPROCS)
-  if [[ -z $given && -z $1 && -z $(setting TOXIPROXY_CPUSET) ]] && ! several; then
+  if [[ -z $given && -z $1 && -z $(setting TOXIPROXY_CPUSET) ]]; then
     cpus=$(docker info --format '{{.NCPU}}')
     given=${cpus:+$(((cpus + 1) / 2))}
   fi

@@ -33,14 +33,9 @@ measuring() {
 
 # Another lab on this machine counts, too: what is built or started here would be in its figures.
 idle() {
-  local status=0 measured_in="" where="" machine="this machine"
+  local status=0 measured_in="" where=""
   measuring all || status=$?
-  if ((status == 1)) && at_generator; then
-    status=0
-    measuring all || status=$?
-  fi
-  if [[ -n ${driver_only-} ]]; then machine="the generator's machine"; fi
-  if [[ $measured_in != "$project" ]]; then where=", in the lab $measured_in of $machine"; fi
+  if [[ $measured_in != "$project" ]]; then where=", in the lab $measured_in of this machine"; fi
   if ((status == 0)); then fail "another measurement is under way$where; wait for its end"; fi
   if ((status == 2)); then fail "the lab's agent does not answer, so nobody knows whether something is measured; \`make down\` stops the lab"; fi
 }

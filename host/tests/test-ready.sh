@@ -173,8 +173,6 @@ check "ready: any other engine has its socket where all have it, and its folder 
 fake docker <<<'case $* in *SecurityOptions*) echo "[name=seccomp,profile=builtin name=userns]" ;; esac'
 asked_of 'user_namespace'
 check "ready: where the engine remaps users, who needs the host's keeps them" '[[ $out == host ]]'
-asked_of 'HOSTS=hosts.toml; user_namespace'
-check "ready: a stack cannot say that" '[[ -z $out ]]'
 fake docker <<<'case $* in *SecurityOptions*) echo "[name=seccomp,profile=builtin name=cgroupns]" ;; esac'
 asked_of 'user_namespace'
 check "ready: elsewhere nobody is told of users" '[[ $status == 0 && -z $out ]]'

@@ -1,7 +1,6 @@
 import io
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from lab import cli
 from lab.campaign.doctor import examine
 from lab.cli import VERBS, do
 from lab.errors import CannotWrite
-from lab.model.hosts import MACHINES
 from lab.system.lock import claimed
 from lab.system.tokens import PAGE, PARTS, token, token_sums
 from support.fakes import FakeLab
@@ -108,45 +106,6 @@ def test_a_plan_refuses_an_unknown_word_of_every_verb(
     verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert f"{verb}: unknown word X" in refused(["plan", verb, "X=1"], home, capsys)
-
-
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (
-            ["explain", "CONC=10"],
-            "explain: experiments of kind explain are not possible on several",
-        ),
-        (["capacity", "PROVE=yes"], "capacity: PROVE is not possible on several"),
-        (["density"], "density: experiments of kind density are not possible on several"),
-        (["bench", "CONC=5", "TARGET=http://x"], "bench: TARGET is not possible on several"),
-    ],
-)
-def test_what_several_machines_cannot_do_is_refused_before_anything_is_started(
-    argv: list[str], said: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    several = {**home, MACHINES: "several"}
-    assert said in refused(["plan", *argv], several, capsys)
-    # And by a driver that make has not asked.
-    assert said in refused(argv, several, capsys)
-    assert do(["plan", *argv], {**home, MACHINES: ""}) == 0
-
-
-def test_a_file_of_several_machines_is_of_a_kind_that_was_tried_there(
-    home: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = Path(home["LAB_HOME"]) / "experiments"
-    folder.mkdir()
-    here = Path(__file__).parents[2] / "experiments"
-    for name in ("sweep", "faults", "capacity", "spike"):
-        shutil.copy(here / f"{name}.toml", folder)
-    several = {**home, MACHINES: "several"}
-    words = ["SERVER=fixed-pool"]
-    for name in ("sweep", "faults", "capacity"):
-        assert do(["plan", "run", f"EXP={name}", *words], several) == 0
-    capsys.readouterr()
-    said = refused(["plan", "run", "EXP=spike", *words], several, capsys)
-    assert "spike: experiments of kind spike are not possible on several" in said
 
 
 def test_a_plan_without_a_verb_is_that_of_up(

@@ -385,9 +385,8 @@ def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
 
 
 def test_scripts_of_the_host_use_what_macos_has_too() -> None:
-    # host/swarm.sh is left out: several machines are Linux (docs/hosts.md).
     scripts = [REPO / "lab", *(REPO / "host/lab").glob("*.sh"), *(REPO / "images").glob("*.sh")]
-    scripts += [path for path in (REPO / "host").glob("*.sh") if path.name != "swarm.sh"]
+    scripts += (REPO / "host").glob("*.sh")
     assert len(scripts) > 12
     not_there = re.compile(
         r"\b(realpath|mapfile|readarray|readlink -f|sed -i|declare -A|wait -n|xargs -r|grep -P)\b"

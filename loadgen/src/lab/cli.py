@@ -25,7 +25,6 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, RawDataError, WordError, harmless
-from lab.experiments import on_several
 from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
 from lab.experiments.reading import (
@@ -42,8 +41,8 @@ from lab.load.engines.base import cores
 from lab.model import Experiment, OwnLever
 from lab.model.density import Plan as DensityPlan
 from lab.model.host_facts import host_facts
-from lab.model.hosts import GENERATORS, MACHINES
-from lab.store import manifest, several
+from lab.model.machines import GENERATORS, MACHINES
+from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
@@ -102,7 +101,6 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
         )
     run_dir = _resumed(words, environ)
     experiment = _experiment_of(run_dir, environ)
-    _check_machines(experiment, environ)
     if experiment is None:
         return _in_lab(environ, partial(resume_density, run_dir))
     return _in_lab(environ, partial(resume, run_dir, experiment))
@@ -119,7 +117,6 @@ def _only_plan(words: Words) -> tuple[Words, bool]:
 def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
     """Measure what was asked for: trials, or density, which has none. Or say which trials."""
     plan, notes = found
-    _check_machines(plan, environ)
     if isinstance(plan, DensityPlan):
         if only_plan:
             raise WordError("PLAN=yes is not allowed with density, which has no trials")
@@ -140,12 +137,6 @@ def _experiment_of(run_dir: Path, environ: Environ) -> Experiment | None:
             f"run: RESUME={run_dir.name} is not allowed: only runs of trials and of density go on"
         ) from None
     return None
-
-
-def _check_machines(plan: Experiment | DensityPlan | None, environ: Environ) -> None:
-    """Raises WordError for what cannot be measured on several machines, where the lab is."""
-    if environ.get(MACHINES):
-        on_several.check(plan)
 
 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
@@ -239,8 +230,6 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
         OF_RESULTS[verb](words, _home(environ) / "results")
     else:
         refuse_unknown(words, (), verb)
-    if verb in verbs() or verb == "run":
-        _check_machines(plan, environ)
     levers = tuple(plan.levers.values()) if isinstance(plan, Experiment) else ()
     # Those of a stored run were in a file that containers can write.
     for problem in (one for lever in levers for one in lever.problems()):
@@ -281,23 +270,6 @@ def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
     refuse_unknown(read_words(argv, {}), (), "host-facts")
     lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
     print(json.dumps(host_facts(lines), indent=2))
-    return 0
-
-
-def _hosts(argv: Sequence[str], environ: Environ) -> int:
-    """The nodes of a lab on several machines, a line each."""
-    refuse_unknown(read_words(argv, {}), (), "hosts")
-    for node in several.nodes_of(_home(environ) / "several"):
-        print(node.name, node.address, ",".join(node.roles))
-    return 0
-
-
-def _stack(argv: Sequence[str], environ: Environ) -> int:
-    """The stack of a lab on several machines, from what Compose says of it."""
-    refuse_unknown(read_words(argv, {}), (), "stack")
-    home = _home(environ)
-    servers = (name for _, names in server_lists(home / "servers") for name in names)
-    several.write_stack(home / "several", project_of(environ), home / "repo", frozenset(servers))
     return 0
 
 
@@ -344,8 +316,6 @@ VERBS: Mapping[str, Verb] = {
     "doctor": _doctor,
     "plan": _plan,
     "host-facts": _host_facts,
-    "hosts": _hosts,
-    "stack": _stack,
     "agent": _agent,
 }
 

@@ -58,7 +58,7 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.live.http import body_of, json_object
-from lab.model.hosts import MACHINES
+from lab.model.machines import MACHINES
 from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
