@@ -90,7 +90,6 @@ test_image_build() {
   host/lab.sh compose build loadgen &&
     DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$test_image" \
       --build-arg DEBIAN_IMAGE="$(present_image DEBIAN_IMAGE)" --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)" \
-      --build-arg OHA_IMAGE="$(present_image OHA_IMAGE | grep . || echo oha-none)" \
       --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
 }
 

@@ -2,19 +2,18 @@
 # Makes the upstream images that .env pins present in the local engine.
 #
 #   present.sh          every image the lab needs here
-#   present.sh NAME…    only these: debian jre jre21 maven golang prometheus toxiproxy cadvisor oha
+#   present.sh NAME…    only these: debian jre jre21 maven golang prometheus toxiproxy cadvisor
 #                       grafana nix nixpkgs
 #
 # An image is there, else pulled, else built from package registries (images/NAME/) under a name of the lab's own:
 # concurrency-lab/debian:trixie-slim for debian:trixie-slim. One that is pinned by digest too (name:tag@sha256:…) is pulled by it.
 # Grafana and Nix cannot be built, and the wrk2 of nixpkgs not without the network: without them
-# the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it, the JRE 21 only
-# where JDK does. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
+# the lab goes on and says what is missing. The JRE 21 only where JDK asks for it. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
-ALL="debian jre jre21 maven golang prometheus toxiproxy cadvisor oha grafana nix nixpkgs"
+ALL="debian jre jre21 maven golang prometheus toxiproxy cadvisor grafana nix nixpkgs"
 LOGS=.lab/logs
 # What takes long in the lab's own images: a stage of a Dockerfile, and the upstream image that it waits for.
 OWN="servers:build:maven loadgen:installed:debian loadgen:runtime:golang downstream:build:golang"
@@ -60,7 +59,7 @@ recipe() { printf 'images/%s' "${1%21}"; }
 # needs NAME: the images its Dockerfile builds on.
 needs() {
   case $1 in
-    jre | jre21 | maven | golang | prometheus | oha) echo debian ;;
+    jre | jre21 | maven | golang | prometheus) echo debian ;;
     toxiproxy) echo golang ;;
     cadvisor) echo debian golang ;;
     nixpkgs) echo nix ;;
@@ -266,7 +265,6 @@ needed_names() {
     case $name in
       grafana) if [[ ",$(setting COMPOSE_PROFILES)," == *,grafana,* ]]; then echo grafana; fi ;;
       jre21) if [[ $(setting JDK) == 21 ]]; then echo jre21; fi ;;
-      oha) if [[ -n $(setting OHA_IMAGE) ]]; then echo oha; fi ;;
       # Nix is only there for it. It is marked broken on arm64.
       nixpkgs) if [[ -z $wrk2 && $(uname -m) =~ ^(x86_64|amd64)$ ]]; then echo nixpkgs; fi ;;
       nix) ;;

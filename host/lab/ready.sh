@@ -115,7 +115,7 @@ write_env() {
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     { printf '%s\n' "$sets" && sed -n 's/^env //p' <<<"$1"; } >>"$state/env.part"
     # As they are called here.
-    for pin in DEBIAN JRE MAVEN GOLANG PROMETHEUS TOXIPROXY CADVISOR OHA; do printf '%s_IMAGE=%q\n' "$pin" "$(present_image "${pin}_IMAGE")" >>"$state/env.part"; done
+    for pin in DEBIAN JRE MAVEN GOLANG PROMETHEUS TOXIPROXY CADVISOR; do printf '%s_IMAGE=%q\n' "$pin" "$(present_image "${pin}_IMAGE")" >>"$state/env.part"; done
     if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(present_image JRE21_IMAGE)" >>"$state/env.part"; fi
   )
   mv "$state/env.part" "$state/env"

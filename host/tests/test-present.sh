@@ -17,11 +17,6 @@ fresh; debian_host; export FAKE_PULL=ok
 run "$lab/images/present.sh"
 check "what can be pulled is pulled, not built; only wrk2 is made of its package, by Nix" \
   '[[ $status == 0 && $(count "^docker pull") == 9 && $(built) == "concurrency-lab/wrk2:nixpkgs-26.05" && $(count "_IMAGE=concurrency-lab/") == 0 && $(grep -c " pulled, " <<<"$out") == 9 ]]'
-check "nobody asks for oha, so nobody gets it" '[[ $(count oha) == 0 && $out != *oha* ]]'
-
-fresh; debian_host; export FAKE_PULL=ok
-OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0 run "$lab/images/present.sh"
-check "oha is there for who asks for it" '[[ $status == 0 && $(count "^docker pull ghcr.io/hatoo/oha:1.12.0") == 1 ]]'
 
 fresh; everything; debian_host; there nixos/nix:2.28.7; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.05"; export FAKE_BUILD=broken
 run "$lab/images/present.sh"

@@ -98,7 +98,7 @@ def test_a_run_under_way_replaces_its_own_files(run_dir: Path) -> None:
 
 def test_a_trial_that_never_ended_is_left_out_and_named(run_dir: Path) -> None:
     (run_dir / "raw" / "29-a-closed").mkdir()
-    (run_dir / "raw" / "29-a-closed" / "oha.out").write_text("")
+    (run_dir / "raw" / "29-a-closed" / "pacer.jsonl").write_text("")
     derived = derive(run_dir, [Jittery()])
     assert derived.unfinished == ("29-a-closed",)
     assert len(derived.rows) == 28

@@ -18,7 +18,7 @@ from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
-from lab.load.engines.oha import Oha
+from lab.load.engines.pacer import Pacer
 from lab.model import Reading, Row, TrialPlan, TrialRecord
 from lab.store.records import read_json, to_json, write_json
 from support.bench import Bench
@@ -146,12 +146,11 @@ def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
 
 
 @pytest.mark.parametrize("damage", [empty, half, scrambled])
-@pytest.mark.parametrize("name", ["scripted", "explained", "searched", "endured"])
 @pytest.mark.usefixtures("plain")
 def test_a_damaged_file_costs_one_trial_and_no_report(
-    name: str, damage: Callable[[bytes], bytes], tmp_path: Path
+    damage: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
-    run_dir, raw, rows = stored(name, tmp_path)
+    run_dir, raw, rows = stored("held", tmp_path)
     for path in sorted(raw.iterdir()):
         content = path.read_bytes()
         path.write_bytes(damage(content))
@@ -165,9 +164,9 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
             rows[0].concurrency,
             rows[0].launch,
         )
-        if path.name in ("trial.json", "oha.json", "answers.jsonl.gz"):
+        if path.name in ("trial.json", "pacer.jsonl.gz"):
             assert first.achieved_rps is None
-        if path.name in ("plan.json", "oha.out"):
+        if path.name == "plan.json":
             assert first == rows[0]
         else:
             assert not first.valid
@@ -177,7 +176,7 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
 
 @pytest.mark.usefixtures("plain")
 def test_damaged_panels_cost_their_pictures_only(tmp_path: Path) -> None:
-    run_dir, raw, rows = stored("unequal", tmp_path)
+    run_dir, raw, rows = stored("held", tmp_path)
     (raw / "panels.jsonl.gz").write_bytes(b"\x1f\x8b")
     derived = derive(run_dir, ENGINES)
     assert derived.rows == tuple(rows)
@@ -187,7 +186,7 @@ def test_damaged_panels_cost_their_pictures_only(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("plain")
 def test_without_record_and_plan_a_trial_is_left_out_and_said(tmp_path: Path) -> None:
-    run_dir, raw, rows = stored("searched", tmp_path)
+    run_dir, raw, rows = stored("held", tmp_path)
     for name in ("trial.json", "plan.json"):
         (raw / name).write_text("{")
     derived = derive(run_dir, ENGINES)
@@ -292,9 +291,10 @@ def test_what_a_trial_will_write_follows_from_its_rate(
     plan_of: dict[str, Any], expected_rps: float | None, rps: int
 ) -> None:
     of = plan(**{"mode": "open", **plan_of})
-    engine = Oha()
-    needed = output_bytes(engine, engine.schedule(of, Path()), of, expected_rps)
-    assert needed == rps * 25 * engine.answer_bytes(of)
+    engine = Pacer()
+    schedule = engine.schedule(of, Path())
+    needed = output_bytes(engine, schedule, of, expected_rps)
+    assert needed == rps * schedule.total_s * engine.answer_bytes(of)
 
 
 def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Bench) -> None:

@@ -1,23 +1,16 @@
 """A run reduced to a file of docs/results/ still gives the numbers that its own report has."""
 
 import csv
-import io
-import re
-from datetime import datetime
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from campaign.test_capacity import PROOF, limited
 from campaign.test_conditions import rejudged
-from campaign.test_stored_runs import STORED, copied
-from lab.campaign.gate import Limits, gate_verb
-from lab.load.engines import ENGINES
+from campaign.test_stored_runs import STORED
 from lab.model import Row
 from support.bench import Bench
 from support.published import problems, published, rows_of
-from support.repo import REPO
 
 
 @pytest.fixture
@@ -119,17 +112,3 @@ def test_what_is_kept_of_a_run_is_cell_by_cell_what_it_has(name: str, folder: Pa
         kept = list(csv.DictReader(file))
     assert [{key: row[key] for key in kept[0]} for row in whole] == kept
     assert len(rows_of("kept")) == len(whole)
-
-
-def test_the_gate_that_its_page_shows_says_the_same_of_the_stored_run(tmp_path: Path) -> None:
-    page = (REPO / "docs/gate.md").read_text()
-    shown = next(one for one in page.split("```\n") if one.startswith("base 2"))
-    run_dir = copied(shown.split()[1].partition(":")[0], tmp_path)
-    written = re.search(r"gates/(\S+)-gate/", shown)
-    assert written
-    now = datetime.strptime(f"{written[1]}+0000", "%Y%m%dT%H%M%SZ%z")
-    words = {"BASE": shown.split()[1], "CANDIDATE": shown.split()[3]}
-    text = io.StringIO()
-    limits = Limits((REPO / "gate.toml").read_text())
-    gate_verb(words, run_dir.parent, limits, Console(file=text, width=120), now, ENGINES)
-    assert text.getvalue() == shown

@@ -91,9 +91,9 @@ def test_no_number_is_cut_for_a_long_name_of_a_condition(width: int) -> None:
 
 
 def test_engines_are_a_column_when_they_differ() -> None:
-    text = shown([row(), row(engine="oha")], 120)
+    text = shown([row(), row(engine="pacer")], 120)
     assert "wrk2" in text
-    assert "oha" in text
+    assert "pacer" in text
     assert max(map(len, text.splitlines())) <= 120
 
 

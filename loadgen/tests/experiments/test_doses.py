@@ -12,7 +12,7 @@ NOISE = (0, 1, -1, 2, -2, 0.5)
 
 def arm(mean_rps: float, dose: float = 0.0, rounds: int = 12, turn: int = 1) -> Arm:
     of = planner(experiment(servers=("a",), modes=("closed",)))
-    plan = of.plan("a", of.engine_for("closed"), "closed", 200, None, arm=f"{dose}")
+    plan = of.plan("a", of.engine, "closed", 200, None, arm=f"{dose}")
     rows: dict[int, Row] = {
         at: row(plan, achieved_rps=mean_rps + noise)
         for at, noise in enumerate(islice(cycle(NOISE[::turn]), rounds), 1)

@@ -8,7 +8,6 @@ import pytest
 from lab.experiments import observation
 from lab.experiments.kind import Outcome
 from lab.experiments.observation import OBSERVED, UNOBSERVED, Observation
-from lab.load.engines.wrk import Wrk
 from lab.model import AGAIN, Experiment, Finding, Row, TrialPlan
 from lab.store.records import write_json
 from support.fakes import record
@@ -26,7 +25,7 @@ def asked(pairs: int = 6, servers: tuple[str, ...] = ("a",)) -> Experiment:
 
 
 def plans(of: Experiment) -> list[TrialPlan]:
-    return all_of(observation.design(planner(of, Wrk())))
+    return all_of(observation.design(planner(of)))
 
 
 def measured(plan: TrialPlan, raw: Path, rps: float, busy: float, **changes: object) -> Row:

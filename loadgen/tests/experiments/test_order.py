@@ -112,17 +112,12 @@ def test_steady_drift_falls_on_all_alike() -> None:
     assert sum(at["a"]) == sum(at["b"])
 
 
-def test_an_engine_is_left_out_of_the_loads_it_cannot_make() -> None:
-    engines = [FakeEngine("wrk2"), FakeEngine("oha"), FakeEngine("wrk", "closed")]
+def test_each_engine_puts_on_every_load() -> None:
+    engines = [FakeEngine("wrk2"), FakeEngine("pacer")]
     assert names(loads(experiment(servers=("a",)), engines)) == [
-        "01-a-closed-c100-wrk2", "02-a-closed-c100-oha", "03-a-closed-c100-wrk",
-        "04-a-open-c100-wrk2", "05-a-open-c100-oha",
+        "01-a-closed-c100-wrk2", "02-a-closed-c100-pacer",
+        "03-a-open-c100-wrk2", "04-a-open-c100-pacer",
     ]  # fmt: skip
-
-
-def test_no_engine_for_a_load_is_refused() -> None:
-    with pytest.raises(WordError, match="wrk: no engine that does MODE=open"):
-        loads(experiment(modes=("open",)), [FakeEngine("wrk", "closed")])
 
 
 def test_routes_are_named_where_there_are_several() -> None:

@@ -224,9 +224,9 @@ def test_the_truth_has_every_severity_and_enough_that_no_rule_knows() -> None:
 
 def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
     text = HEAD + CASE + CASE.replace('"pool"', '"other"')
-    found = files.experiment(text, CASE="other", LAUNCHES="10", DURATION="5s", ENGINE="oha")
+    found = files.experiment(text, CASE="other", LAUNCHES="10", DURATION="5s", ENGINE="wrk2")
     assert [case.name for case in settings_of(Planted, found).cases] == ["other"]
-    assert (found.launches, found.duration_s, found.engines) == (10, 5, ("oha",))
+    assert (found.launches, found.duration_s, found.engines) == (10, 5, ("wrk2",))
     assert files.refusal(text, CASE="pol") == ("run: CASE=pol is not allowed; allowed: pool, other")
     assert "SERVER does not apply to" in files.refusal(text, SERVER="netty")
     with pytest.raises(WordError, match="CASE does not apply to"):

@@ -6,6 +6,7 @@ from lab.experiments.recovery import Steady, check_calm, recoveries
 from lab.load.engines.histogram import Histogram
 from lab.model import Peak
 from support.felt import PEAKS, WINDOW, felt, second
+from support.pacer import counted
 
 STEADY = Steady(tolerance=0.25, steady_s=3)
 
@@ -60,8 +61,7 @@ def test_a_steady_second_has_the_latency_and_the_answers_of_the_calm(
 
 def test_drawn_delays_vary_the_p95_of_the_calm_too() -> None:
     # The calm's own worst second is 30 % above its p95, by 10 % of its answers.
-    worst = second(200.0, 360)
-    worst.add(260_000, 40)
+    worst = counted({200_000: 360, 260_000: 40})
     uneven = dict.fromkeys(range(25, 30), 255.0) | {30: 262.0}
     _, (alike, _) = recoveries({**felt(uneven), 15: worst}, WINDOW, PEAKS, STEADY)
     _, (drawn, _) = recoveries({**felt(uneven), 15: worst}, WINDOW, PEAKS, STEADY, drawn=True)
@@ -85,9 +85,7 @@ def test_the_seconds_of_the_calm_are_held_against_their_own_rule() -> None:
 
 def mixed() -> Histogram:
     """A second of which a tenth is slow."""
-    slow = second(200.0, 360)
-    slow.add(900_000, 40)
-    return slow
+    return counted({200_000: 360, 900_000: 40})
 
 
 def test_requests_at_random_are_not_as_many_in_each_second() -> None:

@@ -12,7 +12,6 @@ from lab.judge.gates.server import RESTARTED
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import PACKED, Pacer
 from lab.model import Experiment, Finding, Peak, Row, Spike
-from support.fakes import FakeEngine
 from support.felt import PEAKS, felt, keep_trial, planned, second, trial
 from support.planned import all_of, experiment, planner
 
@@ -56,8 +55,6 @@ def test_launches_alternate() -> None:
 def test_a_spike_without_a_rate_is_refused() -> None:
     with pytest.raises(WordError, match="RATE=auto"):
         spike.design(planner(spiky(routes=("/compute",)), Pacer()))
-    with pytest.raises(WordError, match="no engine that does MODE=open"):
-        spike.design(planner(spiky(), FakeEngine("wrk", "closed")))
 
 
 def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak) -> None:

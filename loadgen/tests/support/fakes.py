@@ -418,9 +418,8 @@ class FakeLab:
 class FakeEngine:
     """Warm-up 10 s, then the duration; its reading is what the test gives it."""
 
-    def __init__(self, name: str = "wrk2", *modes: Mode, here: bool = True) -> None:
+    def __init__(self, name: str = "wrk2", *, here: bool = True) -> None:
         self.name = name
-        self.modes: frozenset[Mode] = frozenset(modes or ("open", "closed"))
         self.here = here
         self.each_bytes = 0
         self.broken: str | None = None

@@ -11,7 +11,7 @@ from lab.load.engines.pacer import Pacer
 from lab.model import Peak, Row, TrialPlan
 from lab.store.records import write_json
 from support.fakes import plan, record
-from support.pacer import packed_histogram, write
+from support.pacer import counted, packed_histogram, write
 from support.pacer import second as second_of
 from support.planned import row
 
@@ -32,9 +32,7 @@ def trial(name: str = "01-a", **changes: Any) -> Row:
 
 
 def second(ms: float, count: int = 400) -> Histogram:
-    histogram = Histogram()
-    histogram.add(round(ms * 1000), count)
-    return histogram
+    return counted({round(ms * 1000): count})
 
 
 def felt(changes: Mapping[int, float | None] | None = None) -> dict[int, Histogram]:

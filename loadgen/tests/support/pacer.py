@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,19 @@ from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import OUTPUT
 
 
+def counted(values_us: Mapping[int, int]) -> Histogram:
+    """A histogram of values by how often each occurred. A bucket has 11 significant bits."""
+    histogram = Histogram(max_us=max(values_us, default=0))
+    for value, count in values_us.items():
+        shift = max(0, value.bit_length() - 11)
+        histogram.buckets[(((value >> shift) + 1) << shift) - 1] += count
+        histogram.sum_us += value * count
+    return histogram
+
+
 def packed(values_ms: Iterable[float]) -> dict[str, Any]:
     """A histogram of these values."""
-    histogram = Histogram()
-    for value in values_ms:
-        histogram.add(round(value * 1000))
-    return packed_histogram(histogram)
+    return packed_histogram(counted(Counter(round(value * 1000) for value in values_ms)))
 
 
 def packed_histogram(histogram: Histogram) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def _noise(rng: Generator, count: int, spread: float) -> Values:
 
 def _blank(server: str) -> tuple[Row, ...]:
     of = planner(experiment(servers=(server,), modes=("closed",)))
-    engine = of.engine_for("closed")
+    engine = of.engine
     return tuple(
         row(of.plan(server, engine, "closed", 1, None, launch=launch))
         for launch in range(1, LAUNCHES_OF_FAMILY + 1)

@@ -119,15 +119,14 @@ def _is_own(target: Target, servers: Sequence[str]) -> bool:
 
 def _engines(engines: Sequence[Engine]) -> Iterator[Finding]:
     versions = {engine.name: engine.version() for engine in engines}
-    usable = [e.name for e in engines if versions[e.name] is not None and "open" in e.modes]
+    usable = any(version is not None for version in versions.values())
     for engine in engines:
         version = versions[engine.name]
         if version is not None:
-            only = "" if "open" in engine.modes else " (MODE=closed only)"
-            yield Finding("ok", f"engine {engine.name}: {version}{only}")
+            yield Finding("ok", f"engine {engine.name}: {version}")
         elif engine.name in HOW and usable:
             yield Finding("ok", f"no engine {engine.name} here: {HOW[engine.name]}")
         elif usable:
             yield Finding("warn", f"engine {engine.name} does not run here")
     if not usable:
-        yield Finding("FAIL", f"no load engine for MODE=open runs here, not even {EXACT}")
+        yield Finding("FAIL", f"no load engine runs here, not even {EXACT}")

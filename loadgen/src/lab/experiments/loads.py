@@ -1,6 +1,6 @@
 """Fixed loads: every combination of route, connections, mode, engine and server.
 
-What is found is whether the load engines agree; `lab.judge.compare` compares the servers.
+It has no findings; `lab.judge.compare` compares the servers.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.experiments import agreement
 from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
@@ -70,7 +69,6 @@ def design(planner: Planner) -> Design:
         for arm in turned(experiment.arms or (None,), launch)
         for route, concurrency, mode, offered in balanced(offers, launch, experiment.launches)
         for engine in turned(tuple(planner.engines.values()), launch)
-        if mode in engine.modes
         for server in turned(experiment.servers, launch)
     ]
     few = too_few_launches(plans)
@@ -140,6 +138,6 @@ KIND = TrialKind(
     ),
     read=read,
     design=design,
-    findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),
+    findings=lambda _: (),
     answers_most=True,
 )

@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
 from lab.judge.gates import by_accident, needed_window_s, wanted_window_s
 from lab.judge.grouping import lane_of
@@ -310,7 +309,7 @@ class Planner:
             rate = self.offered_rps(route, concurrency)
             if rate is None:
                 raise no_auto_rate(route)
-        return self.plan(server, self.engine_for(mode), mode, concurrency, rate, **changes)
+        return self.plan(server, self.engine, mode, concurrency, rate, **changes)
 
     def one_per_launch(self, **changes: Any) -> Listed:
         """A design with one such trial (see `single`) per server and launch. Raises WordError."""
@@ -366,18 +365,13 @@ class Planner:
             return experiment.rate_rps
         return auto_rate_rps(route, concurrency, self.snapshots[experiment.servers[0]])
 
-    def engine_for(self, mode: Mode) -> Engine:
-        """The first engine that does this mode. Raises WordError."""
-        for engine in self.engines.values():
-            if mode in engine.modes:
-                return engine
-        raise self._no_engine(mode)
+    @property
+    def engine(self) -> Engine:
+        """The first of the engines."""
+        return next(iter(self.engines.values()))
 
     def numbered(self, plans: Sequence[TrialPlan]) -> tuple[TrialPlan, ...]:
-        """The trials with their names. Raises WordError where an engine cannot do a trial, or
-        there is no trial."""
-        if not plans:
-            raise self._no_engine(*self.experiment.modes)
+        """The trials with their names. Raises WordError where an engine cannot do a trial."""
         digits = max(2, len(str(len(plans))))
         return tuple(self.named(plan, at, digits) for at, plan in enumerate(plans, 1))
 
@@ -398,10 +392,6 @@ class Planner:
         named = dataclasses.replace(plan, trial="-".join(part for part in parts if part))
         self.engines[plan.engine].schedule(named, Path())
         return named
-
-    def _no_engine(self, *modes: Mode) -> WordError:
-        names = ", ".join(self.engines)
-        return WordError(f"{names}: no engine that does MODE={','.join(modes)} runs here")
 
 
 def launches(experiment: Experiment) -> Sequence[int]:

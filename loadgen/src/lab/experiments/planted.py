@@ -84,7 +84,7 @@ def design(planner: Planner) -> Design:
     WordError."""
     plans = []
     for name, case in _trials(planner.experiment):
-        engine = planner.engine_for(case.mode)
+        engine = planner.engine
         plan = _plan(planner, engine, case)
         named = dataclasses.replace(plan, trial=name)
         engine.schedule(named, Path())

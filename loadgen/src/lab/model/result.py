@@ -299,8 +299,8 @@ class Row:
       engines count their whole run, warm-up included
     * http_errors: answers above 399, and those that are not as a subject's `expect` says;
       unexpected: how many of these were in the window, empty without `expect`
-    * socket_errors: requests whose connection was refused, reset
-      or closed (wrk2 and wrk count only requests that were sent; failed attempts are in a note)
+    * socket_errors: requests whose connection was refused, reset or closed (only those that were
+      sent; failed attempts are in a note)
     * valid, invalid_reasons (separated by "; "); bottleneck: empty until judged;
       strength: strong or weak, empty until judged and for an unknown bottleneck
     * started_at, ended_at, window_s: the measured window

@@ -48,7 +48,7 @@ def test_the_example_is_a_mix_of_requests_under_its_name() -> None:
 
 
 def test_one_get_is_a_load_for_any_engine(tmp_path: Path) -> None:
-    of = bench(written(tmp_path, 'path = "/x?a=1"'), "shop", ENGINE="wrk")
+    of = bench(written(tmp_path, 'path = "/x?a=1"'), "shop", ENGINE="wrk2")
     assert (of.routes, of.requests, of.ready) == (("/x?a=1",), (), "/x?a=1")
 
 
@@ -56,8 +56,8 @@ def test_one_that_is_no_get_is_called_by_its_method(tmp_path: Path) -> None:
     folder = written(tmp_path, 'path = "/x"\nmethod = "PUT"', more='ready = "/"')
     of = bench(folder, "shop")
     assert (of.routes, of.requests, of.ready) == (("PUT /x",), (Request("/x", "PUT"),), "/")
-    with pytest.raises(WordError, match=r"wrk sends GET of one path only, and PUT /x is more"):
-        bench(folder, "shop", ENGINE="wrk")
+    with pytest.raises(WordError, match=r"wrk2 sends GET of one path only, and PUT /x is more"):
+        bench(folder, "shop", ENGINE="wrk2")
 
 
 def test_what_answers_have_to_be_is_for_the_engine_that_checks_them(tmp_path: Path) -> None:
@@ -65,8 +65,10 @@ def test_what_answers_have_to_be_is_for_the_engine_that_checks_them(tmp_path: Pa
     of = bench(folder, "shop")
     assert (of.routes, of.ready) == (("GET /x",), "/x")
     assert [one.expect for one in of.requests] == [Expect((200, 404))]
-    with pytest.raises(WordError, match=r"oha checks no answers, and GET /x expects some; allowed"):
-        bench(folder, "shop", ENGINE="oha")
+    with pytest.raises(
+        WordError, match=r"wrk2 checks no answers, and GET /x expects some; allowed"
+    ):
+        bench(folder, "shop", ENGINE="wrk2")
     # As a run's manifest keeps it.
     assert from_json(Experiment, to_json(of)) == of
 

@@ -66,7 +66,7 @@ class Ramps(Design):
                 if mode == "open":
                     # Not RATE=auto, whose connections are all busy long before the objective fails.
                     rate = stress.objective.rate(load)
-                engine = self.planner.engine_for(mode)
+                engine = self.planner.engine
                 plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
                 own = [row for row in done if (row.server, row.concurrency) == (server, load)]
                 return self.planner.named(lengthened(plan, own), next_number(done), digits=3)

@@ -26,8 +26,6 @@ DEFAULT_PATIENCE_S = 300
 QUICK = "loads"
 # Closed first: it leaves a JVM warm, and an open load on a cold one starts with a backlog.
 BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
-# The engine that only does a closed load (lab.load.engines.wrk).
-CLOSED_ONLY = "wrk"
 # The engine that is exact to the second, and the only one with other arrivals than constant ones
 # (lab.load.engines.pacer).
 EXACT = "pacer"
@@ -212,10 +210,6 @@ def _modes(settings: Settings) -> tuple[Mode, ...]:
 def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:
     """The load, where its settings go together. Raises WordError."""
     engines, rate, modes = (settings.get(f"load.{key}") for key in ("engines", "rate", "modes"))
-    if engines is not None and load.engines == (CLOSED_ONLY,) and "open" in load.modes:
-        raise engines.refuse(
-            f"{CLOSED_ONLY} with an open load is not allowed: {CLOSED_ONLY} only does MODE=closed"
-        )
     if rate is not None and load.rate_rps is not None and load.modes == ("closed",):
         if rate.by_user or modes is None or not modes.by_user:
             raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")

@@ -86,7 +86,7 @@ class Trials:
             duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
         plan = self.planner.plan(
             server,
-            self.planner.engine_for("open"),
+            self.planner.engine,
             "open",
             capacity.given(rate),
             rate,

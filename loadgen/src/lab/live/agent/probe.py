@@ -1,6 +1,6 @@
 """The live probe: a slow Poisson stream of requests to the route under test.
 
-wrk2, oha and wrk tell their latencies only when they end. Requests whose arrivals form a Poisson
+wrk2 tells its latencies only when it ends. Requests whose arrivals form a Poisson
 process see the time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals
 See Time Averages", Operations Research 30(2), 1982). So a few requests per second show the latency
 of a client while a trial runs. An engine that tells while it runs needs no probe (`load`).

@@ -7,18 +7,15 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines.base import Engine, Schedule
-from lab.load.engines.oha import Oha
 from lab.load.engines.pacer import Pacer
 from lab.load.engines.second import Second
-from lab.load.engines.wrk import Wrk
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import TrialPlan
 
 __all__ = ["ENGINES", "Engine", "Schedule", "Second", "engines_of", "every_second"]
 
-_PACER, _OHA = Pacer(), Oha()
-ENGINES: tuple[Engine, ...] = (Wrk2(), _PACER, _OHA, Wrk())
-_EVERY_SECOND = {_PACER.name: _PACER.seconds, _OHA.name: _OHA.seconds}
+_PACER = Pacer()
+ENGINES: tuple[Engine, ...] = (Wrk2(), _PACER)
 
 
 def engines_of(generators: Sequence[str]) -> Sequence[Engine]:
@@ -28,9 +25,8 @@ def engines_of(generators: Sequence[str]) -> Sequence[Engine]:
 
 
 def every_second(plan: TrialPlan, raw: Path) -> tuple[Second, ...]:
-    """Every second of a run, warm-up included, from its raw folder: of the engines that keep them,
-    in the order of time, seconds without an answer left out or empty. Raises RawDataError."""
-    read = _EVERY_SECOND.get(plan.engine)
-    if read is None:
+    """Every second of a run, warm-up included, from its raw folder: of pacer, which alone keeps
+    them, in the order of time. Raises RawDataError."""
+    if plan.engine != _PACER.name:
         raise RawDataError(raw, None, f"{plan.engine} does not tell every second")
-    return read(plan, raw)
+    return _PACER.seconds(plan, raw)

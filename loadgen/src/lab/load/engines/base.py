@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from lab.model import Curves, Mode, Reading, TrialPlan, answered
+from lab.model import Curves, Reading, TrialPlan, answered
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
@@ -74,10 +74,6 @@ class Engine(Protocol):
     def name(self) -> str:
         """The engine's word in ENGINE=."""
 
-    @property
-    def modes(self) -> frozenset[Mode]:
-        """The load models it can produce."""
-
     def answer_bytes(self, plan: TrialPlan) -> int:
         """How much disk each answer of a run takes at most, in bytes; 0 where that does not grow
         with the answers."""
@@ -118,7 +114,6 @@ def told_apart(reading: Reading) -> Reading:
         raw=None,
         corrected=None,
         all_ms=reading.answer_ms,
-        seconds=tuple(replace(one, mean_ms=None) for one in reading.seconds),
         notes=(*reading.notes, note),
     )
 
@@ -126,8 +121,8 @@ def told_apart(reading: Reading) -> Reading:
 def first_line(argv: tuple[str, ...], marker: str) -> str | None:
     """The first line with `marker` in it that a command prints about its version.
 
-    Searches standard output and standard error, and ignores the exit status: wrk and wrk2 exit with
-    1 after printing their version.
+    Searches standard output and standard error, and ignores the exit status: wrk2 exits with 1
+    after printing its version.
     """
     if shutil.which(argv[0]) is None:
         return None
@@ -182,7 +177,7 @@ def cores() -> int:
 def threads_for(concurrency: int, cores: int) -> int:
     """The most threads that divide the connections evenly, up to one per core and MAX_THREADS.
 
-    wrk and wrk2 open connections / threads in each thread, rounded down.
+    wrk2 opens connections / threads in each thread, rounded down.
     """
     most = min(cores, MAX_THREADS, concurrency)
     return next(threads for threads in range(most, 0, -1) if concurrency % threads == 0)

@@ -1,4 +1,4 @@
-"""Latency histograms, in microseconds, of engines that tell single values."""
+"""Latency histograms, in microseconds, of pacer, which reports single values."""
 
 from __future__ import annotations
 
@@ -11,28 +11,14 @@ from itertools import accumulate
 from lab.model import LEAST_BEYOND, Curve, Latency
 
 
-def bucket_us(value_us: int) -> int:
-    """The upper end of the bucket a value falls in: 11 significant bits, so within 0.1 %.
-
-    The same buckets as HdrHistogram with three significant digits (2048 sub-buckets).
-    """
-    shift = max(0, value_us.bit_length() - 11)
-    return (((value_us >> shift) + 1) << shift) - 1
-
-
 @dataclass(slots=True)
 class Histogram:
-    """Latencies in microseconds, by bucket, with their exact sum and maximum."""
+    """Latencies in microseconds, by the upper end of their bucket, with their exact sum and
+    maximum. The buckets are HdrHistogram's with three significant digits (2048 sub-buckets)."""
 
     buckets: Counter[int] = field(default_factory=Counter)
     sum_us: int = 0
     max_us: int = 0
-
-    def add(self, value_us: int, count: int = 1) -> None:
-        """Count a latency `count` times."""
-        self.buckets[bucket_us(value_us)] += count
-        self.sum_us += value_us * count
-        self.max_us = max(self.max_us, value_us)
 
     @classmethod
     def sum_of(cls, histograms: Iterable[Histogram]) -> Histogram:

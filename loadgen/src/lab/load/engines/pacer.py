@@ -109,7 +109,6 @@ class Pacer:
 
     others: tuple[str, ...] = ()
     name: str = "pacer"
-    modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
         return first_line(("pacer", "--version"), "pacer ")
@@ -204,12 +203,10 @@ class Pacer:
         return tuple(
             Second(
                 second=line.second,
-                statuses=Counter({int(status): n for status, n in line.statuses.items()}),
-                raw=line.raw.histogram,
+                answers=line.ok + line.http_errors,
+                http_errors=line.http_errors,
                 corrected=line.corrected.histogram if line.corrected else Histogram(),
-                lag_us=line.late.sum_us,
                 lost=line.lost,
-                errors=line.http_errors,
             )
             for line in _whole(plan, raw).seconds
         )

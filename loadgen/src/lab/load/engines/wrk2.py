@@ -44,7 +44,7 @@ from lab.load.engines.base import (
     threads_for,
 )
 from lab.load.engines.wrk2_output import parse
-from lab.model import Curves, Mode, Reading, TrialPlan
+from lab.model import Curves, Reading, TrialPlan
 
 CALIBRATION_S = 10.0
 STAGGER_S = 0.005
@@ -60,7 +60,6 @@ class Wrk2:
     """github.com/giltene/wrk2, as the command `wrk2`."""
 
     name = "wrk2"
-    modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
         """Its version line, which says wrk. Only wrk2 explains --rate below it."""
@@ -123,7 +122,7 @@ class Wrk2:
                 "the latencies include the warm-up"
             )
         samples = said.recorded.count
-        notes = said.failures.notes(self.name)
+        notes = said.failures.notes()
         errors = said.failures.http_errors
         least, most = good_bounds(said.requests, errors, samples) if samples else (1.0, 1.0)
         if least < most:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.load.engines.wrk_text import Failures, lines_of
+from lab.load.engines.wrk2_failures import Failures, lines_of
 from lab.model import Curve, Latency
 
 _UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -82,7 +82,7 @@ def parse(path: Path) -> Said:
 
     Raises RawDataError unless it is complete.
     """
-    lines = lines_of(path, "wrk2")
+    lines = lines_of(path)
     for number, line in enumerate(lines, 1):
         if line.startswith("Usage:"):
             said = lines[0].strip() if number > 1 else "no reason given"

@@ -1,4 +1,4 @@
-"""What wrk and wrk2 print alike: why they did not run, and the requests that failed."""
+"""What wrk2 prints of failures: why it did not run, and the requests that failed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _STATUS = re.compile(r"\s+Non-2xx or 3xx responses: (\d+)$")
 _REFUSALS = ("unable to connect", "unable to resolve", "unable to create thread")
 
 
-def lines_of(path: Path, engine: str) -> list[str]:
-    """The lines of an engine's output. Raises RawDataError where it says that it did not run."""
+def lines_of(path: Path) -> list[str]:
+    """The lines of wrk2's output. Raises RawDataError if it reports that it did not run."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as failure:
         raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
     for number, line in enumerate(lines, 1):
         if line.startswith(_REFUSALS):
-            raise RawDataError(path, number, f"{engine} did not run: {line.strip()}")
+            raise RawDataError(path, number, f"wrk2 did not run: {line.strip()}")
     return lines
 
 
 @dataclass(slots=True)
 class Failures:
-    """The failures of a run. An engine prints a line of them only where it counted any.
+    """The failures of a run. wrk2 prints a line of them only if it counted any.
 
     `socket_errors` are requests that were sent and lost their connection. `attempts` to connect or
     to send that failed, and connections found waiting at `timeouts` checks, are no numbers of
@@ -53,7 +53,7 @@ class Failures:
         return True
 
     def counts(self, requests: int, run_s: float) -> Counts:
-        """The accounting of a run with so many answers. Neither engine tells the requests that were
+        """The accounting of a run with so many answers. wrk2 does not report the requests that were
         unanswered at its end, nor, therefore, how many it sent."""
         return Counts(
             sent=None,
@@ -65,17 +65,17 @@ class Failures:
             accounted_s=run_s,
         )
 
-    def notes(self, engine: str) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was counted, but not in requests."""
         notes = []
         if self.attempts:
             notes.append(
-                f"{engine} failed {self.attempts} times to connect or to send (attempts, not a "
+                f"wrk2 failed {self.attempts} times to connect or to send (attempts, not a "
                 "number of requests: it tries again at once)"
             )
         if self.timeouts:
             notes.append(
-                f"{engine} found connections waiting above {REQUEST_TIMEOUT_S} s at "
+                f"wrk2 found connections waiting above {REQUEST_TIMEOUT_S} s at "
                 f"{self.timeouts} checks (not a number of requests)"
             )
         return tuple(notes)
