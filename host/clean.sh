@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Removes what the lab has made on this machine, and says what each held: its own images, those it built in the place of
-# upstream images (older checkouts gave them upstream's name), images that a newer build left without a name, logs of builds and tests. An image of the
-# lab with a tag of your own stays.
+# upstream images, images that a newer build left without a name, logs of builds and tests. An image of the lab with a tag
+# of your own stays.
 #
 #   clean.sh            stored runs are kept and counted
 #   RUNS=yes clean.sh   they go, too, and the list of them
@@ -21,15 +21,6 @@ image() {
   local size
   size=$(docker image inspect --format '{{.Size}}' "$1" 2>/dev/null) || return 0
   if docker image rm "$1" >/dev/null 2>&1; then line removed "$2" "$size"; else line kept "$2" "$size" "in use"; fi
-}
-
-# upstream NAME: one that .env pins. The lab built it if it says that it was built under this very name: an
-# image that somebody built from it says that, too, and has another.
-upstream() {
-  local size told
-  size=$(docker image inspect --format '{{.Size}}' "$1" 2>/dev/null) || return 0
-  told=$(docker image inspect --format '{{with .Config.Labels}}{{index . "lab.image"}}{{end}}' "$1")
-  if [[ $told == "$1" ]]; then image "$1" "$1"; else line kept "$1" "$size" "others may use it: docker image rm $1"; fi
 }
 
 folder() {
@@ -54,7 +45,10 @@ for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filte
   --filter 'reference=concurrency-lab/*:concurrency-lab-test' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
   image "$name" "$name"
 done
-for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; upstream "$(local_name "$name")"; done
+for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do
+  image "$(local_name "$name")" "$(local_name "$name")"
+  if size=$(docker image inspect --format '{{.Size}}' "$name" 2>/dev/null); then line kept "$name" "$size" "others may use it: docker image rm $name"; fi
+done
 for id in $(docker images --quiet --filter dangling=true --filter "label=com.docker.compose.project=$project" | sort -u); do
   image "$id" "$id, without a name"
 done

@@ -65,13 +65,10 @@ memory_needed() { printf '%s' $((600 + $1 * 150 + $2 * $(heap_mib))); }
 
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
 
-# is_upstream PIN: whether the image that a pin names is there, of its digest if it has one. What an older checkout built
-# here under that name is not.
+# is_upstream PIN: whether the image that a pin names is there, of its digest if it has one.
 is_upstream() {
-  local image told digest=${1%_IMAGE}_DIGEST
-  image=$(setting "$1")
-  told=$(docker image inspect --format '{{.RepoDigests}} {{with .Config.Labels}}{{index . "lab.image"}}{{end}}' "$image" 2>/dev/null) &&
-    [[ $told != *" $image" && $told == *"${!digest:+@}${!digest-}"* ]]
+  local told digest=${1%_IMAGE}_DIGEST
+  told=$(docker image inspect --format '{{.RepoDigests}}' "$(setting "$1")" 2>/dev/null) && [[ $told == *"${!digest:+@}${!digest-}"* ]]
 }
 # local_name IMAGE: what an upstream image is called that is built here: under its own name every project of this machine
 # would take it for upstream's.

@@ -185,7 +185,7 @@ build() {
   if [[ $name == debian ]]; then
     images/debian/build.sh "$image" >>"$log" 2>&1
   else
-    DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" --label "lab.image=$image" \
+    DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" \
       --build-arg "DEBIAN_IMAGE=$(present_image DEBIAN_IMAGE)" --build-arg "GOLANG_IMAGE=$(present_image GOLANG_IMAGE)" \
       --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
       --build-arg "NIXPKGS_SHA256=$(setting NIXPKGS_SHA256)" \

@@ -57,4 +57,4 @@ mmdebstrap --variant=minbase --include=ca-certificates \
   "$release" "$work/rootfs.tar" "${sources[@]}"
 
 docker import --change 'CMD ["bash"]' --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
-  --change "LABEL lab.built-from=packages lab.image=$image" "$work/rootfs.tar" "$image"
+  --change "LABEL lab.built-from=packages" "$work/rootfs.tar" "$image"
