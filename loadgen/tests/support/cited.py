@@ -36,11 +36,11 @@ def page(name: str) -> str:
 def taken_by_make(command: str, folder: Path) -> bool:
     """Whether make has this verb and takes these words; the driver's folder is made in `folder`."""
     make, verb, *words = shlex.split(command)
-    helped = re.search(rf"(?m)^{verb}: .*## (.*)$", (REPO / "Makefile").read_text())
-    if make != "make" or not helped:
+    row = re.search(rf"(?m)^\| `{verb}` \|.*$", (REPO / "docs/verbs.md").read_text())
+    if make != "make" or not row:
         return False
     if verb == "test":
-        return all(f"{word.partition('=')[0]}=" in helped[1] for word in words)
+        return all(f"`{word.partition('=')[0]}=" in row[0] for word in words)
     if verb == "sweep":
         verb, words = "run", ["EXP=sweep", *words]
     # This repository's own lists and files.
