@@ -68,7 +68,7 @@ stack_up() (
   read -ra images < <(docker stack config -c compose.swarm.yaml | awk '$1 == "image:" {print $2}' | sort -u | paste -sd ' ')
   for node in tested load; do docker save "${images[@]}" | at_node "$node" load --quiet >/dev/null || return 1; done
   DOCKER_HOST=unix://$two/tested/run/docker.sock host/lab.sh facts &&
-    at_node tested stack deploy --detach --resolve-image never -c compose.swarm.yaml "$stack" && within 300 all_ready &&
+    at_node tested stack deploy --resolve-image never -c compose.swarm.yaml "$stack" && within 300 all_ready &&
     at_node tested run --detach --name second --network "${stack}_lab" --read-only --cap-drop ALL --entrypoint pacer \
       "concurrency-lab/loadgen:$LAB_TAG" serve :9465
 )
