@@ -17,7 +17,6 @@ from lab.experiments.searching.state import Capacity
 from lab.load.engine_run import Tail
 from lab.load.lost_load import LostLoad
 from lab.model import GivenUp
-from lab.model.knobs import DIRECT, PROXIED
 from lab.report import answers
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
@@ -77,9 +76,6 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     search = {**SEARCH, "servers": ("a",), "own": to_json(own)}
     # 36 and 12 of the search, 7 of the curve, and those of the search that is lifted.
     assert "at most 103 trials" in planned(**search, launches=2)
-    # With the pair it is two trials more, each twice at most.
-    ready.lab.settings["a"] = {"downstream_url": PROXIED}
-    assert "at most 107 trials" in planned(**search, launches=2)
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
 
@@ -130,36 +126,6 @@ def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
     assert f"{first}3 trials)" in ready.said
     assert "lifted to pool_size=400: holds 283 req/s [283, 336], ×2.01 (no proof" in ready.said
     assert "with 20% of the CPUs taken away it breaks at 141 req/s and holds 99" in ready.said
-
-
-def test_the_pair_past_the_proxy_is_measured_in_the_lab_and_the_server_put_back(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def limited(raw: Path) -> dict[str, object]:
-        """150 req/s, twice as many with more threads; 10 ms a call through the proxy, 4 past it."""
-        plan = json.loads((raw / "trial.json").read_text())["plan"]
-        times = {"time_own_ms": 2.0, "time_downstream_ms": 200.0, "time_unexplained_ms": 0.1}
-        times["time_path_ms"] = 4.0 if plan["condition"]["host"] else 10.0
-        if plan["offered_rps"] <= (300 if plan["condition"]["knobs"] else 150):
-            return {**times, "bottleneck": "none", "strength": "strong"}
-        return {**times, "overloaded": True, "bottleneck": "worker pool", "strength": "strong"}
-
-    rejudged(monkeypatch, limited)
-    ready.lab.settings["a"] = {"downstream_url": PROXIED}
-    asked = ready.hosted(tmp_path)
-    own = to_json(Capacity(Objective(p99_ms=500.0), 100, 400, 0.2, 10_000, prove=True))
-    assert ready.run(**{**SEARCH, "servers": ("a",), "own": own}) == 0
-    arms = [arm for arm in ready.column("arm") if arm]
-    assert arms[:2] == ["pair-proxied", "pair-direct"]
-    assert set(arms[2:]) == {"lifted"}
-    # Put back before anything else is measured.
-    assert asked == [f"SERVER=a\nSERVER_DOWNSTREAM_URL={DIRECT}\n", "SERVER=a\n"]
-    assert {row["valid"] for row in ready.rows} == {"true"}
-    said = "6.0 ms in the proxy, 200.0 ms in the downstream, and 4.1 ms unexplained, beyond the 1.2"
-    for name in ("REPORT.md", "findings.json"):
-        assert said in (ready.run_dir / name).read_text()
-    report = (ready.run_dir / "REPORT.md").read_text()
-    assert "| own | proxy | path | downstream | unexplained | allowed |" in report
 
 
 def test_a_trial_that_ended_as_lost_broke_and_has_no_figures(

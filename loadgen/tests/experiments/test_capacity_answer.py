@@ -1,4 +1,4 @@
-"""`capacity`: what is said: what a server holds, what gave way first, where the time went."""
+"""`capacity`: what is said: what a server holds, what gave way first, what a request costs."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,9 +8,6 @@ from typing import Any
 from lab.experiments.kind import Outcome
 from lab.experiments.searching.answers import answers
 from lab.experiments.searching.findings import findings
-from lab.judge.gates import (
-    LATENCY_ROSE,
-)
 from lab.model import (
     NONE,
     STRONG,
@@ -79,66 +76,6 @@ def test_a_time_and_a_share_are_no_count_of_who_waits() -> None:
     )
     told = found_beside(of, rows, own, 0.25)
     assert told[1].text.endswith("server CPU: 0.25 s throttled at 1,646 and 1,234 at 1,682 req/s")
-
-
-def test_where_the_mean_time_went_is_said_also_where_nothing_is_named() -> None:
-    plain = server(1650, name=UNKNOWN)
-
-    def timed(plan: TrialPlan) -> dict[str, Any]:
-        said = plain(plan)
-        slow = said["p99_ms"] > 500
-        return said | {
-            "time_generator_ms": 100.0 if slow else 10.0,
-            "time_queue_ms": 221.0 if slow else 1.0,
-            "time_own_ms": 200.0,
-            "time_unexplained_ms": 2.0,
-        }
-
-    of = searched(launches=2)
-    rows = run(of, {"a": timed})
-    told = found(of, rows)
-    # 310 ms: 90 in the generator and 220 in the queue.
-    grown = (
-        "of the 310 ms that the mean grew from 1,646 to 1,682 req/s, 71% is waiting in the queue "
-        "of the server"
-    )
-    grew, went = told[-2:]
-    assert (grew.value, grew.unit) == (310, "ms")
-    assert (went.value, went.text) == (
-        213,
-        "at 1,646 req/s the mean is 213.0 ms: 10.0 ms waiting in the generator, 1.0 ms waiting in "
-        "the queue of the server, 200.0 ms the server's own, and 2.0 ms unexplained, within the "
-        "21.3 ms that are allowed",
-    )
-    assert answers(of, told)[0] == (
-        "a",
-        "holds 1,646 req/s at p99 ≤ 500 ms [1,646, 1,682]",
-        "then: unknown",
-        grown,
-    )
-    # A trial of which the parts are not known tells nothing of it.
-    blind = [dataclasses.replace(one, time_own_ms=None) for one in rows]
-    assert len(answers(of, found(of, blind))[0]) == 3
-
-
-def test_where_no_trial_is_valid_at_the_rate_that_broke_the_next_one_tells_what_grew() -> None:
-    plain = server(1650)
-
-    def timed(plan: TrialPlan) -> dict[str, Any]:
-        rate = plan.offered_rps or 0
-        said = {
-            **plain(plan),
-            "time_own_ms": 200.0,
-            "time_queue_ms": 1.0 if rate <= 1650 else 150.0,
-        }
-        rose = {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"}
-        return said | (rose if 1650 < rate < 2000 else {})
-
-    of = searched()
-    assert found(of, run(of, {"a": timed}))[-2].text == (
-        "of the 149 ms that the mean grew from 1,646 to 2,000 req/s, 100% is waiting in the queue "
-        "of the server"
-    )
 
 
 def test_whose_the_cpu_time_is_that_gave_way() -> None:

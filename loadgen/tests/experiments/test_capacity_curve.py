@@ -93,36 +93,3 @@ def test_the_knee_is_where_latency_begins_to_grow_faster_than_the_rate() -> None
     assert none.text == (
         "no knee of 7 rates from 823 to 1,728 req/s: p99 grew by a smaller share than the rate"
     )
-
-
-def test_trials_after_the_search_that_disagree_with_its_interval_are_told() -> None:
-    of = searched(own=dataclasses.replace(CAPACITY, curve=True))
-    rows = run(of, {"a": server(1650)})
-    (answer, *_) = told = found(of, rows)
-    assert (answer.low, answer.high) == (1646, 1682)
-    assert not [one for one in told if one.name == "beside the search"]
-    # 1,317 breaks, 1,728 is held; 1,646 is inside, and nobody can tell of 1,152.
-    changed: dict[int, dict[str, Any]] = {
-        1317: {"p99_ms": 595.0},
-        1646: {"p99_ms": 595.0},
-        1728: {"p99_ms": 417.0, "bottleneck": "none"},
-        1152: {"p99_ms": 595.0, "valid": False, "invalid_reasons": LATE_GENERATOR},
-    }
-    curve = [
-        dataclasses.replace(one, duration_s=15, **changed.get(one.offered_rps or 0, {}))
-        for one in rows[-7:]
-    ]
-    rows = [*(dataclasses.replace(one, duration_s=20) for one in rows[:-7]), *curve]
-    told = found(of, rows)
-    (beside,) = (one for one in told if one.name == "beside the search")
-    # In a window that is shorter than those of the search a queue may not have grown yet.
-    assert beside.text.startswith("measured after its search, 1,317 req/s broke (p99 595 ms): ")
-    rows[-1] = dataclasses.replace(rows[-1], duration_s=20)
-    told = found(of, rows)
-    assert told[0] == answer
-    (beside,) = (one for one in told if one.name == "beside the search")
-    assert beside.text == (
-        "measured after its search, 1,317 req/s broke (p99 595 ms), and 1,728 req/s were held: "
-        "trials differ by more than [from, to] tells"
-    )
-    assert (f"a: {beside.text}.",) in answers(of, told)

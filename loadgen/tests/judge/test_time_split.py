@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from lab.judge.grouping import loads
 from lab.judge.time_split import (
     ACCEPT_QUEUE,
     ANSWERED,
@@ -18,26 +17,20 @@ from lab.judge.time_split import (
     TOOK,
     UNREAD,
     allowed_ms,
-    growth,
     is_explained,
-    mean_split,
     time_split,
 )
 from lab.model import (
-    STRAIGHT,
-    THROUGH,
     Counts,
     Latency,
     Measurement,
     Mode,
     Observation,
-    Row,
     Series,
     Spike,
     TimeSplit,
 )
 from support.fakes import measurement, plan, reading, record
-from support.planned import row
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
 
 RPS = 100.0
@@ -94,7 +87,7 @@ def rounded(split: TimeSplit) -> list[float | None]:
 
 
 # generator, connect, queue, own, pending, proxy, path, downstream, unexplained.
-WHOLE = [7.0, 0.0, 5.0, 8.0, 12.0, None, 8.5, 201.5, 5.0]
+WHOLE = [7.0, 0.0, 5.0, 8.0, 12.0, 8.5, 201.5, 5.0]
 
 
 def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None:
@@ -120,17 +113,17 @@ def summary(name: str, ms: float) -> tuple[Series, ...]:
 
 def test_an_answer_that_an_event_loop_left_unread_was_in_its_queue() -> None:
     split = time_split(trial(), seen(*SERVED, *CALLED, *summary(UNREAD, 3.0), *ANSWERS))
-    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, None, 5.5, 201.5, 5.0]
+    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, 5.5, 201.5, 5.0]
 
 
 def test_a_virtual_thread_that_goes_on_late_was_in_the_server_s_queue() -> None:
     late = summary(LAG, 4.0)
     split = time_split(trial(), seen(*SERVED, *CALLED, *late, *ANSWERS))
-    assert rounded(split) == [7.0, 0.0, 9.0, 8.0, 12.0, None, 4.5, 201.5, 5.0]
+    assert rounded(split) == [7.0, 0.0, 9.0, 8.0, 12.0, 4.5, 201.5, 5.0]
     # Nothing hands its requests over: the thread is late for the request, and for the answer.
     handed_over = served(queue=0.0, service=230.0)
     split = time_split(trial(), seen(*handed_over, *CALLED, *late, *ANSWERS))
-    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, None, 4.5, 201.5, 6.0]
+    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, 4.5, 201.5, 6.0]
     # Nobody tells for how long requests of an event loop lay unread.
     split = time_split(trial(), seen(*handed_over, *CALLED, *ANSWERS))
     assert split.time_queue_ms is None
@@ -206,7 +199,7 @@ def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(m
 def test_a_route_without_a_call_has_its_service_for_its_own() -> None:
     of = seen(*served("/block", queue=5.0, service=230.0), *ANSWERS)
     split = time_split(trial(route="/block?wait_ms=200"), of)
-    assert rounded(split) == [7.0, 0.0, 5.0, 230.0, None, None, None, None, 5.0]
+    assert rounded(split) == [7.0, 0.0, 5.0, 230.0, None, None, None, 5.0]
     assert split.whole_ms == pytest.approx(247.0)
 
 
@@ -230,51 +223,6 @@ def test_a_tenth_of_what_is_above_the_downstream_may_be_unexplained(
     )
     assert allowed_ms(split) == pytest.approx(allowed)
     assert is_explained(split) == explained
-
-
-def side(arm: str | None, server: str = "a", **changes: object) -> Row:
-    """A trial of a pair: 10 ms beyond the downstream's time through the proxy, 4 ms without it."""
-    path_ms = 4.0 if arm == STRAIGHT else 10.0
-    times = {
-        "time_generator_ms": 0.5, "time_connect_ms": 0.0, "time_queue_ms": 1.0, "time_own_ms": 2.0,
-        "time_pending_ms": 0.0, "time_path_ms": path_ms, "time_downstream_ms": 200.0,
-        "time_unexplained_ms": 3.0,
-    }  # fmt: skip
-    of = dataclasses.replace(plan("open"), server=server, arm=arm, trial=f"1-{server}-{arm}")
-    return row(of, **{**times, **changes})
-
-
-def test_a_pair_tells_the_proxy_s_time_and_the_rest_of_the_path_is_unexplained() -> None:
-    alone, through, straight = (
-        mean_split([side(arm)], [side(STRAIGHT), side(THROUGH)])
-        for arm in (None, THROUGH, STRAIGHT)
-    )
-    # Without arms it is no side of a pair.
-    assert rounded(alone)[5:] == [None, 10.0, 200.0, 3.0]
-    assert rounded(through)[5:] == [6.0, None, 200.0, 7.0]
-    assert rounded(straight)[5:] == [0.0, None, 200.0, 7.0]
-    assert alone.whole_ms == through.whole_ms == pytest.approx(216.5)
-    assert straight.whole_ms == pytest.approx(210.5)
-    # Nothing grew where one of them tells the proxy's time and the other one does not.
-    more = dataclasses.replace(through, time_own_ms=50.0)
-    assert growth(alone, more) is None
-    assert growth(through, more) is not None
-
-
-def test_the_proxy_s_time_comes_from_the_same_server_and_load_and_from_valid_trials() -> None:
-    known = side(THROUGH)
-    for other in (
-        side(STRAIGHT, "b"),
-        side(STRAIGHT, offered_rps=451),
-        side(STRAIGHT, duration_s=99),
-        side(STRAIGHT, valid=False),
-        side(STRAIGHT, time_path_ms=None),
-        side(None),
-    ):
-        split = next(one.open_time for one in loads([known, other]) if one.lane.endswith(THROUGH))
-        assert (split.proxy_ms, split.time_path_ms) == (None, 10.0)
-    split = next(one.open_time for one in loads([known, side(STRAIGHT)]))
-    assert (split.proxy_ms, split.time_path_ms) == (6.0, None)
 
 
 @pytest.mark.parametrize(

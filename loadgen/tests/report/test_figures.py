@@ -11,8 +11,6 @@ import pytest
 import vl_convert
 
 from lab.model import (
-    STRAIGHT,
-    THROUGH,
     Curve,
     Curves,
     PanelAnswers,
@@ -370,21 +368,12 @@ def test_the_parts_of_the_mean_time_are_stacked_without_the_downstream_s() -> No
     assert {"fixed-pool, 100, 15 s", "fixed-pool, 100, 34 s"} <= texts(closed)
 
 
-def test_what_is_below_zero_is_in_the_stack_and_a_pair_is_no_line() -> None:
+def test_what_is_below_zero_is_in_the_stack() -> None:
     of = [dataclasses.replace(one, **TIMES) for one in rows(1) if one.mode == "open"]
     less = [dataclasses.replace(one, time_unexplained_ms=-2.0) for one in of]
     found = figures(less)["time-open-downstream-wrk2"]
     assert -2.0 in [one["y"] for one in data(found, "parts") if one["series"] == "unexplained"]
     assert "31.5 ms" in texts(found)
-    before = figures(of)
-    pair = [
-        dataclasses.replace(of[0], arm=arm, time_path_ms=path_ms)
-        for arm, path_ms in ((THROUGH, 2.5), (STRAIGHT, 0.5))
-    ]
-    after = figures([*of, *pair])
-    assert "proxy" in legend(after["time-open-downstream-wrk2"])
-    for name in before.keys() - {"time-open-downstream-wrk2"}:
-        assert list(legend(after[name])) == list(legend(before[name]))
 
 
 def test_a_run_without_figures_has_none() -> None:

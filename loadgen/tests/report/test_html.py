@@ -27,9 +27,7 @@ from lab.load.measure import measure
 from lab.model import (
     NONE,
     RESOURCES,
-    STRAIGHT,
     STRONG,
-    THROUGH,
     TO_CALLED,
     TO_SERVER,
     Curves,
@@ -641,9 +639,8 @@ def test_both_reports_say_where_the_mean_time_goes_and_what_grew(run_dir: Path) 
         "What is unexplained is within what is allowed in 1 of 2 means; furthest from it: a, "
         "closed, 100 connections, 2.0 ms unexplained, 1.0 allowed"
     )
-    for said in (beyond, "In 2 of 2 means no pair of trials with and without the proxy tells its"):
-        assert said in report
-        assert said in page
+    assert beyond in report
+    assert beyond in page
     grown = (
         "a, closed: from 100 connections to 400 connections the mean grew by 14.0 ms, 86% of it "
         "waiting in the queue of the server"
@@ -660,24 +657,6 @@ def test_both_reports_say_where_the_mean_time_goes_and_what_grew(run_dir: Path) 
     )
     assert f"mean time of a request {told}" in Page(unpacked(trials([one], [()]))).text
     assert "Where the time goes" not in markdown.text(content(run_dir, rows=(untold,)))
-
-
-def test_both_reports_show_the_proxy_s_time_of_a_pair(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
-    known = dataclasses.replace(judged_row("r", record), **TIMES, valid=True)
-    through = dataclasses.replace(known, arm=THROUGH)
-    straight = dataclasses.replace(known, trial="02-a", arm=STRAIGHT, time_path_ms=0.5)
-    of = content(run_dir, rows=(through, straight))
-    report, page = markdown.text(of), Page(html(of, (), (), (), ())).text
-    # Without the proxy 0.5 ms of the path are left, which nobody explains.
-    for cells in (
-        ["210", "0.0", "0.0", "3.0", "1.0", "0.5", "2.0", "201", "2.5", "0.9"],
-        ["208", "0.0", "0.0", "3.0", "1.0", "0.5", "0.0", "201", "2.5", "0.7"],
-    ):
-        assert f"| {' | '.join(cells)} |" in report
-        assert " ".join(cells) in page
-    assert "| connection | proxy | downstream | unexplained | allowed |" in report
-    assert "no pair of trials" not in report
 
 
 def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:

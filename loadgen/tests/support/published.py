@@ -13,8 +13,6 @@ text:
     A valid               valid trials of all: 5 of 8 valid
     –                     as the cell of a number: no trial is valid, or none has this number
     A held                what a search of capacity found: 979 [917, 1,000]
-    pair queue            of the pair of trials with and without Toxiproxy of the row's server: a
-                          part of the mean time of the one with it, or whole, allowed, or a column
     gate 1.1 worse        the share of gates of so many launches as the row begins with that say so,
                           drawn from the launches of the file, with the candidate's CPU time x 1.1
     gates worse           how many gates of so many launches, one after the other as the file has
@@ -47,15 +45,13 @@ from typing import Any
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.registry import kind_of
 from lab.experiments.searching.deprived import ARMS, Deprived
-from lab.experiments.searching.spent import GREW
 from lab.experiments.searching.state import Capacity
 from lab.experiments.searching.told import NAME as CAPACITY
 from lab.experiments.searching.told import SEPARATOR
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
-from lab.judge.time_split import allowed_ms, mean_split
-from lab.model import KNEE, LIFTED, STRONG, THROUGH, Experiment, Finding, Row, goodput
+from lab.model import KNEE, LIFTED, STRONG, Experiment, Finding, Row, goodput
 from lab.model.density import Row as DensityRow
 from lab.model.density import made_of
 from lab.report.density import HEADER
@@ -68,6 +64,8 @@ from support.repo import script
 from support.resampled import in_turn, shares
 
 published = script("published")
+
+PAIR = ("pair-proxied", "pair-direct")
 
 NUMBER = r"(?:(?<!\w)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"
@@ -101,9 +99,10 @@ def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
 
 
 def rows_of(name: str) -> tuple[Row, ...]:
-    """The trials of a file."""
+    """The trials of a file, but for those past Toxiproxy with which searches once ended."""
     with TemporaryDirectory() as folder:
-        return csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
+        rows = csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
+    return tuple(row for row in rows if row.arm not in PAIR)
 
 
 def launches_of(name: str) -> tuple[DensityRow, ...]:
@@ -160,9 +159,7 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
     for text, named in zip(texts, mark.cells, strict=False):
         cell = re.sub("^@ ", f"{its_case} ", named)
         beside = _beside_held if cell.endswith(" held") else _wrong
-        if cell.startswith("pair "):
-            wrong = _beside_pair(text, cell.removeprefix("pair "), label, rows)
-        elif cell.startswith("found "):
+        if cell.startswith("found "):
             wrong = _beside_found(text, cell.removeprefix("found "), label, name)
         elif cell.startswith("gates "):
             wrong = _beside_real_gates(text, cell.removeprefix("gates "), label, name)
@@ -209,21 +206,6 @@ def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
         return None if text == "–" else "nothing of a valid trial"
     of = median_of(values_of)
     return otherwise(text, of.median, of.interval, values_of)
-
-
-def _beside_pair(text: str, asked: str, server: str, rows: Sequence[Row]) -> str | None:
-    """As `_wrong`, of one valid trial of the pair that ends a search."""
-    valid = [row for row in rows if row.server == server and row.valid]
-    (through,) = (row for row in valid if row.arm == THROUGH)
-    split = mean_split([through], valid)
-    if asked == "allowed":
-        value = allowed_ms(split)
-    elif hasattr(through, asked):
-        value = getattr(through, asked)
-    else:
-        names = [one for one in (f"{asked}_ms", f"time_{asked}_ms") if hasattr(split, one)]
-        value = getattr(split, *names)
-    return otherwise(text, value, None, [value])
 
 
 def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
@@ -361,7 +343,7 @@ def _of(some: Sequence[object], whole: Sequence[object]) -> str:
 
 def capacities(name: str) -> dict[str, str]:
     """What a page says of each server of a file of `capacity`, as a pattern: what it holds and what
-    gave way, with any figures of the verdict; then, where the page has it, what grew, the knee, and
+    gave way, with any figures of the verdict; then, where the page has it, the knee, and
     what came of a lift of whatever. The file has neither the figures nor what was lifted."""
     rows, experiment = rows_of(name), experiment_of(name)
     objective = settings_of(Capacity, experiment).objective
@@ -373,7 +355,7 @@ def capacities(name: str) -> dict[str, str]:
         # Without a lift the lab says why there was none, from its whole manifest.
         was_lifted = any(row.arm == LIFTED for row in own)
         said = _findings(replace(experiment, servers=(answer.server,)), own, prove=was_lifted)
-        more = [one.text for one in said if one.name in (GREW, KNEE, LIFTED)]
+        more = [one.text for one in said if one.name in (KNEE, LIFTED)]
         if less := [row for row in own if row.arm in ARMS]:
             more.append(Deprived.of(objective, round(answer.value or 0), less).text)
         parts = (f"(?: {_pattern(text)})?" for text in more)

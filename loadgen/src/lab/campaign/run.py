@@ -31,9 +31,7 @@ def new_design(
     place: Place,
 ) -> order.Design:
     """The order of the trials, by the experiment's kind. Raises WordError."""
-    planner = order.Planner(
-        experiment, snapshots, engines, stack.traffic.url, place.cores, place.one_machine
-    )
+    planner = order.Planner(experiment, snapshots, engines, stack.traffic.url, place.cores)
     return kind_of(experiment).design(planner)
 
 

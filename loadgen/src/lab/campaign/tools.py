@@ -34,8 +34,8 @@ class Place:
     nobody answers), `undo_log` the file of what is changed now (None: keep none), `warm_jvms` the
     file of what is known of the JVMs that run (None: keep none). `settings` are words of make for
     settings of .env that no server tells of, `ports` the source ports of connections (None: nobody
-    can tell). `one_machine`: all of the lab is on this one; only then are containers made anew with
-    other settings. `generators` are further machines that put on a share of a load (HOST:PORT)."""
+    can tell). `one_machine`: all of the lab is on this one. `generators` are further machines
+    that put on a share of a load (HOST:PORT)."""
 
     results: Path
     host_file: Path

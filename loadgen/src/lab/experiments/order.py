@@ -255,7 +255,6 @@ def _number(row: Row) -> int:
 class Planner:
     """What all trials of a run have in common: the experiment, the servers as they were read back
     before the first trial, the load engines of the run by name, and how many CPUs an engine has.
-    `one_machine`: the lab is on one, so containers can be made anew with other settings.
     """
 
     experiment: Experiment
@@ -263,7 +262,6 @@ class Planner:
     engines: Mapping[str, Engine]
     url_of: UrlOf
     cores: int
-    one_machine: bool = True
 
     def plan(
         self,

@@ -220,12 +220,11 @@ def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
                     [row for row in mine if Cell.of(row).any_warmup == one] for one in cells
                 )
                 if closed or opened:
-                    found.append(_load(lane, closed, opened, here))
+                    found.append(_load(lane, closed, opened))
     return tuple(found)
 
 
-def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequence[Row]) -> Load:
-    """`here` are the trials of all lanes with the same connections."""
+def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
     both = (*closed, *opened)
     bounds = [row.predicted_rps for row in closed or opened]
     errors = [
@@ -251,8 +250,8 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequenc
         error_share=most_errors(both),
         closed_cpu=_cpu(closed),
         open_cpu=_cpu(opened),
-        closed_time=_time(closed, here),
-        open_time=_time(opened, here),
+        closed_time=mean_split(row for row in closed if row.valid),
+        open_time=mean_split(row for row in opened if row.valid),
         closed_s=closed[0].duration_s if closed else None,
         open_s=opened[0].duration_s if opened else None,
         valid=sum(row.valid for row in both),
@@ -263,14 +262,6 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row], here: Sequenc
 def _kept(row: Row) -> float | None:
     of, rps = offered(row), goodput(row)
     return None if not of or rps is None else rps / of
-
-
-def _time(rows: Sequence[Row], here: Sequence[Row]) -> TimeSplit:
-    """The means of the valid trials of one mode, with the proxy's time where others at the same
-    load tell it."""
-    cells = set(map(Cell.of, rows))
-    others = (row for row in here if row.valid and Cell.of(row) in cells)
-    return mean_split((row for row in rows if row.valid), others)
 
 
 def _cpu(rows: Sequence[Row]) -> CpuSplit:

@@ -5,8 +5,8 @@ it sent, the server its queue, its own work and its waits, the downstream its de
 the client's mean is unexplained, and may be below 0: the sum of the parts can disagree with the
 client. A difference within one of them is such a time, as of the server's service without its
 calls. A difference between two of them is not: what the client saw beyond the server's time is
-unexplained. What the server saw of a call beyond the downstream's time is the path, until a pair of
-trials with Toxiproxy and without it tells how much of that is the proxy's. An event loop tells for
+unexplained. What the server saw of a call beyond the downstream's time is the path, with the
+proxy in it. An event loop tells for
 how long an answer lay there before it was read, and virtual threads by how much one goes on later
 than it could: that is time in the server's queue, and not on the path. No clocks are compared.
 """
@@ -18,8 +18,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lab.model import (
-    STRAIGHT,
-    THROUGH,
     Measurement,
     Observation,
     Reading,
@@ -49,7 +47,6 @@ SPENT = (
     "waiting in the queue of the server",
     "the server's own",
     "waiting for a connection to the downstream",
-    "in the proxy",
     "on the path to the downstream and back",
     "in the downstream",
     "unexplained",
@@ -124,32 +121,8 @@ def _measured(
     )
 
 
-def mean_split(rows: Iterable[Row], others: Iterable[Row] = ()) -> TimeSplit:
-    """The means of the trials of which the parts are known. Where these are a side of a pair
-    (THROUGH, STRAIGHT), with the proxy's time: `others` are the valid trials of the same load. What
-    a call takes beyond the downstream's time without any proxy is nobody's, so unexplained."""
-    known = [row for row in rows if row.time_own_ms is not None]
-    split, arms = _means(known), {row.arm for row in known}
-    if arms == {THROUGH}:
-        servers = {row.server for row in known}
-        straight = _means(
-            row for row in others if row.arm == STRAIGHT and row.server in servers
-        ).time_path_ms
-    elif arms == {STRAIGHT}:
-        straight = split.time_path_ms
-    else:
-        return split
-    if split.time_path_ms is None or straight is None:
-        return split
-    return replace(
-        split,
-        proxy_ms=split.time_path_ms - straight,
-        time_path_ms=None,
-        time_unexplained_ms=(split.time_unexplained_ms or 0.0) + straight,
-    )
-
-
-def _means(rows: Iterable[Row]) -> TimeSplit:
+def mean_split(rows: Iterable[Row]) -> TimeSplit:
+    """The means of the trials of which the parts are known."""
     known = [row for row in rows if row.time_own_ms is not None]
     means = {}
     for name in TimeSplit.columns():
@@ -171,26 +144,25 @@ def is_explained(of: TimeSplit) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """By how many ms a mean time grew, the share of that in the part that grew most, as SPENT calls
-    it, and the share that is unexplained. Above 1 where other parts shrank."""
+    """By how many ms a mean time grew, and the share of that in the part that grew most, as SPENT
+    calls it. Above 1 where other parts shrank."""
 
     grown_ms: float
     share: float
     most: str
-    unexplained: float
 
 
-def growth(before: TimeSplit, after: TimeSplit, least_ms: float = 0.0) -> Growth | None:
-    """Which part of the mean time grew most. None where a split is not known, where only one of
-    them tells the proxy's time, or the mean grew by less than `least_ms` or LEAST_GROWTH_MS."""
-    if TimeSplit() in (before, after) or (before.proxy_ms is None) != (after.proxy_ms is None):
+def growth(before: TimeSplit, after: TimeSplit) -> Growth | None:
+    """Which part of the mean time grew most. None where a split is not known, or the mean grew by
+    less than LEAST_GROWTH_MS."""
+    if TimeSplit() in (before, after):
         return None
     grown = after.whole_ms - before.whole_ms
-    if grown < max(LEAST_GROWTH_MS, least_ms):
+    if grown < LEAST_GROWTH_MS:
         return None
     pairs = zip(before.parts, after.parts, strict=True)
     shares = [((now or 0.0) - (then or 0.0)) / grown for then, now in pairs]
-    return Growth(grown, *max(zip(shares, SPENT, strict=True)), shares[-1])
+    return Growth(grown, *max(zip(shares, SPENT, strict=True)))
 
 
 def _told(record: TrialRecord, reading: Reading) -> bool:

@@ -41,8 +41,6 @@ from lab.model.result import (
     LIFTED,
     NOT_AS_IT_IS,
     REASON_SEPARATOR,
-    STRAIGHT,
-    THROUGH,
     Counts,
     CpuSplit,
     Dosed,

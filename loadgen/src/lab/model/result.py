@@ -14,11 +14,10 @@ from lab.model.trial import ENDED_AS_LOST, TrialRecord
 # The name of the finding of a server's knee, which figures draw.
 KNEE = "knee"
 
-# The arms of trials beside a search, all of one rate: a pair through Toxiproxy and past it, and
-# what shows that a rate takes the machine's CPUs.
-THROUGH, STRAIGHT = "pair-proxied", "pair-direct"
+# The arms of trials beside a search, all of one rate, that show that a rate takes the machine's
+# CPUs.
 ALL_CPUS, FEWER_CPUS = "all-cpu", "less-cpu"
-BESIDE = (THROUGH, STRAIGHT, ALL_CPUS, FEWER_CPUS)
+BESIDE = (ALL_CPUS, FEWER_CPUS)
 # The arm of trials of a search in which the limit that was reached is lifted.
 LIFTED = "lifted"
 # Arms of a search that are no trials of the server as it is.
@@ -242,12 +241,10 @@ class TimeSplit:
     * `time_own_ms`: the server's own: its work, and waits that the route is made of
     * `time_pending_ms`: the wait for a downstream connection
     * `time_downstream_ms`: the downstream's delay and lag
-    * `proxy_ms`: by how much Toxiproxy makes a call longer, of a pair of trials with and without it
-      (THROUGH, STRAIGHT). No trial alone can tell it
 
     `time_path_ms` is what two parts of the lab saw differently: a call of the server beyond the
-    downstream's own time. It is the proxy with the network around it, and whatever neither sees;
-    where the proxy's time is known, None. `time_unexplained_ms` is what the client saw beyond all
+    downstream's own time. It is the proxy with the network around it, and whatever neither sees.
+    `time_unexplained_ms` is what the client saw beyond all
     parts. Below 0 where the parts are more than that.
     """
 
@@ -259,7 +256,6 @@ class TimeSplit:
     time_path_ms: float | None = None
     time_downstream_ms: float | None = None
     time_unexplained_ms: float | None = None
-    proxy_ms: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
@@ -275,7 +271,6 @@ class TimeSplit:
             self.time_queue_ms,
             self.time_own_ms,
             self.time_pending_ms,
-            self.proxy_ms,
             self.time_path_ms,
             self.time_downstream_ms,
             self.time_unexplained_ms,

@@ -19,8 +19,7 @@ CPU_LEGEND = (
 )
 # In the order of TimeSplit.parts.
 TIME_PARTS = (
-    *("generator", "connect", "queue", "own", "connection", "proxy", "path", "downstream"),
-    "unexplained",
+    *("generator", "connect", "queue", "own", "connection", "path", "downstream", "unexplained"),
 )
 TIME_LEGEND = (
     "Mean times of the requests of the measured window, in ms: means of the valid trials of one "
@@ -29,9 +28,8 @@ TIME_LEGEND = (
     "a connection of the load was open, accepted and free. queue: handed over in the server and "
     "not begun; also while what came lay unread in an event loop of the lab's, or a virtual thread "
     "was late. own: the server's work, and waits that the route is made of. connection: waiting "
-    "for a connection to the downstream. proxy: by how much Toxiproxy makes a call longer, from a "
-    "pair of trials with it and without it. path: a call beyond the downstream's time, where no "
-    "such pair tells how much of it is the proxy's; it holds what nobody explains there, too. "
+    "for a connection to the downstream. path: a call beyond the downstream's time, the proxy's in "
+    "it, and what nobody explains there, too. "
     "downstream: its delay and its lag. unexplained: what the client saw beyond all parts; below 0 "
     "where the parts are more than that. allowed: how much of it may be, 10 % of the mean above "
     "the downstream's time, or 0.3 ms."
@@ -152,12 +150,6 @@ def _unexplained(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
         where = f"{load.lane}, {mode}, {_load(load, mode)}"
         said += f"; furthest from it: {where}, {_of_allowed(split)}"
     yield said
-    alone = sum(split.time_path_ms is not None for *_, split in of)
-    if alone:
-        yield (
-            f"In {alone} of {len(of)} means no pair of trials with and without the proxy tells its "
-            "time. It is in the path, with what nobody explains between server and downstream"
-        )
 
 
 def _times_allowed(of: TimeSplit) -> float:

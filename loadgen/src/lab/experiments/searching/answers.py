@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.experiments.searching.beside import NAME as BESIDE
-from lab.experiments.searching.spent import GREW
 from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
 from lab.judge.intervals import LEAST_VALUES, interval_of
 from lab.model import KNEE, LIFTED, Experiment, Finding
 
 
 def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
-    """What a reader wants first: for each server its name, what it holds, what gave way, what grew
-    and what came of lifting it; then what these lines do not say."""
+    """What a reader wants first: for each server its name, what it holds, what gave way, its
+    knee and what came of lifting it; then what these lines do not say."""
     of = [one for one in found if one.name == NAME]
     lines = []
     for one in of:
@@ -24,8 +22,7 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
         lines.append((one.server, text, *(cells if any(cells) else [])))
     if not of:
         return ()
-    after = [f"{one.server}: {one.text}." for one in found if one.name == BESIDE]
-    notes = [*_disagree(of, found), *after, *_notes(experiment, of, launches_of(found))]
+    notes = [*_disagree(of, found), *_notes(experiment, of, launches_of(found))]
     return (*lines, *((note,) for note in notes))
 
 
@@ -76,7 +73,7 @@ def _above(one: Finding, other: Finding, launches: Mapping[str, Launches]) -> bo
 
 
 def _beside(server: str) -> tuple[tuple[str, str], ...]:
-    return (server, GREW), (server, KNEE), (server, LIFTED)
+    return (server, KNEE), (server, LIFTED)
 
 
 def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:

@@ -3,32 +3,26 @@ were lifted."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.objective import Objective
 from lab.experiments.order import counted
 from lab.experiments.searching.answers import in_order, launches_of
-from lab.experiments.searching.beside import beside as beside_search
 from lab.experiments.searching.knee import knee
 from lab.experiments.searching.proof import proof
-from lab.experiments.searching.spent import cost, grew, went
+from lab.experiments.searching.spent import cost
 from lab.experiments.searching.state import (
     Capacity,
     Search,
-    capacity_of,
     searches,
-    told_and_untold,
-    under_way,
 )
 from lab.experiments.searching.told import NAME, SEARCH, UNIT, begun, each_search, said
-from lab.model import THROUGH, Finding, Row
+from lab.model import Finding, Row
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """The capacity of each server first, then how each of its launches was searched, what grew,
-    where the time goes, and what came of it with what gave way lifted. Raises LabError without a
+    """The capacity of each server first, then how each of its launches was searched,
+    and what came of it with what gave way lifted. Raises LabError without a
     manifest where that is not lifted."""
     experiment, rows = outcome.experiment, counted(outcome.rows)
     capacity, verdicts = settings_of(Capacity, experiment), outcome.verdicts
@@ -43,11 +37,8 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         text, value = said(found, f" at {capacity.objective.text}", verdicts)
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         each += each_search(capacity, SEARCH, server, found, verdicts)
-        beside += grew(server, list(found.values()))
-        beside += went(server, list(found.values()), own, capacity.objective)
         curve = _curve(capacity, own, found)
         beside += _knee(capacity, server, curve, found)
-        beside += _after(capacity.objective, server, curve, own, found)
         beside += cost(server, list(found.values()))
         if capacity.prove:
             beside += proof(outcome, server, own, found)
@@ -60,26 +51,6 @@ def _curve(capacity: Capacity, own: Sequence[Row], found: Mapping[int, Search]) 
     launch, last = max(found.items())
     its = [row for row in own if (row.launch, row.arm) == (launch, None)]
     return its[-last.curve :] if capacity.curve and last.curve else []
-
-
-def _after(
-    objective: Objective,
-    server: str,
-    curve: Sequence[Row],
-    own: Sequence[Row],
-    found: Mapping[int, Search],
-) -> Iterator[Finding]:
-    """What trials after the searches say against the interval. A JVM may lie outside of it by its
-    own search, so a rate inside any launch's interval says nothing against it."""
-    told, untold = told_and_untold(found.values())
-    if under_way(found) or not told:
-        return
-    rows = [*curve, *(row for row in own if row.arm == THROUGH)]
-    _, low, high = capacity_of(told, untold)
-    lows, highs = zip(*(one.interval for one in told), strict=True)
-    ends = min(low or 0, *lows), max(math.inf if one is None else one for one in (high, *highs))
-    windows = [row.duration_s or 0 for one in told for of in one.rungs for row in of.held]
-    yield from beside_search(server, objective, rows, ends, max(windows, default=0))
 
 
 def _knee(

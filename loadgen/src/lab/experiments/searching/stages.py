@@ -11,7 +11,6 @@ from lab.experiments.order import turned
 from lab.experiments.proving.levers import Lever
 from lab.experiments.searching.deprived import ALL, ARMS, Deprived, arm_of
 from lab.experiments.searching.lifting import lever_of
-from lab.experiments.searching.proxy_pair import TRIES, sides, sides_left
 from lab.experiments.searching.rates import MOST_LATER, MOST_TRIALS
 from lab.experiments.searching.state import (
     SHARES,
@@ -99,28 +98,6 @@ class Curve(Stage):
         return self.trials.plan(of.server, rates[0], self.trials.launches[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Pair(Stage):
-    """Trials with and without Toxiproxy, in the JVM of the first launch."""
-
-    def most(self, server: str) -> int:
-        return TRIES * len(self._sides(server))
-
-    def next_of(self, of: Standing) -> TrialPlan | None:
-        conditions = self._sides(of.server)
-        waiting = sides_left(self.trials.experiment, of.found, [*conditions], of.rows)
-        if not waiting:
-            return None
-        (arm, rate), launch = waiting[0], self.trials.launches[0]
-        return self.trials.plan(of.server, rate, launch, arm=arm, condition=conditions[arm])
-
-    def _sides(self, server: str) -> Mapping[str, Condition]:
-        planner = self.trials.planner
-        if not planner.one_machine:
-            return {}
-        return sides(planner.experiment, planner.snapshots[server], planner.cores)
-
-
 def _lever(trials: Trials, of: Standing) -> Lever | None:
     """The lever of what gave way, once a server's searches are over; None where there is none."""
     planner = trials.planner
@@ -184,7 +161,6 @@ def stages(trials: Trials) -> Iterator[Stage]:
     yield Searching(trials)
     if trials.capacity.curve:
         yield Curve(trials)
-    yield Pair(trials)
     if trials.capacity.prove:
         yield Lifting(trials)
         yield Depriving(trials)

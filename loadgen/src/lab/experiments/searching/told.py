@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.objective import Objective, ms_text
 from lab.experiments.order import STRAYED
-from lab.experiments.searching.spent import is_about_as_long, whole_us
+from lab.experiments.searching.spent import whole_us
 from lab.experiments.searching.state import (
     Capacity,
     Rung,
@@ -26,6 +26,8 @@ UNIT = "req/s"
 SHARED = "host CPU"
 SEPARATOR = "; then: "
 NOT_FINISHED = "not finished"
+# Windows whose lengths differ by no more than this factor are about as long.
+ALIKE = 1.5
 Verdicts = Mapping[str, Verdict]
 # What a capacity is: the highest rate that more than half of the launches held, and its interval.
 Held = tuple[float | None, float | None, float | None]
@@ -142,11 +144,17 @@ def each_search(
         yield Finding(name, server, launch, known[0], UNIT, known[1], known[2], text)
 
 
+def _is_about_as_long(row: Row, other: Row) -> bool:
+    """Whether the window of the other is about as long."""
+    length = other.duration_s or 0
+    return bool(length) and 1 / ALIKE <= (row.duration_s or 0) / length <= ALIKE
+
+
 def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
     """How much waited for the resource that gave way, before and after. Of windows about as long:
     some of it is a sum over the window, and what is overloaded waits longer with each second."""
     last, held = top.broke[-1][0], _shown(low.held) if low else None
-    if low is None or held is None or not is_about_as_long(held, [last]):
+    if low is None or held is None or not _is_about_as_long(held, last):
         return
     after = _standing(last, last.bottleneck, verdicts)
     before = _standing(held, last.bottleneck, verdicts)

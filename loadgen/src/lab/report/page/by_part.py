@@ -26,7 +26,6 @@ HUES = {
     "queue": 0,
     "own": 2,
     "connection": 3,
-    "proxy": 5,
     "path": 4,
     "unexplained": NEUTRAL,
 }
