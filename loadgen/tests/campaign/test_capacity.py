@@ -9,14 +9,10 @@ import pytest
 from rich.console import Console
 
 from campaign.test_conditions import rejudged
-from lab.campaign.derive import derive
 from lab.campaign.run import run
 from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
 from lab.experiments.searching.state import Capacity
-from lab.load.engine_run import Tail
-from lab.load.lost_load import LostLoad
-from lab.model import GivenUp
 from lab.report import answers
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
@@ -126,40 +122,6 @@ def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
     assert f"{first}3 trials)" in ready.said
     assert "lifted to pool_size=400: holds 283 req/s [283, 336], ×2.01 (no proof" in ready.said
     assert "with 20% of the CPUs taken away it breaks at 141 req/s and holds 99" in ready.said
-
-
-def test_a_trial_that_ended_as_lost_broke_and_has_no_figures(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def hear(self: LostLoad, _: object) -> GivenUp | None:
-        """Above 150 req/s: lost after 16 s, in the middle of the window."""
-        self._seconds += 1
-        return GivenUp(5, "41% were late") if self.rps > 150 and self._seconds > 80 else None
-
-    monkeypatch.setattr(LostLoad, "hear", hear)
-    monkeypatch.setattr(Tail, "lines", lambda _: ["x"])
-    ready.lab.engine.streams = True
-    # 400 breaks the objective in no other way: the fake engine answers all that is offered.
-    own = to_json(Capacity(Objective(p99_ms=500.0), 100, 200, 0.4, 10_000))
-    assert ready.run(**{**SEARCH, "own": own}) == 0
-    lost = [row for row in ready.rows if row["invalid_reasons"]]
-    assert {row["offered_rps"] for row in lost} == {"200"}
-    for row in lost:
-        assert row["invalid_reasons"] == "ended as lost after 5 of 15 s: 41% were late"
-        figures = ("achieved_rps", "p50_ms", "p99_ms", "max_ms", "ok", "cpu_generator_us")
-        assert {row[name] for name in figures} == {""}
-    assert "b open CONC=130: 200 req/s ended as lost after 5 of 15 s: 41% were late" in ready.said
-    assert "warning" not in ready.said
-    count = f"{len(ready.rows)} trials, 0 of them invalid, {len(lost)} ended as soon as they were"
-    assert count in ready.said
-    report = (ready.run_dir / "REPORT.md").read_text()
-    assert "are invalid**" not in report
-    # What a rate was kept of once is not what is held.
-    assert "At a glance" not in report
-    # Judged again, it is the same.
-    before = ready.csv
-    derive(ready.run_dir, [ready.lab.engine])
-    assert ready.csv == before
 
 
 LINES = (

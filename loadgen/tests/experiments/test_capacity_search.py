@@ -28,7 +28,6 @@ from support.searched import (
     CAPACITY,
     FILLED,
     LATE_GENERATOR,
-    LOST,
     Server,
     alone,
     found,
@@ -379,46 +378,6 @@ def test_rows_of_another_search_end_it() -> None:
     with pytest.raises(LabError, match="not of this search: 1000 req/s were next"):
         order_of(of).next(other)
     assert "not to be told" in found(of, other)[0].text
-
-
-def ending_as_lost(answer: Server) -> Server:
-    """The same server, whose trials end as soon as they may where they are not held."""
-
-    def lost(plan: TrialPlan) -> dict[str, Any]:
-        whole = answer(plan)
-        if plan.gives_up is None or whole["p99_ms"] <= 500:
-            return whole
-        none = dict.fromkeys(("achieved_rps", "p99_ms", "max_ms"))
-        return {**whole, **none, "valid": False, "invalid_reasons": LOST, "strength": "weak"}
-
-    return lost
-
-
-@pytest.mark.parametrize("launches", [0, 2, 6])
-def test_trials_that_end_as_lost_change_no_answer(launches: int) -> None:
-    for seed in range(20):
-        truth = random.Random(seed).uniform(100, 9000)
-
-        def told(lose: bool, truth: float = truth, seed: int = seed) -> tuple[Any, ...]:
-            plain = server(truth, 0.01, seed)
-            answer = ending_as_lost(plain) if lose else plain
-            rows, found, detail = alone(answer, launches=launches)
-            rates = [one.offered_rps for one in rows]
-            return rates, found.value, found.low, found.high, detail.value
-
-        assert told(lose=True) == told(lose=False)
-
-
-def test_only_rates_far_above_what_is_held_may_end_as_lost() -> None:
-    rows, answer, detail = alone(ending_as_lost(server(1650)))
-    lost = {one.offered_rps for one in rows if one.ended_as_lost}
-    # At the third trial of 1,682 it is known that 1,646 is held.
-    assert lost == {2000, 1682}
-    whole = [one for one in rows if one.offered_rps == 1682 and not one.ended_as_lost]
-    assert len(whole) == 1
-    # What gave way is as sure as the whole windows say.
-    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 1,682 by 3 trials)")
-    assert f"broke 1,682 (3 of 3 trials): {LOST}; p99 900 ms" in detail.text
 
 
 def test_an_interrupted_search_says_so() -> None:

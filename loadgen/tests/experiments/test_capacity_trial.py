@@ -25,7 +25,6 @@ from support.searched import (
     FILLED,
     JIT,
     LATE_GENERATOR,
-    LOST,
     alone,
     order_of,
     searched,
@@ -111,23 +110,6 @@ FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "s
         ({"valid": False, "invalid_reasons": FELL, "p99_ms": None}, "untold", FELL),
         ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
         ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),
-        # A load that was lost before its end, as it says itself, and one of a late generator.
-        ({"valid": False, "invalid_reasons": LOST, "achieved_rps": None}, "broke", LOST),
-        (
-            {"valid": False, "invalid_reasons": f"{LOST}; {TOO_SHORT}", "p99_ms": None},
-            "broke",
-            LOST,
-        ),
-        (
-            {"valid": False, "invalid_reasons": f"{LOST}; {LATE_GENERATOR}"},
-            "untold",
-            f"{LOST}; {LATE_GENERATOR}",
-        ),
-        (
-            {"others_cpu": 0.4, "valid": False, "invalid_reasons": LOST},
-            "untold",
-            f"{FILLED} ({LOST})",
-        ),
         # A machine that others filled: what was not held says nothing of the rate,
         ({"others_cpu": 0.4, "p99_ms": 900.0}, "untold", f"{FILLED} (p99 900 ms)"),
         (

@@ -2,7 +2,6 @@
 window, measurement, judgement. Each makes the trial invalid, for that reason only."""
 
 import dataclasses
-import json
 import threading
 from pathlib import Path
 
@@ -20,8 +19,6 @@ from lab.load.trial import MOST_STARTS, Runner
 from lab.model import (
     ClockOffset,
     Condition,
-    GivenUp,
-    GivesUp,
     JitCpu,
     Judgement,
     Peak,
@@ -611,40 +608,3 @@ def test_a_trial_goes_on_when_the_agent_is_lost_in_the_middle_of_its_load(lab: L
     lab.fake.while_told = lambda: setattr(lab.fake, "agent_up", False)
     lab.run()
     assert lab.fake.load_told == [lines[:1]]
-
-
-def losing(lab: Lab, slow_ms: float = 900.0, waiting: int = 900) -> TrialPlan:
-    """Lets the fake engine tell of 450 answers a second, all of them so slow in the window."""
-    lab.fake.engine.streams = True
-    output = lab.raw / "fake.txt"
-
-    def add(line: str) -> None:
-        with output.open("a") as file:
-            file.write(f"{line}\n")
-
-    for at in range(25):
-        times = [slow_ms if at >= 10 else 200.0] * 450
-        line = json.dumps(pacer.second(at, times, times, unfinished=waiting))
-        lab.system.at(at + 1.1, lambda line=line: add(line))
-    return plan(gives_up=GivesUp(((500.0, 0.01),), 0.01))
-
-
-def test_a_load_that_is_lost_ends_its_trial(lab: Lab) -> None:
-    record = lab.run(losing(lab))
-    why = "100% of the requests took more than 500 ms, and 900 requests waited"
-    assert record.given_up == GivenUp(5, why)
-    assert lab.system.processes[0].stopped_early
-    assert 15 < record.run_s < 16
-    # What was used is of the seconds that were measured.
-    assert record.usage.window_cpu_s == pytest.approx(0.5 * 5, rel=0.05)
-    measured = measure(lab.raw, [lab.fake.engine])
-    assert measured.reading is not None
-    assert measured.reading.window_s == 5
-    assert judge(measured).reasons == (f"ended as lost after 5 of 15 s: {why}",)
-
-
-def test_a_load_that_is_held_has_its_whole_window(lab: Lab) -> None:
-    record = lab.run(losing(lab, slow_ms=210.0))
-    assert record.given_up is None
-    assert record.run_s == pytest.approx(25, abs=0.5)
-    assert not lab.system.processes[0].stopped_early

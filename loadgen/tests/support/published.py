@@ -49,6 +49,7 @@ from lab.experiments.searching.state import Capacity
 from lab.experiments.searching.told import NAME as CAPACITY
 from lab.experiments.searching.told import SEPARATOR
 from lab.judge.compare import Values
+from lab.judge.gates import LATENCY_ROSE
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.model import KNEE, LIFTED, STRONG, Experiment, Finding, Row, goodput
@@ -99,10 +100,15 @@ def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
 
 
 def rows_of(name: str) -> tuple[Row, ...]:
-    """The trials of a file, but for those past Toxiproxy with which searches once ended."""
+    """The trials of a file, but for those past Toxiproxy with which searches once ended. One that
+    was ended before its window, as its load was lost, is one whose latency rose."""
     with TemporaryDirectory() as folder:
         rows = csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
-    return tuple(row for row in rows if row.arm not in PAIR)
+    return tuple(
+        replace(row, invalid_reasons=row.invalid_reasons.replace("ended as lost", LATENCY_ROSE))
+        for row in rows
+        if row.arm not in PAIR
+    )
 
 
 def launches_of(name: str) -> tuple[DensityRow, ...]:

@@ -15,7 +15,6 @@ from lab.experiments.searching.findings import findings
 from lab.experiments.searching.state import Capacity
 from lab.judge.gates.server import COMPILING
 from lab.model import (
-    ENDED_AS_LOST,
     Experiment,
     Finding,
     Row,
@@ -27,8 +26,6 @@ from support.planned import experiment, planner, row
 CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
 
 UNBOUND = snapshot(settings={})
-
-LOST = f"{ENDED_AS_LOST} after 5 of 15 s: 41% of the answers took more than 500 ms"
 
 FILLED = "work outside the lab used 40% of the CPUs"
 

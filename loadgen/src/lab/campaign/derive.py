@@ -112,9 +112,6 @@ def read_trial(
     start = start_of(measured, measurement.record.plan)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
-    if measurement.record.given_up is not None:
-        # What it had of its window says that it was lost, and to what. It is no rate and no mean.
-        measurement = replace(measurement, reading=None)
     split = cpu_split(measurement, observation)
     times = time_split(measurement, observation)
     row = row_of(measured.run, measurement, judgement, verdict, split, times)

@@ -57,11 +57,10 @@ class Loop:
         """Every trial that is left after `rows`; then the derived files, and the table."""
         with ending(self.run_dir, lambda status: self._end(status, rows), self.tools.console):
             self._measure(rows)
-        if rows and not any(row.valid or row.ended_as_lost for row in rows):
+        if rows and not any(row.valid for row in rows):
             warn(self.tools.console, f"none of the {len(rows)} trials is valid")
             return 1
-        lost = (row for row in rows if row.achieved_rps is None and not row.ended_as_lost)
-        return 1 if any(lost) else 0
+        return 1 if any(row.achieved_rps is None for row in rows) else 0
 
     def _measure(self, rows: list[Row]) -> None:
         tools, order = self.tools, self.order
@@ -91,7 +90,7 @@ class Loop:
                     point_latest(self.run_dir)
                 rows.append(row)
                 progress.finished(row, order.left(rows))
-                if not row.valid and not row.ended_as_lost:
+                if not row.valid:
                     progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
             if recorder:
                 recorder.end(rows)
@@ -249,11 +248,8 @@ class Loop:
             answers.render(console, derived.answers)
             if kind_of(self.record.experiment).answers and derived.answers:
                 # Whoever wants more than the answer opens the report.
-                lost = sum(row.ended_as_lost for row in rows)
-                invalid = sum(not row.valid for row in rows) - lost
-                said = f"{len(rows)} trials, {invalid} of them invalid"
-                said += f", {lost} ended as soon as they were lost" if lost else ""
-                console.print(said, highlight=False)
+                invalid = sum(not row.valid for row in rows)
+                console.print(f"{len(rows)} trials, {invalid} of them invalid", highlight=False)
                 recorded.render(console, derived.recorded, self.run_dir.name)
                 return
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)

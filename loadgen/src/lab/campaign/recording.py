@@ -72,7 +72,7 @@ class Recorder:
         of_raw = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
         # It is measured to its end, whatever the recording costs.
         named = f"{trial}{RECORDED}"
-        plan = dataclasses.replace(of_raw, trial=named, repeats=None, gives_up=None)
+        plan = dataclasses.replace(of_raw, trial=named, repeats=None)
         tools, raw = self.tools, self.run_dir / recording.FOLDER / plan.trial
         schedule = tools.chosen.engines[plan.engine].schedule(plan, raw)
         management = tools.stack.management

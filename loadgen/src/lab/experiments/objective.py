@@ -24,10 +24,8 @@ from lab.judge.gates.server import COMPILING
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms, lost_in
 from lab.model import (
-    ENDED_AS_LOST,
     NOT_BACK,
     STRONG,
-    GivesUp,
     Row,
     error_share,
     goodput,
@@ -94,12 +92,6 @@ class Objective:
         """How many answers tell all its percentiles."""
         shares = (PERCENTILES[name] for name, _ in self.limits)
         return max(needed_samples(share or 0.95) for share in shares)
-
-    @property
-    def gives_up(self) -> GivesUp:
-        """What a load must keep that need not be measured to its end where it surely does not."""
-        late = tuple((limit, 1 - (PERCENTILES[name] or 1.0)) for name, limit in self.limits)
-        return GivesUp(late, self.error_share)
 
     @property
     def text(self) -> str:
@@ -261,10 +253,9 @@ def _unknown(row: Row, name: str, limit: float) -> bool:
 
 def _backlog(objective: Objective, row: Row) -> str | None:
     """The sign that requests queued more and more in a trial that is invalid for nothing else: in
-    an open load, latency that rises or goodput that falls within the window, a load that was lost
-    before its end, or latencies above the objective that are too long for the window. Else
-    None."""
-    signs = (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE, ENDED_AS_LOST)
+    an open load, latency that rises or goodput that falls within the window, or latencies above the
+    objective that are too long for the window. Else None."""
+    signs = (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)
     if not all(one.startswith(signs) for one in row.reasons):
         return None
     rose = [one for one in row.reasons if not one.startswith(TOO_SHORT)]

@@ -37,8 +37,7 @@ CLOCK_STEP_S = 0.5
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     """The measurement of the trial in the folder `raw`. The engine's output is condensed first,
-    where that is not done yet. Of a trial that was ended as lost it is that of the seconds that it
-    had.
+    where that is not done yet.
 
     Raises RawDataError when its record cannot be read, and CannotWrite. Where the engine's output
     cannot be read, the measurement has no reading and says why.
@@ -49,18 +48,15 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     engine = next((e for e in engines if e.name == record.plan.engine), None)
     if engine is None:
         raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
-    plan, given_up = record.plan, record.given_up
-    if given_up is not None:
-        plan = dataclasses.replace(plan, duration_s=given_up.window_s)
     try:
-        engine.condense(plan, raw)
-        reading = told_apart(engine.read(plan, raw))
+        engine.condense(record.plan, raw)
+        reading = told_apart(engine.read(record.plan, raw))
     except RawDataError as failure:
         return Measurement(record, None, f"{DAMAGED}: {failure.said}")
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:
         problem = f"{DAMAGED}: the output of {engine.name} is not what it writes: {failure}"
         return Measurement(record, None, problem)
-    if record.status and given_up is None:
+    if record.status:
         return Measurement(record, None, _ended(record, engine, raw))
     stepped = _clock_stepped(record)
     if stepped is not None:

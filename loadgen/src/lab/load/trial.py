@@ -19,11 +19,10 @@ from lab.judge.predict import Prediction
 from lab.load.agent_marks import AgentMarks
 from lab.load.engine_run import STEP_S, EngineRun
 from lab.load.engines.base import Engine, Schedule, StartCheck
-from lab.load.lost_load import LostLoad
 from lab.load.measure import PLAN, RECORD
 from lab.load.peaks import Peaks
 from lab.load.window import Edge, Window
-from lab.model import GivenUp, Snapshot, TrialPlan, TrialRecord, Warmth
+from lab.model import Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.system.host import System
 from lab.system.jvm import live_heap, settled
@@ -66,7 +65,7 @@ class _Start:
 class _Ran:
     """A measured run that is over. It took `run_s` until its script was taken back, and `wall_s` by
     the wall clock. `problem`: why its output is not that of a whole run; `late`: the engine did not
-    end in time; `given_up`: it was ended before its window, as its load was lost."""
+    end in time."""
 
     start: _Start
     window: Window
@@ -75,7 +74,6 @@ class _Ran:
     problem: str | None
     late: bool
     notes: tuple[str, ...]
-    given_up: GivenUp | None
 
 
 class Runner:
@@ -132,8 +130,7 @@ class Runner:
         with self._agent.trial(plan, expires_s, light_rps, streams=streams) as mark:
             ran = self._run(plan, schedule, raw, peaks, script, mark)
         started_at, ended_at = ran.start.run.started_at, self._system.now()
-        process, given_up = ran.start.run.process, ran.given_up
-        window_s = schedule.window_s if given_up is None else given_up.window_s
+        process = ran.start.run.process
         clocks += self._stack.clocks(plan.server, self._system.now)
         after, after_problem = self._after(plan.server)
         # The snapshot comes first: neither would see a toxic that comes and goes between the two.
@@ -153,7 +150,7 @@ class Runner:
             before=before,
             after=after,
             after_problem=after_problem,
-            usage=ran.window.usage(process, window_s),
+            usage=ran.window.usage(process, schedule.window_s),
             toxic_changes=tuple(changes(seen, started_at, ended_at, script)) if seen else (),
             unequal=unequal,
             notes=_known(*known, *ran.notes, unsettled, not_told),
@@ -168,7 +165,6 @@ class Runner:
             expected_p95_ms=prediction.expected_p95_ms if prediction else None,
             unwatched=tuple(unwatched(seen, started_at, ended_at, script)),
             problem=ran.problem,
-            given_up=given_up,
             clocks=clocks,
             live_heap_bytes=live_bytes,
         )
@@ -207,9 +203,7 @@ class Runner:
                 self._started(plan, schedule, raw) as start,
             ):
                 try:
-                    given_up = self._attend(
-                        plan, schedule, start.run, window, peaks, script, mark, spinner
-                    )
+                    self._attend(plan, schedule, start.run, window, peaks, script, mark, spinner)
                     late = not start.run.ended
                 finally:
                     peaks.stop()
@@ -221,7 +215,7 @@ class Runner:
         notes = _known(start.problem, undone)
         run_s = start.run.elapsed_s
         wall_s = (self._system.now() - start.run.started_at).total_seconds()
-        return _Ran(start, window, run_s, wall_s, problem, late, notes, given_up)
+        return _Ran(start, window, run_s, wall_s, problem, late, notes)
 
     @contextmanager
     def _started(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> Iterator[_Start]:
@@ -270,20 +264,14 @@ class Runner:
         script: Timeline,
         mark: Callable[[str], None],
         spinner: Spinner,
-    ) -> GivenUp | None:
-        """Watch the measured run until it ends, or is long past its time. End it where its load is
-        lost, and say why."""
+    ) -> None:
+        """Watch the measured run until it ends, or is long past its time."""
         opens_s = schedule.window_offset_s
         closes_s = opens_s + schedule.window_s
-        load = LostLoad.of(plan, schedule)
-        given_up: GivenUp | None = None
 
         def tick(elapsed_s: float) -> None:
-            nonlocal given_up
             if schedule.streams and (lines := run.tail.lines()):
                 self._agent.lines(lines)
-                if load is not None and given_up is None:
-                    given_up = load.hear(lines)
             peaks.tick(elapsed_s)
             script.tick(elapsed_s)
             if window.opened is None and elapsed_s >= opens_s:
@@ -299,11 +287,7 @@ class Runner:
             over = elapsed_s >= closes_s
             phase = "finishing" if over else "measuring" if elapsed_s >= opens_s else "warm-up"
             self._watcher.progress(plan, phase, schedule.warm_up_s + elapsed_s, schedule.total_s)
-            if given_up is not None and not run.ended:
-                window.closed = window.closed or self._edge(plan, run, spinner)
-                run.stop()
         tick(run.elapsed_s)
-        return given_up
 
     def _edge(self, plan: TrialPlan, run: EngineRun, spinner: Spinner) -> Edge:
         return Edge.read(plan.server, run.process, spinner, self._stack, self._system)

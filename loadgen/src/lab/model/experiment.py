@@ -190,22 +190,6 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True)
-class GivesUp:
-    """What an open load must keep: where it surely does not, its trial is ended before its window
-    (lab.load.lost_load). `late`: latencies in ms, counted from when a request was due, each with
-    the share of the answers that may be above it. `error_share`: the share of the requests that may
-    fail."""
-
-    late: tuple[tuple[float, float], ...]
-    error_share: float
-
-    def __post_init__(self) -> None:
-        shares = [self.error_share, *(share for _, share in self.late)]
-        if not self.late or not all(0 <= share < 1 for share in shares):
-            raise ValueError("latencies, and shares from 0 to below 1")
-
-
-@dataclass(frozen=True, slots=True)
 class TrialPlan:
     """The plan of one trial: one server, one load, one engine.
 
@@ -215,7 +199,7 @@ class TrialPlan:
     a JVM that ran already. `spike` is load beside the one described here; `script` changes the
     toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
     the invalid trial that this one repeats. `requests` are what is sent to the host of `url`; none:
-    GET of `url`. `gives_up`: when it need not go on to its end; None: it always does. `draw`: how
+    GET of `url`. `draw`: how
     many trials of this load its JVM had before: each has other arrivals at random. `asks_live`: the
     JVM is made to collect everything once its load is over, and what lives then is recorded.
     """
@@ -240,7 +224,6 @@ class TrialPlan:
     repeats: str | None = None
     arrivals: Arrivals = "constant"
     requests: tuple[Request, ...] = ()
-    gives_up: GivesUp | None = None
     draw: int = 0
     asks_live: bool = False
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import overload
 
 from lab.errors import harmless
-from lab.model.trial import ENDED_AS_LOST, TrialRecord
+from lab.model.trial import TrialRecord
 
 # The name of the finding of a server's knee, which figures draw.
 KNEE = "knee"
@@ -401,12 +401,6 @@ class Row:
     def reasons(self) -> tuple[str, ...]:
         """Why it is invalid, one by one; none of a valid one."""
         return tuple(filter(None, self.invalid_reasons.split(REASON_SEPARATOR)))
-
-    @property
-    def ended_as_lost(self) -> bool:
-        """Whether it was ended before its window, as its load was lost: then it has no figures. It
-        may be invalid for more than that, and then tells nothing."""
-        return ENDED_AS_LOST in self.invalid_reasons
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

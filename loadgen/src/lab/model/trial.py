@@ -22,8 +22,6 @@ DAMAGED = "damaged"
 CLOCK_SET = "the clock of the machine was set during the trial"
 # How the reason begins where the samples of Prometheus cannot be put into the window.
 CLOCKS_APART = "the clocks of the lab were apart"
-# How the reason begins of a trial that was ended before its window, as its load was lost.
-ENDED_AS_LOST = "ended as lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,15 +386,6 @@ class ClockOffset:
     of: str = "Prometheus"
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    """Why a trial was ended before its window (`TrialPlan.gives_up`), and after how many seconds of
-    it: so many were measured whole."""
-
-    window_s: int
-    why: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
     """Everything known about a trial that is not in the engine's own output.
@@ -416,7 +405,6 @@ class TrialRecord:
     * `problem` is why the engine's output is not that of a whole run
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
       begin, or its record cannot be read. `before` is then the server as the run began
-    * `given_up`: its load was lost beyond doubt, and it was ended before its window
     * `live_heap_bytes` is what full collections left once the load was over, where the plan
       `asks_live`; None where the JVM does not tell
     """
@@ -448,7 +436,6 @@ class TrialRecord:
     problem: str | None = None
     wall_s: float | None = None
     lost: bool = False
-    given_up: GivenUp | None = None
     live_heap_bytes: int | None = None
     clocks: tuple[ClockOffset, ...] = ()
 

@@ -125,8 +125,6 @@ class Trials:
 
 def _ended(row: Row) -> str:
     load = f"{lane(row)} {row.mode} CONC={row.concurrency}"
-    if row.ended_as_lost:
-        return f"{load}: {row.offered_rps} req/s {row.invalid_reasons}"
     rate = goodput(row)
     rates = f"{NOTHING if rate is None else three(rate)} req/s"
     if row.predicted_rps is not None:

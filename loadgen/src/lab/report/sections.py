@@ -101,7 +101,7 @@ def _notices(of: Content) -> Iterator[Text]:
     if of.manifest.status != "complete":
         strong = f"The run is {of.manifest.status}, not complete:"
         yield Strong(strong), f" {len(of.rows)} trials."
-    invalid = sum(not row.valid and not row.ended_as_lost for row in of.rows)
+    invalid = sum(not row.valid for row in of.rows)
     if invalid:
         strong = f"{invalid} of {len(of.rows)} trials {'is' if invalid == 1 else 'are'} invalid"
         # A search may learn from one that a rate is held or broken: that rate was not measured.

@@ -90,14 +90,11 @@ def what_gave_way(its: Sequence[Row], broke: Sequence[Row], at: str, verdicts: V
     """A resource with its figures, how strong the evidence is, at which load, and how many name it
     of the trials that `broke` there: `its`, of which the last has the figures. One trial alone is
     weak evidence, whatever it says."""
-    # A trial that was ended as lost tells of a part of its window only.
-    rows = [row for row in its if not row.ended_as_lost] or its
-    whole = sum(not row.ended_as_lost for row in broke)
-    strong = len(its) > 1 and 2 * sum(row.strength == STRONG for row in rows) > whole
-    last = verdicts.get(rows[-1].trial)
-    full = ", ".join(filter(None, (rows[-1].bottleneck, last.figures if last else "")))
-    if rows[-1].bottleneck == SHARED:
-        full += _whose(rows[-1])
+    strong = len(its) > 1 and 2 * sum(row.strength == STRONG for row in its) > len(broke)
+    last = verdicts.get(its[-1].trial)
+    full = ", ".join(filter(None, (its[-1].bottleneck, last.figures if last else "")))
+    if its[-1].bottleneck == SHARED:
+        full += _whose(its[-1])
     named = f"{len(its)}{'' if len(its) == len(broke) else f' of {len(broke)}'}"
     trials = f"trial{'s' if len(broke) > 1 else ''}"
     return f"{full} ({'strong' if strong else 'weak'}, at {at} by {named} {trials})"

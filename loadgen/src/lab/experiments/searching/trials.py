@@ -22,9 +22,6 @@ LONGER = 4
 BY_CHANCE = 2
 # Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
-# Trials of rates above this many resolutions of what was held may end as soon as they are lost.
-# Those nearer go on to their end: they are the answer's figures.
-NEAR = 2
 # Near the capacity what waited while connections opened takes long to drain: of 20 long windows at
 # 7,300 to 11,300 req/s on 2 CPUs, 7 were invalid as their latency still fell.
 LONGER_WARMUP_S = 20
@@ -58,17 +55,10 @@ class Trials:
             raise LabError(strayed[0])
         for launch, of in found.items():
             if of.rate is not None:
-                if self._is_far(of):
-                    changes["gives_up"] = self.capacity.objective.gives_up
                 changes["draw"] = of.next.trials
                 plan = self.plan(server, of.rate, launch, longer=of.is_long, **changes)
                 return lengthened(plan, [row for row, _ in of.next.untold])
         return None
-
-    def _is_far(self, of: Search) -> bool:
-        """Whether the next rate is so far above what is held that its trial need not be whole."""
-        held = max(of.low.rate if of.low else 0, of.way.around[0] if of.way.around else 0)
-        return of.next.rate > (1 + NEAR * self.capacity.resolution) * held
 
     def plan(
         self, server: str, rate: int, launch: int, *, longer: bool = False, **changes: Any

@@ -26,7 +26,6 @@ from lab.model import (
     AWAY,
     CLOCK_SET,
     DAMAGED,
-    ENDED_AS_LOST,
     NOT_BACK,
     NOT_BEGUN,
     Judgement,
@@ -81,7 +80,7 @@ def judge(
     if record.lost:
         return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
-    reasons = [*_ended(record), *parts.away(observation), *server.same_server(record)]
+    reasons = [*parts.away(observation), *server.same_server(record)]
     reasons += server.not_in_force(record)
     notes = [*_repeats(record), *record.notes]
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
@@ -161,13 +160,6 @@ def by_accident(reasons: Sequence[str]) -> bool:
     if any(AWAY in one for one in reasons):
         return True
     return bool(reasons) and all(one.startswith(ACCIDENTS) for one in reasons)
-
-
-def _ended(record: TrialRecord) -> Iterator[str]:
-    """Why the window was not measured to its end."""
-    of = record.given_up
-    if of is not None:
-        yield f"{ENDED_AS_LOST} after {of.window_s} of {record.plan.duration_s} s: {of.why}"
 
 
 def _repeats(record: TrialRecord) -> Iterator[str]:
