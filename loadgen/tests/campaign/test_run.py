@@ -13,7 +13,6 @@ from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.breaking.search import Stress
 from lab.experiments.objective import Objective
-from lab.experiments.observation import Observation
 from lab.judge.gates.server import UNTOLD_SETTINGS
 from lab.model import Row, TrialPlan, Warmth
 from lab.report import page
@@ -489,18 +488,6 @@ def test_every_change_of_server_is_looked_at(ready: Bench) -> None:
     ready.lab.proxy_deaf = True
     ready.run(name="again", servers=("b",))
     assert "did not answer any more" in ready.text.getvalue()
-
-
-def test_nothing_is_scraped_between_two_trials_that_are_not_observed(ready: Bench) -> None:
-    own = Observation(pairs=2)
-    ready.run(
-        kind="observation", own=to_json(own), servers=("a",), modes=("closed",), rate_rps=None
-    )
-    # Before each of the trials A B B A, once it is quiet, and after it; and at the end.
-    observed, unobserved = [False] * 2, [True] * 2
-    assert ready.lab.unobserved == [
-        *observed, False, *unobserved, True, *unobserved, True, *observed, False, False
-    ]  # fmt: skip
 
 
 def test_prometheus_turns_to_the_server_of_the_next_trial_while_this_one_is_read(

@@ -20,7 +20,7 @@ from lab.store import csv, manifest
 STORED = Path(__file__).parent / "stored"
 DERIVED = ("trials.csv", "findings.json", "comparison.json")
 # Their runs were measured with oha, which is gone. They are recorded anew, each then leaves this.
-MISSING = {"endurance", "explain", "faults", "loads", "observation", "spike", "stress"}
+MISSING = {"endurance", "explain", "faults", "loads", "spike", "stress"}
 
 
 def copied(name: str, to: Path) -> Path:

@@ -64,7 +64,6 @@ def test_a_kind_without_the_name_of_its_file_is_refused(name: str, tmp_path: Pat
 
 
 def test_no_two_kinds_mean_different_things_by_a_word() -> None:
-    # PAIRS is of [explain] and of [observation]; in both it is `pairs`.
     meanings = {
         (word, of.key.rpartition(".")[2], of.several)
         for kind in kinds().values()

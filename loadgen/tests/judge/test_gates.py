@@ -405,29 +405,6 @@ def test_a_generator_of_one_thread_waited_for_one_cpu() -> None:
     assert valid(waiting, reading()).notes == ()
 
 
-def test_a_trial_that_is_not_to_be_observed_is_not() -> None:
-    of = record(plan(condition=Condition(unobserved=True)))
-    scraped = observation()
-    opens, _ = scraped.window
-    around = Observation(
-        scraped.window,
-        tuple(
-            Series(one.labels, (opens - 1, opens + 16), (1.0, 1.0))
-            for one in scraped.all
-            if one.labels["__name__"] == "up"
-        ),
-    )
-    unwatched = judge(measurement(of), around)
-    assert unwatched.valid
-    assert [one for one in unwatched.notes if "did not see" in one] == [
-        "Prometheus did not see the whole window of downstream, toxiproxy"
-    ]
-    assert invalid(of, seen=scraped) == (
-        "it was not to be observed, and Prometheus scraped: cadvisor, jvm, server"
-    )
-    valid(seen=scraped)
-
-
 IN_TIME = Latency(0.1, 0.1, 0.2, 0.5, 3.0)
 
 

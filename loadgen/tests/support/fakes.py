@@ -98,7 +98,6 @@ class FakeLab:
     blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     attended: list[list[str]] = dataclasses.field(default_factory=list)
-    unobserved: list[bool] = dataclasses.field(default_factory=list)
     probe_rates: set[float | None] = dataclasses.field(default_factory=set)
     # What the agent was told of the load: the lines of each call. And what happens meanwhile.
     load_told: list[list[str]] = dataclasses.field(default_factory=list)
@@ -339,7 +338,6 @@ class FakeLab:
         if request.url.path == "/attention":
             told = json.loads(request.content)
             self.attended.append(told["servers"])
-            self.unobserved.append(told["unobserved"])
         elif request.url.path == "/load":
             self.while_told()
             self.load_told.append(request.content.decode().split("\n"))

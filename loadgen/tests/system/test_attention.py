@@ -24,9 +24,7 @@ def only(job: str) -> FakeLab:
     return FakeLab(scraped=[({"__name__": "up", "job": job}, lambda _: 1.0)])
 
 
-def waited_s(
-    fake: FakeLab, warm_up_s: float = 0, told: Attention | None = None, *, unobserved: bool = False
-) -> float:
+def waited_s(fake: FakeLab, warm_up_s: float = 0, told: Attention | None = None) -> float:
     """How long a trial waits for Prometheus to look closely at its server, or no more."""
     fake.system.sleep(60)
     if told is not None:
@@ -34,7 +32,7 @@ def waited_s(
         fake.system.sleep(2)
         told.turn("a", "b")
     began = fake.system.monotonic()
-    (told or attention(fake)).await_close_look("a", warm_up_s, unobserved=unobserved)
+    (told or attention(fake)).await_close_look("a", warm_up_s)
     return fake.system.monotonic() - began
 
 
@@ -56,23 +54,9 @@ def test_it_waits_no_longer_than_the_warm_up_leaves_prometheus_to_heed_what_it_w
     assert wanted_s <= waited_s(fake, 1, attention(fake)) < wanted_s + 2 * POLL_S
     fake = FakeLab(scraped=[])
     assert waited_s(fake, HEEDED_S, attention(fake)) == 0
-    # cAdvisor comes back late after a trial that was not observed.
-    fake = FakeLab(scraped=[])
-    after = attention(fake)
-    after.turn("a", unobserved=True)
-    after.turn("a")
-    after.await_close_look("a", HEEDED_S)
-    assert fake.system.monotonic() >= WAIT_S
     # An agent that was not reached has told nobody.
     fake = FakeLab(scraped=[], agent_up=False)
     assert waited_s(fake, HEEDED_S, attention(fake)) >= WAIT_S
-
-
-def test_a_trial_that_is_not_observed_waits_until_its_server_is_not_scraped() -> None:
-    assert waited_s(FakeLab(scraped=[]), unobserved=True) == 0
-    assert WAIT_S <= waited_s(FakeLab(), unobserved=True) < WAIT_S + 2 * POLL_S
-    # Prometheus looks for cAdvisor less often than for servers.
-    assert WAIT_S <= waited_s(only("cadvisor"), unobserved=True) < WAIT_S + 2 * POLL_S
 
 
 def test_a_prometheus_that_does_not_answer_is_not_waited_for() -> None:

@@ -161,10 +161,8 @@ class Loop:
             except LabUnreachable as failure:
                 # What was measured is whole; the next trial asks for it again.
                 progress.warn(str(failure))
-            # Prometheus takes some seconds to turn to another server. Where it is to look at none,
-            # it goes on so: the next trial may not be observed either.
-            unobserved = plan.condition.unobserved
-            tools.attention.turn(plan.server, self.order.then(plan), unobserved=unobserved)
+            # Prometheus takes some seconds to turn to another server.
+            tools.attention.turn(plan.server, self.order.then(plan))
             self._observe(raw, progress)
         return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
 

@@ -82,14 +82,12 @@ class Preparation:
         if not before.foreign:
             schedule = engine.schedule(plan, Path())
             self.tools.attention.await_close_look(
-                plan.server,
-                schedule.warm_up_s + schedule.window_offset_s,
-                unobserved=plan.condition.unobserved,
+                plan.server, schedule.warm_up_s + schedule.window_offset_s
             )
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
 
     def _attend(self, plan: TrialPlan) -> None:
-        self.tools.attention.turn(plan.server, unobserved=plan.condition.unobserved)
+        self.tools.attention.turn(plan.server)
 
     def _take_back_script(self) -> None:
         """What the script of a trial before could not take back, as while Toxiproxy was away."""

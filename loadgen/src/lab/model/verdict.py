@@ -59,7 +59,6 @@ class Condition:
     * `generator_cpus`: a CPU limit of the driver's own container
     * `spin`: the share of the machine's CPUs that a spinner takes away (lab.system.spinner)
     * `connections`: how many the load has instead of the experiment's; its rate stays
-    * `unobserved`: Prometheus scrapes neither servers nor cAdvisor, and no probe is sent
     """
 
     knobs: Mapping[str, int] = MappingProxyType({})
@@ -68,7 +67,6 @@ class Condition:
     generator_cpus: float | None = None
     spin: float | None = None
     connections: int | None = None
-    unobserved: bool = False
 
     @property
     def text(self) -> str:
@@ -82,8 +80,6 @@ class Condition:
             parts.append(f"{self.spin:.0%} of the CPUs taken away")
         if self.connections is not None:
             parts.append(f"{self.connections} connections")
-        if self.unobserved:
-            parts.append("not observed")
         return ", ".join(parts) or "as it is"
 
 

@@ -41,11 +41,10 @@ class Agent:
         self._url = url
         self._foreign = foreign
 
-    def attend(self, *servers: str, unobserved: bool = False) -> None:
+    def attend(self, *servers: str) -> None:
         """Tell the agent which servers are measured, so that Prometheus looks rarely at the others;
-        none: no longer any. `unobserved`: Prometheus is to look at no server. It forgets by itself
-        after ATTENTION_S."""
-        told = {"servers": servers, "unobserved": unobserved, "expires_s": ATTENTION_S}
+        none: no longer any. It forgets by itself after ATTENTION_S."""
+        told = {"servers": servers, "expires_s": ATTENTION_S}
         self._http.call("agent", "PUT", f"{self._url}/attention", told, DEADLINE_S)
 
     def mark(
@@ -67,8 +66,6 @@ class Agent:
             most_rps = 0.0
         elif plan.server in self._foreign:
             most_rps = min(light_rps or 0.0, plan.offered_rps or math.inf)
-        if plan.condition.unobserved:
-            most_rps = 0.0
         mark = {
             "run": run,
             "trial": plan.trial,

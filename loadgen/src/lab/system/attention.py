@@ -30,28 +30,22 @@ class Attention:
     def __init__(self, stack: Stack, system: System) -> None:
         self._stack = stack
         self._system = system
-        # When a server was told, by its name. Not known after a trial that was not observed:
-        # cAdvisor comes back later than the servers do.
+        # When a server was told, by its name.
         self._since_s: dict[str, float] = {}
-        self._observes = True
 
-    def turn(self, *servers: str, unobserved: bool = False) -> None:
-        """From now on these are the servers that are measured; none: nothing is. `unobserved`:
-        Prometheus has no server to scrape. Without an agent Prometheus goes on as it did; what it
-        did not see of a trial is told of that trial."""
+    def turn(self, *servers: str) -> None:
+        """From now on these are the servers that are measured; none: nothing is. Without an agent
+        Prometheus goes on as it did; what it did not see of a trial is told of that trial."""
         now = self._system.monotonic()
         before, self._since_s = self._since_s, {}
         with suppress(LabUnreachable):
-            self._stack.agent.attend(*servers, unobserved=unobserved)
-            if not unobserved and self._observes:
-                self._since_s = {one: before.get(one, now) for one in servers}
-            self._observes = not unobserved
+            self._stack.agent.attend(*servers)
+            self._since_s = {one: before.get(one, now) for one in servers}
 
-    def await_close_look(self, server: str, warm_up_s: float, *, unobserved: bool = False) -> None:
+    def await_close_look(self, server: str, warm_up_s: float) -> None:
         """Wait until Prometheus looks closely at one of the lab's servers and at cAdvisor, or
-        surely will before a warm-up of `warm_up_s` is over; or until it looks at neither
-        (`unobserved`). At most WAIT_S, and not at all where Prometheus does not answer. Raises
-        Interrupted."""
+        surely will before a warm-up of `warm_up_s` is over. At most WAIT_S, and not at all where
+        Prometheus does not answer. Raises Interrupted."""
         now = self._system.monotonic()
         until = now + WAIT_S
         if server in self._since_s:
@@ -62,8 +56,6 @@ class Attention:
             while self._system.monotonic() < until:
                 found = self._stack.prometheus.series(asked, self._system.now().timestamp())
                 scrapes = {one.labels["job"]: len(one.times) for one in found}
-                if unobserved and not scrapes:
-                    return
-                if not unobserved and scrapes.get("server", 0) >= SCRAPES and "cadvisor" in scrapes:
+                if scrapes.get("server", 0) >= SCRAPES and "cadvisor" in scrapes:
                     return
                 self._system.sleep(POLL_S)

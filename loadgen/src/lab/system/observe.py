@@ -73,17 +73,15 @@ def observe(
 ) -> str | None:
     """Keep the series of a trial's window, `window_s` long, in its raw folder.
 
-    Waits until Prometheus has samples from after the window, at most WAIT_S; not where it is not to
-    scrape. Returns what is wrong with what it kept, or why it kept nothing; None when all is well.
-    Raises Interrupted.
+    Waits until Prometheus has samples from after the window, at most WAIT_S. Returns
+    what is wrong with what it kept, or why it kept nothing; None when all is well. Raises
+    Interrupted.
     """
     opens, closes = (moment.timestamp() for moment in record.window(window_s))
     asked = selectors(record.plan.server, record.plan.route, foreign=record.before.foreign)
     try:
         jobs = (*parts.jobs(record), "loadgen")
-        late: tuple[str, ...] = ()
-        if not record.plan.condition.unobserved:
-            late = _wait(record.plan.server, jobs, closes, stack, system)
+        late = _wait(record.plan.server, jobs, closes, stack, system)
         step_s = 0 if window_s <= MOST_SAMPLES else -(-window_s // MOST_SAMPLES)
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s

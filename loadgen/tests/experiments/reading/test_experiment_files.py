@@ -62,7 +62,7 @@ def test_the_promised_experiments_are_there() -> None:
     names = {path.stem for path in SHIPPED.glob("*.toml")}
     assert names >= {
         "sweep", "baseline", "stress", "spike", "faults", "endurance", "routes", "density", "aa",
-        "demonstrations", "engines", "next-bottleneck", "observation", "bottlenecks", "frameworks",
+        "demonstrations", "engines", "next-bottleneck", "bottlenecks", "frameworks",
         "truth", "truth-doses",
     }  # fmt: skip
 

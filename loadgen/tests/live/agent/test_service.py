@@ -245,9 +245,6 @@ async def test_of_several_machines_prometheus_learns_every_ones_cadvisor() -> No
             }
             for name in ("load", "tested")
         ]
-        scene.agent.attend(frozenset(["netty"]), True, 60)
-        told = (await scene.client.get("/targets/cadvisor")).json()
-        assert [one["targets"] for one in told] == [[], []]
 
 
 async def idle(scene: Scene) -> list[str]:
@@ -293,29 +290,11 @@ async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene
     assert await idle(scene) == ["fixed-pool", "netty"]
 
 
-async def test_while_the_cost_of_observing_is_measured_there_is_nothing_to_scrape(
-    scene: Scene,
-) -> None:
-    unobserved = {"servers": ["netty"], "unobserved": True, "expires_s": 300}
-    await scene.client.put("/attention", json=unobserved)
-    for path in ("/targets/servers", "/targets/cadvisor"):
-        assert [
-            one["targets"] for one in (await scene.client.get(path)).json() if one["targets"]
-        ] == []
-    # A driver that dies leaves a lab that is observed again.
-    scene.clock.now = 300
-    assert await idle(scene) == []
-    assert (await scene.client.get("/targets/cadvisor")).json()[0]["targets"]
-    scene.clock.now = 0
-    await scene.client.put("/attention", json={"servers": ["netty"], "expires_s": 300})
-    assert await idle(scene) == ["fixed-pool"]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
         {},
-        {"servers": ["netty"], "unobserved": 1},
+        {"servers": ["netty"], "closely": 1},
         {"servers": "netty"},
         {"servers": [""]},
         {"servers": [1]},

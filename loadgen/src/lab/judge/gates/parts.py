@@ -16,8 +16,6 @@ from lab.model.routes import EXPORTER_PORT
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
 # The jobs of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
 JOBS_FOREIGN = ("jvm", "cadvisor")
-# Those that Prometheus leaves alone in a trial that is not to be observed.
-UNOBSERVED = ("server", "jvm", "cadvisor")
 # A downstream that is later than this share of its delay at p95 is what the trial measures.
 LATE_SHARE = 0.1
 LEAST_LATE_MS = 5.0
@@ -48,17 +46,6 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
     unseen = list(jobs_unseen(record, observation))
     if unseen:
         yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
-
-
-def seen_unasked(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
-    """Why a trial that was not to be observed was."""
-    if observation is None or not record.plan.condition.unobserved:
-        return
-    opens, closes = observation.window
-    ups = (one for job in UNOBSERVED for one in observation.series("up", job=job))
-    seen = {one.labels["job"] for one in ups if any(opens <= at <= closes for at in one.times)}
-    if seen:
-        yield f"it was not to be observed, and Prometheus scraped: {', '.join(sorted(seen))}"
 
 
 def restarted(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
@@ -156,9 +143,8 @@ def jobs(record: TrialRecord) -> tuple[str, ...]:
 
 
 def jobs_unseen(record: TrialRecord, observation: Observation) -> Iterator[str]:
-    """Those of them of which Prometheus did not see the whole window, although it was to."""
-    alone = UNOBSERVED if record.plan.condition.unobserved else ()
-    return (job for job in jobs(record) if job not in alone and not observation.covers(job))
+    """Those of them of which Prometheus did not see the whole window."""
+    return (job for job in jobs(record) if not observation.covers(job))
 
 
 def calm(record: TrialRecord, observation: Observation | None) -> Observation | None:

@@ -86,7 +86,7 @@ def judge(
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
-    reasons += [*record.unequal, *server.warm(record), *parts.seen_unasked(record, observation)]
+    reasons += [*record.unequal, *server.warm(record)]
     reasons += [*parts.restarted(record, observation), *parts.clocks_apart(record)]
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")

@@ -8,8 +8,7 @@
 * DELETE /trial  the trial is over: the probe stops, the marks go
 * PUT /load      lines of the load's engine, as they are (see load.LoadLines.take); 409 while no
                  trial runs
-* PUT /attention  {"servers", "unobserved", "expires_s"}: a driver has turned to these (see
-  Agent.idle); unobserved: nothing is to be scraped meanwhile
+* PUT /attention  {"servers", "expires_s"}: a driver has turned to these (see Agent.idle)
 * GET /toxics    looks at Toxiproxy, then answers
                  {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = a toxic is gone),
                  "since"}], "first_look": when the agent began to look; these are empty and null
@@ -109,7 +108,6 @@ class Agent:
         self._until = 0.0
         self._attended: frozenset[str] = frozenset()
         self._attended_until = 0.0
-        self._unobserved = False
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         # Announcements are applied one by one: each waits for the probe to stop.
         self._order = asyncio.Lock()
@@ -121,16 +119,10 @@ class Agent:
             return None
         return self._trial
 
-    def attend(self, servers: frozenset[str], unobserved: bool, expires_s: float) -> None:
+    def attend(self, servers: frozenset[str], expires_s: float) -> None:
         """A driver has turned to these servers, and says so again or is done after so long."""
         self._attended = servers
-        self._unobserved = unobserved
         self._attended_until = self._clock.monotonic() + expires_s
-
-    @property
-    def unobserved(self) -> bool:
-        """Whether a driver measures what it costs to observe, and wants nothing scraped."""
-        return self._unobserved and self._clock.monotonic() < self._attended_until
 
     def idle(self, server: str) -> bool:
         """Whether another server is being measured, so that this one need not be looked at closely.
@@ -248,7 +240,7 @@ def new_app(
         return JSONResponse(
             [
                 {"targets": [name], "labels": {"__idle": "yes"} if agent.idle(name) else {}}
-                for name in ([] if agent.unobserved else up())
+                for name in up()
             ]
         )
 
@@ -256,10 +248,7 @@ def new_app(
         labels = {f"cadvisor-{one}:8080": {"machine": one} for one in machines}
         labels = labels or {"cadvisor:8080": {}}
         return JSONResponse(
-            [
-                {"targets": [] if agent.unobserved else [one], "labels": {"project": project, **of}}
-                for one, of in labels.items()
-            ]
+            [{"targets": [one], "labels": {"project": project, **of}} for one, of in labels.items()]
         )
 
     @asynccontextmanager

@@ -63,7 +63,6 @@ class _Lasting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attention(_Lasting):
     servers: Annotated[tuple[Text, ...], Meta(max_length=100)]
-    unobserved: bool = False
 
 
 def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
@@ -75,11 +74,11 @@ def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
     return _read(Trial, known), _read(_Lasting, lasting).expires_s
 
 
-def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], bool, float]:
-    """The servers, whether nothing is to be observed, and for how many seconds that lasts, from the
-    JSON of ``PUT /attention``. Raises WordError."""
+def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], float]:
+    """The servers, and for how many seconds that lasts, from the JSON of ``PUT /attention``. Raises
+    WordError."""
     told = _read(_Attention, body)
-    return frozenset(told.servers), told.unobserved, told.expires_s
+    return frozenset(told.servers), told.expires_s
 
 
 def _read[T](kind: type[T], body: Mapping[str, Any]) -> T:
