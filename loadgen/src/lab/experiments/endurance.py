@@ -3,14 +3,13 @@
 The load is cut into legs: trials of their own on the same JVM. After each leg the JVM collects
 everything, so that what lives is told from what died in the old generation. Servers take turns leg
 by leg, so that a drift of the machine falls on all alike. Growth is per hour of *load*: the time
-between a server's own legs does not count. The parts around the servers are under load in all legs.
+between a server's own legs does not count.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,14 +18,12 @@ from lab.experiments.growth import (
     HEAP,
     HOUR_S,
     LIVE_HEAP,
-    OF_LAB,
     OF_SERVER,
     Figure,
     Growth,
     Points,
     growth,
     in_window,
-    process_of,
     said,
 )
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
@@ -42,8 +39,6 @@ from lab.store.records import read_json
 # A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
 # longer.
 LEAST_LEG_S = 30
-# Whose figures are those of the measured server.
-SERVER = ""
 KEYS = {"leg": Key(rules.seconds(1))}
 
 
@@ -91,13 +86,11 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What Prometheus saw in the window of a leg. `samples` are those of each figure, by whose it
-    is (the server's: SERVER) and its name, in seconds since the window opened. `processes` tells
-    one process of a part of the lab from another; `old` is what collections left in the old
+    """What Prometheus saw of the server in the window of a leg. `samples` are those of each figure,
+    by its name, in seconds since the window opened; `old` is what collections left in the old
     generation."""
 
-    samples: Mapping[tuple[str, str], Points]
-    processes: Mapping[str, tuple[tuple[str, float], ...]]
+    samples: Mapping[str, Points]
     old: frozenset[float]
 
     @classmethod
@@ -106,13 +99,9 @@ class Seen:
         opens, _ = whole.window
         return cls(
             {
-                (whose, figure.name): tuple(
-                    (at - opens, value) for at, value in in_window(whole, figure)
-                )
-                for whose, figures in {SERVER: OF_SERVER, **OF_LAB}.items()
-                for figure in figures
+                figure.name: tuple((at - opens, value) for at, value in in_window(whole, figure))
+                for figure in OF_SERVER
             },
-            {part: process_of(whole, part) for part in OF_LAB},
             frozenset(
                 value
                 for one in whole.series(AFTER, job="jvm")
@@ -139,11 +128,10 @@ class Leg:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """How fast what must not grow did, per hour of load, as slopes with their 95 % intervals: of
-    each server and launch, then of the parts around them, which are under load in the legs of every
-    server. Legs that are invalid, or whose series cannot be read, are left out, but for the time in
-    which they put load on the JVM, and the text says so. Raises RawDataError without a
-    trial.json."""
+    """How fast what must not grow did, per hour of load, as slopes with their 95 % intervals, of
+    each server and launch. Legs that are invalid, or whose series cannot be read, are left out, but
+    for the time in which they put load on the JVM, and the text says so. Raises RawDataError
+    without a trial.json."""
     found: list[Finding] = []
     legs = [(row, _leg(row, outcome.raw(row))) for row in outcome.rows]
     for server in outcome.experiment.servers:
@@ -155,7 +143,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
             ]
             if own:
                 found += _of_jvm(server, launch, own)
-    return (*found, *_of_lab([leg for _, leg in legs if isinstance(leg, Leg)]))
+    return tuple(found)
 
 
 def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> Iterator[Finding]:
@@ -177,32 +165,13 @@ def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> It
         problems.append(f"{others} legs ran on another JVM")
     left_out = f"; {len(of) - _counting(longest)} of {len(of)} legs left out: "
     suffix = _interrupted(longest) + (left_out + "; ".join(problems) if problems else "")
-    sampled = {figure: _under_load(longest, SERVER, figure) for figure in OF_SERVER}
+    sampled = {figure: _under_load(longest, figure) for figure in OF_SERVER}
     # A foreign service tells nobody what lives in its heap.
     live = _live(longest)
     for figure, points in (({LIVE_HEAP: live} if live else {}) | sampled).items():
         grown = growth(points, figure.scale)
         over = _hours(longest) + (_old_note(longest) if figure.name == HEAP else "")
         yield _finding(figure, grown, server, launch, over, suffix)
-
-
-def _of_lab(legs: Sequence[Leg]) -> Iterator[Finding]:
-    """Of the process of each part that was there in most legs. Of a part without samples, or of
-    which there are several, the growth cannot be told."""
-    for part, figures in OF_LAB.items():
-        processes = [leg.seen.processes[part] if leg.seen else None for leg in legs]
-        counts = Counter(one for one in processes if one is not None)
-        if not counts:
-            return
-        its, count = counts.most_common(1)[0]
-        own = [
-            leg if process == its else replace(leg, seen=None)
-            for leg, process in zip(legs, processes, strict=True)
-        ]
-        rest = f"; {len(legs) - count} of {len(legs)} legs left out" if count < len(legs) else ""
-        for figure in figures:
-            grown = growth(_under_load(own, part, figure), figure.scale)
-            yield _finding(figure, grown, part, 0, _hours(own), rest)
 
 
 def _finding(
@@ -265,14 +234,14 @@ def _leg(row: Row, raw: Path) -> Leg | str:
     )
 
 
-def _under_load(legs: Sequence[Leg], whose: str, figure: Figure) -> list[tuple[float, float]]:
+def _under_load(legs: Sequence[Leg], figure: Figure) -> list[tuple[float, float]]:
     """The samples of a figure in the windows of these legs, by seconds of load."""
     points: list[tuple[float, float]] = []
     loaded_s = 0.0
     for leg in legs:
         if leg.seen is not None:
             opens = loaded_s + leg.before_window_s
-            points += [(opens + at, value) for at, value in leg.seen.samples[whose, figure.name]]
+            points += [(opens + at, value) for at, value in leg.seen.samples[figure.name]]
         loaded_s += leg.load_s
     return points
 

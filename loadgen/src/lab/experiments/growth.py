@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,8 +16,6 @@ HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
 FILES = "growth of open files"
 THREADS = "growth of threads"
-SERIES = "growth of series"
-DISK = "growth on disk"
 # Samples a second apart depend on each other. So they are cut into this many parts, and the least
 # of each part is one value: what grows for good raises it, and a burst does not. These depend
 # less on each other, and the interval of the slope is wider for what is left (`slope_of`).
@@ -75,10 +73,6 @@ def _memory(metric: str = "process_resident_memory_bytes", **labels: str) -> Fig
     return Figure(RESIDENT, "resident memory", "MiB/h", MIB, _sum_of(metric, **labels))
 
 
-def _files(**labels: str) -> Figure:
-    return Figure(FILES, "open files", "files/h", 1, _sum_of("process_open_fds", **labels))
-
-
 def of_container(service: str) -> Figure:
     """Resident memory of the one container of a service, in bytes."""
     return _memory("container_memory_rss", service=service)
@@ -91,32 +85,9 @@ OF_JVM = _memory(job="jvm")
 OF_SERVER: tuple[Figure, ...] = (
     Figure(HEAP, "heap that collections leave", "MiB/h", MIB, heap_after_collections),
     OF_JVM,
-    _files(job="jvm"),
+    Figure(FILES, "open files", "files/h", 1, _sum_of("process_open_fds", job="jvm")),
     Figure(THREADS, "threads", "threads/h", 1, _sum_of("jvm_threads_current", job="jvm")),
 )
-# Of the parts around it, by their names in compose.yaml.
-OF_LAB: Mapping[str, tuple[Figure, ...]] = {
-    "toxiproxy": (_memory(job="toxiproxy"), _files(job="toxiproxy")),
-    "downstream": (_memory(job="downstream"), _files(job="downstream")),
-    "loadgen": (of_container("loadgen"),),
-    "driver": (of_container("driver"),),
-    "cadvisor": (of_container("cadvisor"),),
-    "prometheus": (
-        of_container("prometheus"),
-        Figure(SERIES, "series", "series/h", 1, _sum_of("prometheus_tsdb_head_series")),
-        Figure(
-            DISK,
-            "disk",
-            "MiB/h",
-            MIB,
-            _sum_of(
-                "prometheus_tsdb_storage_blocks_bytes",
-                "prometheus_tsdb_head_chunks_storage_size_bytes",
-                "prometheus_tsdb_wal_storage_size_bytes",
-            ),
-        ),
-    ),
-}
 
 
 def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None:
@@ -150,15 +121,6 @@ def in_parts(points: Sequence[tuple[float, float]]) -> Points:
 def in_window(seen: Observation, figure: Figure) -> Points:
     opens, closes = seen.window
     return tuple((at, value) for at, value in figure.points(seen) if opens <= at <= closes)
-
-
-def process_of(seen: Observation, part: str) -> tuple[tuple[str, float], ...]:
-    """Which process of a part it is: its container, and when that and the process began."""
-    found = (
-        *seen.series("container_start_time_seconds", service=part),
-        *seen.series("process_start_time_seconds", job=part),
-    )
-    return tuple((one.labels.get("name", ""), one.values[-1]) for one in found)
 
 
 def said(figure: Figure, grown: Growth, over: str) -> str:

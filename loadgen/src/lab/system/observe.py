@@ -29,10 +29,6 @@ MOST_SAMPLES = 600
 # (prometheus/rules/containers.yml).
 MACHINE = '{__name__=~"machine:machine_.+"}'
 
-# How much Prometheus itself keeps.
-TSDB = "prometheus_tsdb_(head_series|storage_blocks_bytes|.+_storage_size_bytes)"
-PROMETHEUS = f'{{job="prometheus",__name__=~"{TSDB}"}}'
-
 # When each container was read, with its samples' own times.
 CONTAINERS = 'container_cpu_usage_seconds_total{job="cadvisor"}'
 
@@ -49,7 +45,6 @@ def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, .
             f'{{job="loadgen",server=~"{_escaped(server)}|",route=~"{_escaped(path)}|"}}',
             '{job="cadvisor"}',
             MACHINE,
-            PROMETHEUS,
         )
     request = "lab_http_request_seconds_bucket"
     return (
@@ -59,7 +54,6 @@ def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, .
         f'{{job="loadgen",server=~"{server}|",route=~"{path}|"}}',
         *(f'{{job="{job}"}}' for job in ("downstream", "toxiproxy", "cadvisor")),
         MACHINE,
-        PROMETHEUS,
     )
 
 
