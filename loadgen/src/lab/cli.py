@@ -153,7 +153,6 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             home / "host.json",
             _file_limit(),
             cores(),
-            home / "grafana/dashboards",
             home,
             undo_log=home / "results" / f".changed.{lab}.json" if held else None,
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,

@@ -24,10 +24,11 @@ from support.runs import plans, write_manifest, write_raw
 
 # A sheet of A4 without its margins of 1 cm, at 96 pixels an inch.
 PHONE, SCREEN, PAPER = 390, 1280, 718
-# How many figures of loads and percentiles each run has; two panels of each of four trials more.
+# How many figures of loads and percentiles each run has; two figures over time of each of four
+# trials more.
 # A case with a spike has a longer window, and so a figure of its own.
 PRINTED = {"loads": 6, "planted": 5, "invalid": 6}
-PANELS = 8
+OVER_TIME = 8
 CONDITIONS = Planted(
     tuple(
         Case(f"{name}-of-the-{server}", server, "/downstream", load, ("worker pool",),
@@ -57,7 +58,7 @@ def tell(raw: Path, **values: Any) -> None:
 
 @pytest.fixture(scope="module", params=list(PRINTED))
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A run with an invalid trial and panels; one of conditions with long names and a spike; one
+    """A run with an invalid trial and series; one of conditions with long names and a spike; one
     whose trials are all invalid."""
     name = f"20260131T120000Z-{request.param}"
     results = tmp_path_factory.mktemp("results")
@@ -128,7 +129,7 @@ def test_every_figure_is_seen_at_a_size_that_can_be_read(
     if kind == "svg.fig":
         browser.without_script(url)
     else:
-        expected += PANELS
+        expected += OVER_TIME
         all_drawn(browser)
     sizes = browser.ask(
         """return [...document.querySelectorAll(arguments[0])].map(one => {
@@ -268,7 +269,7 @@ def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: s
         """document.querySelectorAll('details').forEach(one => one.open = true);
         return [...document.querySelectorAll('main img')].map(one => one.getAttribute('src'))"""
     )
-    assert len(pictures) == PANELS / 2
+    assert len(pictures) == OVER_TIME / 2
     browser.wait_for(
         """const one = document.querySelector('main img');
         one.scrollIntoView({block: 'center', behavior: 'instant'});

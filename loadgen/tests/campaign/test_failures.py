@@ -175,16 +175,6 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
 
 
 @pytest.mark.usefixtures("plain")
-def test_damaged_panels_cost_their_pictures_only(tmp_path: Path) -> None:
-    run_dir, raw, rows = stored("held", tmp_path)
-    (raw / "panels.jsonl.gz").write_bytes(b"\x1f\x8b")
-    derived = derive(run_dir, ENGINES)
-    assert derived.rows == tuple(rows)
-    note = "nothing is drawn over time: panels.jsonl.gz: cannot be read"
-    assert any(trial == raw.name and note in said for trial, said in derived.notes)
-
-
-@pytest.mark.usefixtures("plain")
 def test_without_record_and_plan_a_trial_is_left_out_and_said(tmp_path: Path) -> None:
     run_dir, raw, rows = stored("held", tmp_path)
     for name in ("trial.json", "plan.json"):

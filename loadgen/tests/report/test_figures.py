@@ -13,9 +13,6 @@ import vl_convert
 from lab.model import (
     Curve,
     Curves,
-    PanelAnswers,
-    PanelLine,
-    Panels,
     Peak,
     Row,
     ScriptedToxic,
@@ -26,7 +23,8 @@ from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import Figure, alone, png, still
 from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.over_time import moments, over_time
+from lab.report.page.observed import Line, Observed, Panel, moments
+from lab.report.page.observed import drawn as over_time
 from lab.report.page.spec import DASHES, FAINT, GREY, SHAPES, Spec
 from support.fakes import plan, record
 from support.planned import row
@@ -446,47 +444,45 @@ def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
     assert "own-service: 50 % within" in drawn.alt
 
 
-def panels(*lines: PanelLine, unit: str = "s") -> Panels:
-    return Panels("Lab", 15.0, 1.0, (PanelAnswers("p95", "Load", "What it is.", unit, lines),))
+def panels(*lines: Line, unit: str = "s") -> Observed:
+    return Observed(15.0, 1.0, (Panel("p95", unit, "What it is.", lines),))
 
 
-def line(label: str, *values: float, is_set: bool = False, **labels: str) -> PanelLine:
-    points = tuple((float(at), value) for at, value in enumerate(values))
-    return PanelLine(label, labels, is_set, points)
+def line(label: str, *values: float, is_set: bool = False, owner: str = "") -> Line:
+    return Line(label, tuple((float(at), value) for at, value in enumerate(values)), owner, is_set)
 
 
-def test_a_panel_is_drawn_over_exactly_the_window_and_named_as_in_grafana() -> None:
+def test_a_panel_is_drawn_over_exactly_the_window() -> None:
     of = panels(
-        line("a total", 0.2, 0.3, server="a"),
-        line("a queue", 0.0, 0.1, server="a"),
+        line("total", 0.2, 0.3, owner="a"),
+        line("queue", 0.0, 0.1, owner="a"),
         line("limit", 1.0, 1.0, is_set=True),
     )
-    [(section, drawn)] = over_time("01-a", "a", of, {"a": 3})
-    assert section == "Load"
-    assert (drawn.title, drawn.name) == ("p95", "01-a-p1")
-    assert legend(drawn) == {
+    [figure] = over_time("01-a", "a", of, {"a": 3})
+    assert (figure.title, figure.name) == ("p95", "01-a-p1")
+    assert legend(figure) == {
         "total": ("var(--k3)", ""), "queue": ("var(--k0)", ""), "limit": ("var(--k1)", "dash"),
     }  # fmt: skip
-    assert drawn.spec["encoding"]["x"]["scale"] == {"domain": [0, 15], "nice": False}
-    assert drawn.alt.startswith("What it is. a total: 200 ms to 300 ms.")
+    assert figure.spec["encoding"]["x"]["scale"] == {"domain": [0, 15], "nice": False}
+    assert figure.alt.startswith("What it is. total: 200 ms to 300 ms.")
 
 
 def test_of_many_lines_the_highest_have_names() -> None:
-    of = panels(*(line(f"c{at}", float(at), service=f"c{at}") for at in range(1, 10)))
-    [(_, drawn)] = over_time("01-a", "a", of, {"c2": 0, "c9": 2})
-    assert list(legend(drawn))[-2:] == ["c9", "3 more, lower"]
-    assert legend(drawn)["c9"] == ("var(--k2)", "")
-    assert len(data(drawn, "lines") + data(drawn, "more")) == 9
+    of = panels(*(line(f"c{at}", float(at), owner=f"c{at}") for at in range(1, 10)))
+    [figure] = over_time("01-a", "a", of, {"c2": 0, "c9": 2})
+    assert list(legend(figure))[-2:] == ["c9", "3 more, lower"]
+    assert legend(figure)["c9"] == ("var(--k2)", "")
+    assert len(data(figure, "lines") + data(figure, "more")) == 9
 
 
 def test_the_trial_s_own_server_is_named_among_the_containers_however_low_it_is() -> None:
-    lines = [line(f"c{at}", float(at), service=f"c{at}") for at in range(1, 10)]
+    lines = [line(f"c{at}", float(at), owner=f"c{at}") for at in range(1, 10)]
     hues = {"c1": 5, "c9": 5}
     for own, value in (("c1", 0.5), ("c1", 0.0)):
-        lines[0] = line(own, value, service=own)
-        idle = [line(f"z{at}", 0.0, service=f"z{at}") for at in range(3)]
-        [(_, drawn)] = over_time("01-c1", "c1", panels(*lines, *idle), hues)
-        keys = {name: colour for name, (colour, _) in legend(drawn).items()}
+        lines[0] = line(own, value, owner=own)
+        idle = [line(f"z{at}", 0.0, owner=f"z{at}") for at in range(3)]
+        [figure] = over_time("01-c1", "c1", panels(*lines, *idle), hues)
+        keys = {name: colour for name, (colour, _) in legend(figure).items()}
         assert list(keys) == [
             "c1", "c4", "c5", "c6", "c7", "c8", "c9", "2 more, lower", "3 more, all 0",
         ]  # fmt: skip
@@ -512,35 +508,31 @@ def test_spikes_and_steps_of_a_script_are_marked_where_they_were() -> None:
         "3 at 5.2 s: spike ends",
         "4 at 38.0 s: TYPE=up",
     ]
-    [(_, drawn)] = over_time("01-a", "a", panels(line("x", 1.0, 2.0)), {}, marked)
+    [figure] = over_time("01-a", "a", panels(line("x", 1.0, 2.0)), {}, marked)
     # The window ends before the last.
-    assert [one["x"] for one in data(drawn, "marks")] == [3.0, 4.0, 5.25]
-    assert [one["number"] for one in data(drawn, "numbers")] == ["1", "2", "3"]
-    assert data(drawn, "marks")[0]["tip"] == marked[0].text
-    assert {"1", "2", "3"} <= texts(drawn)
-    assert "1 at 3.0 s: spike of 400 connections begins." in drawn.alt
+    assert [one["x"] for one in data(figure, "marks")] == [3.0, 4.0, 5.25]
+    assert [one["number"] for one in data(figure, "numbers")] == ["1", "2", "3"]
+    assert data(figure, "marks")[0]["tip"] == marked[0].text
+    assert {"1", "2", "3"} <= texts(figure)
+    assert "1 at 3.0 s: spike of 400 connections begins." in figure.alt
     assert moments(record()) == ()
 
 
 def test_many_lines_that_never_leave_zero_are_one_entry() -> None:
     quiet = [line(f"error {at}", 0.0, 0.0) for at in range(3)]
-    [(_, drawn)] = over_time("01-a", "a", panels(*quiet, line("rejected", 0.0, 5.0)), {})
-    assert list(legend(drawn)) == ["rejected", "3 more, all 0"]
-    [(_, drawn)] = over_time("01-a", "a", panels(*quiet), {})
-    assert list(legend(drawn)) == ["3, all 0"]
-    [(_, drawn)] = over_time("01-a", "a", panels(*quiet[:2]), {})
-    assert list(legend(drawn)) == ["error 0", "error 1"]
-
-
-def test_a_panel_without_samples_is_not_drawn() -> None:
-    assert list(over_time("01-a", "a", panels(PanelLine("x", {}, False, ())), {})) == []
+    [figure] = over_time("01-a", "a", panels(*quiet, line("rejected", 0.0, 5.0)), {})
+    assert list(legend(figure)) == ["rejected", "3 more, all 0"]
+    [figure] = over_time("01-a", "a", panels(*quiet), {})
+    assert list(legend(figure)) == ["3, all 0"]
+    [figure] = over_time("01-a", "a", panels(*quiet[:2]), {})
+    assert list(legend(figure)) == ["error 0", "error 1"]
 
 
 def test_missing_samples_leave_a_gap() -> None:
-    of = panels(PanelLine("x", {}, False, ((0, 1), (1, 1), (9, 1), (10, 1))))
-    [(_, drawn)] = over_time("01-a", "a", of, {})
-    assert [one["x"] for one in data(drawn, "lines")] == [[0, 1], [9, 10]]
-    drawn_lines = [p.get("d", "") for p in parsed(drawn).iter(f"{SVG}path")
+    of = panels(Line("x", ((0, 1), (1, 1), (9, 1), (10, 1))))
+    [figure] = over_time("01-a", "a", of, {})
+    assert [one["x"] for one in data(figure, "lines")] == [[0, 1], [9, 10]]
+    drawn_lines = [p.get("d", "") for p in parsed(figure).iter(f"{SVG}path")
                    if p.get("stroke") == "var(--k0)"]  # fmt: skip
     # One for the legend.
     assert len(drawn_lines) == 1 + 2
@@ -680,12 +672,12 @@ def every_kind() -> list[Figure]:
     curve = Curve(1000, ((0.0, 1.0), (0.5, 2.0), (0.99, 300.0)))
     of = rows(1)
     marked = moments(record(plan(), peaks=(Peak(1.0, 2.0),)))
-    drawn = over_time("01-a", "a", panels(line("x", 1.0, 2.0), line("y", 0.0)), {}, marked)
+    shown = over_time("01-a", "a", panels(line("x", 1.0, 2.0), line("y", 0.0)), {}, marked)
     return [
         *figures([dataclasses.replace(one, **TIMES) for one in rows(6)]).values(),
         *figures(rows(2, (100,))).values(),
         *by_rank([(one, Curves(curve, curve)) for one in of], LaneStyles.of((), of)),
-        *(one for _, one in drawn),
+        *shown,
     ]
 
 

@@ -34,9 +34,6 @@ from lab.model import (
     Evidence,
     Fairness,
     Finding,
-    PanelAnswers,
-    PanelLine,
-    Panels,
     Row,
     Standing,
     Verdict,
@@ -46,12 +43,12 @@ from lab.report import markdown, verdicts
 from lab.report.page.by_load import by_load
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.over_time import over_time
+from lab.report.page.observed import Line, Observed, Panel, drawn
 from lab.report.page.script import bundled, scripts, vega
 from lab.report.page.trials import Shown, trials
 from lab.report.spent import milliseconds
 from lab.report.words import Content
-from lab.store import manifest, panels
+from lab.store import manifest
 from lab.store.records import to_json
 from support.drawn import Drawing, answered
 from support.drawn_delay import SPREAD
@@ -59,10 +56,7 @@ from support.fakes import FakeEngine, judged_row
 from support.runs import EXPERIMENT, plans, write_manifest, write_raw
 
 VOID = {"meta", "link", "br", "img"}
-WITH_A_LINE = Panels(
-    "Lab", 2.0, 1.0,
-    (PanelAnswers("p95", "Load", "", "s", (PanelLine("a", {}, False, ((0.0, 1.0), (1.0, 2.0))),)),),
-)  # fmt: skip
+WITH_A_LINE = Observed(2.0, 1.0, (Panel("p95", "s", "", (Line("a", ((0.0, 1.0), (1.0, 2.0))),)),))
 
 
 class Page(HTMLParser):
@@ -161,10 +155,11 @@ def digest(text: str) -> str:
 
 
 def test_each_figure_s_specification_is_in_the_page(run_dir: Path) -> None:
-    write_panels(run_dir)
+    write_series(run_dir)
     text = made(run_dir)
     packed = re.findall('<script type="application/gzip">([^<]*)</script>', text)
-    specs = [json.loads(gzip.decompress(base64.b64decode(one))) for one in packed]
+    texts = [gzip.decompress(base64.b64decode(one)).decode() for one in packed]
+    specs = [json.loads(text) for text in texts if text.startswith("[")]
     assert sum(map(len, specs)) == text.count("<figure") == 6 + 4 * 2
     assert all(one["$schema"].endswith("/vega-lite/v6.json") for group in specs for one in group)
 
@@ -180,7 +175,7 @@ def test_ids_are_unique_and_every_reference_has_one(run_dir: Path) -> None:
 
 
 def test_headings_are_in_order(run_dir: Path) -> None:
-    write_panels(run_dir)
+    write_series(run_dir)
     page = Page(made(run_dir))
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
@@ -212,7 +207,7 @@ def test_every_figure_and_table_says_what_it_is(run_dir: Path) -> None:
 
 
 def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run_dir: Path, tmp_path: Path) -> None:
-    write_panels(run_dir)
+    write_series(run_dir)
     first = made(run_dir)
     figures = {path.name: path.read_bytes() for path in (run_dir / "figures").iterdir()}
     assert derive(run_dir, [Drawing()]).changed == ()
@@ -303,8 +298,8 @@ def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> Non
         NONE, STRONG, evil, (Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil),)
     )
     one = Shown(row, record, judge(record), Curves(None, None), None, verdict)
-    [drawn] = [figure for _, figure in over_time(evil, "a", WITH_A_LINE, {})]
-    page = Page(unpacked(trials([one], [[("Load", drawn)]])) + f"<figure>{drawn.svg}</figure>")
+    [figure] = drawn(evil, "a", WITH_A_LINE, {})
+    page = Page(unpacked(trials([one], [[figure]])) + f"<figure>{figure.svg}</figure>")
     for tag, attributes in page.elements:
         assert not {"onfocus", "autofocus"} & set(attributes), tag
     assert [one["src"] for one in page.all("img")] == [f"figures/trial-{evil}.svg"]
@@ -316,28 +311,30 @@ def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> Non
     }
 
 
-def write_panels(run_dir: Path) -> None:
+def write_series(run_dir: Path) -> None:
     """Of the first four trials."""
     for raw in sorted((run_dir / "raw").iterdir())[:4]:
         answered(raw)
 
 
-def test_a_trial_is_drawn_over_time_from_the_answers_kept_with_it(run_dir: Path) -> None:
-    write_panels(run_dir)
+def test_a_trial_is_drawn_over_time_from_the_series_kept_with_it(run_dir: Path) -> None:
+    write_series(run_dir)
     text = made(run_dir)
     page = Page(text)
     assert len(page.all("svg")) == 6
     assert len(page.all("figure")) == 6 + 4 * 2
-    assert [one["aria-label"] for one in page.all("figure")[6:]] == ["Throughput"] * 4 * 2
+    assert [one["aria-label"] for one in page.all("figure")[6:]] == 4 * [
+        "What waits, and for what",
+        "CPU of containers and host",
+    ]
     assert [one["src"] for one in page.all("img")][-1] == "figures/trial-04-b-open.svg"
     assert (run_dir / "figures" / "trial-04-b-open.svg").is_file()
     assert (run_dir / "figures" / "trial-04-b-open.png").is_file()
-    assert "Load and latency" in page.text
     assert len(text) - len(scripts()) < 200_000
 
 
 def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: Path) -> None:
-    write_panels(run_dir)
+    write_series(run_dir)
     told = run_dir / "raw" / "01-a-closed" / "trial.json"
     trial = json.loads(told.read_text())
     peaks = [{"started_s": trial["window_offset_s"] + 1, "ended_s": trial["window_offset_s"] + 2}]
@@ -356,13 +353,12 @@ def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: 
     assert 'stroke-dasharray="2,3"' not in right
 
 
-def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
-    assert "No panels were stored" in Page(made(run_dir)).text
+def test_a_run_without_series_says_so_and_draws_nothing(run_dir: Path) -> None:
+    assert "No series were stored" in Page(made(run_dir)).text
     answered(run_dir / "raw" / "02-b-closed")
     page = Page(made(run_dir))
-    assert "Its panels were not stored" in page.text
+    assert "Its series were not stored" in page.text
     assert len(page.all("figure")) == 6 + 2
-    assert panels.load(run_dir / "raw" / "01-a-closed") is None
 
 
 def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
@@ -662,7 +658,7 @@ def test_both_reports_say_where_the_mean_time_goes_and_what_grew(run_dir: Path) 
 def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     random = Random(1)
-    shown, drawn = [], []
+    shown, over_time = [], []
     for number in range(1, 101):
         trial = f"{number:03d}-virtual-threads-closed-c1000"
         row = dataclasses.replace(
@@ -684,18 +680,17 @@ def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
         )
         verdict = Verdict(RESOURCES[0], STRONG, ranked[0].sentence, ranked)
         shown.append(Shown(row, record, judge(record), Curves(None, None), None, verdict))
-        answers = tuple(
-            PanelAnswers(f"Panel {at}", "Load and latency", "What it is. " * 10, "reqps", tuple(
-                PanelLine(f"line {line}", {}, False, tuple(
+        panels = tuple(
+            Panel(f"Panel {at}", "reqps", "What it is. " * 10, tuple(
+                Line(f"line {line}", tuple(
                     (float(second), random.random() * 1000) for second in range(31)
                 ))
                 for line in range(4)
             ))
-            for at in range(10)
+            for at in range(12)
         )  # fmt: skip
-        panels_of = Panels("Lab", 30.0, 1.0, answers)
-        drawn.append(tuple(over_time(trial, "virtual-threads", panels_of, {})))
+        over_time.append(tuple(drawn(trial, "virtual-threads", Observed(30.0, 1.0, panels), {})))
     of = content(run_dir, rows=tuple(one.row for one in shown))
-    page = html(of, shown, by_load(of.rows, LaneStyles.of(("a",), of.rows)), (), drawn)
-    assert page.count("<figure ") == 1000
+    page = html(of, shown, by_load(of.rows, LaneStyles.of(("a",), of.rows)), (), over_time)
+    assert page.count("<figure ") == 1200
     assert 1_000_000 < len(page) <= 3_000_000

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards.model import Window
 from lab.system.tokens import TokenAuth
 from support.stored import BUSY, Eventually, Query, Trusted, excused, rows_of, run_of
 
@@ -38,13 +37,11 @@ def rows() -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def window(rows: list[dict[str, str]]) -> Window:
-    """The time of the run."""
+def window(rows: list[dict[str, str]]) -> tuple[float, float]:
+    """The time of the run, in seconds since 1970."""
     marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
     times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
-    # A step is as long as a scrape: of a trial of a few seconds there are few samples, and Compare
-    # draws no others.
-    return Window(min(times), max(times), 1)
+    return min(times), max(times)
 
 
 @pytest.fixture(scope="session")

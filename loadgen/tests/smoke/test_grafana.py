@@ -14,7 +14,6 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards.model import Window
 from support.browser import Browser, chromium
 from support.repo import REPO
 from support.stored import Eventually
@@ -97,14 +96,15 @@ def test_who_has_the_password_edits_a_dashboard(client: httpx.Client) -> None:
 @pytest.mark.parametrize("uid", sorted(boards()))
 def test_every_panel_of_a_page_has_lines(
     page: Browser,
-    window: Window,
+    window: tuple[float, float],
     rows: list[dict[str, str]],
     eventually: Eventually,
     uid: str,
 ) -> None:
     board = boards()[uid]
+    began_s, ended_s = window
     # Compare has times of its own, and opens with trials of the newest run.
-    times = f"?from={window.start_s:.0f}000&to={window.end_s:.0f}000"
+    times = f"?from={began_s:.0f}000&to={ended_s:.0f}000"
     page.look(f"{LOCAL}/d/{uid}{'' if uid == 'lab-compare' else times}", WIDE)
     size = {"width": WIDE, "height": HIGH, "deviceScaleFactor": 1, "mobile": False}
     page.told("Emulation.setDeviceMetricsOverride", **size)

@@ -1,13 +1,9 @@
 """What Prometheus saw of the bench: every target up, every dashboard query with data."""
 
-import contextlib
-import csv
 import json
 import re
 import socket
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,19 +12,20 @@ import httpx
 import pytest
 
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S
-from lab.store.panels import legend_of
-from lab.system.dashboards.__main__ import ONLY_OF_A_LOAD, ONLY_OF_A_PROBE
-from lab.system.dashboards.asking import ask, options, resolve
-from lab.system.dashboards.model import Window, load
-from lab.system.http import Http
-from lab.system.prometheus import Prometheus
+from support.dashboards import FOLDER, filled, load
 from support.repo import REPO
 from support.stored import Eventually, Query
 
-DASHBOARDS = REPO / "grafana" / "dashboards"
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
-# Of toxics, and none is in force or was: test_toxic_in_force.py asks for these.
-TOXICS = ("lab_toxic_attribute", "lab_toxics_changed_timestamp_seconds")
+# Of toxics, and none is in force or was: test_toxic_in_force.py asks for these. By default nobody
+# watches locks, and a pool's queue has no bound.
+ABSENT = (
+    *("lab_toxic_attribute", "lab_toxics_changed_timestamp_seconds"),
+    *("lab_wait_seconds_total", "lab_worker_pool_queue_bound"),
+)
+# Either the load itself tells what clients see, or a probe does.
+ONLY_OF_A_LOAD = ('source="load"', "lab_client_requests_waiting", "lab_client_connections_open")
+ONLY_OF_A_PROBE = ("lab_client_requests_skipped_total",)
 
 
 def test_every_target_is_up(client: httpx.Client, prometheus: str, eventually: Eventually) -> None:
@@ -145,50 +142,51 @@ def test_what_a_load_told_live_is_what_its_row_says(
         assert BUCKETS_S[at - 1] <= float(live["value"][1]) <= BUCKETS_S[at], row["trial"]
 
 
-@pytest.fixture(scope="module")
-def reader(prometheus: str) -> Iterator[Prometheus]:
-    with contextlib.closing(Http()) as http:
-        yield Prometheus(prometheus, http)
-
-
 def test_every_dashboard_query_answers_for_the_time_of_the_run(
-    reader: Prometheus, run: Path, rows: list[dict[str, str]], window: Window
+    client: httpx.Client,
+    prometheus: str,
+    rows: list[dict[str, str]],
+    window: tuple[float, float],
+    run: Path,
 ) -> None:
-    # Only an open trial offers a rate: of such are the two that Compare is to draw. On a busy
-    # machine one may have too few samples: then others are drawn.
-    offered = [row["trial"] for row in rows if row["mode"] == "open"]
-    empty: dict[str, str] = {}
-    for at, trial in enumerate(offered):
-        chosen = {
-            "run_a": run.name,
-            "run_b": run.name,
-            "trial_a": trial,
-            "trial_b": offered[at - 1],
-        }
-        answers = ask(reader, load(DASHBOARDS), window, chosen, everything=True)
-        assert len(answers) > 100
-        assert {answer.where.partition("/")[0] for answer in answers} >= {"lab", "lab-compare"}
-        nothing = {answer.where: answer.expr for answer in answers if not answer.samples}
-        empty = {where: nothing[where] for where in nothing if at == 0 or where in empty}
+    # Each side of Compare asks for one trial: of some, a busy machine has too few samples. Only an
+    # open one offers a rate.
     by_load = any(map(streams, rows))
-    # By default nobody watches locks, and a pool's queue has no bound.
-    absent = (
-        *(*TOXICS, "lab_wait_seconds_total", "lab_worker_pool_queue_bound"),
-        *(ONLY_OF_A_PROBE if by_load else ONLY_OF_A_LOAD),
-    )
-    assert {w: e for w, e in empty.items() if not any(name in e for name in absent)} == {}
+    absent = (*ABSENT, *(ONLY_OF_A_PROBE if by_load else ONLY_OF_A_LOAD))
+    asked = {
+        f"{board.uid}/{title}/{query.ref}": query.bare or query.expr
+        for board in load()
+        for title, query in (
+            *((panel.title, query) for panel, query in board.queries()),
+            *(("marks", mark) for mark in board.annotations),
+        )
+    }
+    left = {w: e for w, e in asked.items() if not any(name in e for name in absent)}
+    assert len(left) > 100
+    for row in (row for row in rows if row["mode"] == "open"):
+        path = row["route"].partition("?")[0]
+        values = {"server": ".+", "service": ".+", "route": path, "__rate_interval": "8s"}
+        for side in "ab":
+            of = {"run": run.name, "trial": row["trial"], "server": row["server"], "route": path}
+            # Grafana moves both to one moment. Prometheus 2.53 refuses an offset of 0.
+            values |= {f"{name}_{side}": value for name, value in {**of, "shift": "1"}.items()}
+        left = {
+            where: expr
+            for where, expr in left.items()
+            if not samples(client, prometheus, filled(expr, values), window)
+        }
+    assert left == {}
 
 
-def test_no_two_lines_of_a_panel_have_one_name(reader: Prometheus, window: Window) -> None:
-    for board in load(DASHBOARDS):
-        answers = ask(reader, (board,), window)
-        names = [
-            (panel.title, legend_of(query.legend, line.labels))
-            for (panel, query), answer in zip(board.queries(), answers, strict=True)
-            for line in answer.series
-            if line.points
-        ]
-        assert [name for name, count in Counter(names).items() if count > 1] == [], board.uid
+def samples(
+    client: httpx.Client, prometheus: str, expr: str, window: tuple[float, float]
+) -> list[str]:
+    """Every sample of the answer that is a number, one a second."""
+    asked = {"query": expr, "start": str(window[0]), "end": str(window[1]), "step": "1"}
+    answer = client.get(f"{prometheus}/api/v1/query_range", params=asked)
+    assert answer.is_success, (expr, answer.text)
+    series = answer.json()["data"]["result"]
+    return [value for one in series for _, value in one["values"] if value != "NaN"]
 
 
 def test_a_driver_that_is_gone_is_not_counted(
@@ -216,40 +214,20 @@ def test_what_labels_say_is_in_the_vocabulary(client: httpx.Client, prometheus: 
                 assert set(seen) <= set(known), (name, label)
 
 
-def test_compare_opens_with_two_trials_of_the_newest_run(reader: Prometheus, run: Path) -> None:
-    (compare,) = (board for board in load(DASHBOARDS) if board.uid == "lab-compare")
-    assert compare.range_s is not None
-    opened = resolve(reader, compare, Window(*compare.range_s, 1))
-    # Those that were measured again, too.
-    with (run / "trials.csv").open(newline="") as file:
-        by_trial = {row["trial"]: row for row in csv.DictReader(file)}
-    assert (opened["run_a"], opened["run_b"]) == (run.name, run.name)
-    assert (opened["trial_a"], opened["trial_b"]) == (min(by_trial), max(by_trial))
-    started = {
-        trial: datetime.fromisoformat(row["started_at"]).timestamp()
-        for trial, row in by_trial.items()
-    }
-    for side in "ab":
-        row = by_trial[opened[f"trial_{side}"]]
-        assert (opened[f"server_{side}"], opened[f"route_{side}"]) == (row["server"], row["route"])
-        # The mark is set as the window opens; scrape and rule see it a second or more later.
-        begins = compare.range_s[0] - float(opened[f"shift_{side}"])
-        assert row["trial"] == min(started, key=lambda trial: abs(begins - started[trial]))
-
-
 def test_every_route_that_was_asked_for_can_be_chosen(
-    reader: Prometheus, rows: list[dict[str, str]], window: Window
+    query: Query, rows: list[dict[str, str]]
 ) -> None:
-    (lab,) = (board for board in load(DASHBOARDS) if board.uid == "lab")
+    (lab,) = (board for board in load() if board.uid == "lab")
     (route,) = (question for question in lab.questions if question.variable == "route")
-    offered = options(reader, route, window, {})
-    assert {row["route"].partition("?")[0] for row in rows} <= set(offered)
+    asked = route.query.removeprefix("query_result(").removesuffix(")")
+    offered = {one["metric"]["route"] for one in query(filled(asked, {"__range": "1h"}))}
+    assert {row["route"].partition("?")[0] for row in rows} <= offered
     assert lab.variables["route"] in offered
 
 
 def test_every_chooser_offers_something(client: httpx.Client, prometheus: str) -> None:
     asked = set()
-    for file in DASHBOARDS.glob("*.json"):
+    for file in FOLDER.glob("*.json"):
         for variable in json.loads(file.read_text())["templating"]["list"]:
             match = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"])
             if match:

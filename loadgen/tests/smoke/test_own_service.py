@@ -1,7 +1,6 @@
 """A stock Tomcat and a Node program in the lab, and a stock nginx outside it, as targets
 (`.ci/own-service.sh`)."""
 
-import contextlib
 import json
 import re
 from datetime import UTC, datetime
@@ -12,14 +11,8 @@ import pytest
 
 from lab.judge.gates.generator import HOST_CROWDED
 from lab.judge.verdict.threads import CPUS_LEFT
-from lab.system.dashboards.asking import options
-from lab.system.dashboards.model import Window, load
-from lab.system.http import Http
-from lab.system.prometheus import Prometheus
-from support.repo import REPO
-from support.stored import Trusted, results, series_of, trials_of
-
-DASHBOARDS = REPO / "grafana" / "dashboards"
+from support.dashboards import filled, load
+from support.stored import Query, Trusted, results, series_of, trials_of
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +67,13 @@ def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> 
 
 
 def test_it_can_be_chosen_on_the_dashboard(
-    tomcat: dict[str, Any], client: httpx.Client, prometheus: str
+    query: Query, client: httpx.Client, prometheus: str
 ) -> None:
-    (lab,) = (board for board in load(DASHBOARDS) if board.uid == "lab")
+    (lab,) = (board for board in load() if board.uid == "lab")
     server, route = lab.questions
-    marks = (datetime.fromisoformat(tomcat[mark]) for mark in ("started_at", "ended_at"))
-    began, ended = (mark.timestamp() for mark in marks)
-    with contextlib.closing(Http()) as http:
-        offered = options(Prometheus(prometheus, http), route, Window(began, ended, 1), {})
-    assert {"tomcat", "/downstream"} <= set(offered)
+    asked = route.query.removeprefix("query_result(").removesuffix(")")
+    offered = {one["metric"]["route"] for one in query(filled(asked, {"__range": "1h"}))}
+    assert {"tomcat", "/downstream"} <= offered
     series = server.query.removeprefix("label_values(").removesuffix(", server)")
     url = f"{prometheus}/api/v1/label/server/values"
     servers = client.get(url, params={"match[]": series}).json()["data"]

@@ -1,21 +1,15 @@
 """A toxic added with the lab's own verb: in force, exported, and felt in the latency."""
 
-import contextlib
 import os
 import time
-from collections.abc import Sequence
 
 import httpx
 import pytest
 
-from lab.system.dashboards.asking import Answer, ask
-from lab.system.dashboards.model import Window, load
-from lab.system.http import Http
-from lab.system.prometheus import Prometheus
-from support.repo import REPO
+from support.dashboards import load
 from support.stored import Eventually, Query
 
-DASHBOARDS = REPO / "grafana" / "dashboards"
+SHOWN = ("Delay set on the way", "Toxics in force")
 ADDED_S = 0.3
 
 
@@ -35,31 +29,24 @@ def test_prometheus_has_it(
     )
 
 
-def test_the_dashboard_shows_it_and_marks_when_it_came(
-    prometheus: str, eventually: Eventually
-) -> None:
-    boards = tuple(board for board in load(DASHBOARDS) if board.uid == "lab")
-
-    def drawn(answers: Sequence[Answer], where: str, of: str) -> Answer:
-        (found,) = (one for one in answers if one.where.startswith(where) and of in one.expr)
-        return found
+def test_the_dashboard_shows_it_and_marks_it(query: Query, eventually: Eventually) -> None:
+    (lab,) = (board for board in load() if board.uid == "lab")
+    marks = [mark.expr for mark in lab.annotations if "lab_toxics_changed" in mark.expr]
+    shown = [one.bare or one.expr for panel, one in lab.queries() if panel.title in SHOWN]
+    absent = 'lab_toxic_attribute{attribute="toxicity"} != 1'
+    asked = {*marks, *shown} - {absent}
+    assert len(asked) == len(marks) + len(shown) - 1 > 4
 
     def is_drawn() -> bool:
-        now = time.time()
-        reader = Prometheus(prometheus, http)
-        answers = ask(reader, boards, Window(now - 10, now, 1), everything=True)
-        told = drawn(answers, "lab/Toxics in force/C without", "lab_toxic_attribute")
-        attributes = {one.labels["attribute"]: one.points[-1][1] for one in told.series}
-        added = drawn(answers, "lab/Delay set on the way", "lab_toxics_added_latency_seconds")
-        marks = drawn(answers, "lab/marks Toxics", "lab_toxics_changed_timestamp_seconds")
+        added = query("lab_toxics_added_latency_seconds")
+        latency = query('lab_toxic_attribute{attribute="latency"}')
         return (
-            attributes.get("latency") == 1000 * ADDED_S
-            and [one.points[-1][1] for one in added.series] == [ADDED_S]
-            and marks.samples > 0
+            [float(one["value"][1]) for one in (*added, *latency)] == [ADDED_S, 1000 * ADDED_S]
+            and all(map(query, asked))
+            and not query(absent)
         )
 
-    with contextlib.closing(Http()) as http:
-        eventually(is_drawn, 60, "the toxic, its delay and its mark")
+    eventually(is_drawn, 60, "the toxic, its delay and its mark")
 
 
 @pytest.mark.parametrize("model", ["fixed-pool", "virtual-threads"])

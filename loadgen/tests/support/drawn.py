@@ -1,64 +1,24 @@
-"""What a report draws of a trial, without a lab: panels with their answers, and curves."""
+"""What a report draws of a trial, without a lab: series of its window, and curves."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
-
-from lab.model import Curve, Curves, Reading, TrialPlan
-from lab.system.dashboards.model import Dashboard, Panel, Query
-from lab.system.http import Http
-from lab.system.panels import keep
-from lab.system.prometheus import Prometheus
-from support.fakes import latency, reading, record
+from lab.model import Curve, Curves, Reading, Series, TrialPlan
+from lab.store import series
+from support.fakes import latency, observation, reading
 from support.runs import Jittery
-
-BOARD = Dashboard(
-    uid="lab",
-    title="Lab",
-    variables={"server": ".+", "route": "/"},
-    panels=(
-        Panel(
-            id=2,
-            title="Throughput",
-            type="timeseries",
-            description="Requests per second.",
-            unit="reqps",
-            queries=(
-                Query("A", 'a{server=~"$server",route="$route"}', "{{server}} achieved", 0),
-                Query("B", 'b{server=~"$server"}', "{{server}} offered", 0, is_dashed=True),
-            ),
-            section="Load and latency",
-        ),
-        Panel(3, "Nothing", "timeseries", "", "", (Query("A", "c", "", 0),), "Other"),
-    ),
-    annotations=(),
-)
-
-
-def reader(asked: list[dict[str, str]] | None = None) -> Prometheus:
-    def answer(request: httpx.Request) -> httpx.Response:
-        query = dict(httpx.QueryParams(request.content.decode()))
-        if asked is not None:
-            asked.append(query)
-        value = {"a": "1234.5678", "b": "1000"}.get(query["query"][0], "NaN")
-        times = [float(query["start"]) + at for at in range(3)]
-        result = {
-            "metric": {"__name__": "x", "server": "a"},
-            "values": [[at, value] for at in times],
-        }
-        return httpx.Response(200, json={"status": "success", "data": {"result": [result]}})
-
-    return Prometheus("http://prometheus:9090", Http(httpx.MockTransport(answer)))
-
-
-BOARD_OF_TWO = Dashboard("lab", "Lab", BOARD.variables, (BOARD.panels[0],) * 2, ())
 
 
 def answered(raw: Path) -> None:
-    """Puts what this dashboard would have shown into a trial's raw folder."""
-    keep(record(), 15.0, raw, BOARD_OF_TWO, reader())
+    """Puts series of two of the twelve figures into a trial's raw folder."""
+    seen = observation()
+    times = tuple(seen.window[0] + at for at in range(16))
+    waiting = (
+        Series({"__name__": name, "server": "a"}, times, tuple(float(at % 3) for at in range(16)))
+        for name in ("lab_kernel_accept_queue_length", "lab_worker_pool_queue_depth")
+    )
+    series.write(raw, seen.window, "2.53", [], [*seen.all, *waiting])
 
 
 class Drawing(Jittery):

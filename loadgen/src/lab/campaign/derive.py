@@ -34,8 +34,8 @@ from lab.model import (
     Finding,
     Judgement,
     Measurement,
-    Panels,
     Row,
+    SeriesError,
     Verdict,
 )
 from lab.report import answers, comparison, index, markdown, page, words
@@ -43,7 +43,7 @@ from lab.report.page import flamegraph
 from lab.report.recorded import Recorded, collapsed
 from lab.report.verdicts import Said
 from lab.report.words import Content
-from lab.store import csv, jsonl, manifest, panels, recording
+from lab.store import csv, jsonl, manifest, recording
 from lab.store.records import json_text, read_bytes, write_bytes, write_text, writing
 from lab.store.series import load_or_none
 
@@ -156,16 +156,6 @@ def judged_again(
     return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
 
 
-def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:
-    """What the dashboard showed of a trial. A file that cannot be read costs its pictures only: a
-    note says so."""
-    try:
-        return panels.load(raw), trial
-    except RawDataError as failure:
-        notes = (*trial.judgement.notes, f"nothing is drawn over time: {failure.said}")
-        return None, replace(trial, judgement=replace(trial.judgement, notes=notes))
-
-
 def derive(
     run_dir: Path,
     engines: Sequence[Engine],
@@ -188,8 +178,7 @@ def derive(
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
     found, unreadable = read_trials(measured, finished, engines)
-    drawn = [(raw, *with_panels(raw, trial)) for raw, trial in found]
-    trials = [trial for _, _, trial in drawn]
+    trials = [trial for _, trial in found]
     unfinished = (*unfinished, *unreadable)
     recorded = recorded_of(measured, run_dir, engines, trials)
     rows = tuple(trial.row for trial in trials)
@@ -247,7 +236,7 @@ def derive(
     told(derived)
     figures: Mapping[str, str] = {}
     if pages:
-        shown = [_shown(trial, raw, engines, seen) for raw, seen, trial in drawn]
+        shown = [_shown(trial, raw, engines) for raw, trial in found]
         texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
     if any(one.recording for one in recorded):
@@ -329,7 +318,7 @@ def not_back(rows: Sequence[Row]) -> Iterator[Finding]:
             yield Finding("server away", server, 0, float(away), "trials", None, None, text)
 
 
-def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | None) -> page.Shown:
+def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
     plan = trial.measurement.record.plan
     engine = next((engine for engine in engines if engine.name == plan.engine), None)
     # What has no latencies has no curves either.
@@ -341,10 +330,20 @@ def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | No
         measurement=trial.measurement,
         judgement=trial.judgement,
         curves=curves,
-        panels=seen,
+        observed=_observed(trial.row, raw),
         verdict=trial.verdict,
         other_us=trial.other_us,
     )
+
+
+def _observed(row: Row, raw: Path) -> page.Observed | None:
+    """What is drawn of a trial over time. Series that cannot be read cost these figures: the row
+    says why, or the verdict."""
+    try:
+        seen = load_or_none(raw)
+        return page.observed(seen, row.server, row.route) if seen else None
+    except (RawDataError, SeriesError):
+        return None
 
 
 def _draw(folder: Path, figures: Mapping[str, str]) -> bool:

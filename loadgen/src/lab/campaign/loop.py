@@ -215,16 +215,9 @@ class Loop:
         if measured.reading is None:
             return
         tools, window_s = self.tools, measured.reading.window_s
-        problems = [tools.stages.observe(measured.record, window_s, raw, tools.stack, tools.system)]
-        if tools.place.dashboards is not None:
-            problems.append(
-                tools.stages.panels(
-                    measured.record, window_s, raw, tools.place.dashboards, tools.stack.prometheus
-                )
-            )
-        for problem in problems:
-            if problem is not None:
-                progress.warn(f"{raw.name}: {problem}")
+        problem = tools.stages.observe(measured.record, window_s, raw, tools.stack, tools.system)
+        if problem is not None:
+            progress.warn(f"{raw.name}: {problem}")
 
     @property
     def _cores(self) -> int | None:

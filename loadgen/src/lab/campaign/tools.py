@@ -19,7 +19,6 @@ from lab.system.host import System
 from lab.system.host_changes import HostChanges
 from lab.system.jvm import fresh_container, fresh_jvm
 from lab.system.observe import observe
-from lab.system.panels import panels
 from lab.system.stack import Stack
 from lab.system.undo_log import UndoLog
 
@@ -29,19 +28,17 @@ class Place:
     """Where a run finds what it needs on this machine.
 
     `results` is the folder of all runs; `host_file` what make wrote about the host; `file_limit`
-    and `cores` are this process' own limits. `dashboards` holds the panels kept with each trial
-    (None: keep none), `host_changes` has the folders by which the host is asked for changes (None:
-    nobody answers), `undo_log` the file of what is changed now (None: keep none), `warm_jvms` the
-    file of what is known of the JVMs that run (None: keep none). `settings` are words of make for
-    settings of .env that no server tells of, `ports` the source ports of connections (None: nobody
-    can tell). `one_machine`: all of the lab is on this one. `generators` are further machines
-    that put on a share of a load (HOST:PORT)."""
+    and `cores` are this process' own limits. `host_changes` has the folders by which the host is
+    asked for changes (None: nobody answers), `undo_log` the file of what is changed now (None: keep
+    none), `warm_jvms` the file of what is known of the JVMs that run (None: keep none). `settings`
+    are words of make for settings of .env that no server tells of, `ports` the source ports of
+    connections (None: nobody can tell). `one_machine`: all of the lab is on this one. `generators`
+    are further machines that put on a share of a load (HOST:PORT)."""
 
     results: Path
     host_file: Path
     file_limit: int
     cores: int
-    dashboards: Path | None = None
     host_changes: Path | None = None
     undo_log: Path | None = None
     warm_jvms: Path | None = None
@@ -78,7 +75,6 @@ class Stages:
     demand: Callable[..., Demand | None] = measure_demand
     demand_of_foreign: Callable[..., Demand | None] = demand_of_foreign
     observe: Callable[..., str | None] = observe
-    panels: Callable[..., str | None] = panels
 
 
 class Tools:

@@ -8,9 +8,6 @@ from lab.model.curves import (
     LEAST_BEYOND,
     Curve,
     Curves,
-    PanelAnswers,
-    PanelLine,
-    Panels,
     needed_samples,
 )
 from lab.model.experiment import (

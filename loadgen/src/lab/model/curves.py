@@ -1,9 +1,9 @@
-"""A trial's data for figures: latency by rank, and the answers to a dashboard's panels."""
+"""A trial's latencies by rank, for figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # A percentile stands on the samples beyond it; with fewer than this many it is chance. The spread
@@ -54,37 +54,3 @@ class Curves:
 
     corrected: Curve | None
     raw: Curve | None
-
-
-@dataclass(frozen=True, slots=True)
-class PanelLine:
-    """One line of a panel, under the name Grafana gives it: (seconds from the window's start,
-    value) points. `is_set`: the line is set, not measured, such as an offered rate."""
-
-    label: str
-    labels: Mapping[str, str]
-    is_set: bool
-    points: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PanelAnswers:
-    """The lines of one panel of a dashboard. `unit` is Grafana's name of a unit. `is_wide`: its
-    limit stands far above what is used, so its axis is logarithmic above 1."""
-
-    title: str
-    section: str
-    description: str
-    unit: str
-    lines: tuple[PanelLine, ...]
-    is_wide: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Panels:
-    """A dashboard's panels for a trial's window of `length_s`, with a sample every `step_s`."""
-
-    dashboard: str
-    length_s: float
-    step_s: float
-    panels: tuple[PanelAnswers, ...]

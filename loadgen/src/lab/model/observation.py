@@ -55,7 +55,7 @@ class Observation:
         if not self.window[0] < self.window[1]:
             raise ValueError(f"a window ends after it starts: {self.window}")
 
-    def series(self, name: str, **labels: str) -> tuple[Series, ...]:
+    def series(self, name: str, /, **labels: str) -> tuple[Series, ...]:
         """The series of a metric that have these labels."""
         return tuple(self._matching(name, labels))
 
@@ -117,7 +117,7 @@ class Observation:
         ]
         return sum(rises) if rises else None
 
-    def steps(self, name: str, **labels: str) -> tuple[tuple[float, float, float], ...]:
+    def steps(self, name: str, /, **labels: str) -> tuple[tuple[float, float, float], ...]:
         """(from, to, rise) between every two samples in the window, for the counters with these
         labels in sum. They are of one target, so they were scraped at the same times."""
         rises: dict[tuple[float, float], float] = {}

@@ -27,16 +27,6 @@ class Target:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One series of a range query, as a panel draws it: its labels, and (seconds since 1970,
-    value) pairs. Samples that are not numbers (0/0 of an idle rate) are left out, so there may be
-    none."""
-
-    labels: Mapping[str, str]
-    points: tuple[tuple[float, float], ...]
-
-
 class Prometheus:
     """The Prometheus at `url`. Every method raises LabUnreachable."""
 
@@ -68,29 +58,14 @@ class Prometheus:
         """The scraped samples of a range selector that ends at `until_s` (seconds since 1970),
         without samples that are not finite."""
         asked = {"query": selector, "time": f"{until_s:.3f}"}
-        found = self._results("query", asked, _finite)
+        found = self._results(asked, _finite)
         return tuple(
             Series(labels, *zip(*points, strict=True)) for labels, points in found if points
         )
 
-    def range(self, expr: str, start_s: float, end_s: float, step_s: float) -> tuple[Line, ...]:
-        """The values of the expression from start to end (seconds since 1970), one per step."""
-        asked = {
-            "query": expr,
-            "start": f"{start_s:.3f}",
-            "end": f"{end_s:.3f}",
-            "step": f"{step_s:g}",
-        }
-        return tuple(Line(*one) for one in self._results("query_range", asked, _finite))
-
-    def texts(self, expr: str, at_s: float) -> tuple[str, ...]:
-        """The instant query's answer as the texts Grafana makes of it for a variable:
-        ``name{label="value",…} value milliseconds`` for each series."""
-        return self._results("query", {"query": expr, "time": f"{at_s:.3f}"}, _text)
-
     def values(self, expr: str, deadline_s: float) -> tuple[tuple[dict[str, str], float], ...]:
         """The instant query's answer now: the labels and the value of each series."""
-        return self._results("query", {"query": expr}, _value, deadline_s)
+        return self._results({"query": expr}, _value, deadline_s)
 
     def time_s(self, deadline_s: float) -> float:
         """What its clock says now, in seconds since 1970, to a millisecond."""
@@ -101,14 +76,13 @@ class Prometheus:
 
     def _results[T](
         self,
-        what: str,
         asked: Mapping[str, str],
         read: Callable[[Mapping[str, Any]], T],
         deadline_s: float = QUERY_DEADLINE_S,
     ) -> tuple[T, ...]:
         """What is read of each series of an answer. Where Prometheus refuses a query, the error
         has its own words."""
-        url = f"{self._url}/api/v1/{what}"
+        url = f"{self._url}/api/v1/query"
         answer = self._http.ask(
             "prometheus", "POST", url, None, deadline_s, most_bytes=QUERY_BYTES, form=asked
         )
@@ -136,11 +110,3 @@ def _finite(result: Mapping[str, Any]) -> tuple[dict[str, str], tuple[tuple[floa
 
 def _value(result: Mapping[str, Any]) -> tuple[dict[str, str], float]:
     return dict(result["metric"]), float(result["value"][1])
-
-
-def _text(result: Mapping[str, Any]) -> str:
-    labels = dict(result["metric"])
-    name = labels.pop("__name__", "")
-    at, value = result["value"]
-    pairs = ",".join(f'{label}="{text}"' for label, text in labels.items())
-    return f"{name}{{{pairs}}} {value} {round(float(at) * 1000)}"

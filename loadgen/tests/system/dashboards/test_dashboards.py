@@ -26,8 +26,8 @@ from lab.live.clock import Clock
 from lab.live.control.live import EXPRESSIONS
 from lab.model import RESOURCES
 from lab.model.routes import ROUTES
-from lab.system.dashboards import model as dashboards
-from lab.system.dashboards.asking import DATA_SOURCE_INTERVAL_S
+from support import dashboards
+from support.dashboards import DATA_SOURCE_INTERVAL_S
 
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
 # Also of cAdvisor, where the lab is on several machines: `machine`.
@@ -93,8 +93,8 @@ SHOWN = {
 
 
 @pytest.fixture(scope="session")
-def boards(repo: Path) -> tuple[dashboards.Dashboard, ...]:
-    return dashboards.load(repo / "grafana" / "dashboards")
+def boards() -> tuple[dashboards.Dashboard, ...]:
+    return dashboards.load()
 
 
 @pytest.fixture(scope="session")
@@ -386,7 +386,7 @@ def test_every_panel_has_its_own_id_and_the_provisioned_data_source(repo: Path) 
         assert all(source == expected for source in asked)
 
 
-def test_the_reader_counts_on_the_interval_that_is_provisioned(repo: Path) -> None:
+def test_the_tests_count_on_the_interval_that_is_provisioned(repo: Path) -> None:
     provisioned = repo / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
     source = yaml.safe_load(provisioned.read_text())["datasources"][0]
     assert source["jsonData"]["timeInterval"] == f"{DATA_SOURCE_INTERVAL_S:g}s"
@@ -499,7 +499,7 @@ def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
     assert narrow == []
 
 
-def test_what_draws_zero_for_nothing_is_known_to_the_reader(
+def test_what_draws_zero_for_nothing_is_known_to_the_tests(
     boards: tuple[dashboards.Dashboard, ...],
 ) -> None:
     # Such a query always answers: only what it asks without its zero shows a wrong name.

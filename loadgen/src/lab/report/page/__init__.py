@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import by_rank
-from lab.report.page.figure import alone, png, stacked
+from lab.report.page.figure import Figure, alone, png, stacked
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.over_time import moments, over_time
+from lab.report.page.observed import Observed, drawn, moments, observed
 from lab.report.page.trials import Shown
 from lab.report.words import Content
 
 NAME = "report.html"
 FIGURES = "figures"
 
-__all__ = ["FIGURES", "NAME", "Shown", "build", "png"]
+__all__ = ["FIGURES", "NAME", "Observed", "Shown", "build", "observed", "png"]
 
 
 def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
@@ -32,16 +32,15 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
         one.name: alone(one.svg)
         for one in (*(one for place in places for one in place.figures), *curves)
     }
-    panels = []
+    over_time = []
     for one in shown:
         trial, marked = one.row.trial, moments(one.measurement.record)
-        drawn = one.panels and tuple(
-            over_time(trial, one.row.server, one.panels, styles.servers, marked)
-        )
-        panels.append(drawn or ())
-        if drawn:
+        figures: tuple[Figure, ...] = ()
+        if one.observed is not None:
+            figures = tuple(drawn(trial, one.row.server, one.observed, styles.servers, marked))
+        over_time.append(figures)
+        if figures:
             title = trial if one.row.valid else f"{trial} (invalid)"
-            figures = [figure for _, figure in drawn]
             name = f"trial-{trial}"
             files[name] = alone(stacked(figures, name, title, [moment.text for moment in marked]))
-    return html(of, shown, places, curves, panels), files
+    return html(of, shown, places, curves, over_time), files

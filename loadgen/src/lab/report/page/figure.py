@@ -89,7 +89,7 @@ def stacked(figures: Sequence[Figure], name: str, title: str, below: Sequence[st
     width = GAP_PX + wide * min(COLUMNS, len(figures))
     ground = f'<rect width="{width}" height="{top}" fill="var(--page)"/>'
     head = f'<svg width="{width}" height="{top}" viewBox="0 0 {width} {top}">'
-    alt = f"{len(figures)} panels over time; each has a description of its own."
+    alt = f"{len(figures)} figures over time; each has a description of its own."
     return named(f"{head}{ground}{''.join(parts)}</svg>", name, title, alt)
 
 

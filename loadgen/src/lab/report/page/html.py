@@ -32,7 +32,7 @@ def html(
     shown: Sequence[Shown],
     places: Sequence[FigureGroup],
     curves: Sequence[Figure],
-    over_time: Sequence[Sequence[tuple[str, Figure]]],
+    over_time: Sequence[Sequence[Figure]],
 ) -> str:
     """The whole page: the sections of the report, with what is drawn of its loads and trials."""
     # The figure behind the answer, before any table.

@@ -1,4 +1,4 @@
-"""Every trial for itself, as the page shows it: its facts, its verdict, its panels."""
+"""Every trial for itself, as the page shows it: its facts, its verdict, its figures over time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
 
 from lab.judge.slo import judged_ms
 from lab.model import (
@@ -15,7 +14,6 @@ from lab.model import (
     Curves,
     Judgement,
     Measurement,
-    Panels,
     Row,
     Verdict,
     Way,
@@ -29,7 +27,7 @@ from lab.report import table as console
 from lab.report.blocks import Bullets, Facts, Folded, Paragraph, Strong, Table
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import folded, inline, markup
-from lab.report.page.over_time import moments
+from lab.report.page.observed import Observed, moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
 from lab.report.table import NOTHING, data, microseconds, with_unit
@@ -37,7 +35,7 @@ from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
 EVIDENCE = ("resource", "what", "value", "query or file")
-NO_PANELS = "Its panels were not stored, so nothing is drawn over time."
+NOT_STORED = "Its series were not stored, so nothing is drawn over time."
 # CPU time that the parts of the lab do not explain is told from this share on.
 OTHER_TOLD = 0.1
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
@@ -46,32 +44,31 @@ IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial with everything that the page shows; `panels` is None if none were stored.
+    """One trial with everything that the page shows; `observed` is None if no series were stored.
     `other_us` is the CPU time that the parts of the lab do not explain (`CpuSplit`)."""
 
     row: Row
     measurement: Measurement
     judgement: Judgement
     curves: Curves
-    panels: Panels | None
+    observed: Observed | None
     verdict: Verdict
     other_us: float | None = None
 
 
-def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]) -> str:
-    """Every trial behind a summary; `drawn` are each trial's (section, figure) pairs."""
+def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[Figure]]) -> str:
+    """Every trial behind a summary; `drawn` are each trial's figures over time."""
     parts = [
-        '<p class="soft">The panels of the Lab dashboard in Grafana, over exactly the measured '
-        "window of each trial, with the answers that Prometheus gave then.</p>"
+        '<p class="soft">What Prometheus saw in exactly the measured window of each trial.</p>'
     ]
     if not any(drawn):
-        parts = ["<p>No panels were stored of this run, so nothing is drawn over time.</p>"]
+        parts = ["<p>No series were stored of this run, so nothing is drawn over time.</p>"]
     for one, its in zip(shown, drawn, strict=True):
         parts.append(_trial(one, its, alone=not any(drawn)))
     return "".join(parts)
 
 
-def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> str:
+def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
     row = of.row
     verdict = "" if row.valid else ' <span class="bad">invalid</span>'
     number, _, _ = row.trial.partition("-")
@@ -90,9 +87,9 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
         _standings(of.verdict, row),
     ]
     if drawn:
-        parts += [_panels(drawn), _picture(row.trial)]
+        parts += [_over_time(drawn), _picture(row.trial)]
     if not drawn and not alone:
-        parts.append(f"<p>{NO_PANELS}</p>")
+        parts.append(f"<p>{NOT_STORED}</p>")
     body = "".join(parts)
     return (
         f'<details id="trial-{escape(row.trial)}"><summary>{summary}</summary>'
@@ -100,22 +97,18 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
     )
 
 
-def _panels(drawn: Sequence[tuple[str, Figure]]) -> str:
-    """Room for the figures of each section. They are too many to be in the page twice: its script
-    draws them when they are looked at."""
-    parts = []
-    for section, group in groupby(drawn, key=lambda one: one[0]):
-        title = f"<h4>{inline(section)}</h4>" if section else ""
-        room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for _, one in group)
-        parts.append(f'{title}<div class="figures small">{room}</div>\n')
-    return f'<div class="specs">{"".join(parts)}{specs([one for _, one in drawn])}</div>\n'
+def _over_time(drawn: Sequence[Figure]) -> str:
+    """Room for the figures. They are too many to be in the page twice: its script draws them when
+    they are looked at."""
+    room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for one in drawn)
+    return f'<div class="specs"><div class="figures small">{room}</div>\n{specs(drawn)}</div>\n'
 
 
 def _picture(trial: str) -> str:
     """Without a script: the file of a trial's figures, from the folder beside the page."""
     return (
         f'<noscript><img loading="lazy" src="figures/trial-{escape(trial)}.svg" '
-        f'alt="The panels of trial {escape(trial)}"></noscript>'
+        f'alt="Figures over time of trial {escape(trial)}"></noscript>'
     )
 
 
@@ -208,7 +201,7 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     if row.unexpected is not None:
         yield "not as expected", f"{row.unexpected:,} answers in the window"
     marked = [moment.text for moment in moments(record)]
-    yield "marked in its figures", "; ".join(marked) if of.panels else None
+    yield "marked in its figures", "; ".join(marked) if of.observed else None
     if record.before.spread is not None:
         yield "downstream delay, drawn for each call", record.before.delay_text
     for way in record.before.ways:

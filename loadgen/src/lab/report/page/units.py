@@ -61,8 +61,8 @@ _MS = (
     f"@==0?'0':@<1000?{_SHORT}+' ms':"
     f"@<6e5?{_SHORT.replace('@', '(@/1000)')}+' s':format(@/6e4,'.3~r')+' min'"
 )
-# By Grafana's names.
-_RATES = {"reqps": "requests/s", "Bps": "bytes/s", "pps": "packets/s", "cps": "per second"}
+# By Grafana's names, as the dashboards have them.
+_RATES = {"reqps": "requests/s", "Bps": "bytes/s"}
 RATE = Unit("requests/s", number, _NUMBER)
 MILLISECONDS = Unit("", milliseconds, _MS)
 CONNECTIONS = Unit("connections", number, _NUMBER)
@@ -74,7 +74,7 @@ def of_panel(unit: str, highest: float) -> Unit:
         return Unit("", lambda seconds: milliseconds(seconds * 1000), _MS, 1000)
     if unit == "percentunit":
         return Unit("", lambda share: f"{share * 100:.3g} %", "format(@,'.3~r')+' %'", 100)
-    if unit in ("bytes", "decbytes"):
+    if unit == "bytes":
         size, name = next((one for one in BINARY if highest >= one[0]), (1, "B"))
         return Unit("", data, f"{_SHORT}+' {name}'", 1 / size)
     return Unit(_RATES.get(unit, ""), number, _NUMBER)
@@ -101,13 +101,6 @@ def scale(values: Iterable[float]) -> Spec:
 def linear(highest: float) -> Spec:
     """From 0 to a round value."""
     return {"domain": [0, highest if highest > 0 else 1], "nice": True}
-
-
-def wide(highest: float) -> tuple[Spec, Spec]:
-    """Logarithmic above 1 and linear below, so that 0 is on it; and the values of its axis."""
-    decades = [10.0**at for at in range(10) if 10.0**at <= highest]
-    scale = {"type": "symlog", "constant": 1, "domain": [0, max(highest, 1.0)], "nice": False}
-    return scale, {"values": [0, *decades]}
 
 
 def _rounds(value: float) -> list[float]:

@@ -1,0 +1,154 @@
+"""The twelve figures over time: what each asks of an observation, and the lines that it gives."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from lab.model import Observation, Series, SeriesError
+from lab.report.page.observed import PANELS, Line, Observed, observed
+from support.repo import REPO
+from support.series import CLOSES, OPENS, counter, gauge
+
+VOCABULARY = REPO / "prometheus" / "vocabulary.json"
+SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
+
+
+def of(*series: Series) -> Observed:
+    return observed(Observation((OPENS, CLOSES), series), "a", "/downstream?wait_ms=5")
+
+
+def lines(title: str, *series: Series) -> dict[str, Line]:
+    """The lines of one panel, by name; no other panel has any."""
+    found = {panel.title: panel.lines for panel in of(*series).panels if panel.lines}
+    assert set(found) == {title}
+    assert len({line.label for line in found[title]}) == len(found[title])
+    return {line.label: line for line in found[title]}
+
+
+def container(metric: str, per_second: float, service: str, **labels: str) -> Series:
+    of = counter(metric, per_second, service=service, **labels)
+    return Series({**of.labels, "name": f"lab-{service}-1"}, of.times, of.values)
+
+
+def values(line: Line) -> list[float]:
+    return [pytest.approx(value) for _, value in line.points]
+
+
+class Asked:
+    """An observation of nothing, which hears what it is asked for."""
+
+    window = (OPENS, CLOSES)
+    all = ()
+
+    def __init__(self) -> None:
+        self.names: dict[str, set[str]] = {}
+
+    def series(self, name: str, /, **labels: str) -> tuple[Series, ...]:
+        self.names.setdefault(name, set()).update(labels)
+        return ()
+
+    steps = series
+
+
+def test_there_are_twelve_and_each_asks_for_series_that_are_exported() -> None:
+    asked = Asked()
+    found = observed(asked, "a", "/downstream")  # type: ignore[arg-type]
+    assert len(found.panels) == len(PANELS) == 12
+    assert all(len(panel.description) > 30 for panel in found.panels)
+    by_job = json.loads(VOCABULARY.read_text())
+    known: dict[str, set[str]] = {"machine:machine_cpu_cores:max": set()}
+    for metrics in by_job.values():
+        for name, metric in metrics.items():
+            for suffix in SUFFIXES.get(metric["type"], ("",)):
+                known.setdefault(name + suffix, set()).update(metric["labels"])
+    assert set(asked.names) - set(known) == set()
+    # The rest the scrape adds.
+    wrong = {
+        name: labels - known[name] - {"job", "server", "service"}
+        for name, labels in asked.names.items()
+    }
+    assert {name: labels for name, labels in wrong.items() if labels} == {}
+
+
+def test_a_counter_is_drawn_as_its_rise_per_second_in_the_window() -> None:
+    ended = [
+        counter("lab_http_requests_total", rate, route=route, outcome=outcome)
+        for rate, route, outcome in (
+            (100.0, "/downstream", "ok"),
+            (7.0, "/downstream", "rejected"),
+            (1.0, "/health", "ok"),
+        )
+    ]
+    found = lines("Throughput", *ended[::2], gauge("lab_trial_offered_rps", 120.0, server="a"))
+    assert [at for at, _ in found["ended by the server"].points] == [2.0, 4.0, 6.0, 8.0, 10.0]
+    assert values(found["ended by the server"]) == [100.0] * 5
+    offered = found["offered"]
+    assert (offered.is_set, offered.owner, values(offered)) == (True, "a", [120.0] * 6)
+    throughput, errors, *_ = of(*ended).panels
+    assert values(throughput.lines[0]) == [107.0] * 5
+    # Of every route; and those of servers that are not this one have no such series.
+    assert [line.label for line in errors.lines] == []
+    mine = Series({**ended[1].labels, "server": "a"}, ended[1].times, ended[1].values)
+    assert [line.label for line in of(mine).panels[1].lines] == ["answered: rejected"]
+
+
+def test_a_p95_is_of_some_seconds_of_a_histogram() -> None:
+    name = "lab_http_request_seconds_bucket"
+    buckets = [
+        counter(name, rate, server="a", phase=phase, le=le)
+        for phase, bound in (("queue", "0.1"), ("total", "0.4"))
+        for le, rate in (("0.05", 0.0), (bound, 50.0), ("+Inf", 50.0))
+    ]
+    found = lines("p95 latency: client beside server", *buckets)
+    assert [at for at, _ in found["server queue"].points] == [6.0]
+    assert values(found["server queue"]) == [0.05 + 0.05 * 0.95]
+    assert values(found["server total"]) == [0.05 + 0.35 * 0.95]
+    idle = [counter(name, 0.0, server="a", phase="queue", le=le) for le in ("0.1", "+Inf")]
+    assert not any(panel.lines for panel in of(*idle).panels)
+    with pytest.raises(SeriesError, match="without a bound: 'wide'"):
+        of(counter(name, 1.0, server="a", phase="queue", le="wide"))
+
+
+def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:
+    cpu = "container_cpu_usage_seconds_total"
+    found = lines(
+        "CPU of containers and host",
+        container(cpu, 0.5, "a", cpu="cpu00"),
+        container(cpu, 0.25, "a", cpu="cpu01"),
+        counter("host_cpu_usage_seconds_total", 1.5, cpu="total"),
+        gauge("machine:machine_cpu_cores:max", 2.0),
+    )
+    assert list(found) == ["a", "host", "machine"]
+    assert (found["a"].owner, values(found["a"])) == ("a", [0.75] * 5)
+    name = "container_network_receive_bytes_total"
+    shared = [
+        container(name, 9.0, service, interface="eth0")
+        for service in ("downstream-network", "toxiproxy", "downstream")
+    ]
+    assert list(lines("Network", *shared)) == ["downstream-network in"]
+
+
+def test_what_is_told_of_nobody_is_not_drawn() -> None:
+    pools = (
+        gauge("lab_worker_pool_active", 3.0, connector="http-8080"),
+        gauge("lab_worker_pool_size", -1.0, connector="http-8080"),
+    )
+    found = lines("Threads", *pools)
+    assert list(found) == ["busy workers http-8080"]
+    gc = "jvm_gc_collection_seconds_sum"
+    cycles = [counter(gc, 0.1, gc=name) for name in ("ZGC Major Cycles", "ZGC Major Pauses")]
+    assert list(lines("Shares of the time", *cycles)) == ["ZGC Major Pauses"]
+
+
+def test_a_long_window_has_no_more_samples_than_a_figure_shows() -> None:
+    times = tuple(float(at) for at in range(5000))
+    risen = Series({"__name__": "lab_jit_cpu_seconds_total"}, times, tuple(at / 2 for at in times))
+    queued = Series({"__name__": "lab_worker_pool_queue_depth"}, times, times)
+    found = observed(Observation((100.0, 4900.0), (risen, queued)), "a", "/x")
+    drawn = [line for panel in found.panels for line in panel.lines]
+    assert [200 < len(line.points) <= 241 for line in drawn] == [True, True]
+    assert all(math.isclose(value, 0.5) for _, value in drawn[1].points)
+    assert found.length_s == 4800.0
