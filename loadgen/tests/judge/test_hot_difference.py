@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab.judge.hot_difference import Change, Side, changes, costs, side_of, why_not
+from lab.judge.hot_difference import Change, Side, changes, side_of, why_not
 from lab.model import ALLOC, CPU, LOCK, Recording, Row
 from support.fakes import plan
 from support.planned import row
@@ -104,10 +104,3 @@ def test_only_the_same_events_are_compared() -> None:
     assert why_not(one, side(B, ALLOC)) == "A was recorded by cpu, B by alloc"
     older = dataclasses.replace(one.recording, events=("jdk.ExecutionSample",))
     assert "by other events" in why_not(one, dataclasses.replace(one, recording=older))
-
-
-def test_stacks_have_their_cost_and_no_lines() -> None:
-    assert dict(costs(side(A))) == {
-        ("lab.Routes.answer", "lab.Primes.isPrime"): 75,
-        ("lab.Routes.answer", "lab.Sum.of"): 25,
-    }

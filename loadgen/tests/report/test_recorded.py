@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import hashlib
 import io
-import json
 import re
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,10 @@ from rich.console import Console
 from lab.judge.hot_difference import Side, side_of
 from lab.model import ALLOC, CPU, LOCK, RECORDED, Recording, Row
 from lab.report.markdown import markdown
-from lab.report.page.flamegraph import difference, page
+from lab.report.page.flamegraph import page
 from lab.report.page.markup import markup
-from lab.report.recorded import Recorded, changed, collapsed, lines, render, section, table
+from lab.report.recorded import Recorded, changed, lines, render, section, table
+from lab.store import recording
 from support.fakes import plan
 from support.planned import row
 
@@ -108,56 +108,45 @@ def test_the_console_says_where_the_flame_graph_is() -> None:
     render(Console(file=out, width=120), [told()], "20260131T120000Z-bench")
     said = out.getvalue()
     assert said.startswith("a, /downstream closed, 100 connections, recorded: CPU time by ")
-    graph = f"flamegraphs/01-a-closed{RECORDED}.html"
+    graph = f"recorded/01-a-closed{RECORDED}/flamegraph.html"
     assert said.endswith(f"; results/20260131T120000Z-bench/{graph}\n")
 
 
 def test_the_page_links_to_the_flame_graph_and_escapes_names() -> None:
     html = markup([section([told()])])
-    assert f'<a href="flamegraphs/01-a-closed{RECORDED}.html">' in html
+    assert f'<a href="recorded/01-a-closed{RECORDED}/flamegraph.html">' in html
     assert "lab.Routes.&lt;init&gt;" in html
     assert "<init>" not in html
-    assert f"[Flame graph](flamegraphs/01-a-closed{RECORDED}.html)" in markdown([section([told()])])
+    assert f"[Flame graph](recorded/01-a-closed{RECORDED}/flamegraph.html)" in markdown(
+        [section([told()])]
+    )
     assert markup([section([])]) == markdown([section([])]) == ""
 
 
-def test_stacks_are_text_for_other_tools() -> None:
+def test_a_flame_graph_is_drawn_in_a_frame_that_loads_and_opens_nothing() -> None:
     of = told().recording
     assert of is not None
-    text = collapsed(of)
-    assert text.splitlines()[0] == f"{next(iter(HOT))} 240"
-    assert all(re.fullmatch(r"\S+ \d+", line) for line in text.splitlines())
+    evil = "\"></iframe><script>alert(1)</script>'&amp;"
+    text = page('01-a"><script>', of, evil)
+    assert text.count("<script") == 0
+    assert text.count("<iframe") == 1
+    [inside] = re.findall(r'sandbox="allow-scripts allow-modals" srcdoc="([^"]*)"', text)
+    assert unescape(inside).count("<script") == 1
+    [drawn] = re.findall(r'<body data-graph="([^"]*)">', unescape(inside))
+    assert unescape(drawn) == evil
+    assert text.index("default-src 'none'") < text.index("<title>")
+    assert "400 jdk.CPUTimeSample" in text
 
 
-def drawn(stacks: dict[str, int]) -> tuple[str, dict[str, Any]]:
-    """The page of these stacks, and what it draws."""
-    text = page(told(stacks=stacks))
-    data = re.findall(r'<script type="application/json" id="stacks">(.*?)</script>', text)
-    return text, json.loads(data[0])
-
-
-def test_a_flame_graph_holds_every_stack_that_can_be_seen() -> None:
-    text, data = drawn({**HOT, "lab.Rare.one:1": 1_000_000})
-    assert data["unit"] == "samples"
-    assert data["root"][:2] == ["all", 1_000_400]
-    # 400 of 1,000,400 are less than a pixel of any screen.
-    assert [child[0] for child in data["root"][2]] == ["lab.Rare.one:1"]
-    _, data = drawn(HOT)
-    [thread] = data["root"][2]
-    assert thread[:2] == ["java.lang.Thread.run:9", 400]
-    assert [(child[0], child[1]) for child in thread[2]] == [
-        ("lab.Loop.poll:3", 100), ("lab.Routes.<init>:5", 240), ("lab.Routes.<init>:6", 60),
-    ]  # fmt: skip
-    assert "http" not in re.sub(r"Content-Security-Policy|http-equiv", "", text)
-
-
-def test_a_flame_graph_allows_its_own_script_only_and_no_text_ends_an_element() -> None:
-    text, data = drawn({"evil.</script><script>alert(1)</script>:1": 400})
-    assert data["root"][2][0][0] == "evil.</script><script>alert(1)</script>:1"
-    [own] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}';" in text
-    assert text.count("<script") == 2
+def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
+    of = told(stacks={"[lost]": 3, "a.B.<init>:1;a b.C:2": 400}).recording
+    assert of is not None
+    assert recording.load_or_none(tmp_path) is None
+    recording.write(tmp_path, of, "graph")
+    assert recording.load_or_none(tmp_path) == of
+    assert (tmp_path / "collapsed.txt").read_text() == "[lost] 3\na.B.<init>:1;a b.C:2 400\n"
+    with pytest.raises(ValueError, match="no line break"):
+        told(stacks={"a\nb": 1})
 
 
 def side(stacks: dict[str, int], **changes: Any) -> Side:
@@ -184,32 +173,3 @@ def test_two_recordings_say_what_costs_more_for_an_answer() -> None:
     assert "sun.nio.ch.Net.poll −18.8 [−" in said
     assert said.endswith(" (two JVMs of one version may differ so, too)")
     assert changed(side(HOT), side(HOT)).endswith("no method alone surely differs by 1% of that")
-
-
-def test_a_differential_flame_graph_holds_both_sides_of_every_frame() -> None:
-    a, b = side(HOT, run="20260131T120000Z-a"), side(SLOWER, cpu_server_us=150.0)
-    text = difference(a, b, "a, /downstream closed")
-    [found] = re.findall(r'<script type="application/json" id="stacks">(.*?)</script>', text)
-    data = json.loads(found)
-    assert data["unit"] == "µs of CPU for each answer"
-    assert data["root"][:2] == ["all", 225]
-    assert data["root"][3:] == [75, 150]
-    [thread] = data["root"][2]
-    assert [thread[0], *thread[3:]] == ["java.lang.Thread.run", 75, 150]
-    by_name = {child[0]: child for child in thread[2]}
-    assert {*by_name} == {"lab.Loop.poll", "lab.Routes.<init>"}
-    # Gone on side B, and still to be seen.
-    assert by_name["lab.Loop.poll"][1:2] + by_name["lab.Loop.poll"][3:] == [18.75, 18.75, 0]
-    assert {child[0]: child[3:] for child in by_name["lab.Routes.<init>"][2]} == {
-        "lab.Primes.isPrime": [45, 90],
-        "java.util.List.add": [11.25, 0],
-        "lab.Log.write": [0, 60],
-    }
-    assert "A: 20260131T120000Z-a, " in text
-    assert "&lt;init&gt;" not in text
-    assert "<init>" not in text
-
-
-def test_a_trial_without_a_recording_has_no_flame_graph() -> None:
-    with pytest.raises(ValueError, match="has no recording"):
-        page(told(recording=None))

@@ -285,6 +285,7 @@ class FakeLab:
             return httpx.Response(200, json={"events": ["jdk.CPUTimeSample"]})
         self.recording.pop(server)
         told = {"events": ["jdk.CPUTimeSample"], "whole": True, "stacks": self.stacks}
+        told["flamegraph"] = "<!DOCTYPE html>\n<title>drawn</title>"
         return httpx.Response(200, json={**told, "samples": sum(self.stacks.values())})
 
     def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:

@@ -39,8 +39,7 @@ from lab.model import (
     Verdict,
 )
 from lab.report import answers, comparison, index, markdown, page, words
-from lab.report.page import flamegraph
-from lab.report.recorded import Recorded, collapsed
+from lab.report.recorded import Recorded
 from lab.report.verdicts import Said
 from lab.report.words import Content
 from lab.store import csv, jsonl, manifest, recording
@@ -221,7 +220,6 @@ def derive(
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
         index.ANSWER: index.answer_text(words.question(content), answers.plain(first)),
-        **_flamegraphs(recorded),
     }
     derived = Derived(
         rows=rows,
@@ -239,9 +237,6 @@ def derive(
         shown = [_shown(trial, raw, engines) for raw, trial in found]
         texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
-    if any(one.recording for one in recorded):
-        with writing(run_dir):
-            (run_dir / flamegraph.FOLDER).mkdir(exist_ok=True)
     for name, text in texts.items():
         is_new, old = write_derived(run_dir / name, text, keep=not live)
         if is_new:
@@ -279,16 +274,6 @@ def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> I
         # A JVM has no start time where nobody reads its exporter: it may be another one.
         same = beside if len(jvms) == 1 and None not in jvms else None
         yield Recorded(trial.row, same.row if same else None, found, problem)
-
-
-def _flamegraphs(recorded: Sequence[Recorded]) -> dict[str, str]:
-    """The stacks of each recording: as text for other tools, and drawn."""
-    found = {}
-    for one in recorded:
-        if one.recording is not None:
-            found[f"{flamegraph.FOLDER}/{one.row.trial}.collapsed.txt"] = collapsed(one.recording)
-            found[one.link] = flamegraph.page(one)
-    return found
 
 
 def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:

@@ -1,5 +1,4 @@
-"""What was recorded on both sides of a comparison: which code costs more for each answer. Written
-as a flame graph into the run of side B."""
+"""What was recorded on both sides of a comparison: which code costs more for each answer."""
 
 from __future__ import annotations
 
@@ -11,14 +10,11 @@ from lab.judge.grouping import Cell, lane_of
 from lab.judge.hot_difference import Side, side_of, why_not
 from lab.load.engines import Engine
 from lab.model import Row
-from lab.report.page import flamegraph
 from lab.report.recorded import Recorded, changed
-from lab.store.records import write_text, writing
 
 
 def between(a: Pool, b: Pool, paired: Paired, engines: Sequence[Engine]) -> Iterator[str]:
-    """A line for each load that was recorded on both sides, or says why it tells nothing. Raises
-    CannotWrite."""
+    """A line for each load that was recorded on both sides, or says why it tells nothing."""
     found = _of(a, engines), _of(b, engines)
     for (_, rows_a), (_, rows_b) in paired.lanes:
         mine, other = (
@@ -49,13 +45,7 @@ def _line(pools: tuple[Pool, Pool], a: Recorded, b: Recorded) -> str:
     why = why_not(of_a, of_b)
     if why:
         return f"{said}not compared: {why}"
-    run = next(run for run in pools[1].runs if run.name == b.row.run)
-    folder = run.folder / flamegraph.FOLDER
-    name = f"{b.row.trial}-against-{a.row.run}-{a.row.trial}.html"
-    with writing(folder):
-        folder.mkdir(exist_ok=True)
-    write_text(folder / name, flamegraph.difference(of_a, of_b, b.load))
-    return f"{said}{changed(of_a, of_b)}; results/{run.folder.name}/{flamegraph.FOLDER}/{name}"
+    return f"{said}{changed(of_a, of_b)}"
 
 
 def _side(of: Recorded) -> Side | str:

@@ -23,6 +23,7 @@ from lab.load.measure import PLAN, RECORD
 from lab.load.trial import OVERTIME_S
 from lab.model import RECORDED, Row, Snapshot, TrialPlan, TrialRecord
 from lab.model.knobs import knobs_of
+from lab.report.page import flamegraph
 from lab.report.progress import Trials
 from lab.store import recording
 from lab.store.records import read_json
@@ -84,7 +85,8 @@ class Recorder:
             self.load(plan, prepared, raw)
             opens, closes = read_json(raw / RECORD, TrialRecord).window(schedule.window_s)
             window = opens.timestamp(), closes.timestamp()
-            recording.write(raw, management.end_recording(plan.server, self.kind, window))
+            found, graph = management.end_recording(plan.server, self.kind, window)
+            recording.write(raw, found, flamegraph.page(plan.trial, found, graph))
             self.observe(raw)
         finally:
             self._replace(plan.server, prepared.before)

@@ -8,10 +8,9 @@ work in less time does not look as if all of its methods had changed. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.judge.hot import hot, interval, named, parted
+from lab.judge.hot import hot, interval, named
 from lab.judge.intervals import CONFIDENCE
 from lab.model import ALLOC, CPU, LOCK, Recording, Row
 
@@ -123,11 +122,3 @@ def _change(method: str, a: tuple[Side, float], b: tuple[Side, float], confidenc
             more + math.hypot(high_b - cost_b, cost_a - low_a),
         )
     return Change(method, cost_a, cost_b, ends)
-
-
-def costs(of: Side) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Each stack as methods without lines, from the outermost to the innermost, with its cost for
-    each answer. Lines move from one version to the next, and say nothing between two."""
-    scale = of.each / of.recording.total
-    for stack, weight in of.recording.stacks.items():
-        yield tuple(parted(frame)[0] for frame in stack.split(";")), weight * scale

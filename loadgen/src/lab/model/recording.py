@@ -34,6 +34,8 @@ class Recording:
             raise ValueError(f"a recording is one of {', '.join(UNITS)}, not {self.kind}")
         if self.samples < 0 or min(self.stacks.values(), default=0) < 0:
             raise ValueError("a weight is never negative")
+        if any("\n" in stack for stack in self.stacks):
+            raise ValueError("a stack has no line break")
 
     @property
     def total(self) -> int:

@@ -15,8 +15,8 @@ from lab.judge.hot_difference import COSTS, LEAST, Change, Side, answers_of, cha
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput, three
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
 from lab.report.table import NOTHING, microseconds
+from lab.store import recording
 
-FOLDER = "flamegraphs"
 # In a sentence, and in a table.
 FEW, MOST, MOST_CHANGED = 3, 12, 5
 HEADER = ("method", "alone", "with what it calls", "most at line", "of all")
@@ -48,12 +48,7 @@ class Recorded:
     @property
     def link(self) -> str:
         """Its flame graph, in the run's folder."""
-        return f"{FOLDER}/{self.row.trial}.html"
-
-
-def collapsed(of: Recording) -> str:
-    """The stacks as text for other tools: frames with semicolons between, a space, the weight."""
-    return "".join(f"{stack} {weight}\n" for stack, weight in of.stacks.items())
+        return f"{recording.FOLDER}/{self.row.trial}/{recording.GRAPH}"
 
 
 def render(console: Console, of: Sequence[Recorded], run: str) -> None:
@@ -83,14 +78,14 @@ def section(of: Sequence[Recorded]) -> Section:
 
 def lines(of: Recorded) -> Iterator[str]:
     """What the recording says, in a few parts of a sentence."""
-    recording = of.recording
-    if recording is None:
+    found = of.recording
+    if found is None:
         yield of.problem
     else:
-        yield _seen(recording, of.row)
-        if named(recording):
-            yield from _named(recording)
-        if not recording.whole:
+        yield _seen(found, of.row)
+        if named(found):
+            yield from _named(found)
+        if not found.whole:
             yield "it outgrew its room: the beginning of the window may be missing"
     if not of.row.valid:
         yield f"the recorded trial is invalid: {of.row.invalid_reasons}"

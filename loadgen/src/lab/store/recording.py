@@ -1,25 +1,41 @@
-"""recording.json: what a server's JVM recorded in a trial, in that trial's folder of `recorded/`.
+"""A recording in the folder of its trial: its stacks as folded text, its flame graph, and in
+recording.json what it is of.
 
-These trials are beside `raw/`, so that nothing that pools or compares trials can take them for
-others.
+collapsed.txt has a line for each stack: frames with semicolons between, a space, the weight.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+from lab.errors import RawDataError
 from lab.model import Recording
-from lab.store.records import read_json, write_json
+from lab.store.records import UNREADABLE, read_bytes, read_json, write_json, write_text
 
-NAME = "recording.json"
+NAME, STACKS, GRAPH = "recording.json", "collapsed.txt", "flamegraph.html"
 FOLDER = "recorded"
 
 
-def write(raw: Path, recording: Recording) -> None:
-    """Keep it with its trial. Raises CannotWrite."""
-    write_json(raw / NAME, recording)
+def write(raw: Path, recording: Recording, graph: str) -> None:
+    """Keep it and the page of its flame graph with its trial. Raises CannotWrite."""
+    lines = (f"{stack} {weight}\n" for stack, weight in recording.stacks.items())
+    write_text(raw / STACKS, "".join(lines))
+    write_text(raw / GRAPH, graph)
+    # Last: with it the recording is whole.
+    write_json(raw / NAME, dataclasses.replace(recording, stacks={}))
 
 
 def load_or_none(raw: Path) -> Recording | None:
     """The recording of a trial; None where it has none. Raises RawDataError."""
-    return read_json(raw / NAME, Recording) if (raw / NAME).is_file() else None
+    if not (raw / NAME).is_file():
+        return None
+    found = read_json(raw / NAME, Recording)
+    try:
+        lines = read_bytes(raw / STACKS).decode().split("\n")[:-1]
+        parted = (line.rpartition(" ") for line in lines)
+        return dataclasses.replace(
+            found, stacks={stack: int(weight) for stack, _, weight in parted}
+        )
+    except UNREADABLE as failure:
+        raise RawDataError(raw / STACKS, None, f"cannot be read: {failure}") from None

@@ -159,13 +159,17 @@ class Management:
         Refused with the server's own words, as while it records."""
         self._ask(server, "POST", f"/recording/{kind}", {"seconds": most_s})
 
-    def end_recording(self, server: str, kind: str, window: tuple[float, float]) -> Recording:
-        """What it recorded in the window (seconds since 1970). Raises Refused, as where it was not
-        recording: its JVM may be another."""
+    def end_recording(
+        self, server: str, kind: str, window: tuple[float, float]
+    ) -> tuple[Recording, str]:
+        """What it recorded in the window (seconds since 1970), and the page of the flame graph, as
+        untrusted as the server is. Raises Refused, as where it was not recording: its JVM may be
+        another."""
         opens, closes = (round(at * 1000) for at in window)
         told = self._ask(server, "POST", "/recording/end", {"from_ms": opens, "to_ms": closes})
         try:
-            return from_json(Recording, {**told, "kind": kind})
+            graph = str(told.pop("flamegraph", ""))
+            return from_json(Recording, {**told, "kind": kind}), graph
         except ValueError as failure:
             raise LabUnreachable(f"{server}: its recording is wrong: {failure}") from None
 

@@ -363,8 +363,8 @@ PANELS: Sequence[tuple[str, str, str, Callable[[_Lines], Iterable[Iterable[Line]
     (
         "Network",
         "Bps",
-        "Bytes per second into and out of the containers of the server, of the load (driver), and of "
-        "Toxiproxy with the downstream, which share one interface.",
+        "Bytes per second into and out of the containers of the server, of the load (driver), and "
+        "of Toxiproxy with the downstream, which share one interface.",
         _network,
     ),
 )

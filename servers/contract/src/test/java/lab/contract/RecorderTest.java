@@ -105,7 +105,7 @@ class RecorderTest {
     }
     long over = System.currentTimeMillis() + TimeUnit.HOURS.toMillis(1);
     assertThat(text(recorder.end(Map.of("from_ms", over))))
-        .endsWith("\"samples\":0,\"stacks\":{}}");
+        .contains("\"samples\":0,\"stacks\":{},");
   }
 
   @Test
