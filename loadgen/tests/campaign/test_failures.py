@@ -33,7 +33,6 @@ LOADS: dict[str, Any] = {"servers": ("a",), "modes": ("open",), "concurrencies":
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports without their figures, which take most of a short run's time."""
     monkeypatch.setattr("lab.campaign.derive.page.build", lambda *_: ("page", {"load": "<svg/>"}))
-    monkeypatch.setattr("lab.campaign.derive.page.png", lambda svg: b"png")
 
 
 @pytest.mark.usefixtures("plain")

@@ -21,7 +21,7 @@ from lab.model import (
 from lab.report.page import palette, units
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import by_rank
-from lab.report.page.figure import Figure, alone, png, still
+from lab.report.page.figure import Figure, alone, still
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.observed import Line, Observed, Panel, moments
 from lab.report.page.observed import drawn as over_time
@@ -340,40 +340,6 @@ def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
     assert points(drawn, "set", "bound") == [(100, 1.0), (1000, 1.0)]
 
 
-TIMES = {
-    "time_generator_ms": 0.0, "time_connect_ms": 0.0, "time_queue_ms": 30.0, "time_own_ms": 1.0,
-    "time_pending_ms": 0.0, "time_path_ms": 2.5, "time_downstream_ms": 201.0,
-    "time_unexplained_ms": 2.0,
-}  # fmt: skip
-
-
-def test_the_parts_of_the_mean_time_are_stacked_without_the_downstream_s() -> None:
-    known = [dataclasses.replace(one, **TIMES) for one in rows(1)]
-    found = figures(known)
-    assert "time-closed-downstream-wrk2" not in figures(rows(1))
-    opened, closed = (found[f"time-{mode}-downstream-wrk2"] for mode in ("open", "closed"))
-    assert list(legend(closed)) == ["queue", "own", "path", "unexplained"]
-    first = [one for one in data(closed, "parts") if "fixed-pool, 1,000" in one["row"]]
-    assert [(one["series"], one["y"]) for one in first] == [
-        ("queue", 30.0), ("own", 1.0), ("path", 2.5), ("unexplained", 2.0)
-    ]  # fmt: skip
-    assert {"fixed-pool, 100", "own-service, 1,000", "35.5 ms"} <= texts(closed)
-    assert "fixed-pool, 100, 400/s" in texts(opened)
-    assert "fixed-pool, 100: queue 30.0, own 1.0, path 2.5, unexplained 2.0." in closed.alt
-    # A load with windows of two lengths is two bars.
-    longer = [dataclasses.replace(one, launch=2, duration_s=34) for one in known]
-    closed = figures([*known, *longer])["time-closed-downstream-wrk2"]
-    assert {"fixed-pool, 100, 15 s", "fixed-pool, 100, 34 s"} <= texts(closed)
-
-
-def test_what_is_below_zero_is_in_the_stack() -> None:
-    of = [dataclasses.replace(one, **TIMES) for one in rows(1) if one.mode == "open"]
-    less = [dataclasses.replace(one, time_unexplained_ms=-2.0) for one in of]
-    found = figures(less)["time-open-downstream-wrk2"]
-    assert -2.0 in [one["y"] for one in data(found, "parts") if one["series"] == "unexplained"]
-    assert "31.5 ms" in texts(found)
-
-
 def test_a_run_without_figures_has_none() -> None:
     assert figures([row(plan(server="fixed-pool"))]) == {}
 
@@ -674,7 +640,7 @@ def every_kind() -> list[Figure]:
     marked = moments(record(plan(), peaks=(Peak(1.0, 2.0),)))
     shown = over_time("01-a", "a", panels(line("x", 1.0, 2.0), line("y", 0.0)), {}, marked)
     return [
-        *figures([dataclasses.replace(one, **TIMES) for one in rows(6)]).values(),
+        *figures(rows(6)).values(),
         *figures(rows(2, (100,))).values(),
         *by_rank([(one, Curves(curve, curve)) for one in of], LaneStyles.of((), of)),
         *shown,
@@ -711,8 +677,6 @@ def test_a_file_has_the_colours_of_the_light_page() -> None:
         assert "var(--k0)" in drawn.svg
         assert "var(--" not in file
         assert palette.LIGHT["k0"] in file
-        assert png(file) == png(file)
-        assert png(file).startswith(b"\x89PNG")
 
 
 def test_a_server_has_a_shape_of_its_own() -> None:

@@ -214,26 +214,23 @@ def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run_dir: Path, tmp_p
     moved = tmp_path / "elsewhere"
     run_dir.rename(moved)
     (moved / "report.html").unlink()
-    (moved / "figures" / "trial-01-a-closed.png").unlink()
+    (moved / "figures" / "throughput-closed-downstream-wrk2.svg").unlink()
     assert made(moved) == first
     assert {path.name: path.read_bytes() for path in (moved / "figures").iterdir()} == figures
     assert derive(moved, [Drawing()]).changed == ()
 
 
-def test_a_figure_is_there_as_svg_and_png(run_dir: Path) -> None:
+def test_a_figure_is_there_as_svg(run_dir: Path) -> None:
+    write_series(run_dir)
     made(run_dir)
     names = {path.name for path in (run_dir / "figures").iterdir()}
-    assert {"throughput-closed-downstream-wrk2.svg", "throughput-closed-downstream-wrk2.png"} < (
-        names
-    )
-    assert len(names) == 12
+    assert "throughput-closed-downstream-wrk2.svg" in names
+    # By load and by rank; what is drawn of a trial is in the page alone.
+    assert len(names) == 6
     for name in names:
         content = (run_dir / "figures" / name).read_bytes()
-        if name.endswith(".png"):
-            assert content.startswith(b"\x89PNG")
-        else:
-            assert b"var(--" not in content
-            assert b"#7c3cf7" in content
+        assert b"var(--" not in content
+        assert b"#7c3cf7" in content
 
 
 def test_figures_that_are_no_longer_made_are_removed(run_dir: Path) -> None:
@@ -302,7 +299,7 @@ def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> Non
     page = Page(unpacked(trials([one], [[figure]])) + f"<figure>{figure.svg}</figure>")
     for tag, attributes in page.elements:
         assert not {"onfocus", "autofocus"} & set(attributes), tag
-    assert [one["src"] for one in page.all("img")] == [f"figures/trial-{evil}.svg"]
+    assert not page.all("img")
     assert page.all("details")[0]["id"] == f"trial-{evil}"
     whole = html(content(run_dir, rows=(row,)), (), (), (), ())
     assert f'"#trial-{evil}"' not in whole
@@ -327,13 +324,11 @@ def test_a_trial_is_drawn_over_time_from_the_series_kept_with_it(run_dir: Path) 
         "What waits, and for what",
         "CPU of containers and host",
     ]
-    assert [one["src"] for one in page.all("img")][-1] == "figures/trial-04-b-open.svg"
-    assert (run_dir / "figures" / "trial-04-b-open.svg").is_file()
-    assert (run_dir / "figures" / "trial-04-b-open.png").is_file()
+    assert "These figures need this page's script." in page.text
     assert len(text) - len(scripts()) < 200_000
 
 
-def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: Path) -> None:
+def test_the_figures_of_a_trial_mark_what_was_done(run_dir: Path) -> None:
     write_series(run_dir)
     told = run_dir / "raw" / "01-a-closed" / "trial.json"
     trial = json.loads(told.read_text())
@@ -344,13 +339,6 @@ def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: 
     assert "marked in its figures 1 at 1.0 s: spike of 0 connections begins; 2 at 2.0 s" in (
         page.text
     )
-    wrong = (run_dir / "figures" / "trial-01-a-closed.svg").read_text()
-    assert ">01-a-closed (invalid)</text>" in wrong
-    assert ">2 at 2.0 s: spike ends</text>" in wrong
-    assert 'stroke-dasharray="2,3"' in wrong
-    right = (run_dir / "figures" / "trial-02-b-closed.svg").read_text()
-    assert ">02-b-closed</text>" in right
-    assert 'stroke-dasharray="2,3"' not in right
 
 
 def test_a_run_without_series_says_so_and_draws_nothing(run_dir: Path) -> None:

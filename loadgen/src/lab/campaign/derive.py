@@ -43,7 +43,7 @@ from lab.report.recorded import Recorded
 from lab.report.verdicts import Said
 from lab.report.words import Content
 from lab.store import csv, jsonl, manifest, recording
-from lab.store.records import json_text, read_bytes, write_bytes, write_text, writing
+from lab.store.records import json_text, read_bytes, write_text, writing
 from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
@@ -335,9 +335,8 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
     """Whether any figure was not there with these very bytes. Older figures that are no longer
     made are removed: they follow from the raw data as these do."""
     changed = False
-    wanted = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
-    for path in sorted(folder.glob("*.*")):
-        if path.suffix in (".svg", ".png") and path.name not in wanted:
+    for path in sorted(folder.glob("*.svg")):
+        if path.stem not in figures:
             with writing(path):
                 path.unlink()
             changed = True
@@ -345,13 +344,10 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
         with writing(folder):
             folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
-        drawing, picture = folder / f"{name}.svg", folder / f"{name}.png"
-        if picture.is_file() and drawing.is_file() and read_bytes(drawing) == svg.encode():
-            continue
-        write_bytes(picture, page.png(svg))
-        # Last: what was interrupted is made again.
-        write_bytes(drawing, svg.encode())
-        changed = True
+        drawing = folder / f"{name}.svg"
+        if not drawing.is_file() or read_bytes(drawing) != svg.encode():
+            write_text(drawing, svg)
+            changed = True
     return changed
 
 

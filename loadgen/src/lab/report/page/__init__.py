@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import by_rank
-from lab.report.page.figure import Figure, alone, png, stacked
+from lab.report.page.figure import Figure, alone
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.observed import Observed, drawn, moments, observed
@@ -19,7 +19,7 @@ from lab.report.words import Content
 NAME = "report.html"
 FIGURES = "figures"
 
-__all__ = ["FIGURES", "NAME", "Observed", "Shown", "build", "observed", "png"]
+__all__ = ["FIGURES", "NAME", "Observed", "Shown", "build", "observed"]
 
 
 def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
@@ -32,15 +32,12 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
         one.name: alone(one.svg)
         for one in (*(one for place in places for one in place.figures), *curves)
     }
-    over_time = []
-    for one in shown:
-        trial, marked = one.row.trial, moments(one.measurement.record)
-        figures: tuple[Figure, ...] = ()
-        if one.observed is not None:
-            figures = tuple(drawn(trial, one.row.server, one.observed, styles.servers, marked))
-        over_time.append(figures)
-        if figures:
-            title = trial if one.row.valid else f"{trial} (invalid)"
-            name = f"trial-{trial}"
-            files[name] = alone(stacked(figures, name, title, [moment.text for moment in marked]))
+    over_time = [_over_time(one, styles.servers) for one in shown]
     return html(of, shown, places, curves, over_time), files
+
+
+def _over_time(of: Shown, hues: Mapping[str, int]) -> tuple[Figure, ...]:
+    if of.observed is None:
+        return ()
+    marked = moments(of.measurement.record)
+    return tuple(drawn(of.row.trial, of.row.server, of.observed, hues, marked))

@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.grouping import Cell, bound_of, lane_of, loads, without_shorter
+from lab.judge.grouping import Cell, bound_of, lane_of, without_shorter
 from lab.model import BESIDE, Row
 from lab.report.page import spec, units
-from lab.report.page.by_part import by_part
 from lab.report.page.figure import Figure
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.lanes import in_rows
@@ -77,7 +76,6 @@ def by_load(
         figures = (
             *_figures(rates, along_loads, styles, name, knees or {}),
             *_figures(times, along_loads, styles, name, knees or {}),
-            *by_part(loads(here), name),
         )
         if figures:
             found.append(FigureGroup(route, engine, figures))

@@ -1,4 +1,4 @@
-"""A figure: one Vega-Lite specification, drawn as an SVG for page and file, and as a PNG.
+"""A figure: one Vega-Lite specification, drawn as an SVG for page and file.
 
 vl-convert compiles and draws without a browser or network, with fonts of its own, so the same
 figure gives the same bytes everywhere. The page draws the same specification again, so that a
@@ -12,23 +12,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 
 from lab.report.page.palette import LIGHT
 from lab.report.page.script import packed
-from lab.report.page.spec import CONFIG, FONT, HOVER, Spec
+from lab.report.page.spec import CONFIG, HOVER, Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-# Pixels for each of the figure's own: sharp on today's screens and on paper. A large figure has
-# fewer, so that a run of 100 trials takes seconds.
-ZOOM = 2.0
-MOST_PX = 1100
-COLUMNS = 3
-GAP_PX = 16
-HEADING_PX, LINE_PX = 32, 16
 # What Vega writes for scripts and readers of its own, and what changes nothing. A dash without a
 # gap would triple the time that the picture of a line takes.
 _NOISE = re.compile(
@@ -73,40 +66,6 @@ class Figure:
         return named(self.drawing, self.name, self.title, self.alt)
 
 
-def stacked(figures: Sequence[Figure], name: str, title: str, below: Sequence[str]) -> str:
-    """Several figures as one SVG element, in rows of COLUMNS under a title and more lines."""
-    parts = [*heading(title, below)]
-    wide = figures[0].spec["width"] + GAP_PX
-    top = HEADING_PX + LINE_PX * len(below)
-    for start in range(0, len(figures), COLUMNS):
-        row = figures[start : start + COLUMNS]
-        for at, one in enumerate(row):
-            x = GAP_PX + at * wide
-            # Else the picture of it would be made with a mask for every panel, in twice the time.
-            at_place = f'<svg overflow="visible" x="{x}" y="{top}" '
-            parts.append(one.svg.replace("<svg ", at_place, 1))
-        top += max(one.spec["height"] for one in row) + GAP_PX
-    width = GAP_PX + wide * min(COLUMNS, len(figures))
-    ground = f'<rect width="{width}" height="{top}" fill="var(--page)"/>'
-    head = f'<svg width="{width}" height="{top}" viewBox="0 0 {width} {top}">'
-    alt = f"{len(figures)} figures over time; each has a description of its own."
-    return named(f"{head}{ground}{''.join(parts)}</svg>", name, title, alt)
-
-
-def heading(title: str, below: Sequence[str]) -> Iterator[str]:
-    """The title of several figures, and more lines below it, HEADING_PX and LINE_PX for each."""
-    yield text(GAP_PX, 18, title, "ink", ' font-weight="bold"')
-    for at, one in enumerate(below):
-        yield text(GAP_PX, 36 + LINE_PX * at, one, "soft")
-
-
-def text(x: int, y: int, said: str, colour: str, more: str = "") -> str:
-    return (
-        f'<text x="{x}" y="{y}" font-family="{FONT}" font-size="12" '
-        f'fill="var(--{colour})"{more}>{escape(said)}</text>'
-    )
-
-
 def specs(figures: Sequence[Figure]) -> str:
     """The specifications of figures for the page's script, as an element of data."""
     return packed(json.dumps([one.live for one in figures], separators=(",", ":")))
@@ -132,14 +91,6 @@ def still(spec: Spec) -> Spec:
 def alone(svg: str) -> str:
     """An SVG as a file: in the colours of the light page."""
     return re.sub(r"var\(--([a-z0-9-]+)\)", lambda found: LIGHT[found[1]], svg) + "\n"
-
-
-def png(file: str) -> bytes:
-    import vl_convert
-
-    head = file.partition(">")[0]
-    width = int(head.partition(' width="')[2].partition('"')[0])
-    return vl_convert.svg_to_png(file, scale=min(ZOOM, MOST_PX / width))
 
 
 def named(drawn: str, name: str, title: str, alt: str) -> str:

@@ -54,7 +54,7 @@ def html(
         f'<p class="meta">{inline(_about(of))}</p>{markup(first(of))}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{main}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
-        "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "
+        "first figures are beside this page, in the folder figures. The same as text: "
         f"REPORT.md.</p></footer>\n{scripts()}</body>\n</html>\n"
     )
 

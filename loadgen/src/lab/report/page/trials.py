@@ -39,6 +39,7 @@ NOT_STORED = "Its series were not stored, so nothing is drawn over time."
 # CPU time that the parts of the lab do not explain is told from this share on.
 OTHER_TOLD = 0.1
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
+NO_SCRIPT = "<noscript><p>These figures need this page's script.</p></noscript>"
 IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
 
@@ -87,7 +88,7 @@ def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
         _standings(of.verdict, row),
     ]
     if drawn:
-        parts += [_over_time(drawn), _picture(row.trial)]
+        parts += [_over_time(drawn), NO_SCRIPT]
     if not drawn and not alone:
         parts.append(f"<p>{NOT_STORED}</p>")
     body = "".join(parts)
@@ -98,18 +99,10 @@ def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
 
 
 def _over_time(drawn: Sequence[Figure]) -> str:
-    """Room for the figures. They are too many to be in the page twice: its script draws them when
+    """Room for the figures. They are too many to be drawn before: the page's script draws them when
     they are looked at."""
     room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for one in drawn)
     return f'<div class="specs"><div class="figures small">{room}</div>\n{specs(drawn)}</div>\n'
-
-
-def _picture(trial: str) -> str:
-    """Without a script: the file of a trial's figures, from the folder beside the page."""
-    return (
-        f'<noscript><img loading="lazy" src="figures/trial-{escape(trial)}.svg" '
-        f'alt="Figures over time of trial {escape(trial)}"></noscript>'
-    )
 
 
 def _result(row: Row) -> str:

@@ -89,7 +89,8 @@ final class Recorder implements AutoCloseable {
    * @param words {@code from_ms} and {@code to_ms}, ms since 1970: what ended outside of them is
    *     left out; without them nothing is
    * @return 200 with the stacks and the weight of each: samples (CPU), bytes (ALLOC) or nanoseconds
-   *     of waiting (LOCK), and the page of their flame graph; 409 where there is no recording, and where it ended before {@code to_ms}
+   *     of waiting (LOCK), and the page of their flame graph; 409 where there is no recording, and
+   *     where it ended before {@code to_ms}
    */
   synchronized Answer end(Map<String, Long> words) throws IOException {
     Recording ended = recording;

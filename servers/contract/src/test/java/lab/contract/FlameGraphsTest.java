@@ -34,7 +34,8 @@ class FlameGraphsTest {
   @Test
   void thePageFetchesNothing() {
     String page = FlameGraphs.page(Map.of("a.B.run:1", 1L));
-    assertThat(page).doesNotContainPattern("(?i)src=|<link|@import|url\\(|fetch\\(|XMLHttp|import\\(");
+    assertThat(page)
+        .doesNotContainPattern("(?i)src=|<link|@import|url\\(|fetch\\(|XMLHttp|import\\(");
   }
 
   private static String frames(String page) {
