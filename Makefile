@@ -98,9 +98,8 @@ report: ## Judge a run again from its stored raw data: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver
 	@host/lab.sh stored report
 
-density: ## Memory per connection [CONNECTIONS=8000 KIND= SERVER=]
-	@LAB_VERB=density $(MAKE) up
-	@$(DRIVER) density
+density: ## Memory per connection [HOLD=in-flight CONC= SERVER=]
+	@$(MAKE) run EXP=density
 
 jmh: ## Benchmark what models are made of [JMH=<benchmark>]
 	@LAB_VERB=jmh $(MAKE) idle ready

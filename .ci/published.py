@@ -1,7 +1,7 @@
 """The measured numbers of the pages: reduces a run to docs/results/, and finds the marks in pages.
 
 add RUN_DIR NAME
-    docs/results/NAME.csv is what the pages need of the run's trials.csv or density.csv, cell by
+    docs/results/NAME.csv is what the pages need of the run's trials.csv, cell by
     cell as it is there, and NAME.json of its manifest, with the findings of each launch that follow
     from files which are not kept (recovery, growth). Then as `page`
 page
@@ -47,7 +47,7 @@ TRIALS = (
     "time_generator_ms", "time_connect_ms", "time_queue_ms", "time_own_ms", "time_pending_ms",
     "time_path_ms", "time_downstream_ms", "time_unexplained_ms", "others_cpu", "due",
     "late_p99_ms", "late_max_ms", "think_ms", "failed_mean_ms", "failed_p50_ms", "failed_p95_ms",
-    "slo_p50_ms", "slo_p95_ms", "slo_p99_ms",
+    "slo_p50_ms", "slo_p95_ms", "slo_p99_ms", "live_heap_bytes", "resident_bytes",
 )  # fmt: skip
 # Of these a search of the rate is not made, and the answers of the others not of those.
 NOT_OF = {
@@ -59,12 +59,6 @@ NOT_OF = {
 }  # fmt: skip
 # Of the whole run: nothing is made of them where the window's own are told.
 OF_WHOLE_RUN = ("ok", "http_errors", "socket_errors", "timeouts", "accounted_s")
-DENSITY = (
-    "server", "kind", "launch", "asked", "opened", "heap_per_connection_bytes",
-    "resident_per_connection_bytes", "made_of", "valid", "invalid_reasons", "started_at",
-    "ended_at",
-)  # fmt: skip
-KEPT = {"trials.csv": TRIALS, "density.csv": DENSITY}
 # Their findings follow from what is not kept: seconds of a load, samples, or conditions.
 OF_RAW_DATA = ("spike", "faults", "endurance", "explain")
 MEDIAN = ", median"
@@ -185,12 +179,12 @@ def add(run_dir: Path, name: str) -> None:
     README. Raises ValueError for a name or a folder that cannot be."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise ValueError(f"{name}: a name is of small letters, digits and -")
-    source = next((run_dir / one for one in KEPT if (run_dir / one).is_file()), None)
-    if source is None or not (run_dir / "manifest.json").is_file():
-        raise ValueError(f"{run_dir} is no run of trials or of density")
+    source = run_dir / "trials.csv"
+    if not source.is_file() or not (run_dir / "manifest.json").is_file():
+        raise ValueError(f"{run_dir} is no run of trials")
     manifest = json.loads((run_dir / "manifest.json").read_text())
     without = NOT_OF.get(manifest["experiment"].get("kind"), ())
-    kept = [one for one in KEPT[source.name] if one not in without]
+    kept = [one for one in TRIALS if one not in without]
     of_rows = reduced(source.read_text(), kept)
     whole = told(manifest)
     if manifest["experiment"].get("kind") in OF_RAW_DATA:
@@ -213,7 +207,7 @@ def command(of: Mapping[str, Any]) -> str:
     """The command of a run."""
     words = of["experiment"].get("words", [])
     file = any(word.startswith("EXP=") for word in words)
-    verb = "run" if file else of["experiment"].get("kind", "density")
+    verb = "run" if file else of["experiment"]["kind"]
     older = ("JDK=21",) if {one.partition(".")[0] for one in of.get("jdk", ())} == {"21"} else ()
     settings = (*of.get("settings", ()), *older)
     return " ".join(("make", verb.replace("loads", "bench"), *words, *settings))

@@ -282,7 +282,7 @@ part_verbs() {
   step smoke-page-toxic one page_toxic
   step smoke-resumed one resumed
   # Of a server whose JVM nobody needs warm later.
-  step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=netty-virtual
+  step smoke-density one make density CONC=100,200 LAUNCHES=1 SERVER=netty-virtual
   step smoke-density-report one make report
   step smoke-jmh one benchmarked
   step smoke-doctor one make doctor

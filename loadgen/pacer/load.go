@@ -46,6 +46,7 @@ var allowed = map[string]string{
 	"requests.body":    "a text",
 	"requests.weight":  "a number above 0",
 	"insecure":         "true or false",
+	"once":             "true or false; for a closed load",
 	"hlog":             "a folder that is there, or null",
 
 	"requests.expect":               "null, or {status, body_contains}, one of them or both",
@@ -73,6 +74,7 @@ type words struct {
 	Seed        *uint64  `json:"seed"`
 	Requests    []wanted `json:"requests"`
 	Insecure    *bool    `json:"insecure"`
+	Once        bool     `json:"once,omitempty"`
 	Hlog        *string  `json:"hlog"`
 }
 
@@ -263,6 +265,8 @@ func (w *words) check() error {
 		return wrong{"rate", "for a closed load"}
 	case !open && w.Profile != nil:
 		return wrong{"profile", "for a closed load"}
+	case open && w.Once:
+		return wrong{"once", "true for an open load"}
 	case open && w.Profile != nil && w.Rate != nil:
 		return wrong{"rate", "both"}
 	case open && w.Profile == nil && w.Rate == nil:

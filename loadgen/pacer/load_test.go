@@ -107,6 +107,7 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		{"seed", map[string]any{"seed": -1}},
 		{"insecure", map[string]any{"insecure": nil}},
 		{"insecure", map[string]any{"insecure": "yes"}},
+		{"once", map[string]any{"once": true}},
 		{"hlog", map[string]any{"hlog": 1}},
 		{"hlog", map[string]any{"hlog": "/nowhere"}},
 		{"requests", map[string]any{"requests": nil}},

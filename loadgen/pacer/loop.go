@@ -62,8 +62,9 @@ type loop struct {
 
 	connections []connection
 	groups      []*group
-	// Each connection is in one of these, the longest there first, or in its group's free ones.
-	toOpen, reopening, pausing, opening, inFlight list
+	// Each connection is in one of these, the longest there first, or in its group's free ones. Those that are held were
+	// answered, and are to send nothing more.
+	toOpen, reopening, pausing, opening, inFlight, held list
 	// more are connections that were left with bytes to read.
 	more []*connection
 	// openAt is when the next connection may be opened, openEvery how long after it the next.
@@ -102,7 +103,7 @@ type group struct {
 	choice  *choice
 }
 
-// connection is to be opened, pauses, is opening, is free, or has a request in flight.
+// connection is to be opened, pauses, is opening, is free or held, or has a request in flight.
 type connection struct {
 	next, before *connection
 	in           *list
@@ -460,6 +461,10 @@ func (o *loop) answered(c *connection, more bool) {
 		return
 	}
 	c.head = nil
+	if o.load.words.Once {
+		o.held.push(c, end)
+		return
+	}
 	c.group.free.push(c, end)
 }
 
@@ -743,7 +748,7 @@ func (o *loop) queue(c *connection, now time.Duration) {
 }
 
 func (o *loop) close(c *connection) {
-	if c.in == &o.inFlight || c.in == &c.group.free {
+	if c.in == &o.inFlight || c.in == &o.held || c.in == &c.group.free {
 		o.established--
 	}
 	if c.fd >= 0 {

@@ -448,6 +448,44 @@ func TestIdleConnectionsThatAreClosed(t *testing.T) {
 	}
 }
 
+// A connection that sends once is held: idle after its answer, or with its request in flight.
+func TestConnectionsThatSendOnceAreHeld(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{true, false} {
+		address, accepted := plain(t, "127.0.0.1:0", func(c *net.TCPConn, reader *bufio.Reader) {
+			for gets(reader) {
+				if answers {
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+				}
+			}
+		})
+		o := ranUntil(t, short("http://"+address, map[string]any{"once": true, "connections": 9}), func(o outcome) bool {
+			return len(o.seconds) > 3 && o.sum.Sent == 9
+		})
+		last := o.seconds[len(o.seconds)-1]
+		if o.sum.Sent != 9 || last.Connections != 9 || accepted.Load() != 9 || o.sum.Reopened > 0 {
+			t.Errorf("answers %v: %+v", answers, o.sum)
+		}
+		if ok, left := o.sum.Ok, o.last.Unfinished; answers && ok != 9 || !answers && left != 9 {
+			t.Error("answers", answers, ok, left)
+		}
+	}
+}
+
+// One that is lost is opened again, and sends again: so it shows.
+func TestAHeldConnectionThatIsLostSendsAgain(t *testing.T) {
+	t.Parallel()
+	address, _ := plain(t, "127.0.0.1:0", func(c *net.TCPConn, reader *bufio.Reader) {
+		if gets(reader) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+		}
+	})
+	o := ranUntil(t, short("http://"+address, map[string]any{"once": true, "connections": 1}), func(o outcome) bool { return o.sum.Sent > 1 })
+	if o.sum.Sent < 2 || o.sum.Reopened == 0 {
+		t.Errorf("%+v", o.sum)
+	}
+}
+
 // Heads and chunks may come in pieces.
 func TestAnswersInPieces(t *testing.T) {
 	t.Parallel()

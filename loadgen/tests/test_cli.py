@@ -90,7 +90,6 @@ def test_a_plan_tells_the_tokens_that_follow_from_the_secret_and_not_the_secret(
     [
         (["bench", "CONC=10", "PLAN=no"], "PLAN=no is not allowed; allowed: yes"),
         (["plan", "capacity", "PLAN=1"], "PLAN=1 is not allowed; allowed: yes"),
-        (["density", "PLAN=yes"], "PLAN=yes is not allowed with density"),
         (["run", "RESUME=x", "PLAN=yes"], "PLAN with RESUME is not allowed"),
         (["report", "PLAN=yes"], "unknown word PLAN"),
     ],
@@ -101,7 +100,7 @@ def test_plan_is_yes_and_only_where_trials_follow(
     assert said in refused(argv, home, capsys)
 
 
-@pytest.mark.parametrize("verb", ["up", "density", "report", "compare", "explain"])
+@pytest.mark.parametrize("verb", ["up", "report", "compare", "explain"])
 def test_a_plan_refuses_an_unknown_word_of_every_verb(
     verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,7 +121,7 @@ def test_verbs_without_words_refuse_words(
     assert "COLOUR" in refused([verb, "COLOUR=red"], home, capsys)
 
 
-@pytest.mark.parametrize("argv", [["bench", "CONC=10"], ["explain", "CONC=10"], ["density"]])
+@pytest.mark.parametrize("argv", [["bench", "CONC=10"], ["explain", "CONC=10"]])
 def test_a_second_measurement_is_one_line_and_changes_nothing(
     argv: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,16 +122,6 @@ def test_a_slope_may_fall() -> None:
     assert otherwise("-0.4 (1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2])
 
 
-def test_two_numbers_of_density_are_found_if_changed() -> None:
-    mark = next(mark for _, mark in MARKED if mark.cells == ("density",))
-    assert "34141 [33312 34934]" in mark.block
-    (found,) = problems(replace(mark, block=mark.block.replace("34141", "34142")))
-    assert "virtual-threads 1000, heap" in found
-    (found,) = problems(replace(mark, block=mark.block.replace("5 of 6 valid", "6")))
-    assert "virtual-threads 9500" in found
-    assert [*problems(replace(mark, block=mark.block.replace("9500", "9501", 1)))]
-
-
 def test_gates_of_measured_launches_are_as_right_as_their_scatter_lets_them_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,14 +17,12 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from lab.campaign import gate
-from lab.campaign.density import density
-from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
 from lab.campaign.result_verbs import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Place
-from lab.errors import LabError, RawDataError, WordError, harmless
+from lab.errors import LabError, WordError, harmless
 from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
 from lab.experiments.reading import (
@@ -39,14 +37,12 @@ from lab.experiments.reading import (
 from lab.experiments.reading.words import server_lists
 from lab.load.engines.base import cores
 from lab.model import Experiment, OwnLever
-from lab.model.density import Plan as DensityPlan
 from lab.model.host_facts import host_facts
 from lab.model.machines import GENERATORS, MACHINES
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
-from lab.system.connections import source_ports
-from lab.system.host import System, pin
+from lab.system.host import System, pin, source_ports
 from lab.system.stack import Stack, Urls, project_of
 from lab.system.tokens import PAGE, PARTS, token, token_sums
 from lab.system.undo_log import UndoLog
@@ -101,8 +97,6 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
         )
     run_dir = _resumed(words, environ)
     experiment = _experiment_of(run_dir, environ)
-    if experiment is None:
-        return _in_lab(environ, partial(resume_density, run_dir))
     return _in_lab(environ, partial(resume, run_dir, experiment))
 
 
@@ -115,28 +109,15 @@ def _only_plan(words: Words) -> tuple[Words, bool]:
 
 
 def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
-    """Measure what was asked for: trials, or density, which has none. Or say which trials."""
+    """Measure what was asked for, or say which trials."""
     plan, notes = found
-    if isinstance(plan, DensityPlan):
-        if only_plan:
-            raise WordError("PLAN=yes is not allowed with density, which has no trials")
-        return _in_lab(environ, partial(density, plan))
     return _in_lab(environ, partial(run, plan, notes=notes, only_plan=only_plan))
 
 
-def _experiment_of(run_dir: Path, environ: Environ) -> Experiment | None:
-    """That of a stored run that can go on; None of density, which has no trials. Raises WordError
-    for any other."""
-    if manifest.is_of_trials(run_dir):
-        experiment = manifest.read(run_dir).experiment
-        return with_secrets(run_dir.name, experiment, _home(environ) / "subjects")
-    try:
-        manifest.read_of(run_dir, DensityPlan)
-    except RawDataError:
-        raise WordError(
-            f"run: RESUME={run_dir.name} is not allowed: only runs of trials and of density go on"
-        ) from None
-    return None
+def _experiment_of(run_dir: Path, environ: Environ) -> Experiment:
+    """That of a stored run. Raises LabError."""
+    experiment = manifest.read(run_dir).experiment
+    return with_secrets(run_dir.name, experiment, _home(environ) / "subjects")
 
 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
@@ -157,7 +138,6 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             undo_log=home / "results" / f".changed.{lab}.json" if held else None,
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
             settings=settings,
-            ports=source_ports(),
             one_machine=not several,
             generators=tuple(environ.get(GENERATORS, "").split()),
         )
@@ -209,7 +189,7 @@ def _limits(environ: Environ) -> gate.Limits:
 def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLever]:
     """Only refuse wrong words: nothing is asked, nothing is changed. Returns what a run of them may
     change of a service of the user's own."""
-    plan: Experiment | DensityPlan | None = None
+    plan: Experiment | None = None
     if verb in verbs() or verb == "run":
         words, _ = _only_plan(words)
     if verb in verbs():
@@ -229,7 +209,7 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
         OF_RESULTS[verb](words, _home(environ) / "results")
     else:
         refuse_unknown(words, (), verb)
-    levers = tuple(plan.levers.values()) if isinstance(plan, Experiment) else ()
+    levers = tuple(plan.levers.values()) if plan is not None else ()
     # Those of a stored run were in a file that containers can write.
     for problem in (one for lever in levers for one in lever.problems()):
         raise WordError(f"levers: {problem}")

@@ -125,6 +125,30 @@ def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(lab: Lab) -> 
     assert len(asked) == 6
 
 
+def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
+    heap = iter([90, 80])
+    read_at: list[float] = []
+
+    def heap_bytes(server: str) -> int:
+        read_at.append(lab.system.monotonic())
+        return next(heap)
+
+    lab.fake.heap_bytes, lab.fake.in_flight = heap_bytes, 70
+    began_s = lab.system.monotonic()
+    told = lab.run(plan("closed", hold="in-flight"))
+    # Once, after a second of the window, and after a collection that frees what the first released.
+    assert (told.live_heap_bytes, told.resident_bytes, told.in_flight) == (80, 100_000_000, 70)
+    assert len(read_at) == 2
+    assert 11 <= min(read_at) - began_s <= max(read_at) - began_s <= 15
+
+
+def test_a_held_load_whose_memory_is_not_told_is_invalid(lab: Lab) -> None:
+    lab.fake.heap_bytes = lambda _: "not a number"  # type: ignore[assignment, return-value]
+    told = lab.run(plan("closed", hold="idle"))
+    assert told.live_heap_bytes is None
+    assert "the memory is not known: a: its answer to /gc holds no" in str(told.notes)
+
+
 def test_a_jvm_that_is_not_asked_collects_nothing(lab: Lab) -> None:
     lab.fake.heap_bytes = lambda _: pytest.fail("a collection changes what is measured next")
     assert lab.run().live_heap_bytes is None

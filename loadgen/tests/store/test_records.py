@@ -17,7 +17,6 @@ from lab.store.records import (
     MIB,
     append_row,
     csv_text,
-    drop_torn_row,
     from_json,
     packed_lines,
     raw_lines,
@@ -127,29 +126,18 @@ def table(path: Path) -> Path:
         (lambda whole: b"", 0),
     ],
 )
-def test_a_torn_last_row_is_dropped_and_rows_can_be_added(
+def test_a_torn_last_row_is_dropped(
     tmp_path: Path, torn: Callable[[bytes], bytes], rows: int
 ) -> None:
-    path = table(tmp_path / "density.csv")
-    path.write_bytes(content := torn(path.read_bytes()))
+    path = table(tmp_path / "rows.csv")
+    path.write_bytes(torn(path.read_bytes()))
     assert len(read_rows(path, Numbered)) == rows
-    assert drop_torn_row(path) == bool(content)
-    assert not drop_torn_row(path)
-    append_row(path, ("number", "name"), ("9", ""))
-    assert read_rows(path, Numbered)[rows:] == (Numbered(9, None),)
-
-
-def test_whole_rows_are_not_touched(tmp_path: Path) -> None:
-    path = table(tmp_path / "density.csv")
-    assert not drop_torn_row(path)
-    assert not drop_torn_row(tmp_path / "none.csv")
-    assert [one.number for one in read_rows(path, Numbered)] == [1, 2]
 
 
 def test_a_row_of_which_the_disk_takes_a_part_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = table(tmp_path / "density.csv")
+    path = table(tmp_path / "rows.csv")
     before, write = path.read_bytes(), os.write
     room = iter([3, 2])
 
@@ -160,7 +148,7 @@ def test_a_row_of_which_the_disk_takes_a_part_is_taken_back(
         return write(number, content[:left])
 
     monkeypatch.setattr(os, "write", almost_full)
-    with pytest.raises(CannotWrite, match=r"density\.csv: No space left on device"):
+    with pytest.raises(CannotWrite, match=r"rows\.csv: No space left on device"):
         append_row(path, ("number", "name"), ("3", "cccccccc"))
     assert path.read_bytes() == before
 
@@ -170,7 +158,7 @@ def test_a_row_that_the_disk_takes_in_parts_is_whole(
 ) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda number, content: write(number, content[:2]))
-    path = table(tmp_path / "density.csv")
+    path = table(tmp_path / "rows.csv")
     assert read_rows(path, Numbered) == (Numbered(1, "a"), Numbered(2, "b"))
 
 
@@ -341,7 +329,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]
 
 @pytest.mark.parametrize("first", "=+-@\t\r")
 def test_no_cell_is_a_formula_and_each_comes_back(tmp_path: Path, first: str) -> None:
-    path = tmp_path / "density.csv"
+    path = tmp_path / "rows.csv"
     for row in (("1", f"{first}1+cmd"), ("2", "'quoted"), ("-3", "-4.5")):
         append_row(path, ("number", "name"), row)
     cells = path.read_bytes().split(b"\n", 1)[1]

@@ -41,8 +41,8 @@ def taken_by_make(command: str, folder: Path) -> bool:
         return False
     if verb == "test":
         return all(f"`{word.partition('=')[0]}=" in row[0] for word in words)
-    if verb == "sweep":
-        verb, words = "run", ["EXP=sweep", *words]
+    if verb in ("sweep", "density"):
+        verb, words = "run", [f"EXP={verb}", *words]
     # This repository's own lists and files.
     for name, of in (("servers", "prometheus/servers"), ("experiments", "experiments")):
         (folder / name).symlink_to(REPO / of)

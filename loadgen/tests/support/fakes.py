@@ -82,7 +82,6 @@ class FakeLab:
     stuck_from: int | None = None
     # Its descriptors, those of requests in flight, and whether its proxy accepts nothing any more.
     proxy_files: int = 12
-    proxy_held: Callable[[], int] = lambda: 0
     proxy_deaf: bool = False
     in_flight: int = 0
     agent_up: bool = True
@@ -108,10 +107,7 @@ class FakeLab:
     restarts: list[str] = dataclasses.field(default_factory=list)
     never_back: set[str] = dataclasses.field(default_factory=set)
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
-    # By the JVM's own names.
-    class_bytes: Callable[[str], dict[str, int]] = lambda server: {"[B": 5_000_000}
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
-    open_files: Callable[[str], int] = lambda server: 40
     # What a server shows of itself after so many seconds: JIT compile time, requests of a
     # route (each took from 200 to 210 ms).
     compiled_s: Callable[[float], float] = lambda at: 5.0
@@ -205,7 +201,6 @@ class FakeLab:
                 f"jvm_compilation_time_seconds_total {self.compiled_s(self.clock())}\n"
                 f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
                 f"process_cpu_seconds_total {self.cpu_s(self.clock())}\n"
-                f"process_open_fds {float(self.open_files(host))}\nprocess_max_fds 20000.0\n"
                 f"process_start_time_seconds {self.foreign_started_s}\n"
                 'jvm_runtime_info{runtime="x",vendor="y",version="21.0.1"} 1\n'
                 'jvm_memory_max_bytes{area="heap"} 1.048576E9\n'
@@ -230,8 +225,7 @@ class FakeLab:
                 raise httpx.ReadTimeout("slow", request=request)
             return httpx.Response(200)
         if request.url.path == "/metrics":
-            files = self.proxy_files + self.proxy_held()
-            text = f"process_open_fds {files}\nprocess_max_fds 20000\n"
+            text = f"process_open_fds {self.proxy_files}\nprocess_max_fds 20000\n"
             return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
@@ -262,8 +256,6 @@ class FakeLab:
         return httpx.Response(200, json={"downstream": proxy})
 
     def _told(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:
-        if path == "/classes":
-            return httpx.Response(200, json={"bytes": self.class_bytes(server)})
         if path == "/gc":
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
         if path.startswith("/recording/"):

@@ -21,10 +21,7 @@ text:
                           median and range, or of only one with an interval that. With `, 2 of 3`
                           where one launch has no value. As the run had them where they do not
                           follow from rows
-    made byte[]           of a file of density, and of the server that the row begins with: how much
-                          of a connection's heap objects of that class take; made heap: all of it
-    density               of a whole block of density: all rows of all its files
-    capacity              the same, of capacity: the lines of its answer
+    capacity              of a whole block of capacity: the lines of its answer
 
 A file of several loads has the cells of those that are meant behind its name, without spaces:
 `loops[mode=closed,route=/]`.
@@ -53,13 +50,10 @@ from lab.judge.gates import LATENCY_ROSE
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.model import KNEE, LIFTED, STRONG, Experiment, Finding, Row, goodput
-from lab.model.density import Row as DensityRow
-from lab.model.density import made_of
-from lab.report.density import HEADER
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import alone
 from lab.report.page.lane_styles import LaneStyles
-from lab.store import csv, density
+from lab.store import csv
 from lab.store.records import csv_text, from_json
 from support.repo import script
 from support.resampled import in_turn, shares
@@ -111,12 +105,6 @@ def rows_of(name: str) -> tuple[Row, ...]:
     )
 
 
-def launches_of(name: str) -> tuple[DensityRow, ...]:
-    """The launches of a file of density."""
-    with TemporaryDirectory() as folder:
-        return density.read(_whole(name, DensityRow.columns(), Path(folder) / density.NAME))
-
-
 def experiment_of(name: str) -> Experiment:
     """The experiment of a file's run."""
     plain = dict(record(name)["experiment"])
@@ -128,10 +116,9 @@ def experiment_of(name: str) -> Experiment:
 def problems(mark: Any) -> Iterator[str]:
     """What a page says otherwise than the files of a mark."""
     lines = mark.block.splitlines()
-    if mark.cells in (("density",), ("capacity",)):
-        beside = _beside_density if mark.cells == ("density",) else _beside_capacity
+    if mark.cells == ("capacity",):
         inside = [line for line in lines if line and not line.startswith("```")]
-        yield from beside(inside, [name for _, names in mark.rows for name in names])
+        yield from _beside_capacity(inside, [name for _, names in mark.rows for name in names])
         return
     for label, files in mark.rows:
         for name in files:
@@ -157,9 +144,6 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
         if len(texts) < len(mark.cells):
             yield f"{label}: {len(texts)} numbers after it, and the mark has {len(mark.cells)}"
             return
-    if all(one == "-" or one.startswith("made ") for one in mark.cells):
-        yield from _of_density(mark, texts, label, name)
-        return
     rows = rows_of(name)
     its_case = next((lane for lane in map(lane_of, rows) if lane.endswith(f"@{label}")), label)
     for text, named in zip(texts, mark.cells, strict=False):
@@ -175,20 +159,6 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
             wrong = None if cell == "-" else beside(text, cell, rows, name)
         if wrong:
             yield f"{label}, {named} of {name}: the page says {text}, the file {wrong}"
-
-
-def _of_density(mark: Any, texts: Sequence[str], server: str, name: str) -> Iterator[str]:
-    """As `_of_row`, of a file of density: what of a connection's heap a class takes, or all."""
-    valid = [row for row in launches_of(name) if row.server == server and row.valid]
-    for text, cell in zip(texts, mark.cells, strict=False):
-        wanted = cell.removeprefix("made ")
-        if wanted == "heap":
-            values = [row.heap_per_connection_bytes or 0.0 for row in valid]
-        else:
-            values = [made_of(row).get(wanted, 0.0) for row in valid]
-        of = median_of(values)
-        if cell != "-" and (wrong := otherwise(text, of.median, of.interval, values)):
-            yield f"{server}, {cell} of {name}: the page says {text}, the file {wrong}"
 
 
 def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
@@ -320,31 +290,6 @@ def is_rounded(printed: str, value: float) -> bool:
     middle may be rounded either way: the file has it rounded itself."""
     decimals = len(printed.partition(".")[2])
     return abs(float(printed.replace(",", "")) - value) <= 0.5 * 10.0**-decimals + 1e-9
-
-
-def _beside_density(lines: Sequence[str], files: Sequence[str]) -> Iterator[str]:
-    groups: dict[tuple[str, ...], list[DensityRow]] = {}
-    for row in (row for name in files for row in launches_of(name)):
-        groups.setdefault((row.server, row.kind, str(row.opened)), []).append(row)
-    header, *rest = (re.split(r" {2,}", line.strip()) for line in lines)
-    if tuple(header) != HEADER or [tuple(cells[:3]) for cells in rest] != list(groups):
-        yield f"other rows than those of {', '.join(files)}"
-        return
-    for cells in rest:
-        group = groups[tuple(cells[:3])]
-        good = [row for row in group if row.valid]
-        for text, name in zip(cells[3:5], ("heap", "resident"), strict=True):
-            values = [getattr(row, f"{name}_per_connection_bytes") for row in good]
-            of = median_of(values)
-            if wrong := otherwise(text, of.median, of.interval, values):
-                yield f"{cells[0]} {cells[2]}, {name}: the page says {text}, the file {wrong}"
-        count = str(len(good)) if len(good) == len(group) else f"{_of(good, group)} valid"
-        if cells[5:] != [count]:
-            yield f"{cells[0]} {cells[2]}: the page says {cells[5:]}, the file {count}"
-
-
-def _of(some: Sequence[object], whole: Sequence[object]) -> str:
-    return f"{len(some)} of {len(whole)}"
 
 
 def capacities(name: str) -> dict[str, str]:

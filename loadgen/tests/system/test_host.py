@@ -10,7 +10,7 @@ import pytest
 
 from lab.errors import EngineError, Interrupted, LabError
 from lab.system import host
-from lab.system.host import HostCpu, System, interrupt_at_once, pin
+from lab.system.host import HostCpu, System, interrupt_at_once, pin, source_ports
 from lab.system.lock import claimed
 from support.locks import is_claimed
 
@@ -255,3 +255,10 @@ def test_open_sockets_are_counted(tmp_path: Path) -> None:
     assert process.sockets() == 7
     process.stop()
     assert process.sockets() is None
+
+
+def test_the_kernel_tells_how_many_ports_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "ports"
+    assert source_ports(path) is None
+    path.write_text("10000\t65535\n")
+    assert source_ports(path) == 55_536

@@ -27,7 +27,7 @@ CALLS: dict[str, Callable[[Stack], object]] = {
     "http://a:8081/recording/end": lambda stack: stack.management.end_recording(
         "a", "cpu", (0.0, 1.0)
     ),
-    "http://a:9404/metrics": lambda stack: stack.exporter.process("a"),
+    "http://a:9404/metrics": lambda stack: stack.exporter.resident_bytes("a"),
     "http://a:8080/x": lambda stack: stack.traffic.check_route("a", "/x"),
     "http://downstream:8081/settings": lambda stack: stack.downstream_delay(),
     "http://toxiproxy:8475/proxies": lambda stack: stack.toxics(),
@@ -112,9 +112,9 @@ def test_what_is_packed_is_not_unpacked() -> None:
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e999"])
 def test_a_metric_that_is_no_number_is_refused(value: str) -> None:
-    page = f"process_resident_memory_bytes {value}\nprocess_open_fds 1\n".encode()
+    page = f"process_resident_memory_bytes {value}\n".encode()
     with pytest.raises(LabUnreachable, match="process_resident_memory_bytes is"):
-        stack_of(page).exporter.process("a")
+        stack_of(page).exporter.resident_bytes("a")
 
 
 def test_other_shapes_of_prometheus_are_one_line() -> None:
@@ -221,7 +221,6 @@ def test_no_answer_of_a_part_ends_in_anything_but_a_value_or_one_line(lab: FakeL
         lambda: stack.toxiproxy.answers(1.0),
         lambda: stack.snapshot("a"),
         lambda: stack.exporter.times("a"),
-        lambda: stack.management.live_classes("a"),
     )
     calls = (*(partial(call, stack) for call in CALLS.values()), *more)
     for _ in range(3_000):

@@ -193,7 +193,7 @@ def derive(
         manifest=measured,
         experiment=experiment,
         rows=rows,
-        loads=loads(rows),
+        loads=loads([one.row for one in trials if not one.measurement.record.plan.hold]),
         comparisons=comparisons,
         findings=findings,
         notes=notes,

@@ -134,7 +134,7 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
     }
     load = {word: value for word, value in words.items() if word not in OF_IMAGES}
     experiment, notes = of_verb("bench", {**usual, **load}, here, called="gate")
-    if not isinstance(experiment, Experiment) or not experiment.launches:
+    if not experiment.launches:
         raise WordError("gate: LAUNCHES=0 is not allowed; allowed: 1..100, 6 or more can be judged")
     asked = replace(
         experiment,

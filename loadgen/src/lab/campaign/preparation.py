@@ -67,7 +67,7 @@ class Preparation:
             self._fresh(plan)
             jvm = self._jvm(plan)
             warmth = self.once.warmth(plan, jvm, engine)
-            demand = self.once.demand(plan, jvm, engine, warmth)
+            demand = None if plan.hold else self.once.demand(plan, jvm, engine, warmth)
             self._bring(plan, plan.condition)
             self._quiet.wait(plan)
             # Who is told nothing for as long as that may wait forgets.
@@ -191,7 +191,9 @@ class Preparation:
         return plan.server, self.runner.snapshot(plan.server).jvm_started_ms, plan.route
 
     def _predict(self, plan: TrialPlan, before: Snapshot, demand: Demand | None) -> Prediction:
-        """The bounds of the trial, said once for every load."""
+        """The bounds of the trial, said once for every load; none of a load that is held."""
+        if plan.hold:
+            return Prediction(())
         prediction = predict(
             plan.route,
             plan.concurrency,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.campaign.density import write_report
 from lab.campaign.derive import derive
 from lab.campaign.gate import UNTOLD, WORSE
 from lab.campaign.recorded_sides import between
@@ -15,12 +14,8 @@ from lab.campaign.run_record import say
 from lab.campaign.sides import WORDS, Pool, missing_lanes, pair, read_pools
 from lab.experiments.reading import refuse_unknown
 from lab.load.engines import ENGINES, Engine
-from lab.model import Row
-from lab.model.density import Plan
-from lab.model.density import Row as Launch
-from lab.report import comparison, index, markdown
-from lab.store import density, manifest
-from lab.store.records import whole_rows
+from lab.report import comparison, index
+from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
 
@@ -50,36 +45,21 @@ def report_verb(
     Raises WordError, and LabError where the run cannot be read.
     """
     run_dir = parse_report(words, results)
-    rows: Sequence[Row] | Sequence[Launch]
-    files: Sequence[str]
-    changed: Sequence[str]
-    kept: Sequence[str]
-    unfinished: Sequence[str]
-    if (run_dir / density.NAME).is_file():
-        is_new, old = write_report(run_dir, keep=True)
-        what, rows, unfinished = "launches", density.read(run_dir / density.NAME), ()
-        if whole_rows(run_dir / density.NAME)[1]:
-            say(console, f"the last row of {density.NAME} is torn, and left out")
-        files, kept = (markdown.NAME,), ((old,) if old else ())
-        changed = files if is_new else ()
-        status = manifest.read_of(run_dir, Plan).status
-    else:
-        derived = derive(run_dir, engines)
-        what, rows, unfinished = "trials", derived.rows, derived.unfinished
-        files, changed, kept = derived.files, derived.changed, derived.kept
-        status = manifest.read(run_dir).status
+    derived = derive(run_dir, engines)
+    rows, files, changed = derived.rows, derived.files, derived.changed
+    status = manifest.read(run_dir).status
     valid = sum(row.valid for row in rows)
-    say(console, f"results/{run_dir.name}: {len(rows)} {what}, {valid} of them valid")
+    say(console, f"results/{run_dir.name}: {len(rows)} trials, {valid} of them valid")
     if status != "complete":
         say(console, f"the run is {status}, not complete")
-    for name in unfinished:
+    for name in derived.unfinished:
         say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
     unchanged = [name for name in files if name not in changed]
     if changed:
         say(console, f"rebuilt: {', '.join(changed)}")
     if unchanged:
         say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
-    for name in kept:
+    for name in derived.kept:
         say(console, f"what it said before differs, and is kept as {name}")
     index.write(results)
     return 0 if valid else UNTOLD

@@ -31,9 +31,8 @@ class Place:
     and `cores` are this process' own limits. `host_changes` has the folders by which the host is
     asked for changes (None: nobody answers), `undo_log` the file of what is changed now (None: keep
     none), `warm_jvms` the file of what is known of the JVMs that run (None: keep none). `settings`
-    are words of make for settings of .env that no server tells of, `ports` the source ports of
-    connections (None: nobody can tell). `one_machine`: all of the lab is on this one. `generators`
-    are further machines that put on a share of a load (HOST:PORT)."""
+    are words of make for settings of .env that no server tells of. `one_machine`: all of the lab is
+    on this one. `generators` are further machines that put on a share of a load (HOST:PORT)."""
 
     results: Path
     host_file: Path
@@ -43,7 +42,6 @@ class Place:
     undo_log: Path | None = None
     warm_jvms: Path | None = None
     settings: tuple[str, ...] = ()
-    ports: int | None = None
     one_machine: bool = True
     generators: tuple[str, ...] = ()
 

@@ -15,7 +15,6 @@ from lab.experiments.order import Design, Planner
 from lab.experiments.reading import Asked, Key, Word, recording
 from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
 from lab.model import Experiment, Finding, Row, Verdict
-from lab.model.density import Plan
 from lab.store.records import from_json
 
 ALWAYS: Mapping[str, Shape] = {"question": TEXT, "hypothesis": TEXT, "kind": TEXT}
@@ -35,7 +34,7 @@ SHARED: Mapping[str, Shape] = {
     "repeat.patience": DURATION,
 }
 # What is to be measured, and notes on loads left out because this machine cannot hold them.
-ToMeasure = tuple[Experiment | Plan, tuple[str, ...]]
+ToMeasure = tuple[Experiment, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.
 COMMON = (
     *("load.servers", "load.routes", "load.warmup", "load.engines"),
@@ -69,57 +68,6 @@ class Verb:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A kind of experiment, as its settings are read.
-
-    * `uses`: the keys of [load] and [repeat] that mean something to it
-    * `keys`: those of its own table, which has its name, as [stress]; what they may be
-    * `words`: its own words of make; the setting that each gives
-    * `tables`: its own array of tables in a file, as [[case]]; None: none
-    * `scales`: whether SCALE means something to it
-    * `recorded_load`: under which load RECORD records the servers' JVMs, for people; empty: none
-    * `read`: what is to be measured; raises WordError
-    """
-
-    name: str
-    uses: tuple[str, ...]
-    keys: Mapping[str, Key] = field(default_factory=dict)
-    words: Mapping[str, Word] = field(default_factory=dict)
-    tables: str | None = None
-    scales: bool = True
-    recorded_load: str = ""
-    verb: Verb | None = None
-    read: Callable[[Asked], ToMeasure]
-
-    @property
-    def shapes(self) -> dict[str, Shape]:
-        """The TOML type of every key that a file of this kind may have."""
-        own = {f"{self.name}.{key}": of.rule.shape for key, of in self.keys.items()}
-        if self.recorded_load:
-            own[f"{self.name}.{recording.KEY}"] = TEXT
-        return {**ALWAYS, **{key: SHARED[key] for key in self.uses}, **own}
-
-    @property
-    def all_words(self) -> dict[str, Word]:
-        """The words of make that go with a file of this kind, but EXP."""
-        shapes = self.shapes
-        shared = {word: of for word, of in WORDS.items() if of.key in (*shapes, "name")}
-        record = (
-            {recording.WORD: Word(f"{self.name}.{recording.KEY}")} if self.recorded_load else {}
-        )
-        scale = {"SCALE": Word("scale")} if self.scales else {}
-        return {**shared, **record, **self.words, **scale}
-
-    def to_measure(self, asked: Asked) -> ToMeasure:
-        """What is to be measured, with what is to be recorded. Raises WordError."""
-        found, notes = self.read(asked)
-        if not self.recorded_load or not isinstance(found, Experiment):
-            return found, notes
-        experiment, said = recording.with_record(asked, found, self.recorded_load)
-        return experiment, (*notes, *said)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The state of an experiment: the rows of its trials so far, the folder of the run, and the
@@ -136,9 +84,15 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialKind(Kind):
-    """A kind whose experiments are made of trials.
+class TrialKind:
+    """A kind of experiment: how its settings are read, which trials it has, what it finds.
 
+    * `uses`: the keys of [load] and [repeat] that mean something to it
+    * `keys`: those of its own table, which has its name, as [stress]; what they may be
+    * `words`: its own words of make; the setting that each gives
+    * `tables`: its own array of tables in a file, as [[case]]; None: none
+    * `recorded_load`: under which load RECORD records the servers' JVMs, for people; empty: none
+    * `read`: what is to be measured; raises WordError
     * `title`: what the trials are, for the reports
     * `asks`: what a run without a file asks, before "SERVER at 400 connections?"; None: "What do"
     * `jvms`: which JVMs are measured, where that is decided by the kind and not by LAUNCHES
@@ -158,6 +112,14 @@ class TrialKind(Kind):
       condition of its trial; None: as many as any JVM
     """
 
+    name: str
+    uses: tuple[str, ...]
+    keys: Mapping[str, Key] = field(default_factory=dict)
+    words: Mapping[str, Word] = field(default_factory=dict)
+    tables: str | None = None
+    recorded_load: str = ""
+    verb: Verb | None = None
+    read: Callable[[Asked], ToMeasure]
     title: str
     asks: str | None = None
     jvms: str | None = None
@@ -171,6 +133,32 @@ class TrialKind(Kind):
     limits: Callable[[Experiment], Mapping[str, float]] | None = None
     exact: str | None = None
     most_to_warm: int | None = None
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The TOML type of every key that a file of this kind may have."""
+        own = {f"{self.name}.{key}": of.rule.shape for key, of in self.keys.items()}
+        if self.recorded_load:
+            own[f"{self.name}.{recording.KEY}"] = TEXT
+        return {**ALWAYS, **{key: SHARED[key] for key in self.uses}, **own}
+
+    @property
+    def all_words(self) -> dict[str, Word]:
+        """The words of make that go with a file of this kind, but EXP."""
+        shapes = self.shapes
+        shared = {word: of for word, of in WORDS.items() if of.key in (*shapes, "name")}
+        record = (
+            {recording.WORD: Word(f"{self.name}.{recording.KEY}")} if self.recorded_load else {}
+        )
+        return {**shared, **record, **self.words, "SCALE": Word("scale")}
+
+    def to_measure(self, asked: Asked) -> ToMeasure:
+        """What is to be measured, with what is to be recorded. Raises WordError."""
+        found, notes = self.read(asked)
+        if not self.recorded_load:
+            return found, notes
+        experiment, said = recording.with_record(asked, found, self.recorded_load)
+        return experiment, (*notes, *said)
 
 
 def settings_of[T](record: type[T], experiment: Experiment) -> T:

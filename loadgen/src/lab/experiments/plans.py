@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import WordError
-from lab.experiments.kind import SHARED, Kind, ToMeasure, Verb
+from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
 from lab.experiments.reading import Asked, Here, Settings, Word, refuse_unknown, rules, target
 from lab.experiments.reading.settings import Given
 from lab.experiments.reading.words import as_given
 from lab.experiments.registry import kinds
 
 
-def verbs() -> dict[str, tuple[Verb, Kind]]:
+def verbs() -> dict[str, tuple[Verb, TrialKind]]:
     """The verbs that measure a kind from words alone."""
     return {kind.verb.name: (kind.verb, kind) for kind in kinds().values() if kind.verb}
 
@@ -85,7 +85,7 @@ def _load(path: Path, file: str) -> dict[str, Any]:
         raise WordError(f"{file}: is not TOML: {failure}") from None
 
 
-def _kind(loaded: Mapping[str, object], file: str) -> Kind:
+def _kind(loaded: Mapping[str, object], file: str) -> TrialKind:
     name = loaded.get("kind", "loads")
     if not isinstance(name, str) or name not in kinds():
         allowed = ", ".join(kinds())
@@ -93,7 +93,9 @@ def _kind(loaded: Mapping[str, object], file: str) -> Kind:
     return kinds()[name]
 
 
-def _of_keys(loaded: Mapping[str, object], kind: Kind, file: str) -> Iterator[tuple[str, Given]]:
+def _of_keys(
+    loaded: Mapping[str, object], kind: TrialKind, file: str
+) -> Iterator[tuple[str, Given]]:
     """The keys of a file as settings, as `load.servers`. Raises WordError."""
     every = {key for one in kinds().values() for key in one.shapes} | SHARED.keys()
     tables = {key.partition(".")[0] for key in every if "." in key}
@@ -142,7 +144,7 @@ def _of_words(words: Mapping[str, str], known: Mapping[str, Word], verb: str) ->
     }
 
 
-def _meant(words: Mapping[str, str], kind: Kind, file: str) -> dict[str, str]:
+def _meant(words: Mapping[str, str], kind: TrialKind, file: str) -> dict[str, str]:
     """The words without EXP. Raises WordError for one that means nothing to the kind."""
     every = {word for one in kinds().values() for word in one.all_words}
     for word in words:

@@ -9,12 +9,12 @@ from pkgutil import iter_modules
 
 from lab import experiments
 from lab.errors import LabError
-from lab.experiments.kind import Kind, TrialKind
+from lab.experiments.kind import TrialKind
 from lab.model import Experiment
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
+def kinds() -> Mapping[str, TrialKind]:
     """All kinds by name, in the order of the alphabet. Raises ValueError for a kind that has not
     the name of its file, and so for two of one name."""
     found = {}
@@ -30,7 +30,7 @@ def kinds() -> Mapping[str, Kind]:
 def kind_of(experiment: Experiment) -> TrialKind:
     """The kind of an experiment. Raises LabError for one that this version of the lab lacks."""
     kind = kinds().get(experiment.kind)
-    if not isinstance(kind, TrialKind):
-        known = ", ".join(name for name, one in kinds().items() if isinstance(one, TrialKind))
+    if kind is None:
+        known = ", ".join(kinds())
         raise LabError(f"{experiment.name} is of kind {experiment.kind}; known are: {known}")
     return kind

@@ -32,7 +32,7 @@ def row_of(
     time: TimeSplit,
 ) -> Row:
     record, reading = measurement.record, measurement.reading
-    if reading and (left := unanswered(record, reading)):
+    if reading and not record.plan.hold and (left := unanswered(record, reading)):
         reading = replace(reading, window_lost=(reading.window_lost or 0) + left)
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
     return Row(
@@ -60,6 +60,8 @@ def row_of(
         # No prediction covers peaks or a script of toxics.
         expected_p95_ms=None if record.peaks or record.script else record.expected_p95_ms,
         binding=record.bounds[0].resource if record.bounds else None,
+        live_heap_bytes=record.live_heap_bytes,
+        resident_bytes=record.resident_bytes,
         overloaded=overloaded(record, reading) if reading and record.plan.mode == "open" else None,
     )
 

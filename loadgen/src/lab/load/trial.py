@@ -19,6 +19,7 @@ from lab.judge.predict import Prediction
 from lab.load.agent_marks import AgentMarks
 from lab.load.engine_run import STEP_S, EngineRun
 from lab.load.engines.base import Engine, Schedule, StartCheck
+from lab.load.held import HeldMemory
 from lab.load.measure import PLAN, RECORD
 from lab.load.peaks import Peaks
 from lab.load.window import Edge, Window
@@ -125,10 +126,11 @@ class Runner:
         script = Timeline(
             plan, schedule.window_offset_s, self._stack.toxiproxy, self._system, self._undo_log
         )
+        held = HeldMemory(plan, schedule.window_offset_s, self._stack)
         light_rps = demand.light_rps if demand else None
         expires_s, streams = schedule.total_s + OVERTIME_S, schedule.streams
         with self._agent.trial(plan, expires_s, light_rps, streams=streams) as mark:
-            ran = self._run(plan, schedule, raw, peaks, script, mark)
+            ran = self._run(plan, schedule, raw, peaks, script, held, mark)
         started_at, ended_at = ran.start.run.started_at, self._system.now()
         process = ran.start.run.process
         clocks += self._stack.clocks(plan.server, self._system.now)
@@ -137,6 +139,7 @@ class Runner:
         seen = self._agent.toxics_seen()
         unsettled = self._unsettled(plan.server)
         live_bytes, not_told = self._live_heap(plan)
+        memory = held.memory
         sync_folder(raw)
         record = TrialRecord(
             plan=plan,
@@ -153,7 +156,7 @@ class Runner:
             usage=ran.window.usage(process, schedule.window_s),
             toxic_changes=tuple(changes(seen, started_at, ended_at, script)) if seen else (),
             unequal=unequal,
-            notes=_known(*known, *ran.notes, unsettled, not_told),
+            notes=_known(*known, *ran.notes, unsettled, not_told, held.problem),
             warmth=warmth,
             jit_share=ran.window.jit_share,
             jit_cpu=ran.window.jit_cpu,
@@ -166,7 +169,9 @@ class Runner:
             unwatched=tuple(unwatched(seen, started_at, ended_at, script)),
             problem=ran.problem,
             clocks=clocks,
-            live_heap_bytes=live_bytes,
+            live_heap_bytes=memory.live_heap_bytes if memory else live_bytes,
+            resident_bytes=memory.resident_bytes if memory else None,
+            in_flight=memory.in_flight if memory else None,
         )
         write_json(raw / RECORD, record)
 
@@ -191,6 +196,7 @@ class Runner:
         raw: Path,
         peaks: Peaks,
         script: Timeline,
+        held: HeldMemory,
         mark: Callable[[str], None],
     ) -> _Ran:
         """The warm-up run and the measured run. Every engine is ended, and the script taken back,
@@ -203,7 +209,9 @@ class Runner:
                 self._started(plan, schedule, raw) as start,
             ):
                 try:
-                    self._attend(plan, schedule, start.run, window, peaks, script, mark, spinner)
+                    self._attend(
+                        plan, schedule, start.run, window, peaks, script, held, mark, spinner
+                    )
                     late = not start.run.ended
                 finally:
                     peaks.stop()
@@ -262,6 +270,7 @@ class Runner:
         window: Window,
         peaks: Peaks,
         script: Timeline,
+        held: HeldMemory,
         mark: Callable[[str], None],
         spinner: Spinner,
     ) -> None:
@@ -277,6 +286,7 @@ class Runner:
             if window.opened is None and elapsed_s >= opens_s:
                 window.opened = self._edge(plan, run, spinner)
                 mark("measure")
+            held.tick(elapsed_s, run)
             if window.opened is not None and window.closed is None:
                 run.process.turns()  # Counts the threads that end before the window does.
                 if elapsed_s >= closes_s or run.ended:

@@ -20,6 +20,10 @@ Mode = Literal["open", "closed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Arrivals = Literal["constant", "poisson"]
 ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
+# What the connections of a held load do while the memory is read: nothing after an answer, or wait
+# for one.
+Hold = Literal["idle", "in-flight"]
+HOLDS: tuple[Hold, ...] = get_args(Hold)
 # After the name of an invalid trial: the trial that repeats it.
 AGAIN = "-again"
 
@@ -202,6 +206,7 @@ class TrialPlan:
     GET of `url`. `draw`: how
     many trials of this load its JVM had before: each has other arrivals at random. `asks_live`: the
     JVM is made to collect everything once its load is over, and what lives then is recorded.
+    `hold`: every connection sends one request and stays open, and the memory is recorded meanwhile.
     """
 
     trial: str
@@ -226,6 +231,7 @@ class TrialPlan:
     requests: tuple[Request, ...] = ()
     draw: int = 0
     asks_live: bool = False
+    hold: Hold | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -234,5 +240,7 @@ class TrialPlan:
             raise ValueError("an open trial offers a rate, a closed one does not")
         if self.mode == "closed" and self.arrivals != "constant":
             raise ValueError("a closed load has no arrivals of its own")
+        if self.mode == "open" and self.hold:
+            raise ValueError("a load that is held is closed")
         if self.concurrency < 1 or self.duration_s < 1 or self.cores < 1:
             raise ValueError("concurrency, duration and cores start at 1")

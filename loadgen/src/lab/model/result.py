@@ -325,6 +325,8 @@ class Row:
       was sent; empty without any, and where the engine does not tell them apart
     * slo_p50_ms … slo_p99_ms: p50 to p99 (of a closed load the raw ones) where requests of the
       window without an answer count as slower than any answer; empty where it falls among these
+    * live_heap_bytes: what full collections left of the heap, after the load (endurance) or while
+      its connections were held (density); resident_bytes: the process's memory in RAM then
     """
 
     run: str
@@ -396,6 +398,8 @@ class Row:
     slo_p50_ms: float | None = None
     slo_p95_ms: float | None = None
     slo_p99_ms: float | None = None
+    live_heap_bytes: int | None = None
+    resident_bytes: int | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -439,6 +443,16 @@ class Named(Finding):
     strong: int
     missed: Mapping[str, str]
     sure: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PerConnection(Finding):
+    """How much memory each connection takes: `value` is a slope over the connections of so many
+    valid trials, between the fewest and the most of them."""
+
+    trials: int
+    fewest: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)

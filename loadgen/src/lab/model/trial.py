@@ -406,7 +406,9 @@ class TrialRecord:
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
       begin, or its record cannot be read. `before` is then the server as the run began
     * `live_heap_bytes` is what full collections left once the load was over, where the plan
-      `asks_live`; None where the JVM does not tell
+      `asks_live`, or while the load was held; None where the JVM does not tell
+    * `resident_bytes` is the process's memory in RAM, and `in_flight` how many requests it worked
+      on, right after that while the load was held; None of any other load
     """
 
     plan: TrialPlan
@@ -437,6 +439,8 @@ class TrialRecord:
     wall_s: float | None = None
     lost: bool = False
     live_heap_bytes: int | None = None
+    resident_bytes: int | None = None
+    in_flight: int | None = None
     clocks: tuple[ClockOffset, ...] = ()
 
     @classmethod

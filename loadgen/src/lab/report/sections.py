@@ -11,6 +11,7 @@ from lab.model import Json
 from lab.report import (
     answers,
     comparison,
+    density,
     fairness,
     loads,
     planted,
@@ -118,6 +119,7 @@ def _came_out(of: Content) -> list[Block]:
     return [
         Section("Findings", [Bullets(words.findings(of.findings))]),
         planted.section(of.findings),
+        density.section(of.findings),
         verdicts.limited(of.said),
         recorded.section(of.recorded),
         comparison.section(of.comparisons),

@@ -64,25 +64,18 @@ def write(run_dir: Path, manifest: Manifest) -> None:
 def read(run_dir: Path) -> Manifest[Experiment]:
     """The manifest of a run of trials. Raises RawDataError where it cannot be read, LabError for
     another format or a run of something else than trials."""
-    if not is_of_trials(run_dir):
+    loaded = _object(run_dir)
+    experiment = loaded.get("experiment")
+    if not isinstance(experiment, dict) or "concurrencies" not in experiment:
         raise LabError(
             f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
             "can be judged again and compared"
         )
-    loaded = _object(run_dir)
-    return _decoded(run_dir, loaded, Experiment, _with_own(loaded["experiment"]))
-
-
-def read_of(run_dir: Path, kind: type[Of]) -> Manifest[Of]:
-    """The manifest of a run whose `experiment` is of that dataclass. Raises as `read`."""
-    loaded = _object(run_dir)
-    return _decoded(run_dir, loaded, kind, loaded.get("experiment"))
-
-
-def is_of_trials(run_dir: Path) -> bool:
-    """Whether `read` is for this run. Raises as `read`."""
-    experiment = _object(run_dir).get("experiment")
-    return isinstance(experiment, dict) and "concurrencies" in experiment
+    try:
+        decoded = from_json(Experiment, _with_own(experiment))
+        return dataclasses.replace(from_json(Manifest, loaded), experiment=decoded)
+    except ValueError as failure:
+        raise RawDataError(run_dir / NAME, None, str(failure)) from None
 
 
 def _object(run_dir: Path) -> dict[str, Any]:
@@ -94,13 +87,6 @@ def _object(run_dir: Path) -> dict[str, Any]:
         text = f"format {known}" if "format" in loaded else "no format"
         raise LabError(f"{run_dir.name}/{NAME} has {text}; the lab reads format {FORMAT} only")
     return loaded
-
-
-def _decoded(run_dir: Path, loaded: Mapping[str, Any], kind: type[Of], of: object) -> Manifest[Of]:
-    try:
-        return dataclasses.replace(from_json(Manifest, loaded), experiment=from_json(kind, of))
-    except ValueError as failure:
-        raise RawDataError(run_dir / NAME, None, str(failure)) from None
 
 
 def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:

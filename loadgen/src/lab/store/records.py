@@ -285,17 +285,6 @@ def whole_rows(path: Path) -> tuple[bytes, bool]:
     return whole, len(whole) < len(content)
 
 
-def drop_torn_row(path: Path) -> bool:
-    """Cut a torn last row off the file, so that rows can be added. Whether there was one. Raises
-    RawDataError and CannotWrite."""
-    if not path.exists():
-        return False
-    whole, torn = whole_rows(path)
-    if torn:
-        write_bytes(path, whole)
-    return torn
-
-
 def cell(value: object, decimals: int) -> str:
     """A value as a CSV cell; empty where it is not known."""
     if value is None:
@@ -337,10 +326,9 @@ def read_object(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
     return cast(dict[str, Any], loaded)
 
 
-def read_rows[T](path: Path, kind: type[T], later: Sequence[str] = ()) -> tuple[T, ...]:
+def read_rows[T](path: Path, kind: type[T]) -> tuple[T, ...]:
     """The rows of a CSV file whose columns are the fields of the dataclass `kind`, without a torn
-    last row (see `whole_rows`). An older file may lack those that came `later`, which are None in
-    its rows. Raises RawDataError."""
+    last row (see `whole_rows`). Raises RawDataError."""
     hints = get_type_hints(kind)
     optional = {name for name, hint in hints.items() if type(None) in get_args(hint)}
     rows: list[T] = []
@@ -351,7 +339,7 @@ def read_rows[T](path: Path, kind: type[T], later: Sequence[str] = ()) -> tuple[
         if not text:
             return ()
         columns = set(reader.fieldnames or ())
-        wrong = columns ^ (hints.keys() - (set(later) - columns))
+        wrong = columns ^ hints.keys()
         if wrong:
             problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
             raise RawDataError(path, 1, problem)

@@ -19,7 +19,6 @@ POOL_SIZE = "lab_worker_pool_size"
 LOCK_WATCH = "lab_lock_watch_ms"
 CARRIERS = "lab_virtual_thread_scheduler_parallelism"
 RESIDENT = "process_resident_memory_bytes"
-OPEN_FILES = "process_open_fds"
 LEASED = "lab_downstream_connections_leased"
 CPU = "process_cpu_seconds_total"
 COMPILATION = "jvm_compilation_time_seconds_total"
@@ -32,14 +31,6 @@ class Times:
 
     cpu_s: float
     compilation_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessUse:
-    """The memory and files of a server's process."""
-
-    resident_bytes: int
-    open_files: int
 
 
 class Exporter:
@@ -62,10 +53,9 @@ class Exporter:
         known = self._by_name(server, CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
         return Times(known[CPU], known[COMPILATION])
 
-    def process(self, server: str) -> ProcessUse:
-        """The memory and the open files of the server's process."""
-        known = self._by_name(server, RESIDENT, OPEN_FILES)
-        return ProcessUse(round(known[RESIDENT]), round(known[OPEN_FILES]))
+    def resident_bytes(self, server: str) -> int:
+        """The memory of the server's process in RAM."""
+        return round(self._by_name(server, RESIDENT)[RESIDENT])
 
     def leased(self, server: str) -> int:
         """Downstream calls under way; 0 where the exporter does not tell."""

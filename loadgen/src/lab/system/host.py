@@ -22,6 +22,7 @@ from lab.model.cpu_sets import cpus_of
 from lab.store.records import writing
 
 GRACE_S = 3.0
+PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 NET_SNMP, NET_STAT = Path("/proc/net/snmp"), Path("/proc/net/netstat")
 CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
 
@@ -272,6 +273,16 @@ class System(Clock):
                 if name in known:
                     return int(known[name]) * unit_s
         return None
+
+
+def source_ports(path: Path = PORT_RANGE) -> int | None:
+    """How many connections to one address this network namespace has ports for (ip(7)); None if the
+    system does not tell."""
+    try:
+        low, high = map(int, path.read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    return high - low + 1
 
 
 def pin(cpu_set: str) -> None:

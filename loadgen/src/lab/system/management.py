@@ -3,8 +3,6 @@ foreign service's JVM, by its recorder, what it recorded."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,27 +25,6 @@ REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
 JIT_CPU = "lab_jit_cpu_seconds_total"
 JIT_WAIT = "lab_jit_wait_seconds_total"
-
-
-# How a JVM names an array's elements (The Java Virtual Machine Specification, 4.3.2).
-PRIMITIVES = {
-    "B": "byte",
-    "C": "char",
-    "D": "double",
-    "F": "float",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "Z": "boolean",
-}
-ADDRESS = re.compile(r"[/+]0x[0-9a-f]+")
-
-
-@dataclass(frozen=True, slots=True)
-class _Classes:
-    """The answer to POST /classes, by the JVM's own names."""
-
-    bytes: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +97,6 @@ class Management:
         if isinstance(used, bool) or not isinstance(used, int):
             raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")
         return used
-
-    def live_classes(self, server: str) -> dict[str, int]:
-        """The bytes of the live objects of each class, by its name in Java's code, without those
-        below 1 KiB. Stops the server's JVM for a full collection."""
-        url = _url(server, "/classes")
-        answer = self._http.call(server, "POST", url, deadline_s=SLOW_DEADLINE_S)
-        told = json_object(server, answer)
-        found = Counter[str]()
-        try:
-            for name, size in from_json(_Classes, told).bytes.items():
-                found[_in_code(name)] += size
-        except ValueError as failure:
-            raise LabUnreachable(f"{server}: its answer to /classes is wrong: {failure}") from None
-        return dict(found)
 
     def check_recorder(self, server: str) -> None:
         """Raises LabUnreachable, with what to do, where nobody can record the server's JVM."""
@@ -212,16 +175,6 @@ class Management:
             elif sample.labels.get("phase") == "total":
                 buckets.append((float(sample.labels["le"]), float(sample.value)))
         return RouteWork(requests, tuple(sorted(buckets)), failed)
-
-
-def _in_code(name: str) -> str:
-    """A JVM's name of a class as Java's code has it: `[B` is byte[]. The classes that the JVM makes
-    of one lambda, or of many, differ by an address, which is left out."""
-    bare = name.lstrip("[")
-    dimensions = len(name) - len(bare)
-    if dimensions:
-        bare = PRIMITIVES.get(bare, bare.removeprefix("L").removesuffix(";"))
-    return ADDRESS.sub("", bare) + "[]" * dimensions
 
 
 def _url(server: str, path: str, port: int = PORT) -> str:

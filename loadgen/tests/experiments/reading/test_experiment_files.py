@@ -16,7 +16,6 @@ from lab.experiments.plans import of_file
 from lab.experiments.reading import Here, read_servers
 from lab.experiments.registry import kinds
 from lab.model import Experiment, Spike, ToxicStep
-from lab.model.density import Plan
 from lab.store.records import from_json, to_json
 
 HEAD = 'question = "why?"\nhypothesis = "so."\n'
@@ -40,10 +39,10 @@ FAULTS = (
 SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
 FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
 EXPLAIN = HEAD + 'kind = "explain"\n[load]\nconcurrency = [5000]\n'
-DENSITY = HEAD + 'kind = "density"\n[density]\nconnections = 1000\nkind = "idle"\n'
+DENSITY = HEAD + 'kind = "density"\n[density]\nhold = "idle"\n'
 
 
-def shipped(name: str, **words: str) -> Experiment | Plan:
+def shipped(name: str, **words: str) -> Experiment:
     known = read_servers(SHIPPED.parent / "prometheus" / "servers", {})
     return of_file({"EXP": name, **words}, Here(known, LIMIT), SHIPPED)[0]
 
@@ -212,19 +211,6 @@ def test_endurance_is_taken(files: Files) -> None:
     assert settings_of(Endurance, files.experiment(ENDURANCE, DURATION="60s")) == Endurance(60)
 
 
-def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:
-    files.limit = 900 + 1000
-    plan, notes = files.read(DENSITY, LAUNCHES="2", SERVER="event-loop", NAME="d")
-    assert isinstance(plan, Plan)
-    assert (plan.name, plan.servers, plan.kinds) == ("d", ("event-loop",), ("idle",))
-    assert (plan.asked, plan.connections, plan.launches) == (1000, 900, 2)
-    assert (plan.question, plan.hypothesis) == ("why?", "so.")
-    assert notes == ()
-    found, _ = files.read(DENSITY, KIND="slow", CONNECTIONS="7")
-    assert isinstance(found, Plan)
-    assert found.kinds == ("slow",)
-
-
 @pytest.mark.parametrize(
     ("scale", "seconds"), [("0.1", 2), ("0.001", 1), ("2", 30), ("1", 15), ("10", 150)]
 )
@@ -266,7 +252,7 @@ def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
         (STRESS + "last = 1\n", "stress.last is not a key; allowed: stress.first"),
         (SPIKE + "last = 1\n", "spike.last is not a key; allowed: spike.extra"),
         (ENDURANCE + "last = 1\n", "endurance.last is not a key; allowed: endurance.leg"),
-        (DENSITY + "last = 1\n", "density.last is not a key; allowed: density.connections"),
+        (DENSITY + "last = 1\n", "density.last is not a key; allowed: density.hold"),
         ("names = 1\n" + LOADS, "names is not a key; allowed: question, hypothesis"),
         (LOADS + "[other]\nx = 1\n", "other is not a key; allowed: question"),
         (LOADS + "[stress]\nfirst = 1\n", "stress.first is not a key of kind loads; allowed"),
@@ -336,7 +322,7 @@ def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, s
         (SPIKE.replace("0.25", '"some"'), "spike.tolerance='some' is not allowed; allowed: a num"),
         (ENDURANCE.replace('"5m"', '"0s"'), "endurance.leg=0s is not a duration"),
         (ENDURANCE.replace("concurrency = [5000]\n", ""), "load.concurrency is missing"),
-        (DENSITY.replace("1000", "0"), "density.connections=0 is not all"),
+        (DENSITY.replace("idle", "slow"), "density.hold=slow is not allowed; allowed: idle, in-f"),
         (HEAD + "[load\n", "is not TOML: "),
     ],
 )
@@ -367,15 +353,14 @@ def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
         (LOADS, {"PAIRS": "6"}, "run: PAIRS does not apply to experiments/x.toml (kind loads)"),
         (HEAD + 'kind = "explain"\n', {}, "experiments/x.toml: load.concurrency is missing"),
         (LOADS, {"SPEED": "1"}, "run: SPEED is not a word of experiments/x.toml (kind loads); al"),
-        (LOADS, {"KIND": "idle"}, "run: KIND does not apply to experiments/x.toml (kind loads)"),
+        (LOADS, {"HOLD": "idle"}, "run: HOLD does not apply to experiments/x.toml (kind loads)"),
         (STRESS, {"CONC": "5"}, "run: CONC does not apply to experiments/x.toml (kind stress)"),
         (STRESS, {"RATE": "5"}, "run: RATE does not apply"),
         (STRESS, {"MODE": "both"}, "run: MODE=both is more than one"),
         (SPIKE, {"MODE": "open"}, "run: MODE does not apply"),
         (SPIKE, {"DURATION": "5s"}, "run: DURATION does not apply"),
         (SPIKE, {"ENGINE": "wrk2"}, "run: ENGINE=wrk2 is not exact to the second"),
-        (DENSITY, {"SCALE": "0.1"}, "run: SCALE does not apply to experiments/x.toml (kind dens"),
-        (DENSITY, {"CONC": "5"}, "run: CONC does not apply"),
+        (DENSITY, {"ROUTE": "/"}, "run: ROUTE does not apply to experiments/x.toml (kind dens"),
         (LOADS, {"CONC": "0"}, "run: CONC=0 is not a number of connections"),
         (LOADS, {"SERVER": "c"}, "run: SERVER=c is not a server of the lab"),
         (LOADS, {"NAME": "A"}, "run: NAME=A is not allowed"),

@@ -198,10 +198,8 @@ def test_an_inquiry_may_change_what_the_subject_of_a_container_of_the_lab_names(
 
 
 def test_only_a_server_of_the_lab_has_bottlenecks_planted() -> None:
-    with pytest.raises(
-        WordError, match="density: TARGET is not allowed; allowed: make bench, make"
-    ):
-        of_verb("density", {"TARGET": f"{URL}/"}, OWN)
+    with pytest.raises(WordError, match="TARGET does not apply"):
+        run(EXP="density")
 
 
 def test_a_container_of_the_lab_is_made_anew_and_no_other_service() -> None:

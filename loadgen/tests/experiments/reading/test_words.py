@@ -78,7 +78,6 @@ def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     explained, _ = of_verb("explain", {"CONC": "5", "RECORD": "cpu"}, Here(SERVERS, LIMIT))
     assert isinstance(explained, Experiment)
     assert (explained.own["record"], settings_of(Explain, explained).pairs) == ("cpu", 6)
-    check_refused("density", {"RECORD": "cpu"}, "density: unknown word RECORD;")
 
 
 def check_refused(verb: str, words: dict[str, str], says: str) -> None:

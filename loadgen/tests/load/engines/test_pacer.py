@@ -26,6 +26,7 @@ from lab.model import (
     TrialPlan,
     error_share,
 )
+from support.fakes import plan
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -119,6 +120,13 @@ def test_what_is_secret_is_sent_and_not_written(opened: TrialPlan, tmp_path: Pat
     assert written == {"Authorization": NOT_STORED, "Accept": "a"}
     assert not [word for word in schedule.argv if "5ecret" in word]
     assert json.loads(kept)["insecure"] is False
+
+
+def test_held_connections_send_once_and_wait_longer_than_the_run(tmp_path: Path) -> None:
+    held = load_of(plan("closed", hold="idle"), 20, tmp_path)
+    assert held["once"] is True
+    assert held["timeout_s"] > 20 + 15
+    assert "once" not in load_of(plan("closed"), 20, tmp_path)
 
 
 def test_further_machines_are_named_to_the_engine(opened: TrialPlan, tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ class Settings:
     def get(self, key: str) -> Given | None:
         return self._given.get(key)
 
+    def with_defaults(self, defaults: Mapping[str, Given]) -> Settings:
+        """These, and the defaults where nothing was given."""
+        return Settings(self.place, {**defaults, **self._given})
+
     def each[T](self, key: str, rule: Callable[[str], T]) -> tuple[T, ...]:
         """All values, each once; none where nothing was given."""
         given = self._given.get(key)

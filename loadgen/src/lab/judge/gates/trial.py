@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lab.judge.gates import figures, generator, others, parts, server, steady
+from lab.judge.gates import figures, generator, held, others, parts, server, steady
 from lab.judge.gates.figures import BACKLOG, MOST_FAILED, NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.generator import BEGAN_LATE, LATE, NOT_OFFERED, SPIKE, STARVED
 from lab.judge.gates.parts import LATE_DOWNSTREAM, PART_RESTARTED
@@ -86,11 +86,16 @@ def judge(
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
-    reasons += [*record.unequal, *server.warm(record)]
+    # Of a load that is held no speed is measured.
+    warm = () if record.plan.hold else server.warm(record)
+    reasons += [*record.unequal, *warm]
     reasons += [*parts.restarted(record, observation), *parts.clocks_apart(record)]
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))
+    if record.plan.hold:
+        reasons += [*reading.problems, *held.kept(record, reading)]
+        return Judgement(tuple(reasons), tuple(dict.fromkeys((*notes, *reading.notes))))
     starved = list(generator.short_of_cpu(record, reading))
     reasons += [*reading.problems, *generator.load_kept(record), *_not_observed(record), *starved]
     notes += [*reading.notes, *parts.missing(record, observation)]

@@ -154,6 +154,8 @@ def verdict_of(
     reading = measurement.reading
     if reading is None:
         return _unknown("the trial gave no figures")
+    if measurement.record.plan.hold:
+        return _unknown("its connections were held, and asked for nothing more")
     if observation is None:
         return _unknown("no series of its window were stored")
     seen = SeenTrial(measurement, judgement, reading, observation)

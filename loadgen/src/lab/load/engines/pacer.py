@@ -91,6 +91,8 @@ CONNECTED = 0.95
 REOPENED = 0.01
 # So much longer than the longest answer, and so long, nobody waits by chance.
 HANGS, LONG_US = 2, 1_000_000
+# So much longer than the run a connection that is held waits for its answer.
+HELD_S = 60
 # No run has so many launches, so no two trials of a load have one seed.
 DRAWS = 1000
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
@@ -267,6 +269,9 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         "insecure": not any(request.secrets for request in plan.requests),
         "hlog": str(raw),
     }
+    if plan.hold:
+        # What is in flight waits until the end.
+        return {**load, "once": True, "timeout_s": warm_up_s + plan.duration_s + HELD_S}
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
 
 
@@ -575,7 +580,7 @@ def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
     connected = sum(line.connections for line in window) / len(window) if window else 0
     if connected < CONNECTED * plan.concurrency:
         yield f"pacer: on average {connected:,.0f} of {plan.concurrency:,} connections were open"
-    if _hangs(window):
+    if not plan.hold and _hangs(window):
         yield (
             f"pacer: a request had waited for {window[-1].oldest_us / 1e6:.1f} s when the window "
             f"ended, and no answer took longer than {_longest_us(window) / 1e6:.1f} s: who still "

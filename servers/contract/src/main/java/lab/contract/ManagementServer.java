@@ -25,7 +25,6 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
-import javax.management.JMException;
 
 /**
  * The management port: the same for every model, on daemon threads of its own, so that a saturated
@@ -136,14 +135,13 @@ final class ManagementServer implements AutoCloseable {
       case "GET /round-trip" -> roundTrip();
       case "GET /metrics" -> Bodies.metrics(exposition.get());
       case "POST /gc" -> collectGarbage();
-      case "POST /classes" -> liveClasses();
       case "POST /restart" ->
           new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
       default ->
           Answer.error(
               404,
               "no such call; there are GET /health /identity /settings /time /round-trip /metrics,"
-                  + " PATCH /settings, POST /gc /classes /restart "
+                  + " PATCH /settings, POST /gc /restart "
                   + RecordingCalls.NAMES);
     };
   }
@@ -209,14 +207,6 @@ final class ManagementServer implements AutoCloseable {
             .mapToLong(MemoryUsage::getUsed)
             .sum();
     return Answer.ok(Map.of("heap_used_bytes", used));
-  }
-
-  private static Answer liveClasses() {
-    try {
-      return Answer.ok(Map.of("bytes", LiveClasses.now()));
-    } catch (JMException e) {
-      return Answer.error(501, "this JVM tells nothing of its classes: " + e.getMessage());
-    }
   }
 
   private static long collections() {

@@ -759,7 +759,6 @@ public abstract class ContractTest {
               "GET /time",
               "GET /round-trip",
               "POST /gc",
-              "POST /classes",
               "POST /restart",
               "POST /recording/cpu",
               "POST /recording/end",
@@ -800,14 +799,6 @@ public abstract class ContractTest {
     var answer = management(shared()).call("POST", "/gc", "");
     assertThat(answer.statusCode()).isEqualTo(200);
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
-  }
-
-  @Order(SHARED)
-  @Test
-  void theClassesOfWhatIsLiveAreTold() throws Exception {
-    var answer = management(shared()).call("POST", "/classes", "");
-    assertThat(answer.statusCode()).isEqualTo(200);
-    assertThat(answer.body()).startsWith("{\"bytes\":{").contains("\"java.lang.String\":");
   }
 
   /** What a recording tells is tested where it is made. */

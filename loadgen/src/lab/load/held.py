@@ -1,0 +1,52 @@
+"""The memory of a server while its connections are held: read once, within the window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.errors import LabUnreachable
+from lab.load.engine_run import EngineRun
+from lab.model import TrialPlan
+from lab.system.jvm import live_heap
+from lab.system.stack import Stack
+
+# Until the server has read what was sent last.
+SETTLE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The live heap, the process's memory in RAM, and the requests that the server works on."""
+
+    live_heap_bytes: int
+    resident_bytes: int
+    in_flight: int
+
+
+class HeldMemory:
+    """Reads the memory where the plan holds its load; else does nothing. `opens_s` is the start of
+    the window, in seconds since the measured run began. `problem`: why it was not read."""
+
+    def __init__(self, plan: TrialPlan, opens_s: float, stack: Stack) -> None:
+        self._server = plan.server
+        self._due_s = opens_s + SETTLE_S if plan.hold else None
+        self._stack = stack
+        self.memory: Memory | None = None
+        self.problem: str | None = None
+
+    def tick(self, elapsed_s: float, run: EngineRun) -> None:
+        """Read it when it is due. It does not count if the load ended meanwhile."""
+        if self._due_s is None or elapsed_s < self._due_s or run.ended:
+            return
+        self._due_s = None
+        try:
+            heap_bytes = live_heap(self._server, self._stack)
+            resident_bytes = self._stack.exporter.resident_bytes(self._server)
+            in_flight = self._stack.management.in_flight(self._server)
+        except LabUnreachable as failure:
+            self.problem = f"the memory is not known: {failure}"
+            return
+        if run.process.poll() is not None:
+            self.problem = "the load ended while the memory was read"
+            return
+        self.memory = Memory(heap_bytes, resident_bytes, in_flight)

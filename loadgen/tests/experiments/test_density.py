@@ -1,0 +1,120 @@
+"""Density: which trials hold how many connections, and the slope over them."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.conftest import SHIPPED, Files
+from lab.errors import WordError
+from lab.experiments.density import Density, answers, design, findings
+from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.plans import of_file
+from lab.experiments.reading import Here
+from lab.model import AS_IT_IS, Experiment, Finding, PerConnection, Row, TrialPlan
+from support.fakes import SETTINGS, snapshot
+from support.planned import all_of, experiment, planner, row
+
+SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
+HERE = Here(SERVERS, 20_000)
+
+
+def shipped(**words: str) -> Experiment:
+    found, _ = of_file({"EXP": "density", **words}, HERE, SHIPPED)
+    return found
+
+
+def of(hold: Any = "idle", **changes: Any) -> Experiment:
+    known: dict[str, Any] = {"servers": ("a", "b"), "modes": ("closed",), "launches": 2}
+    known |= {"concurrencies": (8000, 2000), "duration_s": 5, "warmup_s": 40}
+    return experiment(kind="density", own=Density(hold), **{**known, **changes})
+
+
+def plans(whole: Experiment, **settings: Any) -> list[TrialPlan]:
+    has = snapshot(settings={**SETTINGS, **settings})
+    return all_of(design(planner(whole, snapshots=dict.fromkeys(whole.servers, has))))
+
+
+def test_the_shipped_file_holds_idle_connections() -> None:
+    found = shipped()
+    assert settings_of(Density, found) == Density("idle")
+    assert (found.routes, found.concurrencies) == (("/health",), (2000, 4000, 6000, 8000))
+    # Long enough to open 8,000.
+    assert (found.duration_s, found.warmup_s, found.launches) == (8, 8, 3)
+
+
+def test_words_ask_for_requests_in_flight() -> None:
+    found = shipped(HOLD="in-flight", CONC="250,1000", SERVER="event-loop", DURATION="6s")
+    assert (found.routes, found.concurrencies) == (("/downstream",), (250, 1000))
+    assert (found.duration_s, found.warmup_s, found.servers) == (6, 5, ("event-loop",))
+
+
+def test_more_idle_connections_fit_than_requests_in_flight() -> None:
+    assert shipped(CONC="19000").concurrencies == (19000,)
+    with pytest.raises(WordError, match="CONC=19000 is more than this machine holds"):
+        shipped(CONC="19000", HOLD="in-flight")
+
+
+def test_a_jvm_has_ascending_connections_and_holds_them() -> None:
+    made = plans(of())
+    assert [(one.server, one.launch, one.concurrency) for one in made] == [
+        ("a", 1, 2000), ("a", 1, 8000), ("b", 1, 2000), ("b", 1, 8000),
+        ("b", 2, 2000), ("b", 2, 8000), ("a", 2, 2000), ("a", 2, 8000),
+    ]  # fmt: skip
+    assert {(one.mode, one.hold) for one in made} == {("closed", "idle")}
+    assert all(one.condition == AS_IT_IS for one in made)
+
+
+def test_answers_come_after_the_load_and_a_pool_has_a_thread_for_each() -> None:
+    first, *others = plans(of("in-flight"), pool_size=200)
+    condition = first.condition
+    # 40 s to open, 5 s, and 10 s more.
+    assert condition.toxics == ({"TYPE": "latency", "NAME": "in-flight", "LATENCY": "55000"},)
+    assert condition.knobs == {"downstream_timeout_ms": 110_000, "pool_size": 8000}
+    # The same for all, so that a trial needs no change of it.
+    assert {one.condition.text for one in others} == {condition.text}
+
+
+def memory(plan: TrialPlan, each: float, **changes: Any) -> Row:
+    heap = round(5_000_000 + each * plan.concurrency)
+    return row(plan, **{"live_heap_bytes": heap, "resident_bytes": 2 * heap, **changes})
+
+
+def found(rows: list[Row], whole: Experiment) -> tuple[Finding, ...]:
+    return findings(Outcome(whole, rows, Path()))
+
+
+def test_the_finding_is_the_slope_with_its_interval() -> None:
+    whole = of(servers=("a",), concurrencies=(2000, 4000, 6000, 8000), launches=3)
+    rows = [memory(plan, 800 + plan.launch) for plan in plans(whole)]
+    rows[0] = dataclasses.replace(rows[0], valid=False, live_heap_bytes=1)
+    heap, resident = found(rows, whole)
+    assert isinstance(heap, PerConnection)
+    assert (heap.name, heap.server, heap.unit) == (
+        "live heap per connection", "a", "bytes/connection",
+    )  # fmt: skip
+    # An invalid trial is in no slope.
+    assert (heap.trials, heap.fewest, heap.most) == (11, 2000, 8000)
+    assert heap.value == pytest.approx(802, abs=1)
+    assert heap.low is not None
+    assert heap.high is not None
+    assert heap.low < 802 < heap.high
+    assert resident.value == pytest.approx(1604, abs=2)
+
+
+def test_few_trials_have_no_interval_and_one_level_no_slope() -> None:
+    whole = of(servers=("a",), launches=1)
+    heap, _ = found([memory(plan, 800) for plan in plans(whole)], whole)
+    assert (heap.value, heap.low) == (800, None)
+    assert answers(whole, found([memory(plan, 800) for plan in plans(whole)], whole)) == (
+        ("a", "800 B of heap each", "1,600 B resident each"),
+    )
+    alone = of(servers=("a",), launches=2, concurrencies=(2000,))
+    heap, _ = found([memory(plan, 800) for plan in plans(alone)], alone)
+    assert (heap.value, heap.text) == (None, "")
+
+
+def test_a_lost_number_of_connections_is_refused(files: Files) -> None:
+    text = 'question = "?"\nhypothesis = "."\nkind = "density"\n'
+    assert "load.concurrency is missing" in files.refusal(text)

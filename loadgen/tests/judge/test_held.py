@@ -1,0 +1,65 @@
+"""A load that is held: which connections were there while the memory was read."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from lab.judge.gates import judge
+from lab.judge.verdict import verdict_of
+from lab.model import UNKNOWN, Counts, Hold, Judgement, TrialRecord, Warmth
+from support.fakes import judged_row, measurement, observation, plan, reading, record
+
+# Of 100 connections.
+IDLE = Counts(100, 100, 0, 0, 0, 0, 15.0)
+IN_FLIGHT = Counts(100, 0, 0, 0, 0, 100, 15.0)
+
+
+def held(hold: Hold = "idle", **changes: Any) -> TrialRecord:
+    known = {"live_heap_bytes": 9_000_000, "resident_bytes": 90_000_000, "in_flight": 100}
+    return record(plan("closed", hold=hold), **{**known, **changes})
+
+
+def judged(of: TrialRecord, counts: Counts, samples: int = 0) -> Judgement:
+    said = dataclasses.replace(
+        reading(), samples=samples, achieved_rps=0.0, corrected=None, raw=None, counts=counts
+    )
+    return judge(measurement(of, said), observation())
+
+
+def test_all_connections_were_there() -> None:
+    assert judged(held(), IDLE).valid
+    assert judged(held("in-flight"), IN_FLIGHT).valid
+
+
+def test_a_cold_jvm_has_the_same_memory() -> None:
+    assert judged(held(warmth=Warmth(False, (), "it compiled"), jit_share=0.9), IDLE).valid
+
+
+@pytest.mark.parametrize(
+    ("of", "counts", "samples", "said"),
+    [
+        (held(live_heap_bytes=None), IDLE, 0, "the memory was not read while"),
+        (held(), Counts(103, 103, 0, 0, 0, 0, 15.0), 0, "103 requests were sent over 100 connect"),
+        (held(), Counts(100, 99, 1, 0, 0, 0, 15.0), 0, "99 of 100 connections had an answer"),
+        (held("in-flight"), Counts(100, 1, 0, 0, 0, 99, 15.0), 1, "1 answers came while"),
+        (held("in-flight", in_flight=99), IN_FLIGHT, 0, "99 of 100 requests were in flight when"),
+    ],
+)
+def test_a_connection_that_was_not_there(
+    of: TrialRecord, counts: Counts, samples: int, said: str
+) -> None:
+    (reason,) = judged(of, counts, samples).reasons
+    assert reason.startswith(said)
+
+
+def test_its_row_has_the_memory_and_no_verdict() -> None:
+    said = dataclasses.replace(
+        reading(), samples=0, achieved_rps=0.0, corrected=None, raw=None, counts=IN_FLIGHT
+    )
+    whole = measurement(held("in-flight"), said)
+    row = judged_row("r", whole)
+    assert (row.live_heap_bytes, row.resident_bytes) == (9_000_000, 90_000_000)
+    # Who waits is not lost.
+    assert not row.window_lost
+    assert verdict_of(whole, judged(held(), IDLE), observation()).bottleneck == UNKNOWN
