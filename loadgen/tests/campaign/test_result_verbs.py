@@ -205,7 +205,10 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
         ({"format": None}, "has format None; the lab reads format 1 only"),
         ({"experiment": {"connections": 8000}}, "is not a run of trials"),
         ({"experiment": None}, "is not a run of trials"),
-        ({"experiment": {"concurrencies": [1]}}, "manifest.json: Experiment"),
+        (
+            {"experiment": {"concurrencies": [1]}},
+            "manifest.json: Manifest: Object missing required field",
+        ),
         ({"status": "asleep"}, r"Invalid enum value 'asleep' - at `\$\.status`"),
         ({"colour": "red"}, "no field colour"),
     ],

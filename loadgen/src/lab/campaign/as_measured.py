@@ -7,12 +7,12 @@ from pathlib import Path
 
 from lab.experiments.registry import kind_of
 from lab.load.measure import first_snapshot
-from lab.model import Condition, Experiment, Snapshot, TrialPlan
+from lab.model import Condition, Snapshot, TrialPlan
 from lab.model.knobs import IMAGE
 from lab.store.manifest import Manifest
 
 
-def as_measured(record: Manifest[Experiment], run_dir: Path) -> Manifest[Experiment]:
+def as_measured(record: Manifest, run_dir: Path) -> Manifest:
     """The run with the settings that its servers' first trials had, where they had any: a knob
     turned before the run is gone with the first fresh JVM. Not where trials have conditions of
     their own. Raises RawDataError."""
@@ -26,7 +26,7 @@ def as_measured(record: Manifest[Experiment], run_dir: Path) -> Manifest[Experim
     return replace(record, servers=servers)
 
 
-def start_of(measured: Manifest[Experiment], plan: TrialPlan) -> Snapshot | None:
+def start_of(measured: Manifest, plan: TrialPlan) -> Snapshot | None:
     """What the trials of the plan's server began with, of a run as it was measured: the way to the
     downstream as the run began, of its first server, whose snapshot its loads were planned by, and
     the server's settings, with the knobs that are turned for this trial. None where the lab is

@@ -30,7 +30,6 @@ from lab.model import (
     NOT_BACK,
     RECORDED,
     Curves,
-    Experiment,
     Finding,
     Judgement,
     Measurement,
@@ -89,9 +88,7 @@ class Derived:
         return words.findings(self.findings)
 
 
-def read_trial(
-    measured: manifest.Manifest[Experiment], raw: Path, engines: Sequence[Engine]
-) -> Trial:
+def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
     """The trial whose raw folder this is, of a run as it was measured (`as_measured`). A file that
     cannot be read costs the trial: it is invalid, and says why. Raises RawDataError only where not
     even its plan can be read, and CannotWrite."""
@@ -127,7 +124,7 @@ def _own(measurement: Measurement, raw: Path) -> Measurement:
 
 
 def read_trials(
-    measured: manifest.Manifest[Experiment], raws: Sequence[Path], engines: Sequence[Engine]
+    measured: manifest.Manifest, raws: Sequence[Path], engines: Sequence[Engine]
 ) -> tuple[list[tuple[Path, Trial]], list[str]]:
     """The trials with their raw folders, and the names of those of which not even the plan can be
     read. Raises CannotWrite."""
@@ -142,7 +139,7 @@ def read_trials(
 
 def judged_again(
     run_dir: Path, engines: Sequence[Engine]
-) -> tuple[manifest.Manifest[Experiment], tuple[Row, ...]]:
+) -> tuple[manifest.Manifest, tuple[Row, ...]]:
     """A run as it was measured, and its rows by the rules of this version, whatever version
     measured them. Raises LabError where a trial of it has no raw data that can be read."""
     record = manifest.read(run_dir)
@@ -249,7 +246,7 @@ def derive(
 
 
 def recorded_of(
-    measured: manifest.Manifest[Experiment],
+    measured: manifest.Manifest,
     run_dir: Path,
     engines: Sequence[Engine],
     trials: Sequence[Trial] = (),

@@ -30,7 +30,7 @@ from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
-from lab.model import AWAY, NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
+from lab.model import AWAY, NOT_BACK, NOT_BEGUN, Row, TrialPlan
 from lab.report import answers, comparison, fairness, markdown, page, recorded, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
@@ -46,7 +46,7 @@ class Loop:
     """One run under way. `go` once, from the main thread. `launched`: see Preparation."""
 
     run_dir: Path
-    record: manifest.Manifest[Experiment]
+    record: manifest.Manifest
     order: order.Design
     tools: Tools
     launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from lab.campaign.tools import Place
 from lab.errors import Interrupted
-from lab.model import Fairness, Json, Snapshot
+from lab.model import Experiment, Fairness, Json, Snapshot
 from lab.report import index
 from lab.store import manifest
-from lab.store.manifest import Manifest, Of, Status
+from lab.store.manifest import Manifest, Status
 from lab.store.records import read_object, write_bytes
 from lab.store.run_dir import new_run_dir
 from lab.system.host import System
@@ -33,13 +33,13 @@ def begin(
     place: Place,
     system: System,
     name: str,
-    experiment: Of,
+    experiment: Experiment,
     servers: Mapping[str, Snapshot],
     fairness: Fairness,
     limits: Mapping[str, Json],
     versions: Mapping[str, Json] | None = None,
     notes: tuple[str, ...] = (),
-) -> tuple[Path, Manifest[Of]]:
+) -> tuple[Path, Manifest]:
     """The folder of a new run, and its manifest, which is written. `versions` are further versions,
     such as the engine's. Raises LabError."""
     started_at = system.now()

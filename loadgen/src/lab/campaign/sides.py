@@ -34,7 +34,7 @@ from lab.judge.same_lab import (
     services,
 )
 from lab.load.engines import ENGINES, Engine
-from lab.model import NOT_AS_IT_IS, Experiment, Row
+from lab.model import NOT_AS_IT_IS, Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
@@ -84,7 +84,7 @@ COMPARE = Asked("compare", "A", "B")
 class Run:
     """One run as it is on disk, its trials judged again."""
 
-    record: manifest.Manifest[Experiment]
+    record: manifest.Manifest
     rows: tuple[Row, ...]
     folder: Path
 

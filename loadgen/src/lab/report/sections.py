@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from lab.judge.grouping import lane_of
 from lab.model import Json
@@ -76,13 +75,13 @@ def question(asked: str, hypothesis: str) -> Section:
     return Section("Question", [*prose(asked, "asked"), expected] if asked else [], "question")
 
 
-def again(of: Manifest[Any], command: str | None, others: Sequence[str] = ()) -> Section:
+def again(of: Manifest, command: str | None, others: Sequence[str] = ()) -> Section:
     """The commands that run the same again, and that compute the report again. `others` are the
     settings that the first does not restore."""
     return Section("Run it again", tuple(_again(of, command, others)), "again")
 
 
-def _again(of: Manifest[Any], command: str | None, others: Sequence[str]) -> Iterator[Block]:
+def _again(of: Manifest, command: str | None, others: Sequence[str]) -> Iterator[Block]:
     if command:
         commit = of.versions.get("commit")
         yield Paragraph("On a machine with the lab:")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
@@ -95,7 +94,7 @@ def host(facts: Mapping[str, Json]) -> str:
     return ", ".join(str(fact) for fact in known if fact is not None) or "not recorded"
 
 
-def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
+def made_with(of: Manifest) -> Iterator[tuple[str, str]]:
     """The code, the host and the limits of a run, by name."""
     commit = of.versions.get("commit") or "not recorded"
     dirty = " with changes that were not committed" if of.versions.get("commit_dirty") else ""
@@ -120,7 +119,7 @@ def what(of: Content) -> Iterator[tuple[str, str]]:
     yield from made_with(manifest)
 
 
-def times(of: Manifest[Any]) -> str:
+def times(of: Manifest) -> str:
     """When a run began and ended."""
     ended = time_text(of.ended_at) if of.ended_at else "not told"
     return f"from {time_text(of.started_at)} to {ended}"

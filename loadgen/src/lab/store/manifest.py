@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from lab import __version__
 from lab.errors import LabError, RawDataError
@@ -18,12 +17,10 @@ NAME = "manifest.json"
 # The one format of a run: of all its files. Another one is refused.
 FORMAT = 1
 Status = Literal["running", "complete", "interrupted", "failed"]
-# The plan of the run: lab.model.Experiment for a run of trials.
-Of = TypeVar("Of", default=Any)
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest(Generic[Of]):
+class Manifest:
     """The keys of manifest.json. `host` is what make read off the machine, as it is;
     `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
     settings of .env that are not among those read back of the servers."""
@@ -32,7 +29,7 @@ class Manifest(Generic[Of]):
     status: Status
     started_at: datetime
     ended_at: datetime | None
-    experiment: Of
+    experiment: Experiment
     versions: Mapping[str, Json]
     host: Mapping[str, Json]
     limits: Mapping[str, Json]
@@ -56,12 +53,12 @@ def write(run_dir: Path, manifest: Manifest) -> None:
     """Write it, replacing what was there. The settings of an experiment's kind lie under the name
     of the kind."""
     whole = to_json(manifest)
-    if isinstance(manifest.experiment, Experiment) and (own := whole["experiment"].pop("own")):
+    if own := whole["experiment"].pop("own"):
         whole["experiment"][manifest.experiment.kind] = own
     write_json(run_dir / NAME, whole)
 
 
-def read(run_dir: Path) -> Manifest[Experiment]:
+def read(run_dir: Path) -> Manifest:
     """The manifest of a run of trials. Raises RawDataError where it cannot be read, LabError for
     another format or a run of something else than trials."""
     loaded = _object(run_dir)
@@ -72,8 +69,7 @@ def read(run_dir: Path) -> Manifest[Experiment]:
             "can be judged again and compared"
         )
     try:
-        decoded = from_json(Experiment, _with_own(experiment))
-        return dataclasses.replace(from_json(Manifest, loaded), experiment=decoded)
+        return from_json(Manifest, {**loaded, "experiment": _with_own(experiment)})
     except ValueError as failure:
         raise RawDataError(run_dir / NAME, None, str(failure)) from None
 
