@@ -34,7 +34,6 @@ def contents(run_dir: Path) -> dict[str, bytes]:
 def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
     assert derived.files == derived.changed == FILES
-    assert derived.kept == ()
     assert len(derived.rows) == 28
     [of] = derived.comparisons
     assert {cell.answer for cell in of.cells} == {"no difference"}
@@ -70,30 +69,22 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
     assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
 
 
-def test_a_table_cut_short_by_a_kill_is_completed_and_nothing_is_kept(run_dir: Path) -> None:
+def test_a_table_cut_short_by_a_kill_is_completed(run_dir: Path) -> None:
     derive(run_dir, [Jittery()])
     path = run_dir / "trials.csv"
     whole = path.read_bytes()
     path.write_bytes(whole[:-200])
     derived = derive(run_dir, [Jittery()])
-    assert (derived.changed, derived.kept) == (("trials.csv",), ())
+    assert derived.changed == ("trials.csv",)
     assert path.read_bytes() == whole
 
 
-def test_what_said_something_else_is_kept_and_named(run_dir: Path) -> None:
+def test_what_said_something_else_is_replaced_and_named(run_dir: Path) -> None:
     derive(run_dir, [Jittery()])
-    for number, said in enumerate(("first", "second"), start=1):
-        (run_dir / "REPORT.md").write_text(said)
-        derived = derive(run_dir, [Jittery()])
-        assert derived.changed == ("REPORT.md",)
-        assert derived.kept == (f"REPORT.md.{number}.old",)
-        assert (run_dir / derived.kept[0]).read_text() == said
-
-
-def test_a_run_under_way_replaces_its_own_files(run_dir: Path) -> None:
-    (run_dir / "REPORT.md").write_text("half of it")
-    assert derive(run_dir, [Jittery()], live=True).kept == ()
-    assert not list(run_dir.glob("*.old"))
+    before = contents(run_dir)
+    (run_dir / "REPORT.md").write_text("something else")
+    assert derive(run_dir, [Jittery()]).changed == ("REPORT.md",)
+    assert contents(run_dir) == before
 
 
 def test_a_trial_that_never_ended_is_left_out_and_named(run_dir: Path) -> None:
@@ -178,4 +169,4 @@ def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> No
     derived = derive(run_dir, [Jittery()])
     assert derived.files == derived.changed
     [line] = derived.lines
-    assert line.endswith("002-a is not of this search: 1100 connections were next")
+    assert line.endswith("not finished, 1100 connections are next")

@@ -9,7 +9,6 @@ import pytest
 
 from lab.experiments.searching.answers import answers
 from lab.model import (
-    AGAIN,
     NONE,
     TrialPlan,
 )
@@ -232,9 +231,7 @@ def test_what_a_later_launch_tried_is_left_out_where_the_first_one_says_otherwis
     rows = run(of, {"a": server(1650)})
     broke = min(one.offered_rps or 0 for one in rows if one.launch == 1 and one.p99_ms == 900.0)
     again = [
-        dataclasses.replace(
-            one, trial=one.trial + AGAIN, p99_ms=210.0, max_ms=210.0, bottleneck=NONE
-        )
+        dataclasses.replace(one, p99_ms=210.0, max_ms=210.0, bottleneck=NONE)
         if (one.launch, one.offered_rps) == (1, broke)
         else one
         for one in rows

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from lab.experiments.order import Design, Planner
 from lab.load.engines import Engine
 from lab.model import DAMAGED, Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json
-from support.fakes import START, FakeEngine, snapshot
+from support.fakes import FakeEngine, snapshot
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -46,7 +45,7 @@ def with_damaged(rows: Sequence[Row], at: int) -> list[Row]:
     return [*rows[:at], dataclasses.replace(rows[at], **damaged), *rows[at + 1 :]]
 
 
-def with_others_said(
+def resumed(
     order: Design,
     rows: Sequence[Row],
     at: int,
@@ -54,19 +53,12 @@ def with_others_said(
     *,
     gone: bool,
 ) -> list[Row]:
-    """The rows of a design that goes on after this trial was damaged, or is gone as a whole: it is
-    measured again in its place, and is invalid then. `answer` gives what the trials after it say.
-    """
-    timed = [
-        dataclasses.replace(one, started_at=START + timedelta(seconds=number))
-        for number, one in enumerate(rows)
-    ]
-    done = [*timed[:at], *timed[at + 1 :]] if gone else with_damaged(timed, at)
-    said: Mapping[str, Any] = {"valid": False, "invalid_reasons": "the generator was the limit"}
+    """The rows of a design that goes on after this trial was damaged, or is gone as a whole."""
+    done = [*rows[:at], *rows[at + 1 :]] if gone else with_damaged(rows, at)
     while (plan := order.next(done)) is not None:
         assert len(done) < 3 * len(rows)
-        done.append(row(plan, **{**answer(plan), **said}, started_at=START + timedelta(hours=1)))
-        said = {}
+        assert plan.trial not in {one.trial for one in done}
+        done.append(row(plan, **answer(plan)))
     return done
 
 

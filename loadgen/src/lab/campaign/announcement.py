@@ -21,7 +21,7 @@ def announcement(
     experiment: Experiment, design: Design, chosen: Chosen, first: TrialPlan | None = None
 ) -> str:
     """The trials of a run that has none yet, in a line. `first` is its first trial, where that is
-    known already. Raises LabError as `Design.next`."""
+    known already."""
     first = first or design.next([])
     if first is None:
         return "no trial"

@@ -66,9 +66,8 @@ class Derived:
     `recorded` are the trials beside these, with recordings.
 
     `files` are the derived files by name (and the folder of figures), `changed` those that were
-    not there with these very bytes, `kept` the older ones that were set aside, as
-    `<name>.<n>.old`. `answers` come first on the console. `unfinished` are raw folders of trials
-    that never ended.
+    not there with these very bytes. `answers` come first on the console. `unfinished` are raw
+    folders of trials that never ended.
     """
 
     rows: tuple[Row, ...]
@@ -78,7 +77,6 @@ class Derived:
     unfinished: tuple[str, ...]
     files: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
     said: tuple[Said, ...] = ()
     answers: tuple[tuple[str, ...], ...] = ()
     recorded: tuple[Recorded, ...] = ()
@@ -156,7 +154,6 @@ def derive(
     run_dir: Path,
     engines: Sequence[Engine],
     *,
-    live: bool = False,
     pages: bool = True,
     told: Callable[[Derived], None] = lambda _: None,
 ) -> Derived:
@@ -165,9 +162,7 @@ def derive(
     `told` hears what came of them before the page and its figures are drawn, which takes seconds,
     and before any file is written. Without `pages` these are not drawn.
 
-    A derived file that says something else than before is replaced, and the older one kept beside
-    it; not where it was only shorter, nor when `live`, where the run that wrote it is still this
-    one. Raises LabError; nothing is written then.
+    A derived file that differs is replaced. Raises LabError; nothing is written then.
     """
     record = manifest.read(run_dir)
     experiment = record.experiment
@@ -233,16 +228,13 @@ def derive(
     if pages:
         shown = [_shown(trial, raw, engines) for raw, trial in found]
         texts[page.NAME], figures = page.build(content, shown)
-    changed, kept = [], []
+    changed = []
     for name, text in texts.items():
-        is_new, old = write_derived(run_dir / name, text, keep=not live)
-        if is_new:
+        if write_derived(run_dir / name, text):
             changed.append(name)
-        if old is not None:
-            kept.append(old)
     if pages and _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
-    return replace(derived, files=(*texts, page.FIGURES), changed=tuple(changed), kept=tuple(kept))
+    return replace(derived, files=(*texts, page.FIGURES), changed=tuple(changed))
 
 
 def recorded_of(
@@ -348,23 +340,12 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
     return changed
 
 
-def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
-    """Write a derived file. Returns whether its text is new, and, with `keep`, the name of the
-    backup. There is no backup where the old text was the beginning of the new."""
+def write_derived(path: Path, text: str) -> bool:
+    """Write a derived file. True if its text is new."""
     try:
-        before = read_bytes(path)
+        if read_bytes(path) == text.encode():
+            return False
     except FileNotFoundError:
-        write_text(path, text)
-        return True, None
-    after = text.encode()
-    if before == after:
-        return False, None
-    old = None
-    if keep and not after.startswith(before):
-        numbers = range(1, len(list(path.parent.glob(f"{path.name}.*.old"))) + 2)
-        names = (f"{path.name}.{number}.old" for number in numbers)
-        old = next(name for name in names if not (path.parent / name).exists())
-        with writing(path):
-            path.rename(path.with_name(old))
+        pass
     write_text(path, text)
-    return True, old
+    return True

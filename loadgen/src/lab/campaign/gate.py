@@ -25,7 +25,6 @@ from lab.experiments import loads
 from lab.experiments.growth import OF_JVM, in_window, of_container
 from lab.experiments.kind import settings_of
 from lab.experiments.loads import Loads
-from lab.experiments.order import counted
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
@@ -244,11 +243,9 @@ def _holds_none(
     """Where every search of the candidate ended without a rate that it holds, and broke at one that
     every launch of the base holds, with AGREE trials at such rates or more: those rates; else
     empty."""
-    held = [one.low.rate for one in base.values() if one.low and not (one.strayed or one.rate)]
+    held = [one.low.rate for one in base.values() if one.low and not one.rate]
     broke = [
-        one.broken.rate
-        for one in candidate.values()
-        if one.broken and not (one.low or one.strayed or one.rate)
+        one.broken.rate for one in candidate.values() if one.broken and not (one.low or one.rate)
     ]
     if not held or len(held) < len(base) or not broke or len(broke) < len(candidate):
         return ""
@@ -297,7 +294,7 @@ def _searched(side: Pool, rows: Sequence[Row]) -> dict[tuple[str, int], Search]:
         (run.name, launch): one
         for run in side.runs
         for launch, one in searches(
-            run.record.experiment, counted([row for row in rows if row.run == run.name])
+            run.record.experiment, [row for row in rows if row.run == run.name]
         ).items()
     }
 
@@ -327,7 +324,7 @@ def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], floa
     return {
         launch: float(one.low.rate)
         for launch, one in found.items()
-        if one.low is not None and one.rate is None and not one.strayed
+        if one.low is not None and one.rate is None
     }
 
 

@@ -76,7 +76,7 @@ class Loop:
                 self._observe(raw, progress)
             if _without_series(self.run_dir) != missing:
                 # What is next follows from verdicts, and these from the series.
-                again = derive(self.run_dir, tools.all_engines, live=True, pages=False)
+                again = derive(self.run_dir, tools.all_engines, pages=False)
                 rows[:] = again.rows
             recorder = self._recorder(self.preparation, runner, progress)
             while (plan := order.next(rows)) is not None:
@@ -255,7 +255,7 @@ class Loop:
                 comparison.render(console, derived.comparisons)
 
         try:
-            derive(self.run_dir, self.tools.all_engines, live=True, told=tell)
+            derive(self.run_dir, self.tools.all_engines, told=tell)
         except LabError:
             if not told:
                 table.render(console, rows, (), foreign=foreign)

@@ -59,8 +59,6 @@ def report_verb(
         say(console, f"rebuilt: {', '.join(changed)}")
     if unchanged:
         say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
-    for name in derived.kept:
-        say(console, f"what it said before differs, and is kept as {name}")
     index.write(results)
     return 0 if valid else UNTOLD
 

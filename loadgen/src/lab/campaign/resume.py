@@ -63,7 +63,7 @@ def resume(
     for line in (unknown := tuple(unsure(record, snapshots))):
         console.print(line)
     notes = tuple(dict.fromkeys((*record.notes, *unknown)))
-    rows = list(derive(run_dir, engines, live=True, pages=False).rows)
+    rows = list(derive(run_dir, engines, pages=False).rows)
     order = new_design(experiment, record.servers, chosen.engines, stack, place)
     console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)

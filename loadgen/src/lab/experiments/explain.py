@@ -16,14 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lab.errors import LabError, RawDataError
+from lab.errors import RawDataError
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import (
-    STRAYED,
     Design,
     Planner,
-    after_damaged,
-    counted,
     lengthened,
     next_number,
     without_number,
@@ -96,22 +93,16 @@ class Inquiries(Design):
         """See Design: each server's load as it is, once that was named and before anything is
         changed. Never later: it would replace the JVM between the two sides of a pair."""
         for server in self.planner.experiment.servers:
-            own = [row for row in counted(done) if row.server == server]
+            own = [row for row in done if row.server == server]
             wanted = self._story(server, own).wanted
             is_next = wanted is not None and wanted.arm == FIRST
             if own and not is_next and usable(own[-1]) and all(row.arm == FIRST for row in own):
                 yield own[-1].trial
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next trial of the first server whose inquiry has not ended; first what was damaged.
-        Raises LabError for rows that are not of it."""
-        return after_damaged(done, self._next)
-
-    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next trial of the first server whose inquiry has not ended."""
         for server in self.planner.experiment.servers:
             stands = self._story(server, done)
-            if stands.strayed:
-                raise LabError(stands.strayed)
             if stands.wanted is not None:
                 ask = stands.wanted
                 own = [row for row in done if row.server == server]
@@ -179,7 +170,7 @@ def told(
     the run."""
     found: list[Finding] = []
     for server in experiment.servers:
-        own = [row for row in counted(rows) if row.server == server]
+        own = [row for row in rows if row.server == server]
         if own:
             present = _present(experiment, snapshots[server], cores, own[0].offered_rps)
             stands = story(settings_of(Explain, experiment), present, own, conditions)
@@ -212,9 +203,7 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
     )
     name = NEXT if lifted else "bottleneck"
     text = f"{name}: {of.end}{_again(of)}"
-    if of.strayed:
-        text = f"{STRAYED}: {of.strayed}"
-    elif of.wanted is not None:
+    if of.wanted is not None:
         text = f"not finished after {len(rows)} trials, {of.wanted.arm} is next"
     yield Finding(name, server, 0, None, "", None, None, text)
 

@@ -10,7 +10,6 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,15 +19,11 @@ from lab.judge.grouping import lane_of
 from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
-from lab.model import AGAIN, DAMAGED, Experiment, Mode, Row, Snapshot, TrialPlan
+from lab.model import AGAIN, Experiment, Mode, Row, Snapshot, TrialPlan
 from lab.model.routes import parse
 
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
-# Of trials that the rows before them do not ask for: the version that ran them judged those rows
-# otherwise.
-STRAYED = "not to be told from here on, with the verdicts of this version"
-
 
 REPEATS_IN_VAIN = 2
 # Where a window proves to be too short for its latencies, its load is given a longer one, of at
@@ -187,59 +182,9 @@ def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
     return shorter and row.launch == launch and (row.valid or longer_s(row) is not None)
 
 
-def in_order(done: Sequence[Row]) -> list[Row]:
-    """The rows by the numbers of their trials; one that was measured again comes after the
-    first."""
-    return sorted(done, key=lambda row: (_number(row), row.trial))
-
-
-def counted(done: Sequence[Row]) -> list[Row]:
-    """The rows that tell something, in order: without those whose raw data is damaged. What was
-    measured again in their place counts instead, whatever it says."""
-    return [row for row in in_order(done) if not _is_damaged(row)]
-
-
 def next_number(done: Sequence[Row]) -> int:
     """The number of the trial after these."""
     return 1 + max(map(_number, done), default=0)
-
-
-def after_damaged(
-    done: Sequence[Row], following: Callable[[Sequence[Row]], TrialPlan | None]
-) -> TrialPlan | None:
-    """The next trial of a design in which each trial follows from the rows before it (`following`).
-
-    A trial whose raw data is damaged, or gone as a whole, is measured again in its place: what came
-    after it followed from what it had said, and still counts as far as it is asked for
-    (`replaced`). Raises what `following` raises.
-    """
-    rows, number = in_order(done), 0
-    names = {row.trial for row in rows}
-    for at, row in enumerate(rows):
-        if _number(row) > number + 1:
-            return following(counted(rows[:at]))
-        number = _number(row)
-        again = f"{row.trial}{AGAIN}"
-        if _is_damaged(row) and again not in names:
-            plan = following(counted(rows[:at]))
-            if plan is not None and plan.trial == row.trial:
-                return dataclasses.replace(plan, trial=again, repeats=row.trial)
-    return following(counted(rows))
-
-
-def replaced(rows: Sequence[Row]) -> bool:
-    """Whether one of these rows, in their order, was measured in the place of a damaged or lost
-    trial. Rows that follow it may be of what that trial had said. Where the new one says otherwise,
-    a search leaves out what it does not ask for."""
-    times = [row.started_at for row in rows if row.started_at is not None]
-    late = any(after < before for before, after in pairwise(times))
-    return late or any(row.trial.endswith(AGAIN) for row in rows)
-
-
-def _is_damaged(row: Row) -> bool:
-    """Whether a trial's raw data cannot be read. One that was itself measured in another's place
-    counts as an invalid trial."""
-    return not row.trial.endswith(AGAIN) and any(one.startswith(DAMAGED) for one in row.reasons)
 
 
 def without_number(row: Row) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lab.experiments.breaking.search import TRIES, UNTOLD, Search, Stress, rows_of, search
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.order import STRAYED, counted, launches
+from lab.experiments.order import launches
 from lab.experiments.reading import rules
 from lab.experiments.searching.state import named_most
 from lab.experiments.searching.told import SEPARATOR, Verdicts, what_gave_way
@@ -31,7 +31,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     for server in outcome.experiment.servers:
         points, broke = [], list[Row]()
         for launch in launches(outcome.experiment):
-            own = rows_of(counted(outcome.rows), server, launch)
+            own = rows_of(outcome.rows, server, launch)
             if not own:
                 continue
             state = search(stress, own)
@@ -74,9 +74,7 @@ def _finding(
             f"; whether it holds {stuck.concurrency} this machine cannot tell, for {UNTOLD} "
             f"trials do not say, the last one: {state.untold}"
         )
-    if state.strayed:
-        text += f"; {STRAYED}: {state.strayed}"
-    elif state.load is not None:
+    if state.load is not None:
         text += f"; not finished, {state.load} connections are next"
     elif stuck is None and state.broken is not None:
         value = float(state.broken.concurrency)
@@ -84,7 +82,7 @@ def _finding(
     elif stuck is None:
         text += f", the most that was tried ({stress.most})"
     low = high = None
-    if state.load is None and not state.strayed:
+    if state.load is None:
         low = float(state.held.concurrency if state.held else 0)
         high = float(state.broken.concurrency) if state.broken else None
     return Finding(NAME, server, launch, value, UNIT, low, high, text)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.errors import LabError
 from lab.experiments.breaking.search import Stress, most_trials, rows_of, search
 from lab.experiments.kind import settings_of
 from lab.experiments.order import (
     Design,
     Planner,
-    after_damaged,
-    counted,
     launches,
     lengthened,
     next_number,
@@ -36,7 +33,7 @@ class Ramps(Design):
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: what each server held in the last launch."""
-        experiment, done = self.planner.experiment, counted(done)
+        experiment = self.planner.experiment
         for server in experiment.servers:
             rows = rows_of(done, server, launches(experiment)[-1])
             state = search(settings_of(Stress, experiment), rows)
@@ -44,11 +41,7 @@ class Ramps(Design):
                 yield state.held.trial
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next load of the server that had the fewest trials; first what was damaged. Raises
-        LabError for rows that are not of its search."""
-        return after_damaged(done, self._next)
-
-    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next load of the server that had the fewest trials."""
         experiment = self.planner.experiment
         stress = settings_of(Stress, experiment)
         for launch in launches(experiment):
@@ -56,8 +49,6 @@ class Ramps(Design):
             for server in turned(experiment.servers, launch):
                 rows = rows_of(done, server, launch)
                 state = search(stress, rows)
-                if state.strayed:
-                    raise LabError(state.strayed)
                 if state.load is not None:
                     open_searches.append((len(rows), server, state.load))
             if open_searches:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.experiments.objective import Objective, Outcome, by_others, gave_way, judged
-from lab.experiments.order import replaced
 from lab.judge.slo import judged_ms
 from lab.load.engines.base import MAX_THREADS
 from lab.model import Row, goodput
@@ -52,12 +51,11 @@ class Stress:
 class Search:
     """What the rows of one server and launch say.
 
-    `load` is the next one to try (None: the search is over), and `missed` is how many trials did
-    not hold it so far. `held` is the largest load that was held, and `after` why a trial before did
-    not hold it (empty: none did not). `broke` are the trials that did not hold the smallest load
-    that was not held, and `why` is the reason. `stuck` is the smallest load of which UNTOLD rows
-    tell nothing, and `untold` why the last of them does not. `strayed` names the first row that is
-    not the trial that was next; nothing after it counts."""
+    `load` is the next one to try (None: the search is over). `held` is the largest load that was
+    held, and `after` why a trial before did not hold it (empty: none did not). `broke` are the
+    trials that did not hold the smallest load that was not held, and `why` is the reason. `stuck`
+    is the smallest load of which UNTOLD rows
+    tell nothing, and `untold` why the last of them does not."""
 
     load: int | None
     held: Row | None = None
@@ -65,8 +63,6 @@ class Search:
     why: str = ""
     stuck: Row | None = None
     untold: str = ""
-    strayed: str = ""
-    missed: int = 0
     after: str = ""
 
     @property
@@ -83,25 +79,20 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     first + step, … up to most while they are held. Then it tries the middle between the largest
     held load and the smallest load that is broken or cannot be told, until these differ by at most
     `resolution`. The middle is a number of connections that any number of an engine's threads can
-    share, if there is one. The search ends at the first row that is not its own: another version of
-    the lab may judge a trial otherwise and ask for another next load. After a trial was `replaced`
-    it leaves such rows out.
+    share, if there is one. A row of another load than the next one is left out until that is next:
+    of a trial that was damaged, another one takes the place.
     """
     load: int | None = stress.first
     held: Row | None = None
     broke: tuple[Row, ...] = ()
     stuck: Row | None = None
-    why = strayed = after = untold = ""
+    why = after = untold = ""
+    left = list(rows)
     valid: list[Row] = []
     misses: list[tuple[Row, str]] = []
     unknown = 0
-    for row in rows:
-        if row.concurrency != load:
-            if replaced(rows):
-                continue
-            wanted = "it had ended" if load is None else f"{load} connections were next"
-            strayed = f"{row.trial} is not of this search: {wanted}"
-            break
+    while (row := next((one for one in left if one.concurrency == load), None)) is not None:
+        left.remove(row)
         outcome, said = outcome_of(stress, row, valid, after_miss=bool(misses))
         if row.valid:
             valid.append(row)
@@ -120,7 +111,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
             continue
         misses, unknown = [], 0
         load = _next(stress, held, _top(*broke, stuck))
-    return Search(load, held, broke, why, stuck, untold, strayed, len(misses), after)
+    return Search(load, held, broke, why, stuck, untold, after)
 
 
 def outcome_of(

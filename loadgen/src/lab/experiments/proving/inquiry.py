@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lab.experiments.order import replaced
 from lab.experiments.proving.answers import (
     Answer,
     answer_of,
@@ -123,14 +122,12 @@ class Story:
 
     `wanted` is the next trial (None: the inquiry is over). `steps` are what was decided of each
     resource, and `end` is the last sentence. `again` counts the invalid trials that were run again,
-    by arm. `strayed` names the first row that is not the trial that was wanted, and the one that
-    was; nothing after it counts."""
+    by arm."""
 
     wanted: Ask | None = None
     steps: list[Step | NotTried] = field(default_factory=list)
     end: str = ""
     again: Counter[str] = field(default_factory=Counter)
-    strayed: str = ""
 
 
 def story(
@@ -142,19 +139,16 @@ def story(
     """Where the inquiry stands after these rows of one server, in the order of time.
 
     `present` is the server as it was before the first trial. `conditions` are the conditions that
-    were in force, by trial, as far as they are known: another version of the lab may give another
-    verdict and ask for another change than the one that was made. Rows that are not of the inquiry
-    are left out after a trial was `replaced`, and else end it."""
-    told = Story()
+    were in force, by trial, as far as they are known. A row that was not asked for is left out
+    until it is: of a trial that was damaged, another one takes the place."""
+    told, left = Story(), list(rows)
     asking = _inquiry(explain, present, told)
     told.wanted = next(asking)
-    for row in rows:
-        strayed = _strayed(row, told.wanted, conditions or {})
-        if strayed and replaced(rows):
-            continue
-        told.strayed = strayed
-        if strayed or told.wanted is None:
+    while told.wanted is not None:
+        row = next((one for one in left if _is_asked(one, told.wanted, conditions or {})), None)
+        if row is None:
             break
+        left.remove(row)
         try:
             told.wanted = asking.send(row)
         except StopIteration:
@@ -170,19 +164,10 @@ def most_trials(explain: Explain) -> int:
     return explain.steps * (1 + 2 * explain.pairs) + sides * explain.pairs + 1
 
 
-def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:
-    """Why a row is not the trial that was wanted; empty where it is that trial."""
-    if wanted is None:
-        return f"{row.trial} is not of this inquiry: it had ended"
-    if row.arm != wanted.arm:
-        return f"{row.trial} is not of this inquiry: {wanted.arm} was next"
-    was = conditions.get(row.trial, wanted.condition)
-    if was != wanted.condition:
-        return (
-            f"{row.trial} is not of this inquiry: it had {_in_force(was)}, {wanted.arm} was next "
-            f"with {_in_force(wanted.condition)}"
-        )
-    return ""
+def _is_asked(row: Row, wanted: Ask, conditions: Mapping[str, Condition]) -> bool:
+    """True if a row is the trial that is wanted."""
+    in_force = conditions.get(row.trial, wanted.condition)
+    return row.arm == wanted.arm and in_force == wanted.condition
 
 
 def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]:

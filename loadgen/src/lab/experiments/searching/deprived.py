@@ -39,8 +39,7 @@ class Deprived:
     @classmethod
     def of(cls, objective: Objective, rate: int, rows: Sequence[Row]) -> Deprived:
         """As far as these rows of ARMS tell, in the order of time, of which each is the trial that
-        was next. One that is not is left out: it is of another rate, as of before a trial of the
-        search was measured again."""
+        was next. One of another rate is left out."""
         found = cls(Rung(rate), Rung(rate), Rung(max(1, round(PART * rate))))
         for row in rows:
             name = found.next

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.order import counted
 from lab.experiments.searching.answers import in_order, launches_of
 from lab.experiments.searching.knee import knee
 from lab.experiments.searching.proof import proof
@@ -24,7 +23,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The capacity of each server first, then how each of its launches was searched,
     and what came of it with what gave way lifted. Raises LabError without a
     manifest where that is not lifted."""
-    experiment, rows = outcome.experiment, counted(outcome.rows)
+    experiment, rows = outcome.experiment, outcome.rows
     capacity, verdicts = settings_of(Capacity, experiment), outcome.verdicts
     answers: list[Finding] = []
     each: list[Finding] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.errors import WordError
-from lab.experiments.order import Design, Planner, after_damaged, counted, next_number
+from lab.experiments.order import Design, Planner, next_number
 from lab.experiments.searching.stages import Stage, Standing, stages
 from lab.experiments.searching.state import are_over, curve
 from lab.experiments.searching.trials import Trials
@@ -26,21 +26,16 @@ class Searches(Design):
         return sum(stage.most(server) for stage in self.stages for server in servers)
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """See Design; first what was damaged. Raises LabError for rows that are not of its
-        search."""
-        return after_damaged(done, self._next)
-
-    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
         servers = self._standings(done)
-        # All are asked: any may refuse rows that are not of its search.
-        plans = [plan for stage in self.stages if (plan := stage.next(servers))]
-        return self.trials.planner.named(plans[0], next_number(done), digits=3) if plans else None
+        plans = (plan for stage in self.stages if (plan := stage.next(servers)))
+        plan = next(plans, None)
+        return self.trials.planner.named(plan, next_number(done), digits=3) if plan else None
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: what each server held in the last launch, after its searches and its
         curve."""
         experiment = self.trials.experiment
-        for of in self._standings(counted(done)):
+        for of in self._standings(done):
             if not are_over(experiment, of.found):
                 continue
             if self.trials.capacity.curve and curve(experiment, of.found):

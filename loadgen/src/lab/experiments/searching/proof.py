@@ -79,7 +79,7 @@ def proof(
     besides, keeps = ("", "") if isinstance(change, str) else (_besides(change), change.keeps)
     answer = _answer(before, value, enough=enough, foreign=foreign, besides=besides, keeps=keeps)
     every = with_it.values()
-    if not any(one.rate is not None or one.strayed for one in every):
+    if all(one.rate is None for one in every):
         # Where the first launch holds nothing there are no others.
         left = len(with_it) < experiment.launches and next(iter(every)).low is not None
         whole += f", {NOT_FINISHED}" if left else f", {answer}" if answer else ""

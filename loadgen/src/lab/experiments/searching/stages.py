@@ -50,13 +50,11 @@ class Stage(ABC):
 
     @abstractmethod
     def next_of(self, of: Standing) -> TrialPlan | None:
-        """A server's next trial; None: it has none, or not yet. Raises LabError for rows that are
-        not of its search."""
+        """A server's next trial; None: it has none, or not yet."""
 
     def next(self, servers: Sequence[Standing]) -> TrialPlan | None:
-        """The next trial of all servers: one after the other, as it may take another container.
-        Raises LabError where `next_of` does for any of them."""
-        plans = [self.next_of(of) for of in servers]
+        """The next trial of all servers: one after the other, as it may take another container."""
+        plans = (self.next_of(of) for of in servers)
         return next((plan for plan in plans if plan), None)
 
 

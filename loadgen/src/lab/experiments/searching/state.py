@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective, Outcome, judged
-from lab.experiments.order import launches, replaced
+from lab.experiments.order import launches
 from lab.experiments.searching.rates import AGREE, AGREE_LATER, Tried, Way, bracket, ends
 from lab.judge.gates import UNSTEADY
 from lab.judge.intervals import LEAST_VALUES, interval_of
@@ -101,14 +101,12 @@ class Rung:
 @dataclass(frozen=True, slots=True)
 class Search:
     """Where the search of one server and launch stands. `rungs` are its rates in ascending order;
-    `rate` is the next one (None: it is over). `strayed` names the first row that is not the trial
-    that was next; nothing after it counts. `curve` counts the rows after its end, which are of the
-    curve."""
+    `rate` is the next one (None: it is over). `curve` counts the rows after its end, which are of
+    the curve."""
 
     rungs: tuple[Rung, ...]
     rate: int | None
     way: Way
-    strayed: str = ""
     curve: int = 0
 
     @property
@@ -160,47 +158,35 @@ class Search:
     @property
     def has_told(self) -> bool:
         """Whether it holds a rate, or has ended and surely holds none that was tried."""
-        ended = self.rate is None and not self.strayed
         holds_none = self.broken is not None and not self.rungs[0].tried.is_unknown
-        return self.low is not None or (ended and holds_none)
+        return self.low is not None or (self.rate is None and holds_none)
 
     def of(self, rate: int | None) -> Rung | None:
         return next((rung for rung in self.rungs if rung.rate == rate), None)
 
 
-def search(
-    way: Way,
-    objective: Objective,
-    rows: Sequence[Row],
-    *,
-    curve: bool = False,
-    lenient: bool = False,
-) -> Search:
+def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. A row
-    of a rate that needs no more trials is evidence of that rate. The search ends at the first other
-    row that is not its own: another version of the lab may judge a trial otherwise, and ask for
-    another next rate. Where it is `lenient` it leaves such rows out: a trial
-    of the server was `replaced`, and what took its place may have said something else. `curve`:
-    whether rows of a curve may follow."""
+    of a rate that needs no more trials is evidence of that rate. Another row that is not next is
+    left out until it is: of a trial that was damaged, another one takes the place. `curve`: whether
+    rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
-    strayed, after = "", 0
+    left, after = list(rows), 0
     rate = way.next([])
-    for at, row in enumerate(rows):
+    while left:
         if rate is None and curve:
-            after = len(rows) - at
+            after = len(left)
             break
-        if row.offered_rps is None or row.offered_rps not in {rate, *rungs}:
-            if lenient:
-                continue
-            wanted = "it had ended" if rate is None else f"{rate} req/s were next"
-            strayed = f"{row.trial} is not of this search: {wanted}"
+        row = next((one for one in left if one.offered_rps in {rate, *rungs}), None)
+        if row is None or row.offered_rps is None:
             break
+        left.remove(row)
         at_rate = row.offered_rps
         rung = rungs.get(at_rate, Rung(at_rate))
         outcome, why = judged(objective, row, after_break=bool(rung.broke))
         rungs[at_rate] = rung.told(outcome, why, row, long=rung.is_long(way))
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
-    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
+    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, after)
 
 
 def searches(
@@ -242,16 +228,16 @@ def _by_launch(
 ) -> dict[int, Search]:
     capacity = settings_of(Capacity, experiment)
     first, *later = launches(experiment)
-    last, lenient = launches(experiment)[-1], replaced(rows)
+    last = launches(experiment)[-1]
 
     def one(launch: int, way: Way) -> Search:
         own = [row for row in rows if (row.launch, row.arm) == (launch, arm)]
         after = curve and launch == last
-        return search(way, capacity.objective, own, curve=after, lenient=lenient)
+        return search(way, capacity.objective, own, curve=after)
 
     found = {first: one(first, way)}
     low, top = found[first].low, found[first].over
-    if found[first].rate is None and low is not None and not found[first].strayed:
+    if found[first].rate is None and low is not None:
         way = capacity.confirming(low.rate, top.rate if top else None, way.least)
         found |= {launch: one(launch, way) for launch in later}
     return found

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.objective import Objective, ms_text
-from lab.experiments.order import STRAYED
 from lab.experiments.searching.spent import whole_us
 from lab.experiments.searching.state import (
     Capacity,
@@ -41,12 +40,9 @@ def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str,
     """What a server holds, and what gave way, in a line; and the capacity with its interval."""
     begun = list(found.values())
     told, untold = told_and_untold(begun)
-    strayed = [one.strayed for one in begun if one.strayed]
     then = _then(begun, verdicts)
     value: Held = None, None, None
-    if strayed:
-        text = f"{STRAYED}: {strayed[0]}"
-    elif not any(one.low for one in told):
+    if not any(one.low for one in told):
         broken = begun[0].broken
         text = f"does not hold {broken.rate if broken else 0:,} req/s{at}"
         if begun[0].rate is not None:
@@ -129,9 +125,7 @@ def each_search(
             parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
         elif broken is None and low is not None and low.rate >= capacity.most:
             parts.append("the most that was tried")
-        if of.strayed:
-            parts.append(f"{STRAYED}: {of.strayed}")
-        elif of.rate is not None:
+        if of.rate is not None:
             parts.append(f"{NOT_FINISHED}, {of.rate:,} req/s are next")
         # What broke and never held holds nothing. Of what nobody can tell there is no value.
         told = of.has_told

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.errors import LabError
 from lab.experiments.kind import settings_of
 from lab.experiments.order import LONGEST_S, Planner, launches, lengthened
 from lab.experiments.searching.state import Capacity, Search
@@ -48,11 +47,8 @@ class Trials:
     def of_searches(
         self, server: str, found: Mapping[int, Search], **changes: Any
     ) -> TrialPlan | None:
-        """The next trial of a server's searches, one launch after the other; None: they are over.
-        Raises LabError for rows that are not of them."""
-        strayed = [one.strayed for one in found.values() if one.strayed]
-        if strayed:
-            raise LabError(strayed[0])
+        """The next trial of a server's searches, one launch after the other; None: all
+        are over."""
         for launch, of in found.items():
             if of.rate is not None:
                 changes["draw"] = of.next.trials

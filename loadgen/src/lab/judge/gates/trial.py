@@ -25,7 +25,6 @@ from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
     AWAY,
     CLOCK_SET,
-    DAMAGED,
     NOT_BACK,
     NOT_BEGUN,
     Judgement,
@@ -63,7 +62,6 @@ ACCIDENTS = (
     PART_RESTARTED,
     CLOCK_SET,
     NOT_BEGUN,
-    DAMAGED,
     "wrk2 calibrated ",
 )
 
