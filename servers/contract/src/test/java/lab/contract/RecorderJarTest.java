@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** pom.xml lists the classes of the recorder's jar: in a foreign JVM there are no others. */
 class RecorderJarTest {
   private static final Pattern INCLUDED =
-      Pattern.compile("<include>(lab/contract/[^<]+\\.class)</include>");
+      Pattern.compile("<include>((?:lab/contract|one/convert)/[^<]+\\.class)</include>");
   private static final Path CLASSES = Path.of("target", "classes");
 
   @Test
