@@ -10,7 +10,7 @@ import pytest
 
 from lab.campaign import preparation
 from lab.judge import fairness
-from lab.judge.gates import by_accident, figures, generator, others, parts, server, steady, trial
+from lab.judge.gates import by_accident, figures, generator, held, others, parts, server, steady, trial
 from lab.judge.gates.server import COMPILING
 from lab.load import trial as load_trial
 from lab.load import warm
@@ -22,7 +22,7 @@ from lab.model import AWAY, CLOCK_SET, DAMAGED, JIT_BUSY, NOT_BACK, NOT_BEGUN
 from support.repo import REPO
 
 PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
-GATES = (figures, generator, others, parts, server, steady, trial)
+GATES = (figures, generator, held, others, parts, server, steady, trial)
 # They yield no message, but a name that is a part of one.
 PARTIAL = ("unread", "_changes", "as_begun", "_assumed")
 # Messages that are put together from several, or come from other files.

@@ -266,7 +266,7 @@ def test_a_kind_that_is_no_name_is_a_damaged_manifest(tmp_path: Path) -> None:
     told = read_object(run_dir / "manifest.json")
     told["experiment"]["kind"] = []
     write_json(run_dir / "manifest.json", told)
-    with pytest.raises(RawDataError, match=r"manifest\.json: Experiment: "):
+    with pytest.raises(RawDataError, match=r"manifest\.json: Manifest: "):
         manifest.read(run_dir)
 
 
