@@ -90,7 +90,8 @@ def status(server: str, path: str) -> None:
     """Print the status with which the traffic port answers; 0 where it does not."""
     try:
         print(client.get(f"http://{server}:8080{path}").status_code)
-    except httpx.HTTPError:
+    except httpx.HTTPError as failure:
+        print(f"{server}: {failure!r}", file=sys.stderr)
         print(0)
 
 
