@@ -17,9 +17,8 @@ from lab.store import csv, manifest
 
 STORED = Path(__file__).parent / "stored"
 DERIVED = ("trials.csv", "findings.json", "comparison.json")
-# Their runs were measured with oha, which is gone; density was no kind of trials. They are recorded
-# anew, each then leaves this.
-MISSING = {"density", "endurance", "explain", "faults", "loads", "spike", "stress"}
+# density was no kind of trials. It is recorded anew.
+MISSING = {"density"}
 
 
 def copied(name: str, to: Path) -> Path:
@@ -41,9 +40,12 @@ def test_a_stored_run_is_judged_to_the_same_rows(name: str, tmp_path: Path) -> N
         assert judged == path.read_text()
 
 
-def test_every_kind_is_among_them_and_invalid_runs() -> None:
+def test_every_kind_is_among_them_and_invalid_and_interrupted_runs() -> None:
     runs = [path.parent for path in STORED.glob("*/raw")]
     records = [manifest.read(run_dir) for run_dir in runs]
     assert {record.experiment.kind for record in records} == {*kinds()} - MISSING
     rows = [row for run_dir in runs for row in csv.read(run_dir / csv.NAME)]
     assert {row.valid for row in rows} == {True, False}
+    assert {row.arm for row in rows} >= {"a", "b", None}
+    assert max(row.launch for row in rows) > 1
+    assert "interrupted" in {record.status for record in records}
