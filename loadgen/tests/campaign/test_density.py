@@ -1,15 +1,21 @@
 """A run of density from its raw data to its report."""
 
+import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from lab.campaign import preparation
 from lab.campaign.derive import derive
 from lab.experiments.density import Density, design
 from lab.load.engines import ENGINES
 from lab.load.engines.pacer import Pacer
-from lab.model import TrialPlan
+from lab.model import TrialPlan, Warmth
 from lab.store import csv
-from lab.store.records import write_json
+from lab.store.records import to_json, write_json
 from support import pacer
+from support.bench import WARM, Bench
 from support.fakes import IDENTITY, record, snapshot
 from support.planned import all_of, experiment, planner
 from support.runs import write_manifest
@@ -68,4 +74,65 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
     # No request was measured.
     assert "## Throughput and latency" not in report
     assert "No bound is known of any load of this run." in report
-    assert "Memory per connection" in (run_dir / "report.html").read_text()
+    page = (run_dir / "report.html").read_text()
+    assert "Memory per connection" in page
+    # Nor is any drawn.
+    assert not list((run_dir / "figures").glob("*"))
+    assert "100 connections" in page
+    assert "0 requests/s" not in page
+    assert "of live heap" in page
+    assert "resident memory while the connections were held" in page
+    assert "after the load" not in page
+
+
+IN_FLIGHT: dict[str, Any] = {
+    "kind": "density",
+    "own": to_json(Density("in-flight")),
+    "modes": ("closed",),
+    "concurrencies": (1000, 250),
+    "launches": 1,
+    "duration_s": WINDOW_S,
+    "warmup_s": WARM_UP_S,
+}
+
+
+def test_jvms_are_warmed_up_without_the_toxic_that_holds_answers_back(ready: Bench) -> None:
+    seen: list[tuple[str, object, int]] = []
+
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        seen.append((plan.server, ready.lab.pool_sizes["a"], len(ready.lab.toxics)))
+        return WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    ready.run(**IN_FLIGHT)
+    assert seen == [("a", 200, 0), ("b", 200, 0)]
+    # What costs no request is not asked.
+    assert ready.measured == []
+
+
+def test_the_next_server_does_not_wait_for_answers_that_are_held_back(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toxics: list[int] = []
+    clear = preparation.clear_proxy
+
+    def seen(*lab: Any) -> str | None:
+        toxics.append(len(ready.lab.toxics))
+        return clear(*lab)
+
+    monkeypatch.setattr(preparation, "clear_proxy", seen)
+    ready.run(**IN_FLIGHT)
+    assert toxics == [0, 0]
+
+
+def test_a_run_of_requests_in_flight_goes_on(ready: Bench) -> None:
+    for server in ("a", "b"):
+        ready.lab.settings[server] = {"downstream_timeout_ms": 10_000}
+    ready.interrupt(30.0, **IN_FLIGHT)
+    trial = json.loads(next(ready.run_dir.glob("raw/*a*/trial.json")).read_text())
+    assert trial["before"]["settings"]["pool_size"] == 1000
+    assert ready.lab.pool_sizes["a"] == 200
+    ready.resume()
+    assert (ready.manifest["status"], len(ready.rows)) == ("complete", 4)
+    # No word of the user's brings these back.
+    assert "SERVER_POOL_SIZE" not in (ready.run_dir / "REPORT.md").read_text()

@@ -51,9 +51,32 @@ def test_words_ask_for_requests_in_flight() -> None:
 
 
 def test_more_idle_connections_fit_than_requests_in_flight() -> None:
-    assert shipped(CONC="19000").concurrencies == (19000,)
+    assert shipped(CONC="9000,19000").concurrencies == (9000, 19000)
     with pytest.raises(WordError, match="CONC=19000 is more than this machine holds"):
-        shipped(CONC="19000", HOLD="in-flight")
+        shipped(CONC="9000,19000", HOLD="in-flight")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"CONC": "2000"}, "2000 connections alone have no slope; allowed: at least two"),
+        ({"SCALE": "0.1"}, r"read 1 s into the window, which takes 1 s .* at least 2 s"),
+        ({"DURATION": "1s"}, r"read 1 s into the window, which takes 1 s .* at least 2 s"),
+        (
+            {"HOLD": "in-flight", "CONC": "500,1000", "DURATION": "286s"},
+            r"in flight for a window of 286 s .*; allowed: at most 285 s",
+        ),
+    ],
+)
+def test_words_that_give_no_slope_are_refused(words: dict[str, str], said: str) -> None:
+    with pytest.raises(WordError, match=said):
+        shipped(**words)
+
+
+def test_the_longest_window_and_the_shortest() -> None:
+    longest = shipped(HOLD="in-flight", CONC="500,1000", DURATION="285s")
+    assert plans(longest)[0].condition.knobs["downstream_timeout_ms"] == 600_000
+    assert shipped(DURATION="2s").duration_s == 2
 
 
 def test_a_jvm_has_ascending_connections_and_holds_them() -> None:

@@ -1,9 +1,11 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from lab.load.engine_run import STEP_S, EngineRun, Tail, closed_load, scratch
 from lab.load.engines import Schedule
+from lab.load.engines.pacer import Pacer
 from support.fakes import plan
 from support.system import FakeSystem
 
@@ -81,3 +83,10 @@ def test_a_side_load_takes_nothing_of_its_trial_but_the_target() -> None:
         None,
     )
     assert load.url == plan().url
+
+
+def test_a_side_load_of_a_held_trial_is_a_whole_load(tmp_path: Path) -> None:
+    load = closed_load(plan("closed", hold="in-flight"), "warm-up", 7, 4)
+    assert load.hold is None
+    (told,) = Pacer().schedule(load, tmp_path).files.values()
+    assert "once" not in json.loads(told)

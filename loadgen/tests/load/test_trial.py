@@ -133,13 +133,29 @@ def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
         read_at.append(lab.system.monotonic())
         return next(heap)
 
-    lab.fake.heap_bytes, lab.fake.in_flight = heap_bytes, 70
+    lab.fake.heap_bytes, lab.fake.in_flight, lab.fake.proxy_files = heap_bytes, 70, 212
     began_s = lab.system.monotonic()
     told = lab.run(plan("closed", hold="in-flight"))
     # Once, after a second of the window, and after a collection that frees what the first released.
     assert (told.live_heap_bytes, told.resident_bytes, told.in_flight) == (80, 100_000_000, 70)
     assert len(read_at) == 2
     assert 11 <= min(read_at) - began_s <= max(read_at) - began_s <= 15
+
+
+@pytest.mark.parametrize("files", [199, 19_984])
+def test_requests_that_toxiproxy_may_not_have_accepted_are_not_measured(
+    lab: Lab, files: int
+) -> None:
+    lab.fake.proxy_files = files
+    told = lab.run(plan("closed", hold="in-flight"))
+    assert told.live_heap_bytes is None
+    assert f"Toxiproxy had {files:,} of 20,000 files open, and the calls take 200" in str(
+        told.notes
+    )
+
+
+def test_an_idle_connection_takes_no_file_of_toxiproxy(lab: Lab) -> None:
+    assert lab.run(plan("closed", hold="idle")).live_heap_bytes == 10_000_000
 
 
 def test_a_held_load_whose_memory_is_not_told_is_invalid(lab: Lab) -> None:

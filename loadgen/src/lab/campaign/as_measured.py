@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab.experiments.registry import kind_of
-from lab.load.measure import first_snapshot
+from lab.load.measure import first_record
 from lab.model import Condition, Snapshot, TrialPlan
 from lab.model.knobs import IMAGE
 from lab.store.manifest import Manifest
@@ -14,15 +14,16 @@ from lab.store.manifest import Manifest
 
 def as_measured(record: Manifest, run_dir: Path) -> Manifest:
     """The run with the settings that its servers' first trials had, where they had any: a knob
-    turned before the run is gone with the first fresh JVM. Not where trials have conditions of
-    their own. Raises RawDataError."""
+    turned before the run is gone with the first fresh JVM. A knob that was turned for that trial is
+    as the run began. Not where trials have conditions of their own. Raises RawDataError."""
     if kind_of(record.experiment).changes_lab:
         return record
     servers = dict(record.servers)
     for server, was in record.servers.items():
-        first = first_snapshot(run_dir / "raw", server)
+        first = first_record(run_dir / "raw", server)
         if first is not None:
-            servers[server] = replace(was, settings=first.settings)
+            turned = {k: v for k, v in was.settings.items() if k in first.plan.condition.knobs}
+            servers[server] = replace(was, settings={**first.before.settings, **turned})
     return replace(record, servers=servers)
 
 

@@ -97,8 +97,11 @@ class Preparation:
                 self.progress.warn(said)
 
     def _clear(self, plan: TrialPlan) -> None:
-        """No server finds what another one left with Toxiproxy."""
+        """No server finds what another one left with Toxiproxy. A toxic of a condition would have
+        that wait for answers, and goes first."""
         if plan.server != self._last and not self.experiment.target:
+            if not self.tools.conditions.as_it_is:
+                self._bring(plan, AS_IT_IS)
             said = clear_proxy(self.tools.stack, self.tools.system, self.tools.undo_log)
             if said is not None:
                 self.progress.warn(said)

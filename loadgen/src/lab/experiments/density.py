@@ -11,11 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lab.errors import WordError
 from lab.experiments.kind import Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
+from lab.experiments.reading.load import Load
 from lab.experiments.reading.settings import Given, Settings
 from lab.judge.intervals import slope_of
+from lab.load.held import SETTLE_S
 from lab.model import (
     AS_IT_IS,
     HOLDS,
@@ -27,6 +30,7 @@ from lab.model import (
     Row,
     TrialPlan,
 )
+from lab.model.knobs import KNOBS
 
 # The names of the findings, each with its column.
 HEAP, RESIDENT = "live heap per connection", "resident memory per connection"
@@ -41,6 +45,9 @@ OPENED_PER_S: dict[Hold, int] = {"idle": 1000, "in-flight": 200}
 LEAST_OPENING_S = 4
 # The first answer comes so long after the end of the load.
 ANSWER_S = 10
+# The servers' deadline is so many times as long.
+DEADLINE = 2
+LONGEST_DEADLINE_MS = next(one.most for one in KNOBS if one.name == "downstream_timeout_ms")
 TOXIC = "in-flight"
 KEYS = {"hold": Key(rules.one_of(HOLDS), "idle")}
 
@@ -65,7 +72,29 @@ def read(asked: Asked) -> ToMeasure:
         # No work of others takes memory of the server.
         patience_s=0,
     )
+    _check(load, density)
     return load.experiment("density", density), load.notes
+
+
+def _check(load: Load, density: Density) -> None:
+    """Raises WordError for a load of which no slope can come out."""
+    place, window_s = load.asked.settings.place, load.duration_s
+    if len(load.concurrencies) < 2:
+        raise WordError(
+            f"{place}: {load.concurrencies[0]} connections alone have no slope; allowed: at least "
+            "two numbers of connections"
+        )
+    if window_s <= SETTLE_S:
+        raise WordError(
+            f"{place}: the memory is read {SETTLE_S:g} s into the window, which takes {window_s} s "
+            f"(DURATION × SCALE); allowed: at least {math.floor(SETTLE_S) + 1} s"
+        )
+    longest_s = LONGEST_DEADLINE_MS // DEADLINE // 1000 - ANSWER_S - (load.warmup_s or 0)
+    if density.hold == "in-flight" and window_s > longest_s:
+        raise WordError(
+            f"{place}: requests cannot be in flight for a window of {window_s} s "
+            f"(DURATION × SCALE); allowed: at most {longest_s} s with so many connections"
+        )
 
 
 def _on(settings: Settings, route: str) -> Settings:
@@ -115,7 +144,7 @@ def _condition(planner: Planner, server: str) -> Condition:
     if settings_of(Density, experiment).hold == "idle":
         return AS_IT_IS
     answer_ms = 1000 * ((experiment.warmup_s or 0) + experiment.duration_s + ANSWER_S)
-    knobs = {"downstream_timeout_ms": 2 * answer_ms}
+    knobs = {"downstream_timeout_ms": DEADLINE * answer_ms}
     size = planner.snapshots[server].setting("pool_size")
     if size is not None:
         knobs["pool_size"] = max(int(size), *experiment.concurrencies)

@@ -94,7 +94,8 @@ def scratch(folder: Path) -> Iterator[Path]:
 def closed_load(
     plan: TrialPlan, trial: str, connections: int, duration_s: int, warmup_s: int | None = None
 ) -> TrialPlan:
-    """A closed load on the plan's URL that is no trial: without its spike and its script."""
+    """A closed load on the plan's URL that is no trial: without its spike and its script, and no
+    connection is held."""
     return dataclasses.replace(
         plan,
         trial=trial,
@@ -107,4 +108,5 @@ def closed_load(
         spike=None,
         script=(),
         arrivals="constant",
+        hold=None,
     )

@@ -12,6 +12,9 @@ from lab.system.stack import Stack
 
 # Until the server has read what was sent last.
 SETTLE_S = 1.0
+# The descriptors that Toxiproxy takes of a call, and those that it must have left: without any it
+# accepts no more calls, and they wait as those do that it holds back.
+PROXY_FILES, SPARE_PROXY_FILES = 2, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class HeldMemory:
 
     def __init__(self, plan: TrialPlan, opens_s: float, stack: Stack) -> None:
         self._server = plan.server
+        self._proxy_files = PROXY_FILES * plan.concurrency if plan.hold == "in-flight" else None
         self._due_s = opens_s + SETTLE_S if plan.hold else None
         self._stack = stack
         self.memory: Memory | None = None
@@ -43,10 +47,24 @@ class HeldMemory:
             heap_bytes = live_heap(self._server, self._stack)
             resident_bytes = self._stack.exporter.resident_bytes(self._server)
             in_flight = self._stack.management.in_flight(self._server)
+            self.problem = self._not_accepted()
         except LabUnreachable as failure:
             self.problem = f"the memory is not known: {failure}"
             return
         if run.process.poll() is not None:
             self.problem = "the load ended while the memory was read"
+        if self.problem is not None:
             return
         self.memory = Memory(heap_bytes, resident_bytes, in_flight)
+
+    def _not_accepted(self) -> str | None:
+        """Why calls of the requests may not have reached Toxiproxy. Raises LabUnreachable."""
+        if self._proxy_files is None:
+            return None
+        used, most = self._stack.toxiproxy.files()
+        if self._proxy_files <= used < most - SPARE_PROXY_FILES:
+            return None
+        return (
+            f"Toxiproxy had {used:,.0f} of {most:,.0f} files open, and the calls take "
+            f"{self._proxy_files:,}: it may not have accepted all"
+        )

@@ -110,15 +110,15 @@ def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
     return finished, tuple(folder.name for folder in folders if folder not in finished)
 
 
-def first_snapshot(raw: Path, server: str) -> Snapshot | None:
-    """The snapshot before a server's first trial, of the trials in a run's `raw` that ended. None
-    where no trial ended. Trials whose record cannot be read are left out. Raises RawDataError for a
+def first_record(raw: Path, server: str) -> TrialRecord | None:
+    """The record of a server's first trial, of the trials in a run's `raw` that ended. None where
+    no trial ended. Trials whose record cannot be read are left out. Raises RawDataError for a
     folder that is not a trial's."""
     for folder in folders(raw)[0]:
         with suppress(RawDataError):
             one = read_json(folder / RECORD, TrialRecord)
             if one.plan.server == server and not one.lost:
-                return one.before
+                return one
     return None
 
 

@@ -23,5 +23,5 @@ def kept(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if reading.samples:
         yield f"{reading.samples} answers came while the connections were held"
     there = record.in_flight or 0
-    if record.plan.hold == "in-flight" and there < wanted:
+    if record.plan.hold == "in-flight" and there != wanted:
         yield f"{there} of {wanted} requests were in flight when the memory was read"

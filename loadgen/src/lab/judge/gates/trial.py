@@ -84,9 +84,7 @@ def judge(
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
-    # Of a load that is held no speed is measured.
-    warm = () if record.plan.hold else server.warm(record)
-    reasons += [*record.unequal, *warm]
+    reasons += [*record.unequal, *server.warm(record)]
     reasons += [*parts.restarted(record, observation), *parts.clocks_apart(record)]
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")

@@ -26,7 +26,9 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     """The page of a run and of its trials, in their order; and its figures by name, each an SVG
     file that stands alone."""
     styles = LaneStyles.of(of.experiment.servers, of.rows)
-    places = by_load(of.rows, styles, of.limits, of.knees)
+    # A load that is held has neither throughput nor latencies.
+    loaded = [one.row for one in shown if not one.measurement.record.plan.hold]
+    places = by_load(loaded, styles, of.limits, of.knees)
     curves = tuple(by_rank([(one.row, one.curves) for one in shown], styles))
     files = {
         one.name: alone(one.svg)

@@ -80,7 +80,7 @@ def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
     )
     count = len(of.judgement.notes)
     notes = f", {count} note{'s' if count > 1 else ''}" if count else ""
-    summary = f'{title}<span class="soft">{inline(_result(row) + notes)}</span>'
+    summary = f'{title}<span class="soft">{inline(_result(of) + notes)}</span>'
     reasons = markup([Bullets(of.judgement.reasons)])
     parts = [
         f'<div class="loud">{reasons}</div>' if reasons else "",
@@ -105,7 +105,12 @@ def _over_time(drawn: Sequence[Figure]) -> str:
     return f'<div class="specs"><div class="figures small">{room}</div>\n{specs(drawn)}</div>\n'
 
 
-def _result(row: Row) -> str:
+def _result(of: Shown) -> str:
+    row = of.row
+    if of.measurement.record.plan.hold:
+        # Each connection sent one request: that is no throughput.
+        live = row.live_heap_bytes
+        return "no figures" if live is None else f"{data(live)} of live heap"
     rps = goodput(row)
     if rps is None:
         return "no figures"
@@ -207,8 +212,10 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
         seconds = warmth.cycles[-1].at_s + warmth.cycles[-1].length_s
         steady = "steady" if warmth.steady else "not steady"
         yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"
-    live = record.live_heap_bytes
-    yield "live heap after the load", None if live is None else data(live)
+    live, resident = record.live_heap_bytes, record.resident_bytes
+    when = "while the connections were held" if record.plan.hold else "after the load"
+    yield f"live heap {when}", None if live is None else data(live)
+    yield f"resident memory {when}", None if resident is None else data(resident)
     yield "CPU per answer", _split(row, of.other_us)
     yield "mean time of a request", spent.one(row)
     usage = record.usage
