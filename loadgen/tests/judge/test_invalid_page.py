@@ -10,7 +10,17 @@ import pytest
 
 from lab.campaign import preparation
 from lab.judge import fairness
-from lab.judge.gates import by_accident, figures, generator, held, others, parts, server, steady, trial
+from lab.judge.gates import (
+    by_accident,
+    figures,
+    generator,
+    held,
+    others,
+    parts,
+    server,
+    steady,
+    trial,
+)
 from lab.judge.gates.server import COMPILING
 from lab.load import trial as load_trial
 from lab.load import warm
