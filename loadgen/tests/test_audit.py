@@ -179,15 +179,6 @@ def test_what_is_not_debians_is_not_asked_for_as_if_it_were() -> None:
     ] + [("other", "alpine/busybox")]
 
 
-def test_an_image_that_is_not_here_is_not_checked(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = {"image": "lab/d:1", "components": [["image", "lab/d:1", ""]]}
-    (folder / "image-3.json").write_text(json.dumps(gone))
-    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    assert "image: 1 packages (lab/d:1 ): not on this machine" in capsys.readouterr().out
-
-
 # --- what is asked ------------------------------------------------------------------------
 
 FAULTY = Component("Go", "stdlib", "1.20")
@@ -299,48 +290,46 @@ def test_an_answer_that_lacks_some_is_none(
     assert "2 answers to 3 questions" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("text", [None, "", "Traceback", "{}", "[]"])
-def test_a_pip_audit_that_failed_checked_nothing(
-    folder: Path, osv: str, text: str | None, capsys: pytest.CaptureFixture[str]
+NOT_IN_THE_LOCKS = {"dependencies": [{"name": "starlette", "version": "0.2", "vulns": []}]}
+# As it answers where the index has no JSON API, with "No known vulnerabilities found".
+SKIPPED = {"dependencies": [{"name": "starlette", "skip_reason": "not found on PyPI"}]}
+STARLETTE = "PyPI: 1 packages (starlette 0.1): "
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        *(
+            ("pip-audit.txt", text, f"{STARLETTE}pip-audit did not")
+            for text in (None, "", "Traceback", "{}", "[]")
+        ),
+        ("pip-audit.txt", json.dumps(NOT_IN_THE_LOCKS), f"{STARLETTE}not in the locks\n"),
+        ("pip-audit.txt", json.dumps(SKIPPED), f"{STARLETTE}pip-audit: not found on PyPI\n"),
+        (
+            "image-3.json",
+            '{"image": "lab/c:1", "components": [["jar", "x.jar", "0123456789ab"]]}',
+            "jar: 1 packages (x.jar 0123456789ab): nobody knows",
+        ),
+        (
+            "image-3.json",
+            '{"image": "lab/d:1", "components": [["image", "lab/d:1", ""]]}',
+            "image: 1 packages (lab/d:1 ): not on this machine",
+        ),
+    ],
+)
+def test_what_nobody_looked_at_is_not_checked(
+    folder: Path,
+    osv: str,
+    name: str,
+    text: str | None,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (folder / "pip-audit.txt").unlink()
+    (folder / name).unlink(missing_ok=True)
     if text is not None:
-        (folder / "pip-audit.txt").write_text(text)
+        (folder / name).write_text(text)
     assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    said = capsys.readouterr().out
-    assert "\nNOT CHECKED  PyPI: 1 packages (starlette 0.1): pip-audit did not" in said
-
-
-def test_what_pip_audit_was_not_asked_is_not_taken_as_checked(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = {"dependencies": [{"name": "starlette", "version": "0.2", "vulns": []}]}
-    (folder / "pip-audit.txt").write_text(json.dumps(other))
-    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    said = capsys.readouterr().out
-    assert "\nNOT CHECKED  PyPI: 1 packages (starlette 0.1): not in the locks\n" in said
-
-
-def test_what_pip_audit_skipped_is_not_checked_however_it_ended(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # As it answers where the index has no JSON API, with "No known vulnerabilities found".
-    other = {"dependencies": [{"name": "starlette", "skip_reason": "not found on PyPI"}]}
-    (folder / "pip-audit.txt").write_text(json.dumps(other))
-    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    said = capsys.readouterr().out
-    assert "PyPI: 1 packages (starlette 0.1): pip-audit: not found on PyPI\n" in said
-
-
-def test_a_jar_that_nobody_knows_is_not_checked(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    held = {"image": "lab/c:1", "components": [["jar", "x.jar", "0123456789ab"]]}
-    (folder / "image-3.json").write_text(json.dumps(held))
-    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    assert (
-        "NOT CHECKED  jar: 1 packages (x.jar 0123456789ab): nobody knows" in capsys.readouterr().out
-    )
+    assert f"\nNOT CHECKED  {said}" in capsys.readouterr().out
 
 
 def test_the_sbom_names_each_package_once_with_the_images_that_hold_it(folder: Path) -> None:

@@ -88,37 +88,28 @@ def test_a_plan_tells_the_tokens_that_follow_from_the_secret_and_not_the_secret(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
+        # PLAN is yes, and only where trials follow.
         (["bench", "CONC=10", "PLAN=no"], "PLAN=no is not allowed; allowed: yes"),
         (["plan", "capacity", "PLAN=1"], "PLAN=1 is not allowed; allowed: yes"),
         (["run", "RESUME=x", "PLAN=yes"], "PLAN with RESUME is not allowed"),
         (["report", "PLAN=yes"], "unknown word PLAN"),
+        # A plan knows the words of every verb; without one it is that of up.
+        (["plan"], "lab: up: unknown word X; allowed: none\n"),
+        *(
+            (["plan", verb, "X=1"], f"{verb}: unknown word X")
+            for verb in ("up", "report", "compare", "explain")
+        ),
+        *(
+            ([verb, "COLOUR=red"], "COLOUR")
+            for verb in ("doctor", "agent", "toxics", "toxics-reset")
+        ),
     ],
 )
-def test_plan_is_yes_and_only_where_trials_follow(
+def test_a_word_that_a_verb_does_not_take_is_refused(
     argv: list[str], said: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(argv, home, capsys)
-
-
-@pytest.mark.parametrize("verb", ["up", "report", "compare", "explain"])
-def test_a_plan_refuses_an_unknown_word_of_every_verb(
-    verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert f"{verb}: unknown word X" in refused(["plan", verb, "X=1"], home, capsys)
-
-
-def test_a_plan_without_a_verb_is_that_of_up(
-    home: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = refused(["plan"], {**home, "LAB_WORDS": "X=1"}, capsys)
-    assert said == "lab: up: unknown word X; allowed: none\n"
-
-
-@pytest.mark.parametrize("verb", ["doctor", "agent", "toxics", "toxics-reset"])
-def test_verbs_without_words_refuse_words(
-    verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "COLOUR" in refused([verb, "COLOUR=red"], home, capsys)
+    environ = {**home, "LAB_WORDS": "X=1"} if argv == ["plan"] else home
+    assert said in refused(argv, environ, capsys)
 
 
 @pytest.mark.parametrize("argv", [["bench", "CONC=10"], ["explain", "CONC=10"]])

@@ -49,6 +49,7 @@ def test_it_says_beforehand_how_many_trials_and_how_long(ready: Bench) -> None:
         "at most 36 trials (more if some are invalid), each of about 25 s and warm-up, about 17m46s"
     )
     assert f"{most} in all, with wrk2, open load, at a rate that is searched" in ready.said
+    assert "[1] b open CONC=72 warm-up\n" in ready.text.getvalue()
     ready.text.truncate(0)
     ready.run(servers=("a", "b"), modes=("closed",), duration_s=30)
     assert "2 trials of 40 s and warm-up, about 2m12s in all, with wrk2, closed load" in ready.said
@@ -74,15 +75,6 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     assert "at most 103 trials" in planned(**search, launches=2)
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
-
-
-def test_an_interrupted_search_goes_on_with_the_same_trials(ready: Bench) -> None:
-    ready.interrupt(60.0, **SEARCH)
-    done = len(ready.rows)
-    assert 0 < done < 5
-    assert ready.resume() == 0
-    assert ready.column("offered_rps") == ["100", "200", "400", "400", "400"]
-    assert HOLDS in ready.text.getvalue()
 
 
 def limited(raw: Path) -> dict[str, object]:

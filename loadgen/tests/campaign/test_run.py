@@ -11,12 +11,9 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
-from lab.experiments.breaking.search import Stress
-from lab.experiments.objective import Objective
 from lab.judge.gates.server import UNTOLD_SETTINGS
 from lab.model import Row, TrialPlan, Warmth
 from lab.report import page
-from lab.store.records import to_json
 from support.bench import RUN, WARM, Bench
 from support.fakes import START, FakeLab, toxic
 from support.runs import HOST_FILE
@@ -288,14 +285,6 @@ def test_a_toxic_that_comes_between_trials_makes_those_after_it_invalid(ready: B
     assert "trials.csv" not in derive(ready.run_dir, [ready.lab.engine]).changed
 
 
-def test_another_delay_of_the_downstream_between_trials_does_too(ready: Bench) -> None:
-    ready.lab.system.at(30.0, lambda: setattr(ready.lab, "delay_ms", 100))
-    ready.run(modes=("open",), servers=("a",), concurrencies=(100, 200, 300))
-    reason = "the downstream's delay differs from the start of the run: 200 became 100 ms"
-    assert reason not in ready.rows[0]["invalid_reasons"]
-    assert reason in ready.rows[2]["invalid_reasons"]
-
-
 def test_a_knob_turned_between_trials_makes_those_after_it_invalid(ready: Bench) -> None:
     ready.lab.system.at(30.0, lambda: ready.lab.pool_sizes.update(a=20))
     ready.run(modes=("open",), servers=("a",), concurrencies=(100, 200, 300))
@@ -467,16 +456,6 @@ def test_plain_progress_says_trial_phase_and_time_left(ready: Bench) -> None:
     text = ready.text.getvalue()
     assert "[1/4] a open CONC=200 warm-up, 1m40s left" in text
     assert "[4/4] b closed CONC=200 measuring" in text
-
-
-def test_a_search_says_how_many_trials_it_has_at_most(ready: Bench) -> None:
-    of = Stress(Objective(p95_ms=500.0), first=100, step=100, most=300, resolution=60, fall=0.1)
-    ready.run(kind="stress", own=to_json(of), concurrencies=(100,), modes=("open",), servers=("b",))
-    text = ready.text.getvalue()
-    # 100, 200, 300, and one more should 300 not be held: each of them twice at most.
-    most = "at most 8 trials (more if some are invalid), each of about 25 s and warm-up"
-    assert f"{most}, about 4m14s in all" in " ".join(text.split())
-    assert "[1] b open CONC=100 warm-up\n" in text
 
 
 def test_every_change_of_server_is_looked_at(ready: Bench) -> None:

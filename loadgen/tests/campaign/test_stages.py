@@ -101,18 +101,6 @@ def test_of_several_engines_those_that_do_not_run_are_left_out_and_said(
     assert chosen.notes == ("wrk2 does not run on this machine: left out",)
 
 
-def test_a_jvm_is_proven_warm_once_for_each_route(ready: Bench) -> None:
-    ready.run(concurrencies=(100, 200))
-    assert ready.warmed == ["a", "b"]
-
-
-def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
-    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s")
-    ready.run(servers=("a",))
-    assert set(ready.column("valid")) == {"false"}
-    assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
-
-
 def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again(
     ready: Bench,
 ) -> None:

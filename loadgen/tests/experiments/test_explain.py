@@ -107,6 +107,19 @@ def said(of: Experiment, server: Server = honest) -> list[str]:
     return [one.text for one in told(of, run(of, server))]
 
 
+def of_a(of: Experiment, server: Server, seen: Snapshot) -> tuple[list[TrialPlan], list[str]]:
+    """The trials of a server that was read back so, and what is told of them."""
+    order = explain.design(planner(of, snapshots={"a": seen}))
+    done: list[Row] = []
+    made = []
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 200
+        made.append(plan)
+        done.append(row(plan, **server(plan, len(done))))
+    conditions = {plan.trial: plan.condition for plan in made}
+    return made, [one.text for one in explain.told(of, done, {"a": seen}, 2, conditions)]
+
+
 def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> None:
     of = inquiry()
     rows = run(of)
@@ -182,21 +195,14 @@ def test_a_wrong_verdict_is_withdrawn_and_the_limit_is_unknown() -> None:
     assert len(texts) == 2
 
 
-SERVICE = {"a": snapshot(identity=None, settings={"url": "http://a:8080"})}
+SERVICE = snapshot(identity=None, settings={"url": "http://a:8080"})
 
 
 def of_a_service(server: Server, **levers: OwnLever) -> list[str]:
     """What is found of a service of the user's own that behaves like `server`."""
     named = {name.replace("_", " "): one for name, one in levers.items()}
     of = inquiry(target="http://a:8080", concurrencies=(500,), levers=named)
-    order = explain.design(planner(of, snapshots=SERVICE))
-    done: list[Row] = []
-    conditions = {}
-    while (plan := order.next(done)) is not None:
-        assert len(done) < 200
-        conditions[plan.trial] = plan.condition
-        done.append(row(plan, **server(plan, len(done))))
-    return [one.text for one in explain.told(of, done, SERVICE, 2, conditions)]
+    return of_a(of, server, SERVICE)[1]
 
 
 def shop(plan: TrialPlan, number: int) -> dict[str, Any]:
@@ -331,10 +337,6 @@ def test_an_invalid_trial_is_run_once_more(arm: str) -> None:
     side = {"1-named": "to name it", "1-before": "without", "1-after": "with the change"}[arm]
     (said,) = [text for text in texts if text.endswith(f" (run again because invalid: 1 {side})")]
     assert said is texts[-1 if arm == "1-named" else 0]
-
-
-def test_no_trial_run_again_is_no_word_of_it() -> None:
-    assert not [text for text in said(inquiry()) if "again" in text]
 
 
 def test_twice_invalid_ends_the_step_and_says_why() -> None:
@@ -497,13 +499,6 @@ def test_an_open_load_has_its_rate_and_the_corrected_p95() -> None:
         order_of(inquiry(modes=("open",), routes=("/compute",)))
 
 
-def test_findings_come_from_the_run_s_folder(tmp_path: Path) -> None:
-    of = inquiry()
-    rows = run(of)
-    run_dir = folder_of(tmp_path, of, rows)
-    assert list(explain.findings(Outcome(of, rows, run_dir))) == told(of, rows)
-
-
 def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
     run_dir = write_manifest(results, experiment=of, servers=SNAPSHOTS)
     for plan in plans(of, rows):
@@ -548,12 +543,9 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count(reason: str) -> No
         return answered(2000, plan) | errors | {"bottleneck": "downstream timeout"}
 
     settings = {**SETTINGS, "downstream_timeout_ms": 100}
-    order = explain.design(planner(inquiry(), snapshots={"a": snapshot(settings=settings)}))
-    done: list[Row] = []
-    while (plan := order.next(done)) is not None:
-        done.append(row(plan, **late(plan, len(done))))
-    assert [one.arm for one in done if one.arm and one.arm.startswith("2")] == ["2-named"]
-    assert len(done) == 14
+    made, _ = of_a(inquiry(), late, snapshot(settings=settings))
+    assert [one.arm for one in made if one.arm and one.arm.startswith("2")] == ["2-named"]
+    assert len(made) == 14
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4])
@@ -649,12 +641,6 @@ def test_a_machine_that_holds_no_more_connections_has_no_third_side() -> None:
     assert len(rows) == 13
 
 
-def test_a_suspected_host_cpu_that_is_withdrawn_makes_way() -> None:
-    texts = said(inquiry(own=Explain(6, 4, "host CPU")))
-    assert texts[0].startswith("step 1, host CPU (suspected): withdrawn: ")
-    assert texts[1].startswith("step 2, worker pool (named")
-
-
 @pytest.mark.parametrize(
     ("low", "high", "dose", "answer"),
     [
@@ -692,22 +678,6 @@ def test_a_fall_without_an_interval_or_against_more_connections() -> None:
     assert answer_of_fall(fall, 0.2, same)[0] == "confirmed"
 
 
-def with_settings(**settings: int) -> Callable[[Experiment, Server], list[str]]:
-    """What is told of a server with these settings."""
-    snapshots = {"a": snapshot(settings={**SETTINGS, **settings})}
-
-    def texts(of: Experiment, server: Server) -> list[str]:
-        order = explain.design(planner(of, snapshots=snapshots))
-        done: list[Row] = []
-        conditions = {}
-        while (plan := order.next(done)) is not None:
-            conditions[plan.trial] = plan.condition
-            done.append(row(plan, **server(plan, len(done))))
-        return [one.text for one in explain.told(of, done, snapshots, 2, conditions)]
-
-    return texts
-
-
 def test_a_bound_right_behind_the_resource_is_changed_with_it() -> None:
     """A pool of 200 beside 205 downstream connections: the pool alone could give 2.5 %."""
 
@@ -716,7 +686,8 @@ def test_a_bound_right_behind_the_resource_is_changed_with_it() -> None:
         rps = min(knobs.values()) / 0.2
         return answered(rps * SIX[number % 6], plan) | {"bottleneck": "worker pool"}
 
-    texts = with_settings(downstream_connections=205)(inquiry(own=Explain(6, 1)), both)
+    seen = snapshot(settings={**SETTINGS, "downstream_connections": 205})
+    _, texts = of_a(inquiry(own=Explain(6, 1)), both, seen)
     assert texts[0].startswith(
         "step 1, worker pool and downstream connections (named, strong evidence): confirmed: "
         "pool_size 200 → 400 and downstream_connections 205 → 410 (together, for worker pool alone "
@@ -772,19 +743,6 @@ def test_the_load_s_own_connections_are_doubled_at_the_same_rate() -> None:
 
 
 SLOW = "downstream/planted latency jitter=0 latency=180 stream=downstream toxicity=1"
-
-
-def of_a(of: Experiment, server: Server, seen: Snapshot) -> tuple[list[TrialPlan], list[str]]:
-    """The trials of a server that was read back so, and what is told of them."""
-    order = explain.design(planner(of, snapshots={"a": seen}))
-    done: list[Row] = []
-    made = []
-    while (plan := order.next(done)) is not None:
-        assert len(done) < 200
-        made.append(plan)
-        done.append(row(plan, **server(plan, len(done))))
-    conditions = {plan.trial: plan.condition for plan in made}
-    return made, [one.text for one in explain.told(of, done, {"a": seen}, 2, conditions)]
 
 
 def suspected(resource: str, connections: int, **changes: Any) -> Experiment:
@@ -959,9 +917,8 @@ def test_a_step_that_allows_no_more_than_a_little_withdraws_nothing() -> None:
 
 
 def test_each_trial_of_a_step_of_settings_is_on_a_jvm_of_its_own_and_others_share_one() -> None:
-    made, texts = of_a(suspected("Toxiproxy", 2000), proxied(0.5), PROXIED_CALLS)
+    made, _ = of_a(suspected("Toxiproxy", 2000), proxied(0.5), PROXIED_CALLS)
     assert [plan.launch for plan in made] == [0, *range(1, 13), 0]
-    assert "shared" not in texts[0]
     assert {one.launch for one in run(inquiry())} == {0}
 
 
@@ -974,12 +931,3 @@ def test_an_invalid_trial_is_repeated_on_its_own_jvm_which_is_warmer_by_then() -
 
     made, _ = of_a(suspected("Toxiproxy", 2000), once, PROXIED_CALLS)
     assert [plan.launch for plan in made] == [0, 1, 2, 3, 3, *range(4, 13), 0]
-
-
-def test_of_an_older_run_it_is_said_that_its_trials_shared_jvms() -> None:
-    of = suspected("Toxiproxy", 2000)
-    made, _ = of_a(of, proxied(0.5), PROXIED_CALLS)
-    rows = [row(plan, **proxied(0.5)(plan, 0)) for plan in made]
-    older = [dataclasses.replace(one, launch=0) for one in rows]
-    text = explain.told(of, older, {"a": PROXIED_CALLS}, 2, {})[0].text
-    assert "; trials shared JVMs, so the interval is too narrow where JVMs differ; lifted" in text

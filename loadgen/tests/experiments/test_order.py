@@ -11,7 +11,7 @@ from lab.experiments import order
 from lab.experiments.order import LONGEST_S
 from lab.judge.gates import TOO_SHORT
 from lab.load.engines import ENGINES, Engine
-from lab.model import DAMAGED, Experiment, Spike
+from lab.model import DAMAGED, Experiment, Row, Spike, TrialPlan
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, planner, row
 
@@ -161,15 +161,20 @@ def test_the_same_rows_lead_to_the_same_trial_and_none_is_lost_or_repeated() -> 
     assert loads(of).next(missing) == whole[3]
 
 
-def told(of: Experiment, reasons: dict[str, str]) -> list[tuple[str, str | None]]:
-    """Every trial of a run in which these trials are invalid, with the trial that it repeats."""
-    design, done, found = loads(of), [], []
+def made(of: Experiment, reasons: dict[str, str]) -> list[TrialPlan]:
+    """Every trial of a run in which these trials are invalid."""
+    design, done, found = loads(of), list[Row](), list[TrialPlan]()
     while (plan := design.next(done)) is not None:
-        found.append((plan.trial, plan.repeats))
+        found.append(plan)
         why = reasons.get(plan.trial, "")
         done.append(row(plan, valid=not why, invalid_reasons=why))
         assert (design.left(done) == 0) == (design.next(done) is None)
     return found
+
+
+def told(of: Experiment, reasons: dict[str, str]) -> list[tuple[str, str | None]]:
+    """Each of them with the trial that it repeats."""
+    return [(plan.trial, plan.repeats) for plan in made(of, reasons)]
 
 
 COLD = "cold JVM: the JIT compiler ran for 0.21 s per second of the window (allowed 0.10 s)"
@@ -222,13 +227,8 @@ def short(wanted_s: int) -> str:
 
 
 def lengths(of: Experiment, reasons: dict[str, str]) -> list[tuple[str, int]]:
-    """Every trial of a run in which these trials are invalid, with the length of its window."""
-    design, done, found = loads(of), [], []
-    while (plan := design.next(done)) is not None:
-        found.append((plan.trial, plan.duration_s))
-        why = reasons.get(plan.trial, "")
-        done.append(row(plan, valid=not why, invalid_reasons=why))
-    return found
+    """Each of them with the length of its window."""
+    return [(plan.trial, plan.duration_s) for plan in made(of, reasons)]
 
 
 def test_a_window_that_proved_too_short_is_longer_for_both_sides_from_then_on() -> None:

@@ -168,13 +168,6 @@ def test_ramp_then_bisection_hand_derived() -> None:
     ]
 
 
-def test_a_server_that_holds_all_has_no_breaking_point() -> None:
-    rows, value, text = alone(holds(99_999))
-    assert tried(rows) == [100, 1100, 2100, 3100, 4100, 5000]
-    assert value is None
-    assert text.endswith("the most that was tried (5000)")
-
-
 def test_a_server_that_does_not_even_hold_the_first() -> None:
     rows, *told = alone(holds(1))
     assert tried(rows) == [100, 100]
@@ -296,34 +289,16 @@ def gives_way(above: int, *reasons: str) -> Server:
     return answers
 
 
-@pytest.mark.parametrize(
-    ("reason", "why"),
-    [
-        ("the JVM restarted during the trial; cold JVM: x", "the JVM restarted during the trial"),
-        (NO_SUCCESS, NO_SUCCESS),
-        (
-            "nothing was answered in the measured window; too little",
-            "nothing was answered in the measured window",
-        ),
-    ],
-)
-def test_a_server_that_gives_way_twice_is_broken(reason: str, why: str) -> None:
-    rows, *told = alone(gives_way(1650, reason))
+def test_a_server_that_gives_way_twice_is_broken() -> None:
+    rows, *told = alone(gives_way(1650, "the JVM restarted during the trial; cold JVM: x"))
     assert tried(rows) == [
         100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624,
     ]  # fmt: skip
     assert told == [
         1656.0,
         "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s "
-        f"offered): {why}, in 2 trials; then: unknown",
+        "offered): the JVM restarted during the trial, in 2 trials; then: unknown",
     ]
-
-
-def test_a_server_that_never_gives_a_success_breaks_at_the_first_load() -> None:
-    rows, *told = alone(gives_way(0, NO_SUCCESS))
-    assert tried(rows) == [100, 100]
-    assert told[0] == 100
-    assert f"not even 100 (148 req/s offered): {NO_SUCCESS}, in 2 trials;" in str(told[1])
 
 
 def test_giving_way_once_is_no_finding() -> None:

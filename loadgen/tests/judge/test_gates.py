@@ -199,11 +199,11 @@ def test_littles_law_counts_what_a_connection_waits_for_the_generator(
     assert (reasons == []) == holds
 
 
-def thinking(think_ms: float, answer_ms: float = 1.0, connections: int = 20) -> Reading:
-    """Of a closed load: X = N / (R + Z), and Z passes before each request."""
+def thinking(think_ms: float) -> Reading:
+    """Of a closed load of 20 connections, R = 1 ms: X = N / (R + Z), Z before each request."""
     late = Latency(think_ms, think_ms, think_ms, think_ms, think_ms)
-    rps = connections * 1000 / (answer_ms + think_ms)
-    return reading(rps, corrected=None, raw=latency(answer_ms), lag_ms=think_ms, late=late)
+    rps = 20 * 1000 / (1 + think_ms)
+    return reading(rps, corrected=None, raw=latency(1.0), lag_ms=think_ms, late=late)
 
 
 @pytest.mark.parametrize(

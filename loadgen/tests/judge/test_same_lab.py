@@ -9,7 +9,7 @@ from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshot
 from lab.model import Exported, Json, Snapshot, ToxicState
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, snapshot
-from support.runs import HOST, VERSIONS
+from support.runs import HOST, IMAGES, VERSIONS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +38,41 @@ def test_what_neither_recorded_differs() -> None:
     assert kinds == {"host", "limits", "images", "commit"}
     assert {one.name for one in found} >= {"kernel", "open_files", "CPU set of loadgen", "commit"}
     assert all((one.was, one.now) == (None, None) for one in found)
+
+
+CPUSETS = {"loadgen": "", "toxiproxy": "", "downstream": "0", "observation": ""}
+OTHERS = [("limits", f"CPU set of {part}") for part in CPUSETS if part != "loadgen"]
+RUNTIME = ("limits", "TOXIPROXY_GOMAXPROCS")
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        *(
+            ({name: "other"}, [("host", name)])
+            for name in ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
+        ),
+        ({"kernel": None}, [("host", "kernel")]),
+        *(
+            ({"cpusets": {**CPUSETS, part: "1"}}, [("limits", f"CPU set of {part}")])
+            for part in CPUSETS
+        ),
+        ({"cpusets": None}, [("limits", "CPU set of loadgen"), *OTHERS]),
+        ({"cpusets": {"loadgen": ""}}, OTHERS),
+        ({"toxiproxy_gomaxprocs": "1"}, [RUNTIME]),
+        ({"toxiproxy_gomaxprocs": None}, [RUNTIME]),
+        ({"images": {**IMAGES, "x/toxiproxy:2": {"id": "new"}}}, [("images", "toxiproxy")]),
+        ({"images": {}}, [("images", part) for part in PARTS]),
+    ],
+)
+def test_which_machine_it_was(host: dict[str, Json], expected: list[tuple[str, str]]) -> None:
+    other = dataclasses.replace(WHOLE, host={**HOST, **host})
+    assert [(one.kind, one.name) for one in differences(WHOLE, other)] == expected
+    # What neither recorded is like nothing.
+    unknown = [one for one in differences(WHOLE, other) if one.now is None]
+    assert [(one.kind, one.name) for one in differences(other, other)] == [
+        (one.kind, one.name) for one in unknown
+    ]
 
 
 def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None:
@@ -83,6 +118,7 @@ def test_each_of_several_machines_must_be_the_same() -> None:
     ("was", "now", "expected"),
     [
         ({"commit": "beef"}, {}, [("commit", "commit")]),
+        ({"commit": None}, {"commit": None}, [("commit", "commit")]),
         ({"commit": "unknown"}, {}, [("commit", "commit")]),
         ({"commit": "unknown"}, {"commit": "unknown"}, [("uncommitted", "commit")]),
         ({"commit_dirty": True}, {}, [("commit", "commit_dirty")]),

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import Interrupted
 from lab.load.counters import Counters
 from lab.load.demand import IDLE_S, LEAD_EACH_S, LEAD_S, LIGHT_S, light_connections, measure_demand
 from lab.model import Demand
@@ -41,13 +40,6 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, r
     )
     assert lab.system.processes[0].stopped_early
     assert not raw.exists()
-
-
-def test_what_only_computes_gets_no_more_connections_than_its_trial(
-    lab: FakeLab, raw: Path
-) -> None:
-    demand = measured(lab, raw, "/compute")
-    assert demand.connections == 20
 
 
 @pytest.mark.parametrize(
@@ -108,11 +100,3 @@ def test_a_load_that_was_there_already_is_not_made_again(lab: FakeLab, raw: Path
     assert demand == Demand(200, 2000, pytest.approx(0.001), None)  # type: ignore[arg-type]
     assert lab.system.processes == []
     assert lab.system.elapsed_s == pytest.approx(IDLE_S, abs=0.5)
-
-
-def test_an_interrupt_ends_the_load(lab: FakeLab, raw: Path) -> None:
-    lab.system.interrupt_at = 3.0
-    with pytest.raises(Interrupted):
-        measured(lab, raw)
-    assert lab.system.processes[0].stopped_early
-    assert not raw.exists()

@@ -56,13 +56,6 @@ def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
     assert told_apart(said) is said
 
 
-def test_a_trial_is_measured_from_its_folder_alone(tmp_path: Path, engine: FakeEngine) -> None:
-    write_json(tmp_path / RECORD, record())
-    measurement = measure(tmp_path, [engine])
-    assert measurement.record == record()
-    assert measurement.reading.achieved_rps == 450
-
-
 def test_unreadable_output_is_a_measurement_without_reading(
     tmp_path: Path, engine: FakeEngine
 ) -> None:
@@ -77,11 +70,6 @@ def test_an_engine_nobody_knows_is_refused(tmp_path: Path) -> None:
     write_json(tmp_path / RECORD, record())
     with pytest.raises(RawDataError, match="no engine is called wrk2"):
         measure(tmp_path, [])
-
-
-def test_a_percentile_that_is_left_out_is_said() -> None:
-    said = supported(reading(100.0, samples=271))
-    assert said.notes == ("p99 left out: 271 samples, p99 needs 1000",)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import Interrupted
 from lab.load.counters import Counters
 from lab.load.warm import (
     CYCLE_S,
@@ -136,20 +135,6 @@ def test_a_server_that_tells_nothing_is_cold(lab: FakeLab, raw: Path) -> None:
     lab.no_exporter = True
     warmth = warm_up(lab, raw)
     assert warmth.problem == "not steady within 60 s: its metrics could not be read"
-
-
-def test_an_interrupt_ends_the_load(lab: FakeLab, raw: Path) -> None:
-    lab.system.interrupt_at = 3.0
-    with pytest.raises(Interrupted):
-        warm_up(lab, raw)
-    assert lab.system.processes[0].stopped_early
-    assert not raw.exists()
-
-
-def test_a_folder_left_by_a_killed_driver_is_no_obstacle(lab: FakeLab, raw: Path) -> None:
-    raw.mkdir()
-    (raw / "answers.sqlite").write_text("half")
-    assert warm_up(lab, raw).steady
 
 
 def cycles(*shown: tuple[float, float | None, float]) -> tuple[WarmCycle, ...]:

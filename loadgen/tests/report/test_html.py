@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import gzip
 import hashlib
-import io
 import itertools
 import json
 import re
@@ -16,7 +15,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from lab.campaign.derive import derive
 from lab.experiments.cases import Case
@@ -39,7 +37,7 @@ from lab.model import (
     Verdict,
     Way,
 )
-from lab.report import markdown, verdicts
+from lab.report import markdown
 from lab.report.page.by_load import by_load
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
@@ -263,15 +261,6 @@ def test_an_invalid_trial_is_told_at_the_top_and_with_its_reason(run_dir: Path) 
     assert page.text.count("toxics changed during the trial: downstream at 12:00:01") == 2
 
 
-def test_unequal_limits_are_told_at_the_top(tmp_path: Path) -> None:
-    unequal = Fairness({"backlog": 4096}, {}, {"max_heap_bytes": {"a": 2**30, "b": 2**29}})
-    run_dir = write_manifest(tmp_path, fairness=unequal)
-    write_raw(run_dir, plans(1))
-    page = Page(made(run_dir))
-    assert "max_heap_bytes is not equal for all servers:" in page.text
-    assert "512 MiB" in page.text
-
-
 def test_no_text_can_become_markup(tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)> & \"quoted\" 'too' `a<b`"
     run_dir = write_manifest(
@@ -432,24 +421,6 @@ def test_the_network_between_several_machines_is_told_with_each_trial(
     there = "a round trip 0.31 ms, packets of up to 1,450 bytes"
     assert f"network, generator and server {there}" in text
     assert f"network, server and downstream {told}" in text
-
-
-def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(1, ("a",))[:1])
-    predict_a_closed(folder, toxic_changes=["at 12:00"])
-    derived = derive(folder, [Drawing()])
-    assert derived.rows[0].achieved_rps
-    console = io.StringIO()
-    verdicts.render(Console(file=console, width=120), derived.said)
-    report = (folder / "REPORT.md").read_text()
-    page = Page((folder / "report.html").read_text()).text
-    for text in (console.getvalue(), report, page):
-        assert "(no valid trial)" in text
-        assert ", measured" not in text
-    row = "| a, closed 100 | 500 | 490 | host CPU | no valid trial | – | 204 | – | 0 of 1 |"
-    assert row in report
-    assert "a, closed 100 500 490 host CPU no valid trial – 204 – 0 of 1" in page
 
 
 def test_answers_stand_under_the_question(run_dir: Path) -> None:

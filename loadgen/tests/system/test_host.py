@@ -10,7 +10,7 @@ import pytest
 
 from lab.errors import EngineError, Interrupted, LabError
 from lab.system import host
-from lab.system.host import HostCpu, System, interrupt_at_once, pin, source_ports
+from lab.system.host import HostCpu, System, pin, source_ports
 from lab.system.lock import claimed
 from support.locks import is_claimed
 
@@ -157,15 +157,6 @@ def test_a_signal_is_heard_at_the_next_wait() -> None:
     signal.raise_signal(signal.SIGTERM)
     with pytest.raises(Interrupted, match="SIGTERM"):
         system.sleep(60)
-
-
-@pytest.mark.usefixtures("signals")
-def test_at_once_means_in_the_middle_and_only_once() -> None:
-    interrupt_at_once()
-    with pytest.raises(Interrupted, match="SIGINT"):
-        signal.raise_signal(signal.SIGINT)
-    signal.raise_signal(signal.SIGINT)
-    signal.raise_signal(signal.SIGTERM)
 
 
 def test_shares_of_the_host() -> None:

@@ -248,8 +248,6 @@ def _text(step: Step) -> str:
     said = f"{step.answer}: {change} makes {', '.join(parts)} ({' → '.join(middle)} req/s)"
     if step.more is not None:
         said += f"; with more connections goodput {_ratio(step.more)}"
-    if step.shared:
-        said += "; trials shared JVMs, so the interval is too narrow where JVMs differ"
     if step.answer == "confirmed" and not step.lever.takes:
         return f"{said}; lifted to {step.lever.lift_text}"
     return f"{said}; {step.why}"

@@ -294,19 +294,3 @@ def pin(cpu_set: str) -> None:
         os.sched_setaffinity(0, cpus_of(cpu_set))
     except (ValueError, OSError):
         raise LabError(f"LOADGEN_CPUSET={cpu_set} is not a set of this machine's CPUs") from None
-
-
-def interrupt_at_once() -> None:
-    """SIGINT and SIGTERM raise Interrupted wherever the main thread is, in a blocking call too.
-
-    For verbs that wait for one long answer. Only the first does: what follows it is writing
-    down what was measured. Call it from the main thread.
-    """
-
-    def interrupt(number: int, _frame: object) -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, signal.SIG_IGN)
-        raise Interrupted(f"stopped by {signal.Signals(number).name}")
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, interrupt)

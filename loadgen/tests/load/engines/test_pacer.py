@@ -576,12 +576,12 @@ def test_an_answer_that_ends_when_it_is_read_may_be_late_by_the_generator(
 SPIKE = Spike(100, 50, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1)
 
 
-def peaked(raw: Path, seconds: Seconds, began_s: float = 16.25, **changes: Any) -> Peak:
+def peaked(raw: Path, seconds: Seconds, **changes: Any) -> Peak:
     """A peak that was started 14.5 s after the trial's load, by its own pacer."""
     folder = raw / "peak-1"
     folder.mkdir(exist_ok=True)
     write(folder, seconds, **changes)
-    lines = (folder / OUTPUT).read_text().replace('"unix_s":1.5', f'"unix_s":{began_s}')
+    lines = (folder / OUTPUT).read_text().replace('"unix_s":1.5', '"unix_s":16.25')
     (folder / OUTPUT).write_text(lines)
     return peak_told(raw, 1, Peak(14.5, 16.6))
 

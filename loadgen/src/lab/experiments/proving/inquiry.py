@@ -84,8 +84,7 @@ class Step:
     `after` are the valid trials without and with the change, in pairs. `goodput` and `p95` are the
     ratios after / before, `more` that of the goodput with more connections; None where there is no
     ratio. `least` says that the ratio is a lower bound, because the goodput before was 0. `dose` is
-    the share of the CPUs that was really taken away. `shared`: the change takes another JVM, but
-    trials shared some. `why` is the reason for the answer."""
+    the share of the CPUs that was really taken away. `why` is the reason for the answer."""
 
     resources: tuple[str, ...]
     tie: str
@@ -99,7 +98,6 @@ class Step:
     least: bool
     dose: float | None
     more: RatioOf | None
-    shared: bool
     answer: Answer
     why: str
 
@@ -359,7 +357,6 @@ def _tried(
         least=least,
         dose=dose,
         more=more,
-        shared=fresh and not all(row.launch for row in (*before, *after)),
         answer=answer,
         why=why,
     )
