@@ -1,7 +1,5 @@
 """`make audit`: what an image is found to hold, and that what was not checked is said."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

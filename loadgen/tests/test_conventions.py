@@ -19,8 +19,7 @@ from support.repo import REPO
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load((REPO / "compose.yaml").read_text())
-    return loaded
+    return yaml.safe_load((REPO / "compose.yaml").read_text())
 
 
 @pytest.fixture(scope="module")

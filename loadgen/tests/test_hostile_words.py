@@ -1,7 +1,5 @@
 """Whatever the words, the files and the environment of a user are, a verb ends in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -44,8 +44,7 @@ DIFFERENT = {
 
 
 def loaded(name: str, known: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = filled(yaml.safe_load((REPO / name).read_text()), known)
-    return found
+    return filled(yaml.safe_load((REPO / name).read_text()), known)
 
 
 def filled(value: Any, known: dict[str, str]) -> Any:

@@ -1,7 +1,5 @@
 """The control page in a real browser, with the keyboard alone: its tab order leads everywhere."""
 
-from __future__ import annotations
-
 from selenium.webdriver.common.keys import Keys
 
 from support.control_page import Page

@@ -1,7 +1,5 @@
 """How the control page looks in a real browser: its widths, colours, names and chart."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Toxics on the control page, in a real browser."""
 
-from __future__ import annotations
-
 from selenium.webdriver.common.keys import Keys
 
 from support.control_page import Page, so

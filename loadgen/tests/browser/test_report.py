@@ -1,7 +1,5 @@
 """report.html as a reader sees it: on a wide screen, on a phone, in the dark, on paper."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -57,7 +57,7 @@ def test_it_says_beforehand_how_many_trials_and_how_long(ready: Bench) -> None:
 
 def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     def planned(**changes: object) -> str:
-        experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+        experiment = dataclasses.replace(EXPERIMENT, **changes)
         where, engines = ready.where, [ready.lab.engine]
         assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
         return ready.text.getvalue()

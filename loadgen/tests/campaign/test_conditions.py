@@ -114,7 +114,7 @@ def test_a_step_of_settings_has_a_jvm_for_each_trial_with_the_users_knobs(
             "backlog": 16 if "SERVER_BACKLOG=16" in "".join(asked[-1:]) else 1
         }
 
-    ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
+    ready.lab.new_jvm = new_jvm
     asked = ready.hosted(tmp_path)
     assert ready.run(**{**EXPLAIN, "own": to_json(Explain(4, 1))}) == 0
     made = jvms(ready)
@@ -156,7 +156,7 @@ def test_a_trial_is_made_under_its_condition_and_the_lab_is_put_back(ready: Benc
         warm.append((ready.lab.pool_sizes[plan.server], len(ready.lab.toxics)))
         return WARM
 
-    ready.warm = seen  # type: ignore[method-assign]
+    ready.warm = seen
     assert ready.run(**planted(LIMITED, AS_IT_IS, LIMITED)) == 0
     # Warmed up once, on the lab as it is.
     assert warm == [(200, 0)]
@@ -213,7 +213,7 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
         seen.append((connections, ready.lab.identities[plan.server].start_time_ms))
         return WARM
 
-    ready.warm = warm  # type: ignore[method-assign]
+    ready.warm = warm
     # In the end nobody is there to answer: what is asked then is for test_conditions.
     condition = Condition(host={"SERVER_BACKLOG": "1"})
     ready.run(**planted(condition, condition, AS_IT_IS))

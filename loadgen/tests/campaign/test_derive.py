@@ -163,7 +163,7 @@ def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> No
     # The first 100 was invalid once, and so made again.
     stress = Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1)
     changes = {"kind": "stress", "own": to_json(stress), "servers": ("a",), "launches": 0}
-    of = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    of = dataclasses.replace(EXPERIMENT, **changes)
     run_dir = write_manifest(tmp_path, experiment=of)
     write_raw(run_dir, [plan(trial="001-a"), plan(trial="002-a")])
     derived = derive(run_dir, [Jittery()])

@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -54,16 +54,10 @@ class Slower(FakeEngine):
         return reading(float(plan.offered_rps or 0), corrected=tail, raw=tail)
 
 
-def raw_of(run_dir: Path, of: Sequence[TrialPlan]) -> Path:
-    shutil.rmtree(run_dir / "raw", ignore_errors=True)
-    write_raw(run_dir, of)
-    return run_dir
-
-
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     for name in (ONE, TWO):
-        raw_of(write_manifest(tmp_path, name), plans(7))
+        write_raw(write_manifest(tmp_path, name), plans(7))
     return tmp_path
 
 
@@ -124,7 +118,7 @@ def test_what_the_runs_do_not_tell_is_no_pass(results: Path) -> None:
     assert "no round has a valid trial of base and of candidate that tells cpu" in " ".join(
         said.text.split()
     )
-    raw_of(results / TWO, plans(3))
+    write_raw(results / TWO, plans(3))
     said = judged(results, hour=1)
     assert said.status == UNTOLD
     # Four limits, of which each has a share.
@@ -162,7 +156,6 @@ def test_what_cannot_be_told_is_an_error_of_the_test_suite(results: Path) -> Non
 
 def test_commit_and_images_may_differ_and_are_named_and_nothing_else(results: Path) -> None:
     images = HOST["images"]
-    assert isinstance(images, dict)
     host = {**HOST, "images": {**images, "project/a:local": {"id": "new"}}}
     write_manifest(results, TWO, host=host, versions={**VERSIONS, "commit": "beef"})
     said = judged(results)
@@ -181,7 +174,6 @@ def test_commit_and_images_may_differ_and_are_named_and_nothing_else(results: Pa
 
 def test_another_image_of_the_labs_own_is_not_what_is_judged(results: Path) -> None:
     images = HOST["images"]
-    assert isinstance(images, dict)
     toxiproxy = next(tag for tag in images if "/toxiproxy:" in tag)
     write_manifest(results, TWO, host={**HOST, "images": {**images, toxiproxy: {"id": "new"}}})
     said = refused(results)
@@ -192,26 +184,25 @@ def test_another_image_of_the_labs_own_is_not_what_is_judged(results: Path) -> N
 
 def test_two_runs_of_one_image_say_so(results: Path) -> None:
     images = HOST["images"]
-    assert isinstance(images, dict)
     text = " ".join(judged(results).text.split())
     assert f"a is one image in both runs, {images['project/a:local']['id']}: whatever" in text
 
 
 def test_limits_of_requests_that_no_load_tells_are_named(results: Path) -> None:
-    raw_of(results / ONE, [one for one in plans(7) if one.mode == "closed"])
-    raw_of(results / TWO, [one for one in plans(7) if one.mode == "closed"])
+    write_raw(results / ONE, [one for one in plans(7) if one.mode == "closed"])
+    write_raw(results / TWO, [one for one in plans(7) if one.mode == "closed"])
     said = judged(results, "[p99]\nat_most = 1.1\n[memory]\nat_most = 1.1\n").text
     assert "p99 is not judged: all loads are closed, and take a limit of goodput" in said
     assert "is not judged" not in judged(results).text
 
 
 def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
-    raw_of(results / TWO, [one for one in plans(7) if one.mode == "closed"])
+    write_raw(results / TWO, [one for one in plans(7) if one.mode == "closed"])
     said = refused(results)
     assert said == (
         f"gate: {TWO}:a has no load open 100 at 450/s, which the base has; it has closed 100"
     )
-    raw_of(results / TWO, [dataclasses.replace(one, duration_s=20) for one in plans(7)])
+    write_raw(results / TWO, [dataclasses.replace(one, duration_s=20) for one in plans(7)])
     assert "has no load closed 100 for 15 s" in refused(results)
 
 
@@ -262,7 +253,7 @@ def test_memory_is_the_median_of_the_window(tmp_path: Path) -> None:
     raw = tmp_path / "raw" / "01-a"
     raw.mkdir(parents=True)
     cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a"}
-    row = Row(**cells)  # type: ignore[arg-type]
+    row = Row(**cells)
     assert memory_of({"r": tmp_path})(row) is None
     series.write(raw, (OPENS, CLOSES), "2.53", [], [Series(seen.labels, seen.times, values)])
     assert memory_of({"r": tmp_path})(row) == 5e8
@@ -274,7 +265,7 @@ def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Pa
     raw = tmp_path / "raw" / "01-a"
     raw.mkdir(parents=True)
     cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a", "server": "shop"}
-    row = Row(**cells)  # type: ignore[arg-type]
+    row = Row(**cells)
     its = gauge("container_memory_rss", 3e8, service="shop")
     other = gauge("container_memory_rss", 9e8, service="netty")
     series.write(raw, (OPENS, CLOSES), "2.53", [], [its, other])
@@ -296,7 +287,7 @@ def slow_where(ready: Bench, is_slow: Callable[[TrialPlan], bool]) -> None:
         told = latency(900.0) if is_slow(of) else latency(200.0)
         return dataclasses.replace(plain(of, raw), corrected=told)
 
-    ready.lab.engine.read = read  # type: ignore[method-assign]
+    ready.lab.engine.read = read
 
 
 def gated(ready: Bench) -> tuple[int, str]:
@@ -340,7 +331,7 @@ def test_a_candidate_of_which_nobody_can_tell_is_not_worse(ready: Bench) -> None
         slow = rate > (99 if of.server == "b" else 150)
         return dataclasses.replace(reading, corrected=latency(900.0) if slow else latency(200.0))
 
-    ready.lab.engine.read = read  # type: ignore[method-assign]
+    ready.lab.engine.read = read
     ready.run(**searched(Objective(p99_ms=500.0)))
     status, said = gated(ready)
     assert status == UNTOLD, said
@@ -441,7 +432,7 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
         assert {"base": BASE, "candidate": CANDIDATE}[plan.arm or ""] in asked[-1]
         return WARM
 
-    ready.warm = warm  # type: ignore[method-assign]
+    ready.warm = warm
     # What is put back in the end has a clock of its own.
     monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
     words = {**IMAGES, "LAUNCHES": "2", "DURATION": "15s", "RECORD": "cpu"}
@@ -506,7 +497,7 @@ def test_arms_of_two_images_are_no_side_against_another_run(results: Path) -> No
 def test_compare_ends_with_its_answer(
     results: Path, words: Mapping[str, str], launches: int, status: int
 ) -> None:
-    raw_of(results / ONE, plans(launches))
+    write_raw(results / ONE, plans(launches))
     console = Console(file=io.StringIO(), width=120)
     assert compare_verb(words, results, console, [Slower()]) == status
 
@@ -514,7 +505,7 @@ def test_compare_ends_with_its_answer(
 def test_a_load_that_b_was_not_measured_at_is_not_nowhere_slower(results: Path) -> None:
     more = [dataclasses.replace(one, concurrency=2 * one.concurrency) for one in plans(7)]
     named = [dataclasses.replace(one, trial=f"{one.trial}-more") for one in more]
-    raw_of(results / ONE, [*plans(7), *named])
+    write_raw(results / ONE, [*plans(7), *named])
     words, console = {"A": f"{ONE}:a", "B": f"{TWO}:a"}, Console(file=io.StringIO(), width=120)
     assert compare_verb(words, results, console, [FakeEngine()]) == UNTOLD
     words = {"A": f"{TWO}:a", "B": f"{ONE}:a"}
@@ -522,8 +513,8 @@ def test_a_load_that_b_was_not_measured_at_is_not_nowhere_slower(results: Path) 
 
 
 def test_a_server_that_b_was_not_measured_with_is_not_nowhere_slower(results: Path) -> None:
-    raw_of(results / ONE, plans(7))
-    raw_of(results / TWO, [one for one in plans(7) if one.server == "a"])
+    write_raw(results / ONE, plans(7))
+    write_raw(results / TWO, [one for one in plans(7) if one.server == "a"])
     console = Console(file=io.StringIO(), width=120)
     assert compare_verb({"A": ONE, "B": TWO}, results, console, [FakeEngine()]) == UNTOLD
     assert compare_verb({"A": TWO, "B": ONE}, results, console, [FakeEngine()]) == 0

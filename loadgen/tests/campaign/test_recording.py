@@ -198,14 +198,14 @@ def with_a_knob(ready: Bench) -> None:
         restart(server)
         ready.lab.pool_sizes[server] = 200
 
-    ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
+    ready.lab.new_jvm = new_jvm
     ready.lab.pool_sizes["a"] = 20
 
 
 def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
     ready.without_knobs()
     with_a_knob(ready)
-    ready.warm = lambda plan, *_: WARM  # type: ignore[method-assign]
+    ready.warm = lambda plan, *_: WARM
     ready.run(**CPU, servers=("a",))
     assert ready.lab.patches == [("a", {"pool_size": 20})]
 

@@ -276,7 +276,7 @@ def test_a_toxic_that_comes_between_trials_makes_those_after_it_invalid(ready: B
             ready.lab.toxics.append(toxic())
         return WARM
 
-    ready.warm = warm  # type: ignore[method-assign]
+    ready.warm = warm
     ready.run(modes=("open",))
     assert ready.column("valid") == ["true", "false"]
     reason = f"toxics differ from the start of the run: none became {IN_FORCE}"

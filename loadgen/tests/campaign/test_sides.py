@@ -1,6 +1,6 @@
 import dataclasses
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from lab.campaign.sides import Paired, pair, read_pools
 from lab.errors import LabError, WordError
 from lab.experiments.explain import Explain
 from lab.judge.compare import Family
-from lab.model import NOT_AS_IT_IS, Fairness, Reading, Request, Snapshot, ToxicState, TrialPlan
+from lab.model import NOT_AS_IT_IS, Fairness, Reading, Request, ToxicState, TrialPlan
 from lab.report.comparison import beside
 from lab.store.records import to_json
 from support.fakes import IDENTITY, FakeEngine, latency, reading, snapshot
@@ -38,19 +38,10 @@ def armed(launches: int) -> list[TrialPlan]:
     ]
 
 
-def raw_of(
-    run_dir: Path, of: Sequence[TrialPlan], servers: Mapping[str, Snapshot] | None = None
-) -> Path:
-    """The run with the raw data of these trials instead of those it had."""
-    shutil.rmtree(run_dir / "raw", ignore_errors=True)
-    write_raw(run_dir, of, servers)
-    return run_dir
-
-
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     for name in (ONE, TWO):
-        raw_of(write_manifest(tmp_path, name), plans(8))
+        write_raw(write_manifest(tmp_path, name), plans(8))
     return tmp_path
 
 
@@ -87,7 +78,7 @@ def test_beside_the_table_is_said_that_launches_are_not_paired(results: Path) ->
     assert "unpaired" not in said(A=f"{ONE}:a", B=f"{ONE}:b")
     # The JVMs that ran already have no launches to pair, and no interval either.
     running = [dataclasses.replace(one, launch=0) for one in plans(1)]
-    raw_of(write_manifest(results, THREE), running)
+    write_raw(write_manifest(results, THREE), running)
     assert "unpaired" not in said(A=f"{THREE}:a", B=f"{THREE}:b")
 
 
@@ -98,7 +89,7 @@ def test_latest_is_a_run_s_name_too(results: Path) -> None:
 
 
 def test_pooled_runs_add_their_launches(results: Path) -> None:
-    raw_of(write_manifest(results, THREE), plans(8))
+    write_raw(write_manifest(results, THREE), plans(8))
     found = compared(results, A=f"{ONE},{TWO}", B=THREE)
     assert found.comparisons[0].cells[0].a.count == 16
     # Four answers, twice looked at.
@@ -107,7 +98,7 @@ def test_pooled_runs_add_their_launches(results: Path) -> None:
 
 
 def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
-    raw_of(write_manifest(results, THREE), armed(7))
+    write_raw(write_manifest(results, THREE), armed(7))
     [of] = compared(results, A=f"{THREE}:a@left", B=f"{THREE}:a@right").comparisons
     assert [(cell.answer, cell.paired) for cell in of.cells] == [
         ("slower", True),
@@ -123,7 +114,7 @@ def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
 @pytest.mark.parametrize("arm", NOT_AS_IT_IS)
 def test_a_server_is_not_what_a_search_changed_of_it(results: Path, arm: str) -> None:
     changed = [dataclasses.replace(one, trial=f"{one.trial}-{arm}", arm=arm) for one in plans(7)]
-    raw_of(write_manifest(results, THREE), [*plans(7), *changed])
+    write_raw(write_manifest(results, THREE), [*plans(7), *changed])
     [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
     assert of.cells[0].b.count == 7
     [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a@{arm}").comparisons
@@ -184,7 +175,7 @@ def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name
     if "limits" not in change:
         servers = {"a": snapshot(**change), "b": snapshot()}
         change = {"servers": servers}
-        raw_of(results / TWO, plans(8), servers)
+        write_raw(results / TWO, plans(8), servers)
     write_manifest(results, TWO, **change)
     said = refused(results)
     assert "A and B differ in limits" in said
@@ -215,14 +206,13 @@ def test_other_requests_of_a_service_are_another_load(results: Path) -> None:
 def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:
     write_manifest(results, TWO, host=WITHOUT_CPUS)
     assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)
-    raw_of(write_manifest(results, THREE), plans(8))
+    write_raw(write_manifest(results, THREE), plans(8))
     said = refused(results, A=f"{ONE},{TWO}", B=THREE)
     assert f"A pools {ONE} and {TWO}, which differ in limits: CPU set of loadgen" in said
 
 
 def test_another_image_is_refused_unless_compared_on_purpose(results: Path) -> None:
     images = HOST["images"]
-    assert isinstance(images, dict)
     write_manifest(
         results, TWO, host={**HOST, "images": {**images, "project/a:local": {"id": "new"}}}
     )
@@ -232,7 +222,6 @@ def test_another_image_is_refused_unless_compared_on_purpose(results: Path) -> N
 
 def test_the_image_of_a_server_that_is_not_compared_does_not_matter(results: Path) -> None:
     images = HOST["images"]
-    assert isinstance(images, dict)
     other = {**images, "project/b:local": {"id": "new"}, "project/elsewhere:local": {"id": "new"}}
     write_manifest(results, TWO, host={**HOST, "images": other})
     assert compared(results, A=f"{ONE}:a", B=f"{TWO}:a").comparisons
@@ -250,7 +239,7 @@ def test_another_commit_is_refused_unless_compared_on_purpose(results: Path) -> 
     assert "A and B differ in commit" in refused(results)
     assert compared(results, ACROSS="commit").comparisons
     # Only between A and B: never within a pool.
-    raw_of(write_manifest(results, THREE), plans(8))
+    write_raw(write_manifest(results, THREE), plans(8))
     said = refused(results, A=f"{ONE},{TWO}", B=THREE, ACROSS="commit")
     assert f"A pools {ONE} and {TWO}, which differ in commit" in said
 
@@ -263,10 +252,10 @@ def test_one_run_s_own_servers_are_compared_whatever_it_recorded(results: Path) 
 def test_different_servers_need_equal_limits_but_not_what_makes_them_models(results: Path) -> None:
     loops = {"loops": 2, "pool_size": None, "downstream_connections": 20_000}
     servers = {"a": snapshot(), "b": snapshot(settings=loops)}
-    raw_of(write_manifest(results, TWO, servers=servers), plans(8), servers)
+    write_raw(write_manifest(results, TWO, servers=servers), plans(8), servers)
     assert compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
     servers["b"] = snapshot(settings={**loops, "downstream_connections": 10})
-    raw_of(write_manifest(results, TWO, servers=servers), plans(8), servers)
+    write_raw(write_manifest(results, TWO, servers=servers), plans(8), servers)
     assert "downstream_connections" in refused(results, A=f"{ONE}:a", B=f"{TWO}:b")
 
 
@@ -285,11 +274,11 @@ def test_scaled_and_unfinished_runs_are_compared_with_a_note(results: Path) -> N
 
 def test_servers_of_one_side_only_are_named(results: Path) -> None:
     only = {server: plans(servers=(server,)) for server in ("a", "b")}
-    raw_of(write_manifest(results, THREE), only["b"])
+    write_raw(write_manifest(results, THREE), only["b"])
     found = compared(results, B=THREE)
     assert "only in A: a" in found.notes
     assert len(found.comparisons) == 1
-    raw_of(results / TWO, only["a"])
+    write_raw(results / TWO, only["a"])
     assert "none in common" in refused(results, A=TWO, B=THREE)
 
 
@@ -308,7 +297,7 @@ def test_a_side_without_its_raw_data_is_refused(results: Path) -> None:
     assert f"{ONE} has no raw data of 05-a-closed: it cannot be judged" in refused(results)
     shutil.rmtree(results / TWO / "raw")
     shutil.rmtree(results / ONE)
-    raw_of(write_manifest(results, ONE), plans(8))
+    write_raw(write_manifest(results, ONE), plans(8))
     assert f"{TWO} has no raw data: " in refused(results)
 
 
@@ -321,5 +310,5 @@ def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> Non
     changed = dataclasses.replace(
         EXPERIMENT, kind="explain", launches=0, own=to_json(Explain(6, 4))
     )
-    raw_of(write_manifest(results, THREE, experiment=changed), plans(8))
+    write_raw(write_manifest(results, THREE, experiment=changed), plans(8))
     assert "is of kind explain: the lab was changed" in refused(results, A=THREE)

@@ -18,12 +18,12 @@ from support.fakes import FakeEngine, toxic
 
 def given(**changes: object) -> Experiment:
     """A closed load, which wrk2 fits."""
-    return dataclasses.replace(EXPERIMENT, modes=("closed",), **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(EXPERIMENT, modes=("closed",), **changes)
 
 
 def opened(**changes: object) -> Experiment:
     """An open load of so few connections at such a rate that wrk2 fits it."""
-    return dataclasses.replace(EXPERIMENT, **{"rate_rps": 900, **changes})  # type: ignore[arg-type]
+    return dataclasses.replace(EXPERIMENT, **{"rate_rps": 900, **changes})
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again
         ready.warmed.append(plan.server)
         return cold if len(ready.warmed) == 1 else WARM
 
-    ready.warm = warm  # type: ignore[method-assign]
+    ready.warm = warm
     ready.run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
     assert ready.column("trial", "valid") == [
         ("01-a-closed-c100", "false"),
@@ -142,7 +142,7 @@ def replaced(ready: Bench, times: int) -> Bench:
         ready.measured.append((plan.server, plan.route))
         return Demand(100, 2000, 0.004, 0.01)
 
-    ready.light_load = light_load  # type: ignore[method-assign]
+    ready.light_load = light_load
     return ready
 
 
@@ -320,14 +320,14 @@ def test_the_end_of_a_cold_warm_up_is_no_light_load(ready: Bench) -> None:
     def warm(plan: TrialPlan, *given: object) -> Warmth:
         ready.warmed.append(plan.server)
         if len(ready.warmed) == 1:
-            prove_warm(plan, *given)  # type: ignore[arg-type]
+            prove_warm(plan, *given)
             return cold
         return WARM
 
     def light_load(*given: object) -> None:
         seen.append(given[-1])
 
-    ready.warm, ready.light_load = warm, light_load  # type: ignore[method-assign]
+    ready.warm, ready.light_load = warm, light_load
     ready.run(servers=("a",), modes=("closed",), concurrencies=(200,))
     assert ready.warmed == ["a", "a"]
     assert seen == [None]
@@ -339,14 +339,14 @@ def test_the_end_of_a_warm_up_is_the_light_load(ready: Bench) -> None:
     def light_load(*given: object) -> None:
         seen.append(given[-1])
 
-    ready.light_load = light_load  # type: ignore[method-assign]
+    ready.light_load = light_load
     stages = dataclasses.replace(ready.stages, warm=prove_warm)
     for route, concurrency in (("/downstream", 100), ("/compute", 300)):
         experiment = dataclasses.replace(
             EXPERIMENT, servers=("a",), routes=(route,), concurrencies=(concurrency,)
         )
         run(experiment, ready.where, (), [ready.lab.engine], stages)
-    opened, closed = seen[0]  # type: ignore[misc]
+    opened, closed = seen[0]
     assert closed.at_s - opened.at_s == pytest.approx(LIGHT_CYCLES * CYCLE_S, abs=0.5)
     # What only computes is warmed up with more connections than measure its cost.
     assert seen[1] is None

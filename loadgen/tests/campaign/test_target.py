@@ -73,7 +73,7 @@ def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Benc
         ready.stages, fresh_container=lambda server, *_: made.append(server), warm_foreign=warm
     )
     changes = {**TARGETED, "concurrencies": (100, 200), "launches": 2}
-    experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    experiment = dataclasses.replace(EXPERIMENT, **changes)
     assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
     assert ready.column("launch") == ["1"] * 4 + ["2"] * 4
     assert (made, warmed) == (["my-service"] * 2, [1, 2])
@@ -86,7 +86,7 @@ def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench
         ready.stages, fresh_container=lambda server, *_: made.append(server)
     )
     changes = {**TARGETED, "modes": ("closed",), "own": {"record": "cpu"}}
-    experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    experiment = dataclasses.replace(EXPERIMENT, **changes)
     assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
     assert [one[:2] for one in ready.lab.recordings] == [
         ("my-service", "cpu"), ("my-service", "end"),
@@ -146,7 +146,7 @@ def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_nex
         "modes": ("closed",),
         "levers": {"worker pool": OwnLever("POOL_SIZE", 20)},
     }
-    experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    experiment = dataclasses.replace(EXPERIMENT, **changes)
     assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
     assert ready.column("arm") == ["1-named", "1-before", "1-after", "1-after", "1-before"]
     own, more = "SERVER=my-service\n", "SERVER=my-service\nENV_POOL_SIZE=40\n"

@@ -109,7 +109,6 @@ def test_the_lifted_trials_have_the_lever_of_explain_and_go_on_after_an_interrup
     order = capacity.design(planner(searched(own=PROVE, launches=2), snapshots={"a": POOL}))
     for at, one in enumerate(rows):
         plan = order.next(rows[:at])
-        assert plan is not None
         assert (plan.trial, plan.condition) == (one.trial, LIFT if one.arm else AS_IT_IS)
     # The launches of the one, then those of the other: each has JVMs of its own.
     assert [(one.launch, one.arm) for one in rows] == sorted(
@@ -174,7 +173,6 @@ def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) 
     order = capacity.design(planner(of, snapshots={"a": POOL}))
     for at, one in enumerate(rows):
         plan = order.next(rows[:at])
-        assert plan is not None
         assert (plan.trial, plan.condition.spin) == (
             one.trial,
             0.2 if one.arm == "less-cpu" else None,

@@ -44,7 +44,6 @@ def test_the_planted_capacity_is_found_to_three_percent(most: int) -> None:
     rows, answer, _ = alone(server(most))
     assert answer.value is not None
     assert answer.low == answer.value
-    assert answer.high is not None
     assert answer.low <= most < answer.high
     assert answer.high - answer.low <= max(1, 0.03 * answer.low)
     # Low end and high end were tried three times each, and all agreed.
@@ -103,7 +102,6 @@ def test_a_bound_of_the_settings_lowers_the_first_rate() -> None:
     slow = snapshot(settings={"pool_size": 20})
     plan = capacity.design(planner(of, snapshots={"a": slow})).next([])
     # 20 / 0.2 s = 100 req/s.
-    assert plan is not None
     assert plan.offered_rps == 50
 
 
@@ -137,7 +135,6 @@ def test_one_noisy_break_is_outvoted(at: int) -> None:
     _, answer, _ = alone(noisy)
     assert answer.value == 1646
     # What disagreed is inside the interval, and so is the truth.
-    assert answer.low is not None
     assert answer.low <= min(at if at <= 1650 else 1646, 1646)
 
 
@@ -178,7 +175,6 @@ def test_the_interval_holds_the_truth_in_nearly_all_simulations(
         truth = random.Random(1000 + seed).uniform(100, 9000)
         rows, answer, _ = alone(server(truth, scatter, seed, luck=luck))
         assert answer.value is not None
-        assert answer.low is not None
         high = answer.high or math.inf
         hits += answer.low <= truth <= high
         near += abs(answer.value / truth - 1) < 0.035
@@ -268,7 +264,6 @@ def test_servers_take_turns_until_each_is_done() -> None:
 
 def test_a_rate_that_nobody_can_tell_limits_the_search_and_is_said() -> None:
     _, answer, detail = alone(untold(lambda rate: rate >= 2000, server(9999)))
-    assert answer.value is not None
     assert 1900 < answer.value < 2000
     assert answer.high is None
     assert answer.text.startswith("holds at least 1,9")
@@ -279,7 +274,6 @@ def test_a_rate_that_nobody_can_tell_limits_the_search_and_is_said() -> None:
 def test_where_one_rate_cannot_be_told_the_one_that_broke_above_it_is_the_upper_end() -> None:
     rows, answer, detail = alone(untold(lambda rate: 1500 <= rate < 2000, server(1650)))
     # 2,000 broke in the ramp; the middles below it say nothing.
-    assert answer.value is not None
     assert answer.value < 1500
     assert answer.high == 2000
     assert "broke 2,000 (2 of 2 trials)" in detail.text
@@ -331,7 +325,6 @@ def test_a_rate_that_others_may_have_broken_is_measured_again_and_else_not_told(
     assert [one.offered_rps for one in rows][:4] == [500, 1000, 1000, 2000]
     assert answer.value == 1646
     _, answer, _ = alone(filled(99))
-    assert answer.value is not None
     assert answer.value < 1000
     assert answer.text.endswith(f"; then: cannot be told: {FILLED} (p99 900 ms)")
 
@@ -355,7 +348,6 @@ def test_the_same_rows_lead_to_the_same_trial() -> None:
     order = order_of(of)
     for at, one in enumerate(rows):
         plan = order.next(rows[:at])
-        assert plan is not None
         assert plan.trial == one.trial
 
 
@@ -377,7 +369,6 @@ def test_rows_of_another_search_are_left_out() -> None:
     rows = run(of, {"a": server(1650)})
     other = [rows[0], dataclasses.replace(rows[1], offered_rps=777)]
     plan = order_of(of).next(other)
-    assert plan is not None
     assert plan.offered_rps == 1000
     assert "not finished" in found(of, other)[0].text
 
@@ -407,7 +398,6 @@ def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
     short = f"{TOO_SHORT}: 15 s for a mean latency of 5 s, and … (DURATION=28s would do)"
     first = dataclasses.replace(first, valid=False, invalid_reasons=short, p99_ms=400.0)
     plan = order_of(of).next([first])
-    assert plan is not None
     assert (plan.offered_rps, plan.duration_s) == (500, 28)
 
 

@@ -11,9 +11,6 @@ from lab.experiments.objective import Objective, parse
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
 from lab.experiments.searching.state import Capacity
-from lab.model import (
-    Experiment,
-)
 
 HERE = Here(("fixed-pool", "event-loop"), 200_000)
 
@@ -55,7 +52,6 @@ def test_a_wrong_objective_gets_one_line(text: str) -> None:
 
 def test_the_verb_needs_no_word_and_always_takes_the_exact_engine() -> None:
     of, notes = of_verb("capacity", {}, HERE)
-    assert isinstance(of, Experiment)
     assert (of.kind, of.modes, of.engines, of.launches) == ("capacity", ("open",), ("pacer",), 0)
     own = settings_of(Capacity, of)
     # Half of the open files that the machine has to spare.
@@ -70,11 +66,9 @@ def test_the_verb_needs_no_word_and_always_takes_the_exact_engine() -> None:
 def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched(tmp_path: Path) -> None:
     target = {"TARGET": "http://shop:8080/x", "ARRIVALS": "poisson"}
     of, _ = of_verb("capacity", target, dataclasses.replace(HERE, ports=28_000))
-    assert isinstance(of, Experiment)
     assert (of.target, of.modes, of.arrivals) == ("http://shop:8080", ("open",), "poisson")
     assert settings_of(Capacity, of).connections == 28_000
     of, _ = of_verb("capacity", {"ROUTE": "/compute"}, HERE)
-    assert isinstance(of, Experiment)
     assert of.routes == ("/compute",)
     with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed"):
         of_verb("capacity", {**target, "PROVE": "yes"}, HERE)
@@ -85,7 +79,6 @@ def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched(tmp_p
     proved = {"TARGET": "shop", "PROVE": "yes"}
     own = dataclasses.replace(HERE, own=("shop",), subjects=tmp_path)
     of, _ = of_verb("capacity", proved, own)
-    assert isinstance(of, Experiment)
     assert {*of.levers} == {"worker pool"}
     with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed: the lab lifts its"):
         of_verb("capacity", proved, dataclasses.replace(own, own=()))

@@ -12,7 +12,7 @@ from lab.experiments.density import Density, answers, design, findings
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here
-from lab.model import AS_IT_IS, Experiment, Finding, PerConnection, Row, TrialPlan
+from lab.model import AS_IT_IS, Experiment, Finding, Row, TrialPlan
 from support.fakes import SETTINGS, snapshot
 from support.planned import all_of, experiment, planner, row
 
@@ -113,15 +113,12 @@ def test_the_finding_is_the_slope_with_its_interval() -> None:
     rows = [memory(plan, 800 + plan.launch) for plan in plans(whole)]
     rows[0] = dataclasses.replace(rows[0], valid=False, live_heap_bytes=1)
     heap, resident = found(rows, whole)
-    assert isinstance(heap, PerConnection)
     assert (heap.name, heap.server, heap.unit) == (
         "live heap per connection", "a", "bytes/connection",
     )  # fmt: skip
     # An invalid trial is in no slope.
     assert (heap.trials, heap.fewest, heap.most) == (11, 2000, 8000)
     assert heap.value == pytest.approx(802, abs=1)
-    assert heap.low is not None
-    assert heap.high is not None
     assert heap.low < 802 < heap.high
     assert resident.value == pytest.approx(1604, abs=2)
 

@@ -96,7 +96,6 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
     )
     lifted = dataclasses.replace(now, condition=host(ENV_POOL_SIZE="5000"))
     beside = lever("garbage collection", lifted)
-    assert isinstance(beside, Lever)
     assert beside.step == host(ENV_POOL_SIZE="5000", ENV_JAVA_OPTS="-Xmx512m")
     assert beside.at_most is None
     for resource in {*RESOURCES} - {
@@ -114,7 +113,6 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
 
 def test_a_limit_that_the_host_sets_is_not_unseen() -> None:
     cpus = lever("server CPU", of_a_service({"server CPU": OwnLever(cpus=1)}))
-    assert isinstance(cpus, Lever)
     assert (cpus.step, cpus.lift, cpus.unseen) == (host(OWN_CPUS="2"), host(OWN_CPUS="4"), "")
 
 
@@ -265,7 +263,6 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
     ):
         for resources in (("server CPU", tied), (tied, "server CPU")):
             both = together(resources, present(host(SERVER_CPUS="1"), settings=settings))
-            assert isinstance(both, Lever)
             assert both.keeps == kept
     assert (
         pulled("server CPU", host(SERVER_CPUS="1", LOOPS="2"), settings=settings).keeps
@@ -405,11 +402,9 @@ def test_two_resources_change_together() -> None:
     # What a step takes away, that of both takes away.
     planted = present(settings={"lock_ms": 10, "pin_ms": 4})
     both = together(("lock", "pinned carriers"), planted)
-    assert isinstance(both, Lever)
     assert both.saves_ms == 7
     for resources in (("worker pool", "Toxiproxy"), ("Toxiproxy", "worker pool")):
         freed = together(resources, present())
-        assert isinstance(freed, Lever)
         assert freed.frees == "Toxiproxy"
     slow = present(toxics=(SLOW,))
     assert "its toxics" in str(together(("worker pool", "Toxiproxy"), slow))

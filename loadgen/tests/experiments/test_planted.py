@@ -113,13 +113,10 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
         for plan, (name, strength) in zip(plans(whole), said, strict=True)
     ]
     every, by_pool, by_none, *by_dose = findings(Outcome(whole, rows, Path()))
-    assert isinstance(every, Named)
     assert (every.name, every.planted, every.right, every.trials) == ("planted", None, 2, 6)
     assert (every.value, every.sure) == (2 / 6, ("03-pool-r2",))
     # Clopper and Pearson.
     assert [round(end or 0, 3) for end in (every.low, every.high)] == [0.043, 0.777]
-    assert isinstance(by_pool, Named)
-    assert isinstance(by_none, Named)
     assert (by_pool.planted, by_pool.right, by_pool.strong) == ("worker pool", 1, 1)
     assert by_pool.missed == {"03-pool-r2": "server CPU", "05-pool-r3": "server CPU"}
     assert by_none.missed == {"04-calm-r2": "unknown", "06-calm-r3": ""}
@@ -164,7 +161,6 @@ def test_the_arms_of_doses_are_compared() -> None:
 
 def test_the_shipped_file_has_the_cases_of_the_issue() -> None:
     found, notes = of_file({"EXP": "bottlenecks"}, Here(SERVERS, 1_048_576), SHIPPED)
-    assert isinstance(found, Experiment)
     assert len(settings_of(Planted, found).cases) == 21
     assert sum(case.expected == ("none",) for case in settings_of(Planted, found).cases) == 2
     named = {name for case in settings_of(Planted, found).cases for name in case.expected}
@@ -205,7 +201,6 @@ def test_an_open_case_says_what_was_planted_and_how_hard(files: Files) -> None:
 
 def test_the_truth_has_every_severity_and_enough_that_no_rule_knows() -> None:
     found, notes = of_file({"EXP": "truth"}, Here(SERVERS, 20_000), SHIPPED)
-    assert isinstance(found, Experiment)
     assert notes == ()
     every = settings_of(Planted, found).cases
     odd = [one for one in every if one.resource == "nothing" or "novel" in (one.resource or "")]
@@ -271,7 +266,6 @@ def test_what_the_machine_does_not_hold_is_left_out(files: Files) -> None:
     files.limit = 2_000
     text = HEAD + CASE + CASE.replace('"pool"', '"big"').replace("200", "2000")
     found, notes = files.read(text)
-    assert isinstance(found, Experiment)
     assert [case.name for case in settings_of(Planted, found).cases] == ["pool"]
     assert notes[0].startswith("big left out: this machine holds 1..500")
 

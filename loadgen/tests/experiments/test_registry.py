@@ -17,7 +17,6 @@ from lab.experiments.breaking.search import Stress
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of, kinds
-from lab.model import Experiment
 from lab.store import csv, manifest
 from lab.store.records import to_json
 from support.fakes import snapshot
@@ -80,7 +79,6 @@ def test_the_settings_of_a_kind_lie_under_its_name_in_the_manifest(tmp_path: Pat
     assert "own" not in stored
     read = manifest.read(run_dir).experiment
     assert read == of
-    assert isinstance(read, Experiment)
     assert settings_of(Stress, read) == STRESS
 
 

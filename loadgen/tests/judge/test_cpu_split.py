@@ -1,7 +1,5 @@
 """CPU time per answered request, from samples made by hand in a window of ten seconds."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

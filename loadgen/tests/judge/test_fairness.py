@@ -91,7 +91,7 @@ def test_an_unequal_setting_is_named_with_every_servers_value(
 )
 def test_another_jvm_is_named(changes: dict[str, object], says: str) -> None:
     servers = pair()
-    identity = dataclasses.replace(servers["loop"].identity, **changes)  # type: ignore[arg-type]
+    identity = dataclasses.replace(servers["loop"].identity, **changes)
     servers["loop"] = dataclasses.replace(servers["loop"], identity=identity)
     assert reasons(compare(servers)) == (f"unequal limits: {says}",)
 

@@ -95,7 +95,7 @@ def after(**changes: object) -> TrialRecord:
 
 
 def usage(plan: TrialPlan | None = None, **changes: object) -> TrialRecord:
-    return record(plan, usage=dataclasses.replace(USAGE, **changes))  # type: ignore[arg-type]
+    return record(plan, usage=dataclasses.replace(USAGE, **changes))
 
 
 def test_a_healthy_trial_is_valid_without_notes() -> None:

@@ -38,7 +38,7 @@ def test_who_is_with_the_generator_does_not_wait_for_the_lock() -> None:
     # Of 100 connections 40 are with the generator: 100 req/s × 0.4 s. 20 wait for the downstream.
     think = Latency(400.0, 400.0, 400.0, 400.0, 400.0)
     full = {"rps": 100.0, "concurrency": 100, "settings": WATCHED, "raw": latency(600)}
-    found = judged(seen(waiting(39)), **full, late=think)  # type: ignore[arg-type]
+    found = judged(seen(waiting(39)), **full, late=think)
     assert (found.bottleneck, found.strength) == ("lock", STRONG)
     assert "of 40.0 requests with a thread that waited for anything" in found.sentence
 

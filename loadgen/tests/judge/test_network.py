@@ -1,7 +1,5 @@
 """What the network lost, in windows made by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -56,7 +54,6 @@ def test_its_sentence_says_how_much_and_by_whom() -> None:
         "the network: 400 segments were sent again, 300 of them by the server; 0.05 for each answer"
     )
     one = standing(found)
-    assert one is not None
     assert (one.saturation, one.waiting) == (0.05, "segments sent again for each answer")
     assert [each.value for each in one.evidence] == [300, 100]
 
@@ -76,7 +73,6 @@ def test_a_full_accept_queue_drops_too() -> None:
     found = judged(seen(*full), rps=500, usage=usage(5000))
     assert found.bottleneck == "accept queue"
     one = standing(found)
-    assert one is not None
     assert one.score == 0
 
 
@@ -96,7 +92,6 @@ def test_on_busy_cpus_it_is_only_a_suspect(busy: float, named: str) -> None:
     found = judged(seen(*resent(100)), rps=500, usage=usage(0, busy=busy), raw=LATE)
     assert found.bottleneck == named
     one = standing(found)
-    assert one is not None
     assert one.strength == WEAK
 
 
@@ -107,7 +102,6 @@ def test_what_nobody_felt_is_only_a_suspect() -> None:
 
 def test_where_nothing_was_answered_it_is_only_a_suspect() -> None:
     one = standing(judged(seen(*resent(100)), rps=0, usage=usage(0), raw=LATE))
-    assert one is not None
     assert one.strength == WEAK
 
 
@@ -116,14 +110,12 @@ def test_what_a_full_queue_of_the_proxy_drops_is_not_the_networks(spike: Spike |
     full = counter("lab_path_listen_overflows_total", 50, job="downstream")
     found = judged(seen(*resent(100), full), rps=500, usage=usage(0), raw=LATE, spike=spike)
     one = standing(found)
-    assert one is not None
     assert (one.saturation, one.score) == (0, 0)
 
 
 def test_of_a_queue_of_which_nothing_is_known_the_generators_do_not_count() -> None:
     unknown = seen(*resent(0), without="lab_kernel_listen_overflows_total")
     one = standing(judged(unknown, rps=500, usage=usage(5000), raw=LATE))
-    assert one is not None
     assert one.score == 0
 
 

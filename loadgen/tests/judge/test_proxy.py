@@ -1,7 +1,5 @@
 """The proxy: its accept queue and the downstream's, and its toxics, in windows as measured."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

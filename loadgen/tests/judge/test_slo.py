@@ -54,7 +54,7 @@ def row(**changes: object) -> Row:
         "window_http_errors": 0, "window_lost": 2, "p99_ms": 20.0, "max_ms": 30.0,
         "slo_p99_ms": 30.0,
     }  # fmt: skip
-    return dataclasses.replace(whole, **{**known, **changes})  # type: ignore[arg-type]
+    return dataclasses.replace(whole, **{**known, **changes})
 
 
 def test_what_is_judged_is_the_latency_of_answers_where_all_requests_had_one() -> None:

@@ -36,7 +36,7 @@ def closed(rates: Sequence[float], **changes: object) -> tuple[TrialRecord, Read
     """A closed load of 100 connections at 200 ms, whose seconds had these rates."""
     rps = sum(rates) / len(rates)
     said = reading(rps, float(len(rates)), corrected=None, raw=latency(), seconds=seconds(rates))
-    return record(plan("closed", predicted_rps=None)), dataclasses.replace(said, **changes)  # type: ignore[arg-type]
+    return record(plan("closed", predicted_rps=None)), dataclasses.replace(said, **changes)
 
 
 def opened(latencies: Sequence[float]) -> tuple[TrialRecord, Reading]:
@@ -126,7 +126,7 @@ def test_spikes_and_scripts_are_unsteady_on_purpose() -> None:
         ({"script": (ToxicStep(5, {"TYPE": "down"}),)}, {}),
     ):
         of, said = closed(ramp(450, 540))
-        of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, **changed), **more)  # type: ignore[arg-type]
+        of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, **changed), **more)
         assert not [one for one in judged(of, said).reasons if "not steady" in one]
 
 

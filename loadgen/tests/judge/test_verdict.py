@@ -1,7 +1,5 @@
 """The verdict on windows made by hand: each resource full in turn, and none."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -638,4 +636,4 @@ def test_an_error_of_the_program_is_not_taken_for_bad_series(
 def test_only_an_unknown_bottleneck_has_no_strength() -> None:
     for name, strength in (("unknown", STRONG), ("none", "")):
         with pytest.raises(ValueError, match="with the strength"):
-            Verdict(name, strength, "a mistake")  # type: ignore[arg-type]
+            Verdict(name, strength, "a mistake")

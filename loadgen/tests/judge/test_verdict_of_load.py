@@ -1,7 +1,5 @@
 """Whether a load had all it can have, and loads whose own connections are the limit."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.model import STRONG, WEAK, Demand, Latency, Series, ToxicState, Usage, Verdict

@@ -1,7 +1,5 @@
 """Bodies of requests: what is too long is refused before the rest of it is read."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

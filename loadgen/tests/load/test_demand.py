@@ -34,7 +34,7 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, r
     lab.system.at(IDLE_S, lambda: lab.system.use(0.75))
     demand = measured(lab, raw)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
-    assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))  # type: ignore[arg-type]
+    assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))
     assert lab.system.elapsed_s == pytest.approx(
         IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5
     )
@@ -97,6 +97,6 @@ def test_a_load_that_was_there_already_is_not_made_again(lab: FakeLab, raw: Path
     seen = (Counters(-4.0, None, 0.6, 1.0, before), Counters(0.0, None, 3.0, 1.0, work))
     demand = measure_demand(of, 200, lab.engine, lab.stack, lab.system, raw, 4, seen)
     # 2.4 CPU seconds, of which 0.4 are the idle lab's.
-    assert demand == Demand(200, 2000, pytest.approx(0.001), None)  # type: ignore[arg-type]
+    assert demand == Demand(200, 2000, pytest.approx(0.001), None)
     assert lab.system.processes == []
     assert lab.system.elapsed_s == pytest.approx(IDLE_S, abs=0.5)

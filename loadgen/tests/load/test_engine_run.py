@@ -26,7 +26,7 @@ def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) ->
 def test_the_engines_files_are_there_when_it_starts(system: FakeSystem, tmp_path: Path) -> None:
     started: list[str] = []
     start = system.start
-    system.start = lambda argv, output, _: (  # type: ignore[method-assign]
+    system.start = lambda argv, output, _: (
         started.append((tmp_path / "load.json").read_text()),
         start(argv, output),
     )[1]

@@ -102,7 +102,7 @@ def test_one_connection_tells_the_think_time_of_the_generator(
         think_ms = 0.05 if of.concurrency == 1 else 0.5
         return reading(500.0, of.duration_s, raw=latency(0.15), late=latency(think_ms))
 
-    outside.engine.read = quick  # type: ignore[method-assign]
+    outside.engine.read = quick
     demand = told(outside, tmp_path)
     assert (demand.r0_ms, demand.think_ms, demand.cycle_ms) == (0.15, 0.05, pytest.approx(0.2))
 
@@ -112,7 +112,7 @@ def test_where_most_fails_neither_is_told(outside: FakeLab, tmp_path: Path) -> N
         said = reading(500.0, of.duration_s)
         return dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=900))
 
-    outside.engine.read = failing  # type: ignore[method-assign]
+    outside.engine.read = failing
     assert told(outside, tmp_path) is None
 
 
@@ -147,7 +147,7 @@ def test_r0_is_unknown_where_many_connections_met_less(outside: FakeLab, tmp_pat
     def slow_alone(of: TrialPlan, raw: Path) -> Reading:
         return reading(500.0, of.duration_s, raw=latency(300 if of.concurrency == 1 else 200))
 
-    outside.engine.read = slow_alone  # type: ignore[method-assign]
+    outside.engine.read = slow_alone
     demand = told(outside, tmp_path)
     assert demand.r0_ms is None
     assert "in 200 ms on average, sooner than a single one in 300 ms" in (demand.r0_problem or "")
@@ -166,7 +166,7 @@ def test_r0_of_a_few_answers_is_unknown(outside: FakeLab, tmp_path: Path) -> Non
     def slow(of: TrialPlan, raw: Path) -> Reading:
         return lone(2000, 2) if of.concurrency == 1 else reading(25, of.duration_s)
 
-    outside.engine.read = slow  # type: ignore[method-assign]
+    outside.engine.read = slow
     demand = told(outside, tmp_path, 50)
     assert demand.r0_ms is None
     assert demand.r0_problem == (
@@ -183,7 +183,7 @@ def test_a_service_of_two_speeds_is_not_said_to_have_given_all(
     def two_speeds(of: TrialPlan, raw: Path) -> Reading:
         return reading(of.concurrency / 0.0604, of.duration_s, raw=mixed)
 
-    outside.engine.read = two_speeds  # type: ignore[method-assign]
+    outside.engine.read = two_speeds
     demand = told(outside, tmp_path, 50)
     assert demand.r0_ms == 60.4
     of_trial = foreign_record(None, concurrency=50, demand=demand)

@@ -153,7 +153,7 @@ def test_an_idle_connection_takes_no_file_of_toxiproxy(lab: Lab) -> None:
 
 
 def test_a_held_load_whose_memory_is_not_told_is_invalid(lab: Lab) -> None:
-    lab.fake.heap_bytes = lambda _: "not a number"  # type: ignore[assignment, return-value]
+    lab.fake.heap_bytes = lambda _: "not a number"
     told = lab.run(plan("closed", hold="idle"))
     assert told.live_heap_bytes is None
     assert "the memory is not known: a: its answer to /gc holds no" in str(told.notes)
@@ -410,7 +410,7 @@ def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
     def refuse(plan: TrialPlan, raw: Path) -> None:
         raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
 
-    lab.fake.engine.condense = refuse  # type: ignore[method-assign]
+    lab.fake.engine.condense = refuse
     assert lab.reason() == "damaged: fake.sqlite: cannot be read: malformed"
 
 

@@ -15,7 +15,6 @@ OPTION = re.compile(r'new IntOption\(\s*"(\w+)",\s*([\w.]+),\s*([\w.]+),\s*([\w.
 def constants(text: str) -> str:
     """Java's numbers and named constants as plain digits."""
     lines = re.search(r"int LINES = ([\d_]+);", (CONTRACT / "LineFile.java").read_text())
-    assert lines is not None
     return re.sub(r"(?<=\d)_(?=\d)", "", text.replace("LineFile.LINES", lines[1]))
 
 

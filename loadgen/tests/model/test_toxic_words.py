@@ -1,15 +1,12 @@
-from __future__ import annotations
-
 import pytest
 
 from lab.errors import WordError
-from lab.model.toxic_words import Change, Enable, Put, Remove, parse_reset, parse_show, parse_toxic
+from lab.model.toxic_words import Enable, Put, Remove, parse_reset, parse_show, parse_toxic
 from lab.model.toxics import Toxic
 
 
 def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_proxy() -> None:
     request = parse_toxic({"TYPE": "latency", "LATENCY": "300", "JITTER": "50"})
-    assert isinstance(request, Put)
     assert request.proxy == "downstream"
     assert (request.toxic.name, request.toxic.stream) == ("latency", "downstream")
     assert request.toxic.toxicity == 1.0
@@ -46,7 +43,6 @@ def test_a_name_and_remove_take_one_away() -> None:
 
 def test_a_name_without_a_type_changes_only_what_is_given() -> None:
     change = parse_toxic({"NAME": "slow", "JITTER": "5"})
-    assert isinstance(change, Change)
     slow = Toxic("slow", "latency", "upstream", 0.5, {"jitter": 0, "latency": 300})
     changed = Toxic("slow", "latency", "upstream", 0.5, {"jitter": 5, "latency": 300})
     assert change.of(slow) == Put("downstream", changed)
@@ -54,7 +50,6 @@ def test_a_name_without_a_type_changes_only_what_is_given() -> None:
 
 def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
     kept = parse_toxic({"TYPE": "latency", "LATENCY": "1", "TOXICITY": "0.333333"})
-    assert isinstance(kept, Put)
     assert kept.toxic.toxicity == 0.333333
     with pytest.raises(WordError, match=r"TOXICITY=0\.3333333 is not allowed"):
         parse_toxic({"TYPE": "latency", "LATENCY": "1", "TOXICITY": "0.3333333"})
@@ -63,13 +58,11 @@ def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
 def test_a_change_leaves_a_toxicity_of_more_digits_as_it_reads_back() -> None:
     slow = Toxic("slow", "latency", "upstream", 0.33333334, {"jitter": 0, "latency": 300})
     change = parse_toxic({"NAME": "slow", "LATENCY": "5"})
-    assert isinstance(change, Change)
     assert change.of(slow).toxic.toxicity == 0.33333334
 
 
 def test_a_change_is_judged_by_the_type_in_force() -> None:
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
-    assert isinstance(change, Change)
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
         change.of(Toxic("slow", "latency", "upstream", 1.0, {"latency": 300}))
 

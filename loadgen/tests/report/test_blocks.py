@@ -1,7 +1,5 @@
 """Blocks say the same in Markdown and in HTML, and no text of a run becomes markup."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -111,7 +109,7 @@ ACTIVE = "\x1b]52;c;YQ==\x07\x9b2J\r\u202e"
 
 @pytest.mark.parametrize("block", EVERY, ids=lambda of: type(of).__name__)
 def test_a_terminal_that_shows_markdown_acts_on_no_text_of_it(block: blocks.Block) -> None:
-    values = {name: _active(getattr(block, name)) for name in block.__slots__}  # type: ignore[union-attr]
+    values = {name: _active(getattr(block, name)) for name in block.__slots__}
     text = document(ACTIVE, [type(block)(**values)], [])
     assert "\\x1b]52;c;YQ==\\x07\\x9b2J\\r\\u202e" in text
     assert text.replace("\n", "").isprintable()

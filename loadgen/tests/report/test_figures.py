@@ -362,7 +362,6 @@ def test_every_route_and_engine_is_a_place() -> None:
 def test_a_curve_ends_where_fewer_than_ten_answers_lie_beyond() -> None:
     every = [(share / 1000, 200 + share / 10) for share in range(1000)]
     curve = Curve.of(every, 1000)
-    assert curve is not None
     assert curve.points[0] == (0.0, 200.0)
     assert curve.points[-1] == (0.99, 299.0)
     assert len(curve.points) <= 92

@@ -1,7 +1,5 @@
 """report.html: complete, self-contained, safe with any text, the same every time."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import gzip

@@ -1,7 +1,5 @@
 """The twelve figures over time: what each asks of an observation, and the lines that it gives."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -55,7 +53,7 @@ class Asked:
 
 def test_there_are_twelve_and_each_asks_for_series_that_are_exported() -> None:
     asked = Asked()
-    found = observed(asked, "a", "/downstream")  # type: ignore[arg-type]
+    found = observed(asked, "a", "/downstream")
     assert len(found.panels) == len(PANELS) == 12
     assert all(len(panel.description) > 30 for panel in found.panels)
     by_job = json.loads(VOCABULARY.read_text())

@@ -1,7 +1,5 @@
 """What a user sees while a run is under way."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

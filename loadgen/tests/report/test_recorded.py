@@ -1,7 +1,5 @@
 """What was recorded of a server, as the console and both reports say it."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import re
@@ -125,7 +123,6 @@ def test_the_page_links_to_the_flame_graph_and_escapes_names() -> None:
 
 def test_a_flame_graph_is_drawn_in_a_frame_that_loads_and_opens_nothing() -> None:
     of = told().recording
-    assert of is not None
     evil = "\"></iframe><script>alert(1)</script>'&amp;"
     text = page('01-a"><script>', of, evil)
     assert text.count("<script") == 0
@@ -140,7 +137,6 @@ def test_a_flame_graph_is_drawn_in_a_frame_that_loads_and_opens_nothing() -> Non
 
 def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
     of = told(stacks={"[lost]": 3, "a.B.<init>:1;a b.C:2": 400}).recording
-    assert of is not None
     assert recording.load_or_none(tmp_path) is None
     recording.write(tmp_path, of, "graph")
     assert recording.load_or_none(tmp_path) == of
@@ -151,7 +147,6 @@ def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
 
 def side(stacks: dict[str, int], **changes: Any) -> Side:
     of = told(stacks=stacks).recording
-    assert of is not None
     found = side_of(trial(**changes), of)
     assert isinstance(found, Side)
     return found

@@ -1,7 +1,5 @@
 """What limited each load, as the console and both reports say it."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

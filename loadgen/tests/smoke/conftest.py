@@ -62,8 +62,7 @@ def query(client: httpx.Client, prometheus: str) -> Query:
     def ask(promql: str) -> list[dict[str, Any]]:
         answer = client.get(f"{prometheus}/api/v1/query", params={"query": promql})
         answer.raise_for_status()
-        result: list[dict[str, Any]] = answer.json()["data"]["result"]
-        return result
+        return answer.json()["data"]["result"]
 
     return ask
 

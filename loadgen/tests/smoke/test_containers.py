@@ -14,8 +14,7 @@ from support.stored import results
 
 @pytest.fixture(scope="module")
 def containers() -> list[dict[str, Any]]:
-    loaded: list[dict[str, Any]] = json.loads((results().parent / "containers.json").read_text())
-    return loaded
+    return json.loads((results().parent / "containers.json").read_text())
 
 
 def test_every_container_keeps_the_checklist(containers: list[dict[str, Any]]) -> None:

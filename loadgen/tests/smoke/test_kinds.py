@@ -16,8 +16,7 @@ from support.stored import Trusted, run_of, trials_of
 
 
 def findings_of(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((run_of(name) / "findings.json").read_text())
-    return found
+    return json.loads((run_of(name) / "findings.json").read_text())
 
 
 def jvms(trials: list[dict[str, Any]]) -> list[int]:

@@ -14,8 +14,7 @@ LABELS = {"load": {"lab.generator", "lab.downstream"}, "tested": {"lab.server"}}
 
 @pytest.fixture(scope="module")
 def manifest() -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((run_of("several") / "manifest.json").read_text())
-    return told
+    return json.loads((run_of("several") / "manifest.json").read_text())
 
 
 def test_closed_and_open_load_were_measured(is_trusted: Trusted) -> None:

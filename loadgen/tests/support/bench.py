@@ -1,7 +1,5 @@
 """Benches on a fake lab, a fake engine and a fake clock, and what they leave on the disk."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io
@@ -18,24 +16,17 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Stages
 from lab.errors import Interrupted
-from lab.model import Demand, Experiment, TrialPlan, WarmCycle, Warmth
+from lab.model import Demand, TrialPlan, WarmCycle, Warmth
 from lab.store import manifest
 from lab.system.jvm import fresh_jvm
 from support.fakes import FakeLab
+from support.planned import experiment
 from support.runs import HOST_FILE
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
-EXPERIMENT = Experiment(
-    name="bench",
-    servers=("a", "b"),
-    routes=("/downstream",),
-    concurrencies=(200,),
-    modes=("open", "closed"),
-    rate_rps=None,
-    duration_s=15,
-    warmup_s=None,
-    words=("CONC=200",),
+EXPERIMENT = experiment(
+    name="bench", concurrencies=(200,), modes=("open", "closed"), words=("CONC=200",)
 )
 
 
@@ -89,7 +80,7 @@ class Ready:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return json.loads((self.run_dir / "manifest.json").read_text())  # type: ignore[no-any-return]
+        return json.loads((self.run_dir / "manifest.json").read_text())
 
 
 @dataclasses.dataclass
@@ -119,7 +110,7 @@ class Bench(Ready):
         return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
 
     def run(self, **changes: object) -> int:
-        experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+        experiment = dataclasses.replace(EXPERIMENT, **changes)
         return run(experiment, self.where, (), [self.lab.engine], self.stages)
 
     def run_one(self, **changes: object) -> dict[str, str]:
@@ -167,7 +158,7 @@ class Bench(Ready):
             return WARM
 
         self.lab.pool_sizes["a"] = 20
-        self.warm = warm  # type: ignore[method-assign]
+        self.warm = warm
 
     def on(self, **facts: object) -> None:
         """A host with these facts; None: not recorded."""

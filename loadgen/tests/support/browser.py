@@ -1,7 +1,5 @@
 """A real browser, without a window: Debian's Chromium, driven by Selenium."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

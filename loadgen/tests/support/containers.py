@@ -4,8 +4,6 @@ It follows the CIS Docker Benchmark's section on container runtimes. docs/securi
 and lists what is allowed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

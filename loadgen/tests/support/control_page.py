@@ -1,7 +1,5 @@
 """The control page in a real browser. The lab behind it is fake except the page and its API."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -31,7 +29,7 @@ class Reacting(Scene):
     def __init__(self) -> None:
         super().__init__()
         self.loaded = False
-        self.clock = Clock()  # type: ignore[assignment]
+        self.clock = Clock()
         see = self.lab.now
 
         def now() -> object:
@@ -57,7 +55,7 @@ class Reacting(Scene):
                 }
             return see()
 
-        self.lab.now = now  # type: ignore[assignment, method-assign]
+        self.lab.now = now
 
 
 @dataclass

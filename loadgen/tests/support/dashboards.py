@@ -1,7 +1,5 @@
 """The checked-in dashboards, as tests look at them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

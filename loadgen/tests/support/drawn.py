@@ -1,7 +1,5 @@
 """What a report draws of a trial, without a lab: series of its window, and curves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lab.model import Curve, Curves, Reading, Series, TrialPlan

@@ -1,7 +1,5 @@
 """A delay that the downstream draws for each call, by theory, and snapshots with it."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

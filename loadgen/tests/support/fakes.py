@@ -476,7 +476,7 @@ def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: obje
         raw=latency(),
         counts=Counts(None, samples, 0, 0, None, None, window_s),
     )
-    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(whole, **changes)
 
 
 def observation(*more: Series) -> Observation:
@@ -509,13 +509,13 @@ def plan(mode: Mode = "open", **changes: object) -> TrialPlan:
         warmup_s=None,
         cores=2,
     )
-    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(whole, **changes)
 
 
 def snapshot(**changes: object) -> Snapshot:
     return dataclasses.replace(
         Snapshot(IDENTITY, SETTINGS, ToxicState(), 200.0),
-        **changes,  # type: ignore[arg-type]
+        **changes,
     )
 
 
@@ -535,7 +535,7 @@ def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
         warmth=Warmth(True, ()),
         jit_share=0.02,
     )
-    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(whole, **changes)
 
 
 def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> Measurement:

@@ -1,7 +1,5 @@
 """Seconds of a run whose recovery is known by hand, and a raw folder that holds them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -24,7 +24,7 @@ JVM = Exported(1_000_000, "21.0.1", 2**30, 200, scraped=True)
 
 def foreign(exported: Exported | None = JVM, **changes: object) -> Snapshot:
     whole = snapshot(identity=None, settings={"url": URL}, exported=exported)
-    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(whole, **changes)
 
 
 def foreign_record(
@@ -50,7 +50,7 @@ def foreign_record(
         demand=None if r0_ms is None else Demand(200, 4000, None, None, r0_ms),
         usage=Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000),
     )
-    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(whole, **changes)
 
 
 CONTAINER = (

@@ -1,7 +1,5 @@
 """What pacer writes, made by hand: lines of seconds, and the first and last line around them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The pages of the repository, as tests read them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Experiments and rows for tests of designs, and a design run to its end without any load."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -32,7 +30,7 @@ def experiment(**changes: Any) -> Experiment:
 
 def row(plan: TrialPlan, **changes: Any) -> Row:
     empty = dict.fromkeys(Row.columns())
-    whole = Row(**{**empty, "run": "r", "valid": True, "invalid_reasons": ""})  # type: ignore[arg-type]
+    whole = Row(**{**empty, "run": "r", "valid": True, "invalid_reasons": ""})
     known = ("trial", "server", "route", "engine", "mode", "concurrency", "offered_rps",
              "duration_s", "warmup_s", "launch", "arm")  # fmt: skip
     same = {name: getattr(plan, name) for name in known}

@@ -9,7 +9,7 @@ import sys
 from lab.experiments.cases import Case
 from lab.experiments.kind import settings_of
 from lab.experiments.planted import Planted, right
-from lab.model import Experiment, Row
+from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
 from support.stored import run_of
@@ -19,7 +19,6 @@ def judged(name: str) -> list[tuple[Case, Row]]:
     """Every case of the one run of that name, in the order of its file."""
     run = run_of(name)
     experiment = manifest.read(run).experiment
-    assert isinstance(experiment, Experiment)
     rows = read_rows(run / "trials.csv", Row)
     cases = settings_of(Planted, experiment).cases
     assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]

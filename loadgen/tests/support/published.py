@@ -71,8 +71,7 @@ IN_TEXT = re.compile(rf"×?(?P<mid>{NUMBER}) {BRACKETS}")
 def record(name: str) -> dict[str, Any]:
     """What is kept of the manifest of a file's run."""
     file, _ = published.source(name)
-    loaded: dict[str, Any] = json.loads((published.FOLDER / f"{file}.json").read_text())
-    return loaded
+    return json.loads((published.FOLDER / f"{file}.json").read_text())
 
 
 def _whole(name: str, columns: Sequence[str], to: Path) -> Path:

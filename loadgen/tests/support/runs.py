@@ -1,8 +1,7 @@
 """Runs on disk, as the lab leaves them: manifest.json, and raw/<trial>/trial.json."""
 
-from __future__ import annotations
-
 import dataclasses
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import pytest
 
 from lab.campaign.derive import Trial, read_trial
-from lab.model import Experiment, Fairness, Json, Reading, Snapshot, TrialPlan
+from lab.model import Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
 from support.fakes import IDENTITY, START, FakeEngine, plan, reading, record, snapshot
+from support.planned import experiment
 
 IMAGES: dict[str, Json] = {
     f"project/{name}:local": {"id": f"sha256:{name}"}
@@ -33,15 +33,9 @@ VERSIONS: dict[str, Json] = {
     "engines": {"wrk2": "fake 1.0"},
 }  # fmt: skip
 NAME = "20260131T120000Z-aa"
-EXPERIMENT = Experiment(
+EXPERIMENT = experiment(
     name="aa",
-    servers=("a", "b"),
-    routes=("/downstream",),
-    concurrencies=(100,),
-    modes=("closed", "open"),
     rate_rps=450,
-    duration_s=15,
-    warmup_s=None,
     words=("EXP=aa", "LAUNCHES=7"),
     question="Does a differ from b?",
     hypothesis="No: N / 0.2 s bounds both.",
@@ -68,7 +62,7 @@ def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
         },
         fairness=Fairness({"backlog": 4096}, {}, {}),
     )
-    manifest.write(run_dir, dataclasses.replace(whole, **changes))  # type: ignore[arg-type]
+    manifest.write(run_dir, dataclasses.replace(whole, **changes))
     return run_dir
 
 
@@ -82,7 +76,7 @@ def plans(launches: int = 7, servers: Sequence[str] = ("a", "b")) -> list[TrialP
     ]
     return [
         plan(
-            mode,  # type: ignore[arg-type]
+            mode,
             trial=f"{number:02d}-{server}-{mode}",
             server=server,
             launch=launch,
@@ -93,14 +87,17 @@ def plans(launches: int = 7, servers: Sequence[str] = ("a", "b")) -> list[TrialP
 
 def write_raw(
     run_dir: Path, of: Sequence[TrialPlan], servers: Mapping[str, Snapshot] | None = None
-) -> None:
-    """What is left of trials that ended, with these snapshots of their servers."""
+) -> Path:
+    """What is left of trials that ended, with these snapshots of their servers, in the place of
+    those that were there."""
+    shutil.rmtree(run_dir / "raw", ignore_errors=True)
     for one in of:
         raw = run_dir / "raw" / one.trial
         raw.mkdir(parents=True)
         identity = dataclasses.replace(IDENTITY, model=one.server)
         at = servers[one.server] if servers else snapshot(identity=identity)
         write_json(raw / "trial.json", record(one, before=at, after=at))
+    return run_dir
 
 
 class Jittery(FakeEngine):
@@ -118,7 +115,7 @@ def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str
 
     def changed(record: Any, raw: Path, engines: Any) -> Trial:
         trial = real(record, raw, engines)
-        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))  # type: ignore[arg-type]
+        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))
 
     for module in ("derive", "loop"):
         monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)

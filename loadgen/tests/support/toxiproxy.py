@@ -1,7 +1,5 @@
 """A Toxiproxy in memory, behaving as 2.12.0 does where the client depends on it."""
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any

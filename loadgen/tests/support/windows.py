@@ -1,7 +1,5 @@
 """Windows made by hand, as Prometheus would have them, and the verdict on a trial in one."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 
@@ -100,7 +98,7 @@ def judged(
     if toxics is not None:
         before = dataclasses.replace(before, toxics=toxics)
     before = dataclasses.replace(before, identity=dataclasses.replace(IDENTITY, jdk=jdk))
-    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
+    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})
     usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
     of = dataclasses.replace(of, before=before, usage=usage, demand=demand)
     said = dataclasses.replace(

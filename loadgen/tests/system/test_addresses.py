@@ -1,7 +1,5 @@
 """Every address that the lab is given is one that all can ask, or is refused in one line."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import re
@@ -18,7 +16,6 @@ from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
 from lab.live.agent.client import Client
 from lab.live.agent.trial import Trial
-from lab.model import Experiment
 from lab.model.address import parse
 from lab.system.stack import Stack, Urls
 
@@ -165,7 +162,6 @@ def test_no_address_and_no_location_ends_in_anything_but_one_line(
         mark = ends(partial(Trial, **MARK, url=text))
         if found is not None:
             experiment, _ = found
-            assert isinstance(experiment, Experiment)
             stack.adopt("my-service", str(experiment.target))
             said = stack.traffic.check_route("my-service", experiment.routes[0])
             assert "redirects are measured, not followed" in str(said)

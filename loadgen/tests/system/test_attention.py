@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from lab.system.attention import HEEDED_S, POLL_S, WAIT_S, Attention
 from support.fakes import FakeLab
 

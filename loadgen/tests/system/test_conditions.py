@@ -396,7 +396,7 @@ def test_a_request_is_a_link_and_an_answer_is_a_code(home: Path, system: FakeSys
     assert str((home / "requests/1").readlink()) == "SERVER=a\nSERVER_CPUS=0.5\nNOFILE=300"
     codes = [*REFUSALS, "something else"]
     for number, code in enumerate(codes, 2):
-        system.at(number, lambda number=number, code=code: answer(number, code))  # type: ignore[misc]
+        system.at(number, lambda number=number, code=code: answer(number, code))
         with pytest.raises(Refused) as refused:
             host_changes.change("a", {}, system)
         why = REFUSALS.get(code, "the change failed")

@@ -1,7 +1,5 @@
 """Whatever a part answers, a call ends in time, within its bytes, and with one line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket
@@ -214,7 +212,7 @@ def test_no_answer_of_a_part_ends_in_anything_but_a_value_or_one_line(lab: FakeL
         return httpx.Response(right.status_code, content=body)
 
     stack = Stack(Urls.read({}), httpx.MockTransport(answer))
-    stack.traffic.check_route = lambda *_: None  # type: ignore[method-assign]
+    stack.traffic.check_route = lambda *_: None
     more = (
         lambda: stack.management.work("a", "/downstream"),
         lambda: stack.prometheus.values("up", 1.0),

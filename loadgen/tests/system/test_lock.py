@@ -69,7 +69,6 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
-    assert holder.stdout is not None
     with holder, holder.stdout:
         assert holder.stdout.readline() == "held\n"
         assert is_claimed(tmp_path)

@@ -1,7 +1,5 @@
 """What TCP tells of a way, asked of this machine's own."""
 
-from __future__ import annotations
-
 import socket
 
 from lab.system.network import reach
@@ -10,7 +8,6 @@ from lab.system.network import reach
 def test_a_way_has_a_round_trip_and_the_packet_that_it_takes() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         found = reach("127.0.0.1", listener.getsockname()[1])
-    assert found is not None
     # Within one machine: less than a second, and the packets of its loopback device.
     assert 0 < found.ms < 1000
     assert 1280 <= found.mtu <= 65_535

@@ -1,7 +1,5 @@
 """Which part of the lab is sent which token."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 

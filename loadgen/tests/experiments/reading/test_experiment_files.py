@@ -84,7 +84,6 @@ def test_the_page_names_every_key_word_and_experiment() -> None:
 
 def test_the_sweep_is_what_others_did() -> None:
     sweep = shipped("sweep")
-    assert isinstance(sweep, Experiment)
     assert sweep.servers == ("fixed-pool", "virtual-threads")
     assert sweep.concurrencies == (50, 200, 1000, 2000, 5000)
     assert sweep.modes == ("closed", "open")
@@ -378,7 +377,6 @@ def test_a_closed_load_by_word_needs_no_rate_of_the_file(files: Files) -> None:
 def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(files: Files) -> None:
     files.limit = 20_000
     found, notes = files.read(HEAD + "[load]\nconcurrency = [100, 9501, 10000]\n")
-    assert isinstance(found, Experiment)
     assert found.concurrencies == (100,)
     assert notes == (
         "9501, 10000 connections left out: this machine holds 1..9500 on /downstream (20000 open "
@@ -401,7 +399,6 @@ def test_the_route_that_needs_most_descriptors_bounds_all(files: Files) -> None:
 def test_a_ramp_ends_where_the_machine_does(files: Files) -> None:
     files.limit = 5_000
     found, notes = files.read(STRESS)
-    assert isinstance(found, Experiment)
     assert settings_of(Stress, found).most == 2000
     assert notes[0].startswith("up to 2000 of 5000 connections: this machine holds 1..2000 on")
     files.limit = 1_150
@@ -411,7 +408,6 @@ def test_a_ramp_ends_where_the_machine_does(files: Files) -> None:
 def test_a_spike_ends_where_the_machine_does(files: Files) -> None:
     files.limit = 20_000
     found, notes = files.read(SPIKE + "extra_rate = 4500\n")
-    assert isinstance(found, Experiment)
     # 9,500 in all, and the rate of each stays what it was.
     assert (settings_of(Spike, found).extra, settings_of(Spike, found).extra_rps) == (8500, 4250)
     assert notes[0].startswith("spikes to 9500 instead of 10000 connections")

@@ -17,7 +17,6 @@ from support.repo import REPO
 def bench(**words: str) -> Experiment:
     given = {"TARGET": f"{URL}/x?a=1&b=2", "CONC": "200", **words}
     found, _ = of_verb("bench", given, Here(("fixed-pool",), 20_000))
-    assert isinstance(found, Experiment)
     return found
 
 
@@ -104,7 +103,6 @@ FILES = REPO / "experiments"
 
 def run(here: Here = OWN, **words: str) -> Experiment:
     found, _ = of_file({"TARGET": f"{URL}/x", **words}, here, FILES)
-    assert isinstance(found, Experiment)
     return found
 
 
@@ -156,7 +154,6 @@ def test_a_file_without_a_rate_needs_one_where_its_load_is_open(tmp_path: Path) 
     with pytest.raises(WordError, match=r"mine\.toml: TARGET without RATE is not allowed: the lab"):
         of_file(words, OWN, tmp_path)
     found, _ = of_file({**words, "RATE": "50"}, OWN, tmp_path)
-    assert isinstance(found, Experiment)
     assert found.rate_rps == 50
 
 
@@ -168,7 +165,6 @@ def test_a_file_that_records_needs_a_target_that_the_lab_can_replace(tmp_path: P
     with pytest.raises(WordError, match=r"mine.toml: loads.record=cpu with TARGET is not allowed"):
         of_file(words, ELSEWHERE, tmp_path)
     experiment, [*_, note] = of_file(words, OWN, tmp_path)
-    assert isinstance(experiment, Experiment)
     assert experiment.own == {"record": "cpu"}
     assert note.endswith("then it gets a fresh container")
 
@@ -182,7 +178,6 @@ def test_an_inquiry_may_change_what_the_subject_of_a_container_of_the_lab_names(
     )
     words = {"TARGET": "shop", "CONC": "5"}
     found, notes = of_verb("explain", words, dataclasses.replace(OWN, subjects=tmp_path))
-    assert isinstance(found, Experiment)
     assert (found.servers, found.routes, found.launches) == (("my-service",), ("/x",), 0)
     assert found.levers == {
         "worker pool": OwnLever(variable="POOL_SIZE", value=20),
@@ -192,7 +187,6 @@ def test_an_inquiry_may_change_what_the_subject_of_a_container_of_the_lab_names(
     assert from_json(Experiment, to_json(found)) == found
     # Nobody can change a service that is none.
     found, notes = of_verb("explain", words, dataclasses.replace(ELSEWHERE, subjects=tmp_path))
-    assert isinstance(found, Experiment)
     assert found.levers == {}
     assert "[levers] left out: my-service is no container of this lab" in notes[0]
 
@@ -205,7 +199,6 @@ def test_only_a_server_of_the_lab_has_bottlenecks_planted() -> None:
 def test_a_container_of_the_lab_is_made_anew_and_no_other_service() -> None:
     words = {"TARGET": f"{URL}/", "CONC": "5", "LAUNCHES": "6"}
     found, _ = of_verb("bench", words, OWN)
-    assert isinstance(found, Experiment)
     assert found.launches == 6
     with pytest.raises(WordError, match=r"allowed: a service of compose\.override\.yaml"):
         of_verb("bench", words, ELSEWHERE)

@@ -1,7 +1,5 @@
 """Time that passes only when something waits for it, and a trial as it is announced."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The probe's client against a server that is really there."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """The load's lines, from the driver's hands to what Prometheus scrapes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise

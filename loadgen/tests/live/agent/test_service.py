@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -148,7 +146,7 @@ async def test_another_phase_keeps_the_stream_and_another_route_restarts_it(scen
         starts.append(trial.url)
         await start(trial)
 
-    scene.probe.start = note  # type: ignore[method-assign]
+    scene.probe.start = note
     await scene.client.put("/trial", json=ANNOUNCED)
     await scene.client.put("/trial", json=ANNOUNCED | {"phase": "measure"})
     assert len(starts) == 1

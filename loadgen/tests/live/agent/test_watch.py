@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -42,7 +40,6 @@ class Scene:
 
     @property
     def changes(self) -> dict[tuple[str, str], float]:
-        assert self.watch.seen is not None
         return dict(self.watch.seen.changes)
 
 

@@ -1,8 +1,6 @@
 """The control page's API on fakes: a Toxiproxy in memory, servers and a Prometheus that answer as
 the test says."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import time

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from lab.live.control.api import MOST_CHANGES, STATIC

@@ -1,7 +1,5 @@
 """Who may ask the agent for what."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

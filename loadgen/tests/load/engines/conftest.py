@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.model import Arrivals, Mode, TrialPlan
+from lab.model import TrialPlan
+from support import fakes
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -28,26 +29,15 @@ def plan() -> Callable[..., TrialPlan]:
         concurrency: int = 100,
         offered_rps: int | None = 2000,
         duration_s: int = 9,
-        engine: str = "wrk2",
-        warmup_s: int | None = None,
-        cores: int = 2,
-        arrivals: Arrivals = "constant",
+        **changes: object,
     ) -> TrialPlan:
-        mode: Mode = "closed" if offered_rps is None else "open"
-        return TrialPlan(
-            trial="01-a",
-            server="a",
-            url="http://a:8080/downstream",
-            route="/downstream",
-            engine=engine,
-            mode=mode,
+        return fakes.plan(
+            "closed" if offered_rps is None else "open",
             concurrency=concurrency,
             offered_rps=offered_rps,
-            predicted_rps=None,
             duration_s=duration_s,
-            warmup_s=warmup_s,
-            cores=cores,
-            arrivals=arrivals,
+            predicted_rps=None,
+            **changes,
         )
 
     return make

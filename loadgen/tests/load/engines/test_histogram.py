@@ -11,7 +11,6 @@ def test_percentiles_are_the_smallest_value_with_that_share_below() -> None:
 
 def test_mean_and_maximum_are_exact() -> None:
     latency = counted({100_001: 3, 900_003: 1}).latency()
-    assert latency is not None
     assert latency.mean_ms == pytest.approx((3 * 100.001 + 900.003) / 4)
     assert latency.max_ms == 900.003
 
@@ -22,7 +21,6 @@ def test_nothing_has_no_latency() -> None:
 
 def test_a_curve_reaches_each_value_at_its_rank() -> None:
     curve = counted({100: 50, 200: 30, 300: 20}).curve()
-    assert curve is not None
     assert curve.count == 100
     assert curve.points == ((0.0, 0.1), (0.5, 0.2), (0.8, 0.3), (0.9, 0.3))
     assert Histogram().curve() is None

@@ -1,7 +1,5 @@
 """The repository the tests look at, and the dashboards' own code within it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The checked-in dashboards: as their code says, explained, and asking for what exists."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -29,6 +27,7 @@ from lab.model.routes import ROUTES
 from support import dashboards
 from support.dashboards import DATA_SOURCE_INTERVAL_S
 
+Boards = tuple[dashboards.Dashboard, ...]
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
 # Also of cAdvisor, where the lab is on several machines: `machine`.
 TARGET_LABELS = {"job", "instance", "machine", "server", "service", "project", "le", "quantile"}
@@ -93,7 +92,7 @@ SHOWN = {
 
 
 @pytest.fixture(scope="session")
-def boards() -> tuple[dashboards.Dashboard, ...]:
+def boards() -> Boards:
     return dashboards.load()
 
 
@@ -122,9 +121,7 @@ def series(vocabulary: dict[str, dict[str, Any]], rules: dict[str, str]) -> set[
     return names
 
 
-def expressions(
-    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
-) -> Iterator[tuple[str, str]]:
+def expressions(boards: Boards, rules: dict[str, str]) -> Iterator[tuple[str, str]]:
     for board in boards:
         for panel, query in board.queries():
             yield f"{board.uid}/{panel.title}", query.expr
@@ -202,9 +199,7 @@ def test_the_files_are_what_the_code_builds(repo: Path) -> None:
     assert on_disk == dict(build()), "run `make dashboards` and commit the result"
 
 
-def test_every_panel_has_a_unit_and_says_what_it_shows(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_every_panel_has_a_unit_and_says_what_it_shows(boards: Boards) -> None:
     panels = [panel for board in boards for panel in board.panels]
     assert panels
     assert [panel.title for panel in panels if not panel.unit] == []
@@ -212,7 +207,7 @@ def test_every_panel_has_a_unit_and_says_what_it_shows(
     assert [panel.title for panel in panels if not panel.queries] == []
 
 
-def test_every_line_has_a_name(boards: tuple[dashboards.Dashboard, ...]) -> None:
+def test_every_line_has_a_name(boards: Boards) -> None:
     nameless = [p.title for b in boards for p, query in b.queries() if not query.legend]
     assert nameless == []
 
@@ -254,7 +249,7 @@ def test_the_labels_that_tell_lines_apart_are_found() -> None:
 
 
 def test_every_line_of_a_panel_has_a_name_of_its_own(
-    boards: tuple[dashboards.Dashboard, ...], labels: dict[str, set[str]]
+    boards: Boards, labels: dict[str, set[str]]
 ) -> None:
     alike = {
         (board.uid, panel.title, query.legend): missing
@@ -276,9 +271,7 @@ def test_every_line_of_a_panel_has_a_name_of_its_own(
     assert twice == []
 
 
-def test_a_panel_s_unit_is_that_of_what_it_asks_for(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_a_panel_s_unit_is_that_of_what_it_asks_for(boards: Boards) -> None:
     asked = [(board.uid, panel, query) for board in boards for panel, query in board.queries()]
     assert {panel.unit for _, panel, _ in asked} == set(OF_UNIT)
     wrong = [
@@ -291,7 +284,7 @@ def test_a_panel_s_unit_is_that_of_what_it_asks_for(
     assert wrong == []
 
 
-def test_a_counter_is_drawn_as_a_rate(boards: tuple[dashboards.Dashboard, ...]) -> None:
+def test_a_counter_is_drawn_as_a_rate(boards: Boards) -> None:
     bare = [
         (board.uid, panel.title)
         for board in boards
@@ -303,7 +296,7 @@ def test_a_counter_is_drawn_as_a_rate(boards: tuple[dashboards.Dashboard, ...]) 
 
 
 def test_a_limit_is_a_dashed_line_of_its_panel_s_unit_and_no_threshold(
-    repo: Path, boards: tuple[dashboards.Dashboard, ...]
+    repo: Path, boards: Boards
 ) -> None:
     # A threshold is a number in the file; a limit is a setting, which may change.
     for file in (repo / "grafana" / "dashboards").glob("*.json"):
@@ -321,39 +314,31 @@ def test_a_limit_is_a_dashed_line_of_its_panel_s_unit_and_no_threshold(
     assert [query.expr for query in limits if not query.is_dashed] == []
 
 
-def panel_of(boards: tuple[dashboards.Dashboard, ...], uid: str, title: str) -> dashboards.Panel:
+def panel_of(boards: Boards, uid: str, title: str) -> dashboards.Panel:
     (found,) = (p for board in boards if board.uid == uid for p in board.panels if p.title == title)
     return found
 
 
-def test_bottleneck_shows_every_resource_that_a_verdict_can_name(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_bottleneck_shows_every_resource_that_a_verdict_can_name(boards: Boards) -> None:
     assert set(SHOWN) == set(RESOURCES)
     (board,) = (one for one in boards if one.uid == "lab-bottleneck")
     asked = {name for _, query in board.queries() for name in names_in(query.expr)}
     assert {name for name, series in SHOWN.items() if series not in asked} == set()
 
 
-def test_open_files_are_drawn_with_the_limit_of_their_own_process(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_open_files_are_drawn_with_the_limit_of_their_own_process(boards: Boards) -> None:
     queries = panel_of(boards, "lab-bottleneck", "File descriptors").queries
     opened, most = ({q.expr for q in queries if q.is_dashed is dashed} for dashed in (False, True))
     assert {expr.replace("open_fds", "max_fds") for expr in opened} == most
     assert all(re.fullmatch(r"process_\w+\{[^}]+\}", expr) for expr in opened)
 
 
-def test_a_toxic_on_some_connections_says_on_how_many(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_a_toxic_on_some_connections_says_on_how_many(boards: Boards) -> None:
     asked = [query.expr for query in panel_of(boards, "lab", "Toxics in force").queries]
     assert 'lab_toxic_attribute{attribute="toxicity"} != 1' in asked
 
 
-def test_cycles_beside_the_program_are_no_pauses(
-    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
-) -> None:
+def test_cycles_beside_the_program_are_no_pauses(boards: Boards, rules: dict[str, str]) -> None:
     asked = [
         matchers
         for _, expr in expressions(boards, rules)
@@ -393,7 +378,7 @@ def test_the_tests_count_on_the_interval_that_is_provisioned(repo: Path) -> None
 
 
 def test_every_metric_of_a_panel_mark_or_rule_exists(
-    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str], series: set[str]
+    boards: Boards, rules: dict[str, str], series: set[str]
 ) -> None:
     unknown = {
         where: missing
@@ -404,7 +389,7 @@ def test_every_metric_of_a_panel_mark_or_rule_exists(
 
 
 def test_every_label_of_a_panel_mark_or_rule_exists(
-    boards: tuple[dashboards.Dashboard, ...],
+    boards: Boards,
     rules: dict[str, str],
     vocabulary: dict[str, dict[str, Any]],
 ) -> None:
@@ -422,9 +407,7 @@ def test_every_recorded_series_is_tested(repo: Path, rules: dict[str, str]) -> N
     assert [name for name in rules if name not in tests] == []
 
 
-def test_the_route_that_a_page_opens_with_is_one_and_is_always_offered(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_the_route_that_a_page_opens_with_is_one_and_is_always_offered(boards: Boards) -> None:
     (lab,) = (board for board in boards if board.uid == "lab")
     (route,) = (question for question in lab.questions if question.variable == "route")
     opens = lab.variables["route"]
@@ -451,7 +434,7 @@ def test_the_series_of_gone_containers_end(repo: Path) -> None:
 
 
 def test_no_page_reads_what_ends_with_a_failed_scrape_or_the_buckets_of_histograms(
-    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
+    boards: Boards, rules: dict[str, str]
 ) -> None:
     # cAdvisor tells the machine's CPUs and memory only every few minutes: the rules keep them.
     machine = {"machine_cpu_cores", "machine_memory_bytes"}
@@ -470,7 +453,7 @@ def test_no_page_reads_what_ends_with_a_failed_scrape_or_the_buckets_of_histogra
 
 
 def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
-    repo: Path, boards: tuple[dashboards.Dashboard, ...]
+    repo: Path, boards: Boards
 ) -> None:
     config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
     every = {
@@ -499,9 +482,7 @@ def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
     assert narrow == []
 
 
-def test_what_draws_zero_for_nothing_is_known_to_the_tests(
-    boards: tuple[dashboards.Dashboard, ...],
-) -> None:
+def test_what_draws_zero_for_nothing_is_known_to_the_tests(boards: Boards) -> None:
     # Such a query always answers: only what it asks without its zero shows a wrong name.
     zeros = [query for b in boards for _, query in b.queries() if "vector(0)" in query.expr]
     assert len(zeros) > 4
@@ -511,7 +492,7 @@ def test_what_draws_zero_for_nothing_is_known_to_the_tests(
 
 def test_every_label_value_of_a_panel_mark_or_rule_exists(
     repo: Path,
-    boards: tuple[dashboards.Dashboard, ...],
+    boards: Boards,
     rules: dict[str, str],
     vocabulary: dict[str, dict[str, Any]],
 ) -> None:
@@ -551,8 +532,7 @@ def test_the_values_of_a_label_are_those_of_its_code(
         return [name.lower() for name in names]
 
     def values(name: str, label: str) -> list[str]:
-        found: list[str] = vocabulary[name]["values"][label]
-        return found
+        return vocabulary[name]["values"][label]
 
     assert values("lab_http_requests_total", "outcome") == constants("Outcome")
     assert values("lab_downstream_calls_total", "outcome") == constants("DownstreamOutcome")

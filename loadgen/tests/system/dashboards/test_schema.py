@@ -5,8 +5,6 @@ say is asked here: every field is known, and every value is of its type and, whe
 some, one of those.
 """
 
-from __future__ import annotations
-
 import json
 import types
 import typing

@@ -1,8 +1,6 @@
 """What Grafana would make of the files: nothing overlaps, links lead somewhere, variables that
 are used are there, and the folder is the one that is provisioned."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
