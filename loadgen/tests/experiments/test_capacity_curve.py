@@ -4,9 +4,8 @@ import dataclasses
 from typing import Any
 
 from lab.experiments.searching.answers import answers
-from lab.model import (
-    TrialPlan,
-)
+from lab.experiments.searching.state import CURVE
+from lab.model import DAMAGED, TrialPlan
 from support.searched import (
     CAPACITY,
     LATE_GENERATOR,
@@ -39,6 +38,27 @@ def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
     assert (held.offered_rps, held.launch) == (1646, 2)
     # Without it these rows are left out.
     assert found(plain, rows)[0].value == found(of, rows)[0].value
+
+
+def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once_and_no_search_knows_it() -> (
+    None
+):
+    of = searched(launches=2, own=dataclasses.replace(CAPACITY, curve=True))
+    servers = {"a": server(1650)}
+    rows = run(of, servers)
+    whole, *_ = found(of, rows)
+    lost = {"valid": False, "invalid_reasons": DAMAGED, "achieved_rps": None, "p99_ms": None}
+    for at, damaged in enumerate(rows):
+        changed = dataclasses.replace(damaged, **lost, max_ms=None, bottleneck=None)
+        resumed = run(of, servers, rows=[*rows[:at], changed, *rows[at + 1 :]])
+        curve = [one for one in resumed if one.trial.endswith(CURVE)]
+        assert curve == [changed if one == damaged else one for one in rows[-7:]]
+        # Of a search one trial more.
+        assert len(resumed) == len(rows) + (damaged not in rows[-7:])
+        answer, *others = found(of, resumed)
+        assert answer.value == whole.value
+        (knee,) = (one for one in others if one.name == "knee")
+        assert f"of {7 - (damaged in rows[-7:])} rates" in knee.text
 
 
 def test_the_curve_is_relative_to_what_its_own_jvm_held() -> None:

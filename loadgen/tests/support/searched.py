@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,14 @@ def server(
     return answer
 
 
-def run(of: Experiment, servers: Mapping[str, Server], most_trials: int = 500) -> list[Row]:
-    order, done = order_of(of), list[Row]()
+def run(
+    of: Experiment,
+    servers: Mapping[str, Server],
+    most_trials: int = 500,
+    rows: Sequence[Row] = (),
+) -> list[Row]:
+    """All rows of the run; it goes on after `rows`."""
+    order, done = order_of(of), list(rows)
     while (plan := order.next(done)) is not None:
         assert len(done) < most_trials
         done.append(row(plan, **servers[plan.server](plan)))

@@ -11,6 +11,7 @@ from lab.experiments.searching.knee import knee
 from lab.experiments.searching.proof import proof
 from lab.experiments.searching.spent import cost
 from lab.experiments.searching.state import (
+    CURVE,
     Capacity,
     Search,
     searches,
@@ -36,8 +37,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         text, value = said(found, f" at {capacity.objective.text}", verdicts)
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         each += each_search(capacity, SEARCH, server, found, verdicts)
-        curve = _curve(capacity, own, found)
-        beside += _knee(capacity, server, curve, found)
+        beside += _knee(capacity, server, own, found)
         beside += cost(server, list(found.values()))
         if capacity.prove:
             beside += proof(outcome, server, own, found)
@@ -45,16 +45,11 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     return (*ranked, *each, *beside)
 
 
-def _curve(capacity: Capacity, own: Sequence[Row], found: Mapping[int, Search]) -> Sequence[Row]:
-    """The trials of the curve, which is of the last launch."""
-    launch, last = max(found.items())
-    its = [row for row in own if (row.launch, row.arm) == (launch, None)]
-    return its[-last.curve :] if capacity.curve and last.curve else []
-
-
 def _knee(
-    capacity: Capacity, server: str, curve: Sequence[Row], found: Mapping[int, Search]
+    capacity: Capacity, server: str, own: Sequence[Row], found: Mapping[int, Search]
 ) -> Iterator[Finding]:
+    """Where the curve bends, which is of the last launch."""
+    curve = [row for row in own if row.trial.endswith(CURVE)]
     told = knee(server, max(found), capacity.objective, curve) if curve else None
     if told is not None:
         yield told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,9 +28,11 @@ class Searches(Design):
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         servers = self._standings(done)
-        plans = (plan for stage in self.stages if (plan := stage.next(servers)))
-        plan = next(plans, None)
-        return self.trials.planner.named(plan, next_number(done), digits=3) if plan else None
+        for stage in self.stages:
+            if plan := stage.next(servers):
+                named = self.trials.planner.named(plan, next_number(done), digits=3)
+                return dataclasses.replace(named, trial=f"{named.trial}{stage.mark}")
+        return None
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: what each server held in the last launch, after its searches and its
@@ -38,7 +41,7 @@ class Searches(Design):
         for of in self._standings(done):
             if not are_over(experiment, of.found):
                 continue
-            if self.trials.capacity.curve and curve(experiment, of.found):
+            if self.trials.capacity.curve and curve(experiment, of.rows, of.found):
                 continue
             held = of.found[self.trials.launches[-1]].low
             if held is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from lab.experiments.order import turned
 from lab.experiments.proving.levers import Lever
@@ -13,6 +13,7 @@ from lab.experiments.searching.deprived import ALL, ARMS, Deprived, arm_of
 from lab.experiments.searching.lifting import lever_of
 from lab.experiments.searching.rates import MOST_LATER, MOST_TRIALS
 from lab.experiments.searching.state import (
+    CURVE,
     SHARES,
     Search,
     are_over,
@@ -41,7 +42,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Stage(ABC):
-    """What is measured of every server before the next stage begins. Stateless."""
+    """What is measured of every server before the next stage begins. Stateless. With `mark` the
+    names of its trials end."""
+
+    mark: ClassVar[str] = ""
 
     trials: Trials
 
@@ -86,11 +90,13 @@ class Searching(Stage):
 class Curve(Stage):
     """Loads around the capacity, in the JVM of the last launch."""
 
+    mark = CURVE
+
     def most(self, server: str) -> int:  # noqa: ARG002
         return len(SHARES)
 
     def next_of(self, of: Standing) -> TrialPlan | None:
-        rates = curve(self.trials.experiment, of.found)
+        rates = curve(self.trials.experiment, of.rows, of.found)
         if not rates:
             return None
         return self.trials.plan(of.server, rates[0], self.trials.launches[-1])

@@ -1,7 +1,8 @@
 """Where the searches for a server's capacity stand, from its rows alone. Pure.
 
 The first launch searches, the others confirm around what it found. Rows of the arm LIFTED are of
-searches with the resource lifted that gave way first.
+searches with the resource lifted that gave way first. Names that end with CURVE are of trials
+around the capacity, of which no search knows.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from lab.model import LIFTED, NONE, UNKNOWN, Experiment, Row
 
 # The curve: loads as shares of the capacity.
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05)
+# How the names of its trials end.
+CURVE = "-curve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +104,11 @@ class Rung:
 @dataclass(frozen=True, slots=True)
 class Search:
     """Where the search of one server and launch stands. `rungs` are its rates in ascending order;
-    `rate` is the next one (None: it is over). `curve` counts the rows after its end, which are of
-    the curve."""
+    `rate` is the next one (None: it is over)."""
 
     rungs: tuple[Rung, ...]
     rate: int | None
     way: Way
-    curve: int = 0
 
     @property
     def tried(self) -> list[Tried]:
@@ -165,18 +166,14 @@ class Search:
         return next((rung for rung in self.rungs if rung.rate == rate), None)
 
 
-def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
+def search(way: Way, objective: Objective, rows: Sequence[Row]) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. A row
     of a rate that needs no more trials is evidence of that rate. Another row that is not next is
-    left out until it is: of a trial that was damaged, another one takes the place. `curve`: whether
-    rows of a curve may follow."""
+    left out until it is: of a trial that was damaged, another one takes the place."""
     rungs: dict[int, Rung] = {}
-    left, after = list(rows), 0
+    left = list(rows)
     rate = way.next([])
     while left:
-        if rate is None and curve:
-            after = len(left)
-            break
         row = next((one for one in left if one.offered_rps in {rate, *rungs}), None)
         if row is None or row.offered_rps is None:
             break
@@ -186,7 +183,7 @@ def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool =
         outcome, why = judged(objective, row, after_break=bool(rung.broke))
         rungs[at_rate] = rung.told(outcome, why, row, long=rung.is_long(way))
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
-    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, after)
+    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way)
 
 
 def searches(
@@ -195,13 +192,12 @@ def searches(
     """The searches of one server by launch, from its rows. The first launch searches, from `start`
     (None: from the rate of its first row). The others confirm what it found; where it found
     nothing that is held there are none. Without rows and `start` there are none either."""
-    capacity = settings_of(Capacity, experiment)
-    begun = _first_rate(rows, None) or start
+    searched = [row for row in rows if not row.trial.endswith(CURVE)]
+    begun = _first_rate(searched, None) or start
     if begun is None:
         return {}
-    return _by_launch(
-        experiment, rows, None, capacity.way(begun, experiment.launches), curve=capacity.curve
-    )
+    way = settings_of(Capacity, experiment).way(begun, experiment.launches)
+    return _by_launch(experiment, searched, None, way)
 
 
 def lifted(
@@ -224,16 +220,14 @@ def _first_rate(rows: Sequence[Row], arm: str | None) -> int | None:
 
 
 def _by_launch(
-    experiment: Experiment, rows: Sequence[Row], arm: str | None, way: Way, *, curve: bool = False
+    experiment: Experiment, rows: Sequence[Row], arm: str | None, way: Way
 ) -> dict[int, Search]:
     capacity = settings_of(Capacity, experiment)
     first, *later = launches(experiment)
-    last = launches(experiment)[-1]
 
     def one(launch: int, way: Way) -> Search:
         own = [row for row in rows if (row.launch, row.arm) == (launch, arm)]
-        after = curve and launch == last
-        return search(way, capacity.objective, own, curve=after)
+        return search(way, capacity.objective, own)
 
     found = {first: one(first, way)}
     low, top = found[first].low, found[first].over
@@ -256,7 +250,9 @@ def under_way(found: Mapping[int, Search]) -> bool:
     return any(one.rate is not None for one in found.values())
 
 
-def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:
+def curve(
+    experiment: Experiment, rows: Sequence[Row], found: Mapping[int, Search]
+) -> tuple[int, ...]:
     """The rates of a server's curve that are not measured yet, as shares of what the launch holds
     in whose JVM they are measured: none before its searches are over, nor where it holds
     nothing."""
@@ -266,7 +262,9 @@ def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...
     if last.low is None:
         return ()
     rate = last.low.rate
-    return tuple(max(1, round(share * rate)) for share in SHARES)[last.curve :]
+    measured = {row.offered_rps for row in rows if row.trial.endswith(CURVE)}
+    wanted = dict.fromkeys(max(1, round(share * rate)) for share in SHARES)
+    return tuple(one for one in wanted if one not in measured)
 
 
 def capacity_of(told: Sequence[Search], untold: int = 0) -> tuple[float, float, float | None]:
