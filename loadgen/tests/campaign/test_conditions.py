@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from lab.campaign.as_measured import start_of
-from lab.errors import Interrupted, LabUnreachable
+from lab.errors import Interrupted, LabUnreachable, WordError
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
+from lab.experiments.loads import Loads
+from lab.experiments.objective import Objective
 from lab.experiments.planted import Planted
+from lab.experiments.searching.state import Capacity
 from lab.model import AS_IT_IS, Condition, Snapshot, TrialPlan, Warmth
 from lab.store import manifest
 from lab.store.records import to_json
@@ -163,6 +166,33 @@ def test_a_trial_is_made_under_its_condition_and_the_lab_is_put_back(ready: Benc
     # 20 threads / 0.5 s; 100 connections / 0.2 s.
     assert ready.column("predicted_rps") == ["40.000", "500.000", "40.000"]
     assert (ready.lab.pool_sizes["a"], ready.lab.toxics) == (200, [])
+
+
+def test_a_server_needs_only_the_routes_of_its_own_cases(ready: Bench) -> None:
+    ready.lab.declared = {"a": ("/downstream",), "b": ("/compute",)}
+    cases = (
+        Case("c1", "a", "/downstream", 100, ("none",)),
+        Case("c2", "b", "/compute", 9, ("none",)),
+    )
+    own = {**planted(AS_IT_IS), "own": to_json(Planted(cases))}
+    assert ready.run(**own, routes=("/downstream", "/compute")) == 0
+    assert ready.column("server", "route") == [("a", "/downstream"), ("b", "/compute")]
+
+
+def test_on_several_machines_what_needs_the_host_is_refused_before_any_load(ready: Bench) -> None:
+    ready.place = dataclasses.replace(ready.place, one_machine=False)
+    search = Capacity(Objective(p99_ms=500.0), 100, 400, 0.2, 10_000, prove=True)
+    proof = {"kind": "capacity", "modes": ("open",), "own": to_json(search)}
+    two = {"launches": 1, "arms": ("x",), "own": to_json(Loads(images={"x": "lab/x:1"}))}
+    limit = planted(Condition(host={"SERVER_BACKLOG": "1"}))
+    for of in (EXPLAIN, proof, two, limit):
+        with pytest.raises(WordError, match=r"not allowed on several \(LAB_MACHINES\)"):
+            ready.run(**of)
+    assert ready.lab.system.started == []
+    assert not ready.run_dir.exists()
+    # What a server changes itself needs no host.
+    ready.run(**planted(LIMITED))
+    assert ready.column("predicted_rps") == ["40.000"]
 
 
 def test_conditions_are_unlike_on_purpose(ready: Bench) -> None:

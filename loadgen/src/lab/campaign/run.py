@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from lab.campaign.announcement import planned
@@ -18,6 +19,7 @@ from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import Engine, engines_of
 from lab.model import Experiment, Fairness, Snapshot
+from lab.model.machines import MACHINES
 from lab.model.routes import parse
 from lab.store.run_dir import check_space
 from lab.system.stack import Stack
@@ -30,9 +32,18 @@ def new_design(
     stack: Stack,
     place: Place,
 ) -> order.Design:
-    """The order of the trials, by the experiment's kind. Raises WordError."""
+    """The order of the trials, by the experiment's kind. Raises WordError, also where a server does
+    not declare a route of its trials, or the lab cannot be changed for them."""
     planner = order.Planner(experiment, snapshots, engines, stack.traffic.url, place.cores)
-    return kind_of(experiment).design(planner)
+    design = kind_of(experiment).design(planner)
+    if design.needs_host and not place.one_machine:
+        raise WordError(
+            f"{experiment.name}: its trials may take other settings of a container, which only the "
+            f"host of one machine gives; not allowed on several ({MACHINES})"
+        )
+    if experiment.target is None:
+        _require_routes(_calls(experiment, design), stack)
+    return design
 
 
 def run(
@@ -63,7 +74,8 @@ def run(
         for line in planned(experiment, order, chosen):
             lab.console.print(line)
         return 0
-    notes = (*chosen.notes, *notes, *order.notes, *_notes(experiment, snapshots, stack))
+    calls = _calls(experiment, order)
+    notes = (*chosen.notes, *notes, *order.notes, *_notes(experiment, calls, snapshots, stack))
     common = _common(experiment, snapshots)
     for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
         lab.console.print(line)
@@ -84,8 +96,7 @@ def run(
 
 
 def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
-    """Every server of the experiment as it is now. Raises LabUnreachable, and WordError where a
-    server does not declare a route of the experiment."""
+    """Every server of the experiment as it is now. Raises LabUnreachable."""
     if experiment.target is not None:
         ready = experiment.ready or experiment.routes[0]
         stack.adopt(experiment.servers[0], experiment.target, ready)
@@ -95,34 +106,44 @@ def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
         # First: a management port answers 403 to another server's token, without a name.
         for server in experiment.servers:
             stack.traffic.healthy(server)
-        _require_routes(experiment, stack)
     return {server: stack.snapshot(server) for server in experiment.servers}
 
 
-def _require_routes(experiment: Experiment, stack: Stack) -> None:
-    """Raises WordError unless every server declares every route."""
-    declared = {server: stack.management.routes(server) for server in experiment.servers}
-    for path in (parse(route).route.path for route in experiment.routes):
-        without = [server for server, paths in declared.items() if path not in paths]
+def _calls(experiment: Experiment, design: order.Design) -> list[tuple[str, str]]:
+    """The servers of the trials, each with its routes; with all, where these follow from
+    findings."""
+    known = {(plan.server, plan.route) for plan in design.known}
+    every = product(experiment.servers, experiment.routes)
+    return [call for call in every if not known or call in known]
+
+
+def _require_routes(calls: Sequence[tuple[str, str]], stack: Stack) -> None:
+    """Raises WordError unless every server declares its routes."""
+    declared = {server: stack.management.routes(server) for server, _ in calls}
+    for route in dict.fromkeys(route for _, route in calls):
+        path, those = parse(route).route.path, [of for of, its in calls if its == route]
+        without = [server for server in those if path not in declared[server]]
         if without:
-            others = ", ".join(server for server in declared if server not in without)
+            others = ", ".join(server for server in those if server not in without)
             hint = f"; SERVER={others.replace(', ', ',')} has it" if others else ""
             raise WordError(f"ROUTE={path}: {', '.join(without)} has no such route{hint}")
 
 
 def _notes(
-    experiment: Experiment, snapshots: Mapping[str, Snapshot], stack: Stack
+    experiment: Experiment,
+    calls: Sequence[tuple[str, str]],
+    snapshots: Mapping[str, Snapshot],
+    stack: Stack,
 ) -> Iterator[str]:
     """What the user should know of the lab before the run. Raises LabUnreachable where a route is
     not served."""
     in_force = snapshots[experiment.servers[0]].toxics.in_force
     if in_force:
         yield f"toxics in force: {'; '.join(in_force)}"
-    for server in experiment.servers:
-        for route in (experiment.ready,) if experiment.ready else experiment.routes:
-            wrong = stack.traffic.check_route(server, route)
-            if wrong is not None:
-                yield f"warning: {server}: {wrong}"
+    for server, route in dict.fromkeys((one, experiment.ready or its) for one, its in calls):
+        wrong = stack.traffic.check_route(server, route)
+        if wrong is not None:
+            yield f"warning: {server}: {wrong}"
 
 
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:

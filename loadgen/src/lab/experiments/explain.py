@@ -89,6 +89,10 @@ class Inquiries(Design):
         experiment = self.planner.experiment
         return len(experiment.servers) * most_trials(settings_of(Explain, experiment))
 
+    @property
+    def needs_host(self) -> bool:
+        return True
+
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
         """See Design: each server's load as it is, once that was named and before anything is
         changed. Never later: it would replace the JVM between the two sides of a pair."""

@@ -44,6 +44,11 @@ class Design(Protocol):
         return ()
 
     @property
+    def needs_host(self) -> bool:
+        """Whether a trial may take other settings of a container than it has."""
+        return False
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """For the user: what the design leaves out."""
         return ()
@@ -92,6 +97,11 @@ class Listed:
     @property
     def known(self) -> tuple[TrialPlan, ...]:
         return self.plans
+
+    @property
+    def needs_host(self) -> bool:
+        conditions = [plan.condition for plan in self.plans]
+        return any(one.host or one.generator_cpus is not None for one in conditions)
 
     def left(self, done: Sequence[Row]) -> int:
         """The number of trials without a row."""

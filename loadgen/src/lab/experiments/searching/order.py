@@ -26,6 +26,10 @@ class Searches(Design):
         servers = self.trials.experiment.servers
         return sum(stage.most(server) for stage in self.stages for server in servers)
 
+    @property
+    def needs_host(self) -> bool:
+        return self.trials.capacity.prove
+
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         servers = self._standings(done)
         for stage in self.stages:
