@@ -127,6 +127,12 @@ def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:
         for service in ("downstream-network", "toxiproxy", "downstream")
     ]
     assert list(lines("Network", *shared)) == ["downstream-network in"]
+    # On several machines each has its own, and there is no downstream-network.
+    own = [
+        container(name, 9.0, service, interface="eth0", machine="called")
+        for service in ("toxiproxy", "downstream")
+    ]
+    assert list(lines("Network", *own)) == ["toxiproxy in", "downstream in"]
 
 
 def test_what_is_told_of_nobody_is_not_drawn() -> None:

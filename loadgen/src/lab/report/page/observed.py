@@ -275,8 +275,10 @@ def _downstream(lines: _Lines) -> Iterator[Iterator[Line]]:
 def _network(lines: _Lines) -> Iterator[Iterator[Line]]:
     for way, name in (("in", "receive"), ("out", "transmit")):
         name = f"container_network_{name}_bytes_total"
-        # Toxiproxy and the downstream have the interface of downstream-network.
-        for service in (lines.server, "downstream-network", "driver"):
+        # On one machine Toxiproxy and the downstream have the interface of downstream-network.
+        several = any("machine" in one.labels for one in lines.seen.series(name))
+        path = ("toxiproxy", "downstream") if several else ("downstream-network",)
+        for service in (lines.server, *path, "driver"):
             yield lines.rates(f"{{service}} {way}", name, "name", service=service)
 
 
@@ -364,7 +366,7 @@ PANELS: Sequence[tuple[str, str, str, Callable[[_Lines], Iterable[Iterable[Line]
         "Network",
         "Bps",
         "Bytes per second into and out of the containers of the server, of the load (driver), and "
-        "of Toxiproxy with the downstream, which share one interface.",
+        "of Toxiproxy and the downstream, which share one interface where they are on one machine.",
         _network,
     ),
 )
