@@ -317,3 +317,11 @@ def test_without_a_comparison_a_window_is_for_its_own_server() -> None:
     assert [of.single(server).duration_s for server in ("a", "b")] == [28, 15]
     # Nothing takes longer than the engines wait for it: 40 s would be a window of 220 s.
     assert of.single("a", 40_000).duration_s == 165
+
+
+def test_a_design_that_does_not_say_how_many_trials_it_has_at_most_is_none() -> None:
+    class Endless(order.Design):
+        def next(self, done: Sequence[Row]) -> TrialPlan | None: ...
+
+    with pytest.raises(TypeError, match="most"):
+        Endless()  # type: ignore[abstract]

@@ -1,4 +1,4 @@
-"""The quick layers of `make truth`: the lab against oracles that know the answer.
+"""The lab against oracles that know the answer.
 
 They compute for half a minute or wait for seconds of load, so `pytest` alone leaves them out:
 `LAB_TRUTH=yes pytest tests/truth` (a part of SUITE=full).

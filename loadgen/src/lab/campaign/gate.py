@@ -188,7 +188,7 @@ def gate_verb(
         notes += between(base, candidate, paired, engines)
     except CannotWrite as failure:
         # It is no limit, so the answer does not wait for it.
-        notes.append(f"no differential flame graph: {failure}")
+        notes.append(f"no comparison of recordings: {failure}")
     judged = gate.judge(
         base.named(base.lane), candidate.named(candidate.lane), asked, notes, paired.looks
     )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +36,7 @@ class Design(Protocol):
     """Which trial is next. Stateless."""
 
     @property
+    @abstractmethod
     def most(self) -> int:
         """How many trials there can be at most, not counting invalid ones that run once more."""
 
@@ -57,6 +59,7 @@ class Design(Protocol):
         """How many trials are left after these rows; None where that depends on their findings."""
         return None
 
+    @abstractmethod
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The trial after these rows, which are in the order of time; None: the run is over."""
 
