@@ -91,6 +91,25 @@ def test_a_resumed_run_decides_by_the_series_it_fetched(
     assert ready.column("bottleneck") == ["worker pool"] * 3
 
 
+def test_a_resumed_explanation_and_its_findings_take_the_same_trials(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ["worker pool"]
+    rejudged(monkeypatch, lambda _: {"bottleneck": named[0], "strength": "strong"})
+    assert ready.run(**EXPLAIN) == 0
+    # Its trials are judged otherwise now: the pool was changed for the third.
+    named[0] = "downstream connections"
+    record = manifest.read(ready.run_dir)
+    manifest.write(ready.run_dir, dataclasses.replace(record, status="interrupted"))
+    assert ready.resume() == 0
+    assert ready.column("trial") == [*TRIALS, "004-a-1-after-closed-c200"]
+    plan = json.loads((ready.run_dir / "raw" / ready.rows[-1]["trial"] / "plan.json").read_text())
+    assert [*plan["condition"]["knobs"]] == ["downstream_connections"]
+    report = (ready.run_dir / "REPORT.md").read_text()
+    assert "step 1, downstream connections" in report
+    assert "not finished" not in report
+
+
 def jvms(ready: Bench) -> list[tuple[str, int, int]]:
     """The arm of each trial, with the start time of its JVM and the pool that this has."""
     found = []

@@ -100,6 +100,9 @@ def test_a_lift_that_has_not_ended_answers_nothing(tmp_path: Path) -> None:
     told = findings(Outcome(of, rows[: ended + 1], run_dir))
     (proof,) = [one for one in told if one.name == "lifted"]
     assert "], not finished; then: host CPU" in proof.text
+    told = findings(Outcome(of, rows[: ended + 1], run_dir, complete=True))
+    (proof,) = [one for one in told if one.name == "lifted"]
+    assert "], not to be told by this version's rules; then: host CPU" in proof.text
 
 
 def test_the_lifted_trials_have_the_lever_of_explain_and_go_on_after_an_interrupt(

@@ -382,6 +382,10 @@ def test_an_interrupted_search_says_so() -> None:
         "then: host CPU (strong, at 2,000 by 2 trials)"
     )
     assert detail.text.endswith("not finished, 1,682 req/s are next")
+    # Of a run that is complete nothing is left to do.
+    answer, detail = found(of, rows, complete=True)
+    assert "[1,414, 2,000], not to be told by this version's rules; then: " in answer.text
+    assert detail.text.endswith(", not to be told by this version's rules")
     assert found(of, rows[:0]) == ()
 
 

@@ -443,6 +443,9 @@ def test_an_inquiry_goes_on_where_it_was() -> None:
     assert order_of(of).next(rows) is None
     part = told(of, rows[:15])
     assert part[-1].text == "not finished after 15 trials, 2-after is next"
+    conditions = {plan.trial: plan.condition for plan in found}
+    whole = explain.told(of, rows[:15], SNAPSHOTS, 2, conditions, complete=True)
+    assert whole[-1].text == "next bottleneck: not to be told by this version's rules"
     assert told(of, []) == []
 
 
@@ -516,6 +519,20 @@ def test_another_verdict_of_the_same_trials_is_not_said_to_be_proven_by_them(
     rows[0] = dataclasses.replace(rows[0], bottleneck="none")
     (only,) = explain.findings(Outcome(of, rows, run_dir))
     assert only.text.startswith("bottleneck: none")
+
+
+def test_an_inquiry_that_is_resumed_takes_no_trial_of_another_condition_for_its_own() -> None:
+    """As its findings: the pool was changed; now the first trial shows another limit."""
+    of = inquiry()
+    rows = run(of)
+    conditions = {plan.trial: plan.condition for plan in plans(of, rows)}
+    rows[0] = dataclasses.replace(rows[0], bottleneck="downstream connections")
+    order = order_of(of)
+    assert isinstance(order, explain.Inquiries)
+    planner = dataclasses.replace(order.planner, conditions=conditions)
+    plan = explain.Inquiries(planner).next(rows)
+    assert plan is not None
+    assert (plan.arm, plan.condition.knobs) == ("1-after", {"downstream_connections": 1000})
 
 
 def test_strength_is_told_but_decides_nothing() -> None:

@@ -83,8 +83,8 @@ def run(
     return done
 
 
-def found(of: Experiment, rows: list[Row]) -> tuple[Finding, ...]:
-    return findings(Outcome(of, rows, Path()))
+def found(of: Experiment, rows: list[Row], *, complete: bool = False) -> tuple[Finding, ...]:
+    return findings(Outcome(of, rows, Path(), complete=complete))
 
 
 def alone(answer: Server, **changes: Any) -> tuple[list[Row], Finding, Finding]:

@@ -176,7 +176,8 @@ def derive(
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
-    outcome = Outcome(experiment, rows, run_dir, verdicts)
+    complete = record.status == "complete"
+    outcome = Outcome(experiment, rows, run_dir, verdicts, complete)
     findings = (*_findings(kind, outcome), *not_back(rows))
     first = _first(kind, outcome, findings)
     # Servers that are searched have few loads in common: the answers compare them.

@@ -14,6 +14,7 @@ from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import LabError, RawDataError
+from lab.experiments.kind import Outcome
 from lab.experiments.loads import images
 from lab.judge.same_lab import (
     PARTS,
@@ -64,7 +65,8 @@ def resume(
         console.print(line)
     notes = tuple(dict.fromkeys((*record.notes, *unknown)))
     rows = list(derive(run_dir, engines, pages=False).rows)
-    order = new_design(experiment, record.servers, chosen.engines, stack, place)
+    conditions = Outcome(experiment, rows, run_dir).conditions
+    order = new_design(experiment, record.servers, chosen.engines, stack, place, conditions)
     console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 
 from lab.campaign.announcement import planned
 from lab.campaign.engine_choice import choose_engines
@@ -18,7 +19,7 @@ from lab.experiments.reading.recording import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import Engine, engines_of
-from lab.model import Experiment, Fairness, Snapshot
+from lab.model import Condition, Experiment, Fairness, Snapshot
 from lab.model.machines import MACHINES
 from lab.model.routes import parse
 from lab.store.run_dir import check_space
@@ -31,10 +32,12 @@ def new_design(
     engines: Mapping[str, Engine],
     stack: Stack,
     place: Place,
+    conditions: Mapping[str, Condition] = MappingProxyType({}),
 ) -> order.Design:
     """The order of the trials, by the experiment's kind. Raises WordError, also where a server does
     not declare a route of its trials, or the lab cannot be changed for them."""
-    planner = order.Planner(experiment, snapshots, engines, stack.traffic.url, place.cores)
+    url = stack.traffic.url
+    planner = order.Planner(experiment, snapshots, engines, url, place.cores, conditions)
     design = kind_of(experiment).design(planner)
     if design.needs_host and not place.one_machine:
         raise WordError(

@@ -13,11 +13,17 @@ import dataclasses
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from lab.errors import RawDataError
-from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
+from lab.experiments.kind import (
+    OTHER_RULES,
+    SHARED,
+    Outcome,
+    ToMeasure,
+    TrialKind,
+    Verb,
+    settings_of,
+)
 from lab.experiments.order import (
     Design,
     Planner,
@@ -39,7 +45,6 @@ from lab.experiments.proving.inquiry import (
 from lab.experiments.proving.levers import Present
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.judge.intervals import RatioOf
-from lab.load.measure import PLAN
 from lab.model import (
     AS_IT_IS,
     RESOURCES,
@@ -53,7 +58,6 @@ from lab.model import (
     strength_text,
 )
 from lab.store import manifest
-from lab.store.records import read_json
 
 NEXT = "next bottleneck"
 UNIT = "×"
@@ -129,7 +133,8 @@ class Inquiries(Design):
         snapshot = self.planner.snapshots[server]
         present = _present(experiment, snapshot, self.planner.cores, offered_rps)
         own = [row for row in done if row.server == server]
-        return story(settings_of(Explain, experiment), present, own)
+        conditions = self.planner.conditions
+        return story(settings_of(Explain, experiment), present, own, conditions)
 
 
 def _launch(ask: Ask, own: Sequence[Row]) -> int:
@@ -154,13 +159,15 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The answer of each step, and how each inquiry ended. Raises LabError without a manifest."""
     record = manifest.read(outcome.run_dir)
     cores = record.limits.get("generator_cores")
-    conditions: dict[str, Condition] = {}
-    for row in outcome.rows:
-        # A plan that cannot be read leaves the condition unknown, and the rest known.
-        with suppress(RawDataError):
-            conditions[row.trial] = read_json(outcome.raw(row) / PLAN, TrialPlan).condition
     known = cores if isinstance(cores, int) else 1
-    return told(outcome.experiment, outcome.rows, record.servers, known, conditions)
+    return told(
+        outcome.experiment,
+        outcome.rows,
+        record.servers,
+        known,
+        outcome.conditions,
+        complete=outcome.complete,
+    )
 
 
 def told(
@@ -169,6 +176,8 @@ def told(
     snapshots: Mapping[str, Snapshot],
     cores: int,
     conditions: Mapping[str, Condition],
+    *,
+    complete: bool = False,
 ) -> tuple[Finding, ...]:
     """The findings, from rows, the conditions of their trials, and the servers as they were before
     the run."""
@@ -178,11 +187,11 @@ def told(
         if own:
             present = _present(experiment, snapshots[server], cores, own[0].offered_rps)
             stands = story(settings_of(Explain, experiment), present, own, conditions)
-            found += _findings(server, stands, own)
+            found += _findings(server, stands, own, complete=complete)
     return tuple(found)
 
 
-def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
+def _findings(server: str, of: Story, rows: Sequence[Row], *, complete: bool) -> Iterator[Finding]:
     for number, step in enumerate(of.steps, 1):
         name = f"step {number}"
         if isinstance(step, NotTried):
@@ -207,7 +216,9 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
     )
     name = NEXT if lifted else "bottleneck"
     text = f"{name}: {of.end}{_again(of)}"
-    if of.wanted is not None:
+    if of.wanted is not None and complete:
+        text = f"{name}: {OTHER_RULES}"
+    elif of.wanted is not None:
         text = f"not finished after {len(rows)} trials, {of.wanted.arm} is next"
     yield Finding(name, server, 0, None, "", None, None, text)
 

@@ -7,15 +7,17 @@ docs/adding-an-experiment.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.errors import LabError
+from lab.errors import LabError, RawDataError
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import Asked, Key, Word, recording
 from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
-from lab.model import Experiment, Finding, Row, Verdict
-from lab.store.records import from_json
+from lab.load.measure import PLAN
+from lab.model import Condition, Experiment, Finding, Row, TrialPlan, Verdict
+from lab.store.records import from_json, read_json
 
 ALWAYS: Mapping[str, Shape] = {"question": TEXT, "hypothesis": TEXT, "kind": TEXT}
 # Keys that several kinds read; each kind names its own.
@@ -33,6 +35,8 @@ SHARED: Mapping[str, Shape] = {
     "repeat.arms": TEXTS,
     "repeat.patience": DURATION,
 }
+# What is said of a run that is complete, and that the rules of this version would continue.
+OTHER_RULES = "not to be told by this version's rules"
 # What is to be measured, and notes on loads left out because this machine cannot hold them.
 ToMeasure = tuple[Experiment, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.
@@ -71,12 +75,23 @@ class Verb:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The state of an experiment: the rows of its trials so far, the folder of the run, and the
-    verdicts by trial, as far as they are known."""
+    verdicts by trial, as far as they are known. `complete`: the version that measured it wanted no
+    other trial."""
 
     experiment: Experiment
     rows: Sequence[Row]
     run_dir: Path
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    complete: bool = False
+
+    @property
+    def conditions(self) -> dict[str, Condition]:
+        """The conditions of the trials, as far as their plans can be read."""
+        found: dict[str, Condition] = {}
+        for row in self.rows:
+            with suppress(RawDataError):
+                found[row.trial] = read_json(self.raw(row) / PLAN, TrialPlan).condition
+        return found
 
     def raw(self, row: Row) -> Path:
         """The folder with the raw files of a trial."""

@@ -20,7 +20,7 @@ from lab.judge.grouping import lane_of
 from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
-from lab.model import AGAIN, Experiment, Mode, Row, Snapshot, TrialPlan
+from lab.model import AGAIN, Condition, Experiment, Mode, Row, Snapshot, TrialPlan
 from lab.model.routes import parse
 
 # The URL of a route, with its query, on a server.
@@ -213,6 +213,7 @@ def _number(row: Row) -> int:
 class Planner:
     """What all trials of a run have in common: the experiment, the servers as they were read back
     before the first trial, the load engines of the run by name, and how many CPUs an engine has.
+    `conditions`: those of the trials that were there when it was resumed.
     """
 
     experiment: Experiment
@@ -220,6 +221,7 @@ class Planner:
     engines: Mapping[str, Engine]
     url_of: UrlOf
     cores: int
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
 
     def plan(
         self,

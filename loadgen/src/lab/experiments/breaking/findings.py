@@ -9,7 +9,7 @@ from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.order import launches
 from lab.experiments.reading import rules
 from lab.experiments.searching.state import named_most
-from lab.experiments.searching.told import SEPARATOR, Verdicts, what_gave_way
+from lab.experiments.searching.told import SEPARATOR, Verdicts, unfinished, what_gave_way
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.judge.slo import judged_ms
 from lab.model import UNKNOWN, Experiment, Finding, Row, goodput
@@ -35,7 +35,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
             if not own:
                 continue
             state = search(stress, own)
-            found.append(_finding(stress, state, server, launch, outcome.verdicts))
+            found.append(_finding(stress, state, server, launch, outcome))
             points.append(found[-1])
             broke += state.broke
         if len(points) > 1:
@@ -43,9 +43,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _finding(
-    stress: Stress, state: Search, server: str, launch: int, verdicts: Verdicts
-) -> Finding:
+def _finding(stress: Stress, state: Search, server: str, launch: int, outcome: Outcome) -> Finding:
     at = f" at {stress.objective.text}"
     held, broken, stuck = f"no load was held{at}", "", state.stuck
     # A load above a broken one may stay unknown: the breaking point is below it.
@@ -75,10 +73,11 @@ def _finding(
             f"trials do not say, the last one: {state.untold}"
         )
     if state.load is not None:
-        text += f"; not finished, {state.load} connections are next"
+        then = f", {state.load} connections are next"
+        text += f"; {unfinished(then, complete=outcome.complete)}"
     elif stuck is None and state.broken is not None:
         value = float(state.broken.concurrency)
-        text += f"{SEPARATOR}{_then(state.broke, f'{value:,.0f}', verdicts)}"
+        text += f"{SEPARATOR}{_then(state.broke, f'{value:,.0f}', outcome.verdicts)}"
     elif stuck is None:
         text += f", the most that was tried ({stress.most})"
     low = high = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.experiments.kind import OTHER_RULES
 from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
 from lab.judge.intervals import LEAST_VALUES, interval_of
 from lab.model import KNEE, LIFTED, Experiment, Finding
@@ -47,7 +48,7 @@ def launches_of(each: Sequence[Finding]) -> dict[str, Launches]:
     for one in each:
         if one.name == SEARCH:
             of = found.setdefault(one.server, Launches())
-            if NOT_FINISHED not in one.text:
+            if NOT_FINISHED not in one.text and OTHER_RULES not in one.text:
                 told = one.value is not None
                 found[one.server] = Launches(of.told + told, of.untold + (not told))
     return found

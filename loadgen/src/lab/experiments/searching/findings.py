@@ -34,9 +34,10 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         found = begun(searches(experiment, own))
         if not found:
             continue
-        text, value = said(found, f" at {capacity.objective.text}", verdicts)
+        complete = outcome.complete
+        text, value = said(found, f" at {capacity.objective.text}", verdicts, complete=complete)
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
-        each += each_search(capacity, SEARCH, server, found, verdicts)
+        each += each_search(capacity, SEARCH, server, found, verdicts, complete=complete)
         beside += _knee(capacity, server, own, found)
         beside += cost(server, list(found.values()))
         if capacity.prove:

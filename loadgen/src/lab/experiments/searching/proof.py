@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from lab.errors import LabError, RawDataError
-from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.kind import OTHER_RULES, Outcome, settings_of
 from lab.experiments.order import launches
 from lab.experiments.proving.answers import answer_of_ends
 from lab.experiments.proving.levers import Lever
@@ -24,13 +24,13 @@ from lab.experiments.searching.state import (
     told_and_untold,
 )
 from lab.experiments.searching.told import (
-    NOT_FINISHED,
     SEPARATOR,
     UNIT,
     Held,
     begun,
     each_search,
     said,
+    unfinished,
 )
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.measure import PLAN
@@ -62,18 +62,20 @@ def proof(
     with_it = begun(lifted(experiment, own, found))
     change = _change(outcome, server, found)
     if not with_it:
-        text = f"not lifted: {change}" if isinstance(change, str) else "not lifted yet"
+        yet = OTHER_RULES if outcome.complete else "not lifted yet"
+        text = f"not lifted: {change}" if isinstance(change, str) else yet
         if not isinstance(change, str) and change.takes:
             rate, *_ = held_by(found)
             less = [row for row in own if row.arm in ARMS]
             objective = settings_of(Capacity, experiment).objective
-            text = Deprived.of(objective, round(rate), less).text
+            deprived = Deprived.of(objective, round(rate), less)
+            text = OTHER_RULES if outcome.complete and deprived.next else deprived.text
         yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
-    text, value = said(with_it, "", outcome.verdicts)
+    text, value = said(with_it, "", outcome.verdicts, complete=outcome.complete)
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
-    _, before = said(found, "", outcome.verdicts)
+    _, before = said(found, "", outcome.verdicts, complete=outcome.complete)
     enough = all(_are_enough(of.values()) for of in (found, with_it))
     foreign = experiment.target is not None
     besides, keeps = ("", "") if isinstance(change, str) else (_besides(change), change.keeps)
@@ -82,11 +84,14 @@ def proof(
     if all(one.rate is None for one in every):
         # Where the first launch holds nothing there are no others.
         left = len(with_it) < experiment.launches and next(iter(every)).low is not None
-        whole += f", {NOT_FINISHED}" if left else f", {answer}" if answer else ""
+        more = f", {unfinished(complete=outcome.complete)}"
+        whole += more if left else f", {answer}" if answer else ""
     whole += "".join(f"{SEPARATOR}{one}" for one in then)
     yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
     capacity = settings_of(Capacity, experiment)
-    yield from each_search(capacity, LIFTED_SEARCH, server, with_it, outcome.verdicts)
+    yield from each_search(
+        capacity, LIFTED_SEARCH, server, with_it, outcome.verdicts, complete=outcome.complete
+    )
 
 
 def _change(outcome: Outcome, server: str, found: Mapping[int, Search]) -> Lever | str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lab.experiments.kind import OTHER_RULES
 from lab.experiments.objective import Objective, ms_text
 from lab.experiments.searching.spent import whole_us
 from lab.experiments.searching.state import (
@@ -32,12 +33,20 @@ Verdicts = Mapping[str, Verdict]
 Held = tuple[float | None, float | None, float | None]
 
 
+def unfinished(then: str = "", *, complete: bool) -> str:
+    """What is said of a search that has another rate; `then`: what is next."""
+    return OTHER_RULES if complete else f"{NOT_FINISHED}{then}"
+
+
 def begun(of: Mapping[int, Search]) -> dict[int, Search]:
     return {launch: one for launch, one in of.items() if one.rungs}
 
 
-def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
-    """What a server holds, and what gave way, in a line; and the capacity with its interval."""
+def said(
+    found: Mapping[int, Search], at: str, verdicts: Verdicts, *, complete: bool
+) -> tuple[str, Held]:
+    """What a server holds, and what gave way, in a line; and the capacity with its interval.
+    `complete` as of Outcome."""
     begun = list(found.values())
     told, untold = told_and_untold(begun)
     then = _then(begun, verdicts)
@@ -46,7 +55,7 @@ def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str,
         broken = begun[0].broken
         text = f"does not hold {broken.rate if broken else 0:,} req/s{at}"
         if begun[0].rate is not None:
-            text = f"{NOT_FINISHED}, {begun[0].rate:,} req/s are next"
+            text = unfinished(f", {begun[0].rate:,} req/s are next", complete=complete)
         elif not broken:
             text, then = then, ""
     else:
@@ -62,7 +71,7 @@ def said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str,
         else:
             text = f"holds at least {rate:,.0f} req/s{at}"
         if any(one.rate is not None for one in begun):
-            text += f", {NOT_FINISHED}"
+            text += f", {unfinished(complete=complete)}"
         if len(told) < len(begun):
             text += f", in {len(told)} of {len(begun)} launches"
     return f"{text}{SEPARATOR}{then}" if then else text, value
@@ -106,7 +115,13 @@ def _whose(row: Row) -> str:
 
 
 def each_search(
-    capacity: Capacity, name: str, server: str, found: Mapping[int, Search], verdicts: Verdicts
+    capacity: Capacity,
+    name: str,
+    server: str,
+    found: Mapping[int, Search],
+    verdicts: Verdicts,
+    *,
+    complete: bool,
 ) -> Iterator[Finding]:
     """How each search ended: with the figures of the highest rate that was held, why the lowest
     above it was not, and what waited more there."""
@@ -126,7 +141,7 @@ def each_search(
         elif broken is None and low is not None and low.rate >= capacity.most:
             parts.append("the most that was tried")
         if of.rate is not None:
-            parts.append(f"{NOT_FINISHED}, {of.rate:,} req/s are next")
+            parts.append(unfinished(f", {of.rate:,} req/s are next", complete=complete))
         # What broke and never held holds nothing. Of what nobody can tell there is no value.
         told = of.has_told
         value, ends = low.rate if low else 0, of.interval
