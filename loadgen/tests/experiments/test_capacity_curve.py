@@ -1,14 +1,10 @@
-"""`capacity`: the curve around the capacity, and its knee."""
+"""`capacity`: the curve around the capacity."""
 
 import dataclasses
-from typing import Any
 
-from lab.experiments.searching.answers import answers
-from lab.experiments.searching.state import CURVE
-from lab.model import DAMAGED, TrialPlan
+from lab.model import DAMAGED
 from support.searched import (
     CAPACITY,
-    LATE_GENERATOR,
     found,
     order_of,
     run,
@@ -71,44 +67,3 @@ def test_the_curve_is_relative_to_what_its_own_jvm_held() -> None:
     assert 776 <= own <= 800
     assert rows[-2].offered_rps == own
     assert rows[-7].offered_rps == round(own / 2)
-
-
-def test_the_knee_is_where_latency_begins_to_grow_faster_than_the_rate() -> None:
-    of = searched(own=dataclasses.replace(CAPACITY, curve=True))
-    # Of 1,646 req/s: 50, 70, 80, 90, 95, 100 and 105 %.
-    rates = (823, 1152, 1317, 1481, 1564, 1646, 1728)
-    waits = dict(zip(rates, (205, 206, 208, 212, 240, 420, 900), strict=True))
-
-    def bent(plan: TrialPlan) -> dict[str, Any]:
-        rate = plan.offered_rps or 0
-        return server(1650)(plan) | ({"p99_ms": float(waits[rate])} if rate in waits else {})
-
-    rows = run(of, {"a": bent})
-    told = found(of, rows)
-    (knee,) = (one for one in told if one.name == "knee")
-    # 1,481 / 212 is the most: 1,564 is 6 % more, and takes 13 % longer.
-    assert (knee.value, knee.launch) == (1481, 0)
-    assert knee.text == (
-        "the knee is at 1,481 req/s (p99 212 ms): of 7 rates from 823 to 1,728 it has the most "
-        "answers per second for its p99"
-    )
-    assert knee.text in answers(of, told)[0]
-    # Where it does not bend nobody says that it does, nor where too few trials are valid.
-    spoilt = [
-        dataclasses.replace(one, valid=False, invalid_reasons=LATE_GENERATOR) for one in rows[-5:]
-    ]
-    assert not [one for one in found(of, [*rows[:-5], *spoilt]) if one.name == "knee"]
-    # A bend below the lowest rate is not at it.
-    steep = [dataclasses.replace(one, p99_ms=float(at**4)) for at, one in enumerate(rows[-7:], 10)]
-    (below,) = (one for one in found(of, [*rows[:-7], *steep]) if one.name == "knee")
-    assert (below.value, below.text) == (
-        None,
-        "the knee is at 823 req/s or below: p99 grew by a larger share than the rate, of 7 rates "
-        "from 823 to 1,728",
-    )
-    flat = [dataclasses.replace(one, p99_ms=205.0) for one in rows[-7:]]
-    (none,) = (one for one in found(of, [*rows[:-7], *flat]) if one.name == "knee")
-    assert none.value is None
-    assert none.text == (
-        "no knee of 7 rates from 823 to 1,728 req/s: p99 grew by a smaller share than the rate"
-    )

@@ -206,20 +206,6 @@ def test_only_the_longest_windows_of_a_rate_are_drawn_along_rates() -> None:
     assert points(p95, "launches", "fixed-pool") == [(400, 700.0), (4000, 211.0)]
 
 
-def test_the_knee_of_a_curve_stands_upright_in_each_figure_by_rate() -> None:
-    of = [one for one in rows(1) if one.mode == "open"]
-    styles = LaneStyles.of(("fixed-pool", "own-service"), of)
-    [place] = by_load(of, styles, {"p99": 500.0}, {"fixed-pool": 2000.0})
-    for figure in place.figures:
-        assert [(one["series"], one["x"]) for one in data(figure, "knees")] == [
-            ("fixed-pool", 2000.0)
-        ]
-        assert "dotted upright: its knee" in subtitle(figure)
-        assert figure.svg
-    [plain] = by_load(of, styles, {"p99": 500.0})
-    assert not data(plain.figures[0], "knees")
-
-
 def test_answers_that_are_errors_are_no_throughput() -> None:
     shedding = [dataclasses.replace(one, ok=300, http_errors=100) for one in rows(1)]
     drawn = closed_rates(shedding)

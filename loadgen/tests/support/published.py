@@ -49,7 +49,7 @@ from lab.judge.compare import Values
 from lab.judge.gates import LATENCY_ROSE
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
-from lab.model import KNEE, LIFTED, STRONG, Experiment, Finding, Row, goodput
+from lab.model import LIFTED, STRONG, Experiment, Finding, Row, goodput
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import alone
 from lab.report.page.lane_styles import LaneStyles
@@ -293,8 +293,8 @@ def is_rounded(printed: str, value: float) -> bool:
 
 def capacities(name: str) -> dict[str, str]:
     """What a page says of each server of a file of `capacity`, as a pattern: what it holds and what
-    gave way, with any figures of the verdict; then, where the page has it, the knee, and
-    what came of a lift of whatever. The file has neither the figures nor what was lifted."""
+    gave way, with any figures of the verdict; then, where the page has it, what came of a lift of
+    whatever. The file has neither the figures nor what was lifted."""
     rows, experiment = rows_of(name), experiment_of(name)
     objective = settings_of(Capacity, experiment).objective
     found: dict[str, str] = {}
@@ -305,7 +305,7 @@ def capacities(name: str) -> dict[str, str]:
         # Without a lift the lab says why there was none, from its whole manifest.
         was_lifted = any(row.arm == LIFTED for row in own)
         said = _findings(replace(experiment, servers=(answer.server,)), own, prove=was_lifted)
-        more = [one.text for one in said if one.name in (KNEE, LIFTED)]
+        more = [one.text for one in said if one.name == LIFTED]
         if less := [row for row in own if row.arm in ARMS]:
             more.append(Deprived.of(objective, round(answer.value or 0), less).text)
         parts = (f"(?: {_pattern(text)})?" for text in more)
@@ -316,15 +316,9 @@ def capacities(name: str) -> dict[str, str]:
 def curve(name: str) -> str:
     """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
     rows, experiment = rows_of(name), experiment_of(name)
-    knees = {one.server: one.value for one in _findings(experiment, rows) if one.name == KNEE}
     limits = kind_of(experiment).limits
     assert limits is not None, f"{name} is no run of capacity"
-    (place,) = by_load(
-        rows,
-        LaneStyles.of(experiment.servers, rows),
-        limits(experiment),
-        {server: knee for server, knee in knees.items() if knee is not None},
-    )
+    (place,) = by_load(rows, LaneStyles.of(experiment.servers, rows), limits(experiment))
     (found,) = (one for one in place.figures if one.name.startswith("p99-"))
     return alone(found.svg)
 

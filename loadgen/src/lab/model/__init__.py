@@ -35,7 +35,6 @@ from lab.model.result import (
     ALL_CPUS,
     BESIDE,
     FEWER_CPUS,
-    KNEE,
     LIFTED,
     NOT_AS_IT_IS,
     REASON_SEPARATOR,

@@ -11,9 +11,6 @@ from typing import overload
 from lab.errors import harmless
 from lab.model.trial import TrialRecord
 
-# The name of the finding of a server's knee, which figures draw.
-KNEE = "knee"
-
 # The arms of trials beside a search, all of one rate, that show that a rate takes the machine's
 # CPUs.
 ALL_CPUS, FEWER_CPUS = "all-cpu", "less-cpu"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
-from lab.model import AGAIN, KNEE, Experiment, Finding, Json, Row, Verdict
+from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
 from lab.report import planted
 from lab.report.recorded import Recorded
 from lab.report.table import NOTHING, grouped
@@ -44,12 +44,6 @@ class Content:
     limits: Mapping[str, float] | None = None
     searched: bool = False
     recorded: Sequence[Recorded] = ()
-
-    @property
-    def knees(self) -> dict[str, float]:
-        """The rate at which each server's latencies bend, where that was found."""
-        known = (one for one in self.findings if one.name == KNEE and one.value is not None)
-        return {one.server: one.value or 0.0 for one in known}
 
     @property
     def said(self) -> tuple[Said, ...]:

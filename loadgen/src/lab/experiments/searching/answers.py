@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from lab.experiments.kind import OTHER_RULES
 from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
 from lab.judge.intervals import LEAST_VALUES, interval_of
-from lab.model import KNEE, LIFTED, Experiment, Finding
+from lab.model import LIFTED, Experiment, Finding
 
 
 def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
-    """What a reader wants first: for each server its name, what it holds, what gave way, its
-    knee and what came of lifting it; then what these lines do not say."""
+    """What a reader wants first: for each server its name, what it holds, what gave way, and what
+    came of lifting it; then what these lines do not say."""
     of = [one for one in found if one.name == NAME]
     lines = []
     for one in of:
         text, _, then = one.text.partition(SEPARATOR)
-        more = [it.text for it in found if (it.server, it.name) in _beside(one.server)]
+        more = [it.text for it in found if (it.server, it.name) == (one.server, LIFTED)]
         cells = [f"then: {then}" if then else "", *more]
         lines.append((one.server, text, *(cells if any(cells) else [])))
     if not of:
@@ -71,10 +71,6 @@ def _above(one: Finding, other: Finding, launches: Mapping[str, Launches]) -> bo
     """Whether a server surely holds more than another one: both have an interval of 95 %."""
     sure = launches[one.server].are_enough and launches[other.server].are_enough
     return sure and one.low is not None and other.high is not None and one.low > other.high
-
-
-def _beside(server: str) -> tuple[tuple[str, str], ...]:
-    return (server, KNEE), (server, LIFTED)
 
 
 def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:

@@ -3,21 +3,13 @@ were lifted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.searching.answers import in_order, launches_of
-from lab.experiments.searching.knee import knee
 from lab.experiments.searching.proof import proof
 from lab.experiments.searching.spent import cost
-from lab.experiments.searching.state import (
-    CURVE,
-    Capacity,
-    Search,
-    searches,
-)
+from lab.experiments.searching.state import Capacity, searches
 from lab.experiments.searching.told import NAME, SEARCH, UNIT, begun, each_search, said
-from lab.model import Finding, Row
+from lab.model import Finding
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
@@ -38,19 +30,8 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         text, value = said(found, f" at {capacity.objective.text}", verdicts, complete=complete)
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         each += each_search(capacity, SEARCH, server, found, verdicts, complete=complete)
-        beside += _knee(capacity, server, own, found)
         beside += cost(server, list(found.values()))
         if capacity.prove:
             beside += proof(outcome, server, own, found)
     ranked = in_order(answers, launches_of(each))
     return (*ranked, *each, *beside)
-
-
-def _knee(
-    capacity: Capacity, server: str, own: Sequence[Row], found: Mapping[int, Search]
-) -> Iterator[Finding]:
-    """Where the curve bends, which is of the last launch."""
-    curve = [row for row in own if row.trial.endswith(CURVE)]
-    told = knee(server, max(found), capacity.objective, curve) if curve else None
-    if told is not None:
-        yield told

@@ -28,7 +28,7 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     styles = LaneStyles.of(of.experiment.servers, of.rows)
     # A load that is held has neither throughput nor latencies.
     loaded = [one.row for one in shown if not one.measurement.record.plan.hold]
-    places = by_load(loaded, styles, of.limits, of.knees)
+    places = by_load(loaded, styles, of.limits)
     curves = tuple(by_rank([(one.row, one.curves) for one in shown], styles))
     files = {
         one.name: alone(one.svg)

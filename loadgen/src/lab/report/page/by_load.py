@@ -37,7 +37,6 @@ from lab.report.page.quantity import (
 from lab.report.page.spec import Series, Spec
 
 SHIFT_PX = 5.0
-KNEE_RULE: Spec = {"type": "rule", "strokeDash": spec.DASHES["dot"], "strokeWidth": 1.3}
 # The size of a figure. Its height grows with its legend.
 WIDTH, HEIGHT = 400, 255
 
@@ -60,10 +59,9 @@ def by_load(
     rows: Sequence[Row],
     styles: LaneStyles,
     limits: Mapping[str, float] | None = None,
-    knees: Mapping[str, float] | None = None,
 ) -> tuple[FigureGroup, ...]:
     """The figures of every route and engine, as they first appear. With `limits`, which an
-    objective allows, they are drawn against the rate, with the `knees` of lanes."""
+    objective allows, they are drawn against the rate."""
     rates, times = (RATES, TIMES) if limits is None else by_rate(limits)
     rows = without_shorter(rows)
     places = dict.fromkeys((row.route, row.engine) for row in rows)
@@ -74,8 +72,8 @@ def by_load(
         # What is beside a search is of one load, and no line along loads.
         along_loads = [row for row in here if row.arm not in BESIDE]
         figures = (
-            *_figures(rates, along_loads, styles, name, knees or {}),
-            *_figures(times, along_loads, styles, name, knees or {}),
+            *_figures(rates, along_loads, styles, name),
+            *_figures(times, along_loads, styles, name),
         )
         if figures:
             found.append(FigureGroup(route, engine, figures))
@@ -87,7 +85,6 @@ def _figures(
     rows: Sequence[Row],
     styles: LaneStyles,
     name: str,
-    knees: Mapping[str, float],
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
     wanted = [what for what in whats if any(map(what.values, _drawn(what, rows)))]
@@ -104,7 +101,7 @@ def _figures(
         by_rate = what.x is units.RATE and what.is_rate
         scale = units.linear(max(values)) if by_rate else units.scale(values)
         if many:
-            yield _lines(what, mine, styles, name, scale, knees)
+            yield _lines(what, mine, styles, name, scale)
         else:
             yield in_rows(what, mine, styles, name, scale)
 
@@ -134,10 +131,8 @@ def _lines(
     styles: LaneStyles,
     name: str,
     scale: Spec,
-    knees: Mapping[str, float],
 ) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
-    bends = [{"series": lane, "x": knees[lane]} for lane in lanes if lane in knees]
     set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
     medians: list[Spec] = []
     dots: list[Spec] = []
@@ -151,9 +146,9 @@ def _lines(
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)
     series = [*styles.series(lanes), *set_series]
-    points = Points(medians, dots, set_points, own_bounds, bends)
+    points = Points(medians, dots, set_points, own_bounds)
     x = along(what, [what.load(row) for row in rows])
-    below = _below(what, rows, bool(own_bounds), bool(bends))
+    below = _below(what, rows, bool(own_bounds))
     own = lines(what, series, points, x, scale, title(what.title, *below))
     return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
 
@@ -161,14 +156,12 @@ def _lines(
 @dataclass(frozen=True, slots=True)
 class Points:
     """The data of a figure of lines, as `Quantity` makes it. `set_lines` and `own_bounds` are no
-    lane's measurements: what was offered, predicted or allowed, and each lane's own bound. `knees`
-    are upright."""
+    lane's measurements: what was offered, predicted or allowed, and each lane's own bound."""
 
     medians: Sequence[Spec]
     dots: Sequence[Spec]
     set_lines: Sequence[Spec] = ()
     own_bounds: Sequence[Spec] = ()
-    knees: Sequence[Spec] = ()
 
 
 def along(what: Quantity, places: Sequence[float]) -> Spec:
@@ -196,12 +189,10 @@ def lines(
     dashed = {**line, **spec.picked(encodings, "strokeDash")}
     told: Spec = {**line, "tooltip": {"field": "tip"}}
     shaped = {**told, **spec.picked(encodings, "shape")}
-    upright: Spec = {**line, "y": {"value": 0}, "y2": {"value": "height"}}
     ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
     parts = (
         ("set", of.set_lines, {"type": "line"}, dashed),
         ("own-bounds", of.own_bounds, DOTTED, line),
-        ("knees", of.knees, KNEE_RULE, upright),
         ("medians", of_kind(of.medians, ""), {"type": "line"}, dashed),
         ("raw-medians", of_kind(of.medians, "raw"), DOTTED, line),
         ("intervals", with_interval(of.medians), {"type": "rule"}, ends),
@@ -265,12 +256,10 @@ def _by_load(
     return tuple((load, bound) for load, bound in bounds if bound is not None)
 
 
-def _below(what: Quantity, rows: Sequence[Row], bounds: bool, knees: bool) -> Iterator[str]:
+def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
     """The subtitle: the lines and shapes that are in no legend."""
     if bounds:
         yield f"dotted: its {what.bound_name}"
-    if knees:
-        yield "dotted upright: its knee"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):
         yield "hollow: raw"
     if any(not row.valid and what.values(row) for row in rows):
