@@ -173,11 +173,19 @@ def test_a_search_by_rate_over_as_many_connections_is_a_line_too() -> None:
     [place] = by_load(of, LaneStyles.of(("fixed-pool",), of), {"p95": 5.0})
     p95 = next(one for one in place.figures if one.name.startswith("p95"))
     assert [x for x, _ in points(p95, "medians", "fixed-pool")] == [250, 350, 500]
-    # One rate is a row, which says so.
+    # One rate is a point.
     [place] = by_load(of[:1], LaneStyles.of(("fixed-pool",), of), {"p95": 5.0})
     p95 = next(one for one in place.figures if one.name.startswith("p95"))
-    assert subtitle(p95).startswith("10 connections, 250/s offered")
     assert data(p95, "launches")[0]["tip"].splitlines()[1] == "250 requests/s"
+
+
+def test_a_single_load_has_its_points_above_it() -> None:
+    drawn = closed_rates(rows(2, (100,)))
+    assert {x for x, _ in points(drawn, "launches", "fixed-pool")} == {100}
+    assert len({one["shift"] for one in data(drawn, "launches")}) == 2
+    # A line is drawn across it.
+    assert points(drawn, "set", "bound") == [(50, 500), (200, 500)]
+    assert {"fixed-pool", "own-service", "100"} <= texts(drawn)
 
 
 def test_only_the_longest_windows_of_a_load_are_drawn_along_connections() -> None:
@@ -245,13 +253,6 @@ def test_an_invalid_trial_is_a_cross_and_in_no_median() -> None:
     assert "×: invalid trial" in subtitle(drawn)
 
 
-def test_a_single_load_has_a_row_for_each_lane() -> None:
-    drawn = closed_rates(rows(2, (100,)))
-    assert subtitle(drawn) == "100 connections; stroke: bound"
-    assert len(points(drawn, "launches", "fixed-pool")) == 2
-    assert {"fixed-pool", "own-service", "402"} <= texts(drawn)
-
-
 def test_arms_of_one_server_have_its_hue_and_a_shape_each() -> None:
     arms = [row(plan(server="a", arm=arm, trial=arm)) for arm in ("x", "y")]
     styles = LaneStyles.of(("a",), arms).lanes
@@ -290,30 +291,6 @@ def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
     assert [one.name[-7:] for one in drawn] == ["-part-1", "-part-2"]
     assert drawn[1].title == "Closed, 100 connections"
     assert subtitle(drawn[1]) == "raw (2 of 2)"
-
-
-def test_conditions_of_one_load_are_rows_with_their_own_values_and_bounds() -> None:
-    of = conditions(3)
-    of[2] = dataclasses.replace(of[2], concurrency=50)
-    drawn = closed_rates(of)
-    assert subtitle(drawn) == "a; stroke: bound"
-    assert {"case-0", "case-1", "case-2", "100 connections", "50 connections"} <= texts(drawn)
-    assert {"100", "101", "102"} <= texts(drawn)
-    assert len(data(drawn, "bound")) == 3
-    of[1] = dataclasses.replace(of[1], server="b")
-    both = closed_rates(of)
-    assert {"a, 100 connections", "b, 100 connections"} <= texts(both)
-    assert subtitle(both) == "stroke: bound"
-
-
-def test_a_name_that_is_too_long_for_its_row_is_cut() -> None:
-    of = [dataclasses.replace(one, arm=f"{one.arm}-{'x' * 40}") for one in conditions(2)]
-    drawn = closed_rates(of)
-    [first, *_] = [text for text in texts(drawn) if "case" in text]
-    assert first.endswith("xx…")
-    assert len(first) <= 36
-    assert of[0].arm is not None
-    assert of[0].arm in drawn.alt
 
 
 def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:

@@ -1,9 +1,8 @@
 """Throughput and latency against concurrency, closed and open beside each other; or against rate.
 
 Each launch is a shape of its own where they are too few for an interval, else their median is,
-with its interval. Where no lane has more than one load, it is a row instead of a line.
-Invalid trials are crosses and in no median. What was measured again in a longer window is drawn in
-that one only.
+with its interval. Invalid trials are crosses and in no median. What was measured again in a longer
+window is drawn in that one only.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from lab.model import BESIDE, Row
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
 from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.lanes import in_rows
 from lab.report.page.palette import NEUTRAL
 from lab.report.page.quantity import (
     CROSS,
@@ -36,7 +34,8 @@ from lab.report.page.quantity import (
 )
 from lab.report.page.spec import Series, Spec
 
-SHIFT_PX = 5.0
+# Between lanes at one load, of several loads and where there is one only.
+SHIFT_PX, ALONE_PX = 5.0, 25.0
 # The size of a figure. Its height grows with its legend.
 WIDTH, HEIGHT = 400, 255
 
@@ -97,13 +96,9 @@ def _figures(
     ]
     for what in wanted:
         mine = _drawn(what, rows)
-        many = len({(lane_of(row), what.load(row)) for row in mine}) > len(set(map(lane_of, mine)))
         by_rate = what.x is units.RATE and what.is_rate
         scale = units.linear(max(values)) if by_rate else units.scale(values)
-        if many:
-            yield _lines(what, mine, styles, name, scale)
-        else:
-            yield in_rows(what, mine, styles, name, scale)
+        yield _lines(what, mine, styles, name, scale)
 
 
 def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
@@ -134,12 +129,13 @@ def _lines(
 ) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
     set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
+    apart_px = SHIFT_PX if len(set(map(what.load, rows))) > 1 else ALONE_PX
     medians: list[Spec] = []
     dots: list[Spec] = []
     for index, lane in enumerate(lanes):
         mine = [row for row in rows if lane_of(row) == lane]
         # Rates are as many as trials, so that points hardly hide each other.
-        shift = 0.0 if what.x is units.RATE else (index - (len(lanes) - 1) / 2) * SHIFT_PX
+        shift = 0.0 if what.x is units.RATE else (index - (len(lanes) - 1) / 2) * apart_px
         for metric, kind in what.metrics:
             for load, of in what.by_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
@@ -222,6 +218,9 @@ def _set_lines(
     lines, and the points of bounds that each lane has for itself."""
 
     def points(name: str, values: Sequence[tuple[float, float]]) -> list[Spec]:
+        if len({load for load, _ in values}) == 1:
+            (load, value), *_ = values
+            values = [(load / 2, value), (2 * load, value)]
         return [{"series": name, "x": load, "y": value} for load, value in values]
 
     series, lines = [], []

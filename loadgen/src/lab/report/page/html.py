@@ -36,7 +36,7 @@ def html(
 ) -> str:
     """The whole page: the sections of the report, with what is drawn of its loads and trials."""
     # The figure behind the answer, before any table.
-    parts = [("figures", "Figures", _by_load(places))]
+    parts = [("figures", "Figures", _by_load(places))] if places else []
     for one in sections(of):
         parts.append((one.key, one.title, content(one)))
         if one.key == "loads":
@@ -61,7 +61,7 @@ def html(
 
 def _by_load(places: Sequence[FigureGroup]) -> str:
     """Throughput and latency against concurrency."""
-    parts = [HINT] if places else ["<p>No trial gave figures.</p>"]
+    parts = [HINT]
     for place in places:
         if len(places) > 1:
             parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
