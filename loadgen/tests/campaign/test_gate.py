@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -207,8 +207,10 @@ def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
 
 
 def test_limits_of_which_the_runs_tell_nothing_are_no_gate(results: Path) -> None:
-    said = refused(results, "[capacity]\nat_least = 0.9\n")
-    assert said.startswith("gate: nothing can be judged: gate.toml limits capacity, and base")
+    for name in (ONE, TWO):
+        raw_of(results / name, [one for one in plans(7) if one.mode == "closed"])
+    said = refused(results, "[p99]\nat_most = 1.1\n")
+    assert said.startswith("gate: nothing can be judged: gate.toml limits p99, and base")
 
 
 @pytest.mark.parametrize(
@@ -229,9 +231,9 @@ def test_bad_words_are_refused(results: Path, words: Mapping[str, str], said: st
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "gate.toml: there is no limit; allowed: capacity, goodput, p99, cpu, memory"),
+        ("", "gate.toml: there is no limit; allowed: goodput, p99, cpu, memory"),
         ("[", "gate.toml: is not TOML"),
-        ("[p95]\nat_most = 1.1", "gate.toml: p95 is no figure; allowed: capacity"),
+        ("[p95]\nat_most = 1.1", "gate.toml: p95 is no figure; allowed: goodput"),
         ("cpu = 1.05", "gate.toml: a limit of cpu is at_most = a number from 1 on"),
         ("[cpu]\nat_most = 0.9", "a limit of cpu is at_most = a number from 1 on"),
         ("[cpu]\nat_least = 0.9", "a limit of cpu is at_most"),
@@ -274,67 +276,12 @@ def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Pa
     assert memory_of({"r": tmp_path})(row) is None
 
 
-def searched(objective: Objective) -> dict[str, object]:
-    own = Capacity(objective, 100, 400, 0.03, 10_000)
-    return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
-
-
-def slow_where(ready: Bench, is_slow: Callable[[TrialPlan], bool]) -> None:
-    """Answers take too long for the objective in these trials."""
-    plain = ready.lab.engine.read
-
-    def read(of: TrialPlan, raw: Path) -> Reading:
-        told = latency(900.0) if is_slow(of) else latency(200.0)
-        return dataclasses.replace(plain(of, raw), corrected=told)
-
-    ready.lab.engine.read = read
-
-
-def gated(ready: Bench) -> tuple[int, str]:
-    """The gate of server b against a, on capacity: its status, and what it says on one line."""
-    sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
-    limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
-    status = gate_verb(sides, ready.place.results, limits, console, START, [ready.lab.engine])
-    return status, " ".join(text.getvalue().split())
-
-
-def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
-    ready.run(**searched(Objective(p99_ms=500.0)))
-    status, said = gated(ready)
-    assert status == UNTOLD, said
-    assert "no rate broke the base in each launch" in said
-
-
-def test_a_candidate_that_no_rate_broke_holds_what_it_held_at_least(ready: Bench) -> None:
-    slow_where(ready, lambda of: of.server == "a" and (of.offered_rps or 0) > 150)
-    ready.run(**searched(Objective(p99_ms=500.0)))
-    status, said = gated(ready)
-    assert status == 0, said
-
-
-def test_a_candidate_that_holds_nothing_is_worse(ready: Bench) -> None:
-    slow_where(ready, lambda of: of.server == "b" or (of.offered_rps or 0) > 150)
-    ready.run(**searched(Objective(p99_ms=500.0)))
-    status, said = gated(ready)
-    assert status == WORSE, said
-    assert "the candidate does not hold 25 req/s; the base holds 150" in said
-
-
-def test_a_candidate_of_which_nobody_can_tell_is_not_worse(ready: Bench) -> None:
-    plain = ready.lab.engine.read
-
-    def read(of: TrialPlan, raw: Path) -> Reading:
-        rate = of.offered_rps or 0
-        reading = plain(of, raw)
-        if of.server == "b" and rate < 100:
-            return dataclasses.replace(reading, problems=("it was full",))
-        slow = rate > (99 if of.server == "b" else 150)
-        return dataclasses.replace(reading, corrected=latency(900.0) if slow else latency(200.0))
-
-    ready.lab.engine.read = read
-    ready.run(**searched(Objective(p99_ms=500.0)))
-    status, said = gated(ready)
-    assert status == UNTOLD, said
+def test_a_search_is_no_side_of_a_gate(ready: Bench) -> None:
+    own = Capacity(Objective(p99_ms=500.0), 100, 400, 0.03, 10_000)
+    ready.run(kind="capacity", own=to_json(own), modes=("open",), launches=1)
+    sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
+    with pytest.raises(LabError, match=f"gate: {RUN} searched its loads; compare the intervals"):
+        gate_verb(sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine])
 
 
 def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
@@ -352,30 +299,6 @@ def test_an_image_that_is_built_before_it_is_measured_is_no_base(tag: str) -> No
     built = {**IMAGES, "BASE": f"concurrency-lab/a:{tag}"}
     with pytest.raises(WordError, match=rf"docker tag concurrency-lab/a:{tag} .*/a:base"):
         of_images(built, here)
-
-
-def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) -> None:
-    slow_where(ready, lambda of: (of.offered_rps or 0) > 150)
-    ready.run(**searched(Objective(p99_ms=500.0)))
-    sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
-    limits, text = Limits(f"{ALL}[capacity]\nat_least = 0.95\n"), io.StringIO()
-
-    def status(words: Mapping[str, str]) -> int:
-        console, results = Console(file=text, width=120), ready.place.results
-        return gate_verb(words, results, limits, console, START, [ready.lab.engine])
-
-    assert status(sides) == 0
-    # Known to one step of the search, which is 3 %.
-    assert "  capacity  1.000 [0.974, 1.027]   at least 0.95  not worse\n" in text.getvalue()
-    assert "gate: not worse: 1 of 1 limit holds" in text.getvalue()
-    ready.run(**searched(Objective(p95_ms=500.0)))
-    [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
-    with pytest.raises(LabError, match="were searched at different objectives"):
-        status({"BASE": RUN, "CANDIDATE": other})
-    ready.run(**{**searched(Objective(p99_ms=500.0)), "duration_s": 5})
-    [short] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN, other}
-    with pytest.raises(LabError, match="were searched with windows of different lengths"):
-        status({"BASE": RUN, "CANDIDATE": short})
 
 
 # --- two images ----------------------------------------------------------------------------------

@@ -23,13 +23,10 @@ from lab.campaign.sides import Asked, Paired, Pool, missing_lanes, pair, read_po
 from lab.errors import CannotWrite, LabError, RawDataError, WordError
 from lab.experiments import loads
 from lab.experiments.growth import OF_JVM, in_window, of_container
-from lab.experiments.kind import settings_of
 from lab.experiments.loads import Loads
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.experiments.searching.rates import AGREE
-from lab.experiments.searching.state import Capacity, Search, searches
 from lab.judge import gate
 from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, without_shorter
@@ -52,7 +49,6 @@ EXPECTED = ("commit", "images")
 ARMS = ("base", "candidate")
 # The file of limits in the checkout.
 DEFAULT = "gate.toml"
-CAPACITY: Figure = "capacity"
 # What the driver ends with. Whatever goes wrong ends with 1 or 2, so an answer is another number;
 # ./lab makes 1 and 3 of these (host/lab.sh).
 WORSE, UNTOLD = 11, 13
@@ -204,63 +200,17 @@ def _asked(
     """Every limit that these runs tell something about. Raises LabError."""
     _refuse_missing_lanes(base, candidate)
     runs = (*base.runs, *candidate.runs)
-    searched = [run.record.experiment for run in runs]
-    kinds = {one.kind for one in searched}
-    if CAPACITY not in kinds:
-        _refuse_missing(paired)
-        every = [one for run in runs for one in run.record.servers.values()]
-        unread = any(one.foreign and not one.scraped for one in every)
-        memory = memory_of({run.name: run.folder for run in runs}, unread=unread)
-        return gate.of_loads(paired.lanes, limits, memory, paired.looks)
-    if kinds != {CAPACITY}:
-        raise LabError("gate: BASE and CANDIDATE are of several kinds, one of them capacity")
-    if len({settings_of(Capacity, one).objective for one in searched}) > 1:
-        raise LabError("gate: BASE and CANDIDATE were searched at different objectives")
-    if len({one.routes for one in searched}) > 1:
-        raise LabError("gate: BASE and CANDIDATE were searched on different routes")
-    # A rate that is too high shows in a long window and not in a short one.
-    if len({(one.duration_s, one.longer, one.warmup_s) for one in searched}) > 1:
-        raise LabError("gate: BASE and CANDIDATE were searched with windows of different lengths")
-    judged = []
-    for (_, a), (_, b) in paired.lanes:
-        if CAPACITY in limits and any(row.arm is None for row in a):
-            of_base, of_candidate = _searched(base, a), _searched(candidate, b)
-            wrong = _open_ended(of_base, of_candidate)
-            untold = _unbroken(of_candidate)
-            held = _held(of_base), _held(of_candidate)
-            broken, coarse = _holds_none(of_base, of_candidate), _coarse(of_base, of_candidate)
-            judged.append(
-                gate.of_capacity(
-                    b[0].server, *held, limits[CAPACITY], wrong, broken, coarse, untold
-                )
+    for run in runs:
+        if run.record.experiment.kind == "capacity":
+            raise LabError(
+                f"gate: {run.name} searched its loads; compare the intervals of what both hold, or "
+                "judge runs at one load"
             )
-    return judged
-
-
-def _holds_none(
-    base: Mapping[tuple[str, int], Search], candidate: Mapping[tuple[str, int], Search]
-) -> str:
-    """Where every search of the candidate ended without a rate that it holds, and broke at one that
-    every launch of the base holds, with AGREE trials at such rates or more: those rates; else
-    empty."""
-    held = [one.low.rate for one in base.values() if one.low and not one.rate]
-    broke = [
-        one.broken.rate for one in candidate.values() if one.broken and not (one.low or one.rate)
-    ]
-    if not held or len(held) < len(base) or not broke or len(broke) < len(candidate):
-        return ""
-    rungs = [rung for one in candidate.values() for rung in one.rungs if rung.rate <= min(held)]
-    if max(broke) > min(held) or sum(len(rung.broke) for rung in rungs) < AGREE:
-        return ""
-    return f"the candidate does not hold {max(broke):,} req/s; the base holds {min(held):,}"
-
-
-def _coarse(*sides: Mapping[tuple[str, int], Search]) -> float:
-    """By how much a rate that broke is above the one that was held, at most."""
-    found = [one for side in sides for one in side.values()]
-    return max(
-        (one.broken.rate / one.low.rate for one in found if one.low and one.broken), default=1.0
-    )
+    _refuse_missing(paired)
+    every = [one for run in runs for one in run.record.servers.values()]
+    unread = any(one.foreign and not one.scraped for one in every)
+    memory = memory_of({run.name: run.folder for run in runs}, unread=unread)
+    return gate.of_loads(paired.lanes, limits, memory, paired.looks)
 
 
 def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
@@ -286,46 +236,6 @@ def _refuse_missing(paired: Paired) -> None:
                 f"gate: {lane} has no load {missing[0]}, which the base has; it has "
                 f"{'; '.join(names[cell] for cell in has)}"
             )
-
-
-def _searched(side: Pool, rows: Sequence[Row]) -> dict[tuple[str, int], Search]:
-    """How each launch of a server was searched, by run and launch."""
-    return {
-        (run.name, launch): one
-        for run in side.runs
-        for launch, one in searches(
-            run.record.experiment, [row for row in rows if row.run == run.name]
-        ).items()
-    }
-
-
-def _open_ended(
-    base: Mapping[tuple[str, int], Search], candidate: Mapping[tuple[str, int], Search]
-) -> str:
-    """Why what was held tells nothing: of the base it is not the most that is held, or a search
-    holds nothing; empty where neither is so."""
-    if any(one.broken is None for one in base.values()):
-        return "no rate broke the base in each launch: how much more it holds is unknown"
-    for name, found in (("base", base), ("candidate", candidate)):
-        if any(one.low is None for one in found.values()):
-            return f"the {name} held no rate in one of its launches"
-    return ""
-
-
-def _unbroken(candidate: Mapping[tuple[str, int], Search]) -> tuple[gate.Answer, str] | None:
-    """What cannot be said of a candidate that no rate broke: what it held is the least it holds."""
-    if all(one.broken is not None for one in candidate.values()):
-        return None
-    return "worse", "no rate broke the candidate in each launch: how much more it holds is unknown"
-
-
-def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], float]:
-    """The rate that each launch held, of those whose search is over."""
-    return {
-        launch: float(one.low.rate)
-        for launch, one in found.items()
-        if one.low is not None and one.rate is None
-    }
 
 
 def memory_of(
@@ -381,7 +291,7 @@ def _requests_not_judged(
     """A note where the file limits what requests get, and no load here has that figure."""
     told = {one.limit.figure for one in asked}
     for figure, other, loads_of in (("p99", "goodput", "closed"), ("goodput", "p99", "open")):
-        if figure in limits and not told.intersection(("goodput", "p99", CAPACITY)):
+        if figure in limits and not told.intersection(("goodput", "p99")):
             yield f"{figure} is not judged: all loads are {loads_of}, and take a limit of {other}"
 
 

@@ -41,7 +41,7 @@ more often than the other (UNEVEN), what was selected may decide the answer: the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -91,8 +91,6 @@ ALIKE: tuple[Answer, ...] = ("no difference", "differs, by less than 5 %")
 NAMES = ("A", "B")
 # A side: its name, and its rows. They are one lane, of one run or of runs that may be pooled.
 Side = tuple[str, Sequence[Row]]
-# A launch of a run, in which both sides were measured.
-Round = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +128,7 @@ class Values:
     def of(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
         if not _side_by_side(rows_a, rows_b):
             return cls(per_launch(rows_a, metric), per_launch(rows_b, metric), paired=False)
-        return cls.of_rounds(per_round(rows_a, metric), per_round(rows_b, metric))
-
-    @classmethod
-    def of_rounds(cls, a: Mapping[Round, float], b: Mapping[Round, float]) -> Values:
-        """Those of the rounds that both sides have, in pairs."""
+        a, b = per_round(rows_a, metric), per_round(rows_b, metric)
         both = [one for one in a if one in b]
         return cls([a[one] for one in both], [b[one] for one in both], paired=True)
 

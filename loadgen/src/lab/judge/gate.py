@@ -31,7 +31,6 @@ from typing import Literal, get_args
 from lab.judge.compare import (
     MOST_ERRORS,
     Family,
-    Round,
     Side,
     Values,
     fails_beyond,
@@ -57,10 +56,10 @@ from lab.judge.intervals import CONFIDENCE, RatioOf, needed
 from lab.judge.slo import judged_ms
 from lab.model import AWAY, Row, error_share
 
-Figure = Literal["capacity", "goodput", "p99", "cpu", "memory"]
+Figure = Literal["goodput", "p99", "cpu", "memory"]
 FIGURES: tuple[Figure, ...] = get_args(Figure)
 # Figures of which more is better: their limit is the least ratio, that of all others the greatest.
-MORE_IS_BETTER: tuple[Figure, ...] = ("capacity", "goodput")
+MORE_IS_BETTER: tuple[Figure, ...] = ("goodput",)
 Answer = Literal["worse", "cannot tell", "not worse"]
 # Where more than 1 of 100 requests fail, the slowest of 100 is one without an answer. It counts
 # with as long as a server waits for a call by default, so that errors are never quicker than work.
@@ -113,21 +112,18 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One limit to be judged, and the values for it. `load` None: of all loads of the lane. `wrong`
-    says why the values, whatever they are, tell nothing, and `broken` why the candidate is worse
-    whatever they are. `untold` is an answer that these values cannot give, and why. What a value
-    stands for may be up to `coarse` times as much: the ends of the interval are wider by that.
-    Without the generator's think time the ratio is `unthinking` times as much: an answer that is
-    another one then is none."""
+    """One limit to be judged, and the values for it. `wrong` says why the values, whatever they
+    are, tell nothing, and `broken` why the candidate is worse whatever they are. `untold` is an
+    answer that these values cannot give, and why. Without the generator's think time the ratio is
+    `unthinking` times as much: an answer that is another one then is none."""
 
     lane: str
-    load: Cell | None
+    load: Cell
     limit: Limit
     values: Values
     wrong: str = ""
     note: str = ""
     broken: str = ""
-    coarse: float = 1.0
     untold: tuple[Answer, str] | None = None
     unthinking: float = 1.0
 
@@ -140,7 +136,7 @@ class Check:
     empty."""
 
     lane: str
-    load: Cell | None
+    load: Cell
     limit: Limit
     base: float | None
     candidate: float | None
@@ -363,26 +359,6 @@ def p99_ms(row: Row) -> float | None:
     return took_ms
 
 
-def of_capacity(
-    lane: str,
-    base: Mapping[Round, float],
-    candidate: Mapping[Round, float],
-    limit: Limit,
-    wrong: str = "",
-    broken: str = "",
-    coarse: float = 1.0,
-    untold: tuple[Answer, str] | None = None,
-) -> Asked:
-    """The capacity of a lane, from the rate that each round of both sides held. Rounds of one run
-    are paired. `wrong`, `broken`, `coarse` and `untold` as of Asked: what a round holds is between
-    the rate that it held and the one that it broke."""
-    if {run for run, _ in base} & {run for run, _ in candidate}:
-        values = Values.of_rounds(base, candidate)
-    else:
-        values = Values([*base.values()], [*candidate.values()], paired=False)
-    return Asked(lane, None, limit, values, wrong, "", broken, coarse, untold)
-
-
 def judge(
     base: str, candidate: str, asked: Sequence[Asked], notes: Sequence[str] = (), looks: int = 1
 ) -> Gate:
@@ -402,9 +378,9 @@ def check(asked: Asked, confidence: float) -> Check:
     if nothing := values.without_ratio(limit.figure, "base and of candidate"):
         why = nothing
     else:
-        ratio = _coarser(values.ratio(confidence), asked.coarse)
+        ratio = values.ratio(confidence)
         if not why:
-            answer, why, launches = _told(limit, values, ratio, confidence, asked.coarse)
+            answer, why, launches = _told(limit, values, ratio, confidence)
             if launches is None and why != ACROSS and answer == "cannot tell":
                 launches, fewest = needed(confidence), True
             if answer != "cannot tell" and ratio.interval:
@@ -423,40 +399,25 @@ def check(asked: Asked, confidence: float) -> Check:
     )  # fmt: skip
 
 
-def _coarser(ratio: RatioOf, by: float) -> RatioOf:
-    if ratio.interval is None:
-        return ratio
-    low, high = ratio.interval.low / by, ratio.interval.high * by
-    return replace(ratio, interval=replace(ratio.interval, low=low, high=high))
-
-
 def _told(
-    limit: Limit, values: Values, ratio: RatioOf, confidence: float, coarse: float
+    limit: Limit, values: Values, ratio: RatioOf, confidence: float
 ) -> tuple[Answer, str, int | None]:
     interval, least = ratio.interval, needed(confidence)
     count = min(len(values.a), len(values.b))
     if interval is None or interval.coverage < confidence:
         few = f"{count} launch{'es' if count != 1 else ''} of each side"
         why = f"{few}, and an interval of {percent(confidence)} takes {least}"
-        return (
-            "cannot tell",
-            why,
-            launches_for(values, ratio.ratio, limit.ratio, confidence, coarse),
-        )
+        return "cannot tell", why, launches_for(values, ratio.ratio, limit.ratio, confidence)
     answer = limit.answer(interval.low, interval.high)
     if answer != "cannot tell":
         return answer, "", None
-    launches = launches_for(values, ratio.ratio, limit.ratio, confidence, coarse)
-    return answer, ACROSS, launches
+    return answer, ACROSS, launches_for(values, ratio.ratio, limit.ratio, confidence)
 
 
-def launches_for(
-    values: Values, ratio: float, limit: float, confidence: float, coarse: float = 1.0
-) -> int | None:
+def launches_for(values: Values, ratio: float, limit: float, confidence: float) -> int | None:
     """How many launches of each side put the interval on one side of the limit with a probability
     of POWER, if the ratio is the one that was seen and launches scatter as these did. None where
-    the ratio is too near its limit for MOST_LAUNCHES, or too few values tell how they scatter. As
-    an interval is wider by `coarse` however many there are, none tells of a ratio nearer than that.
+    the ratio is too near its limit for MOST_LAUNCHES, or too few values tell how they scatter.
 
     n = ((z + z') s / d)² π/3 + z²/2 for pairs: s is the spread of the logarithms of their ratios, d
     the distance from limit to ratio in logarithms. π/3 is what Wilcoxon's signed ranks need more
@@ -466,7 +427,7 @@ def launches_for(
     of a median (`ratio_of`), which needs π/2 times as many.
     """
     a, b = ([math.log(value) for value in side] for side in (values.a, values.b))
-    distance = abs(math.log(limit / ratio)) - math.log(coarse)
+    distance = abs(math.log(limit / ratio))
     if min(len(a), len(b)) < 2 or distance <= 0:
         return None
     if values.paired:

@@ -23,7 +23,6 @@ MOST_SAID = 3
 STYLES: dict[Answer, str] = {"worse": "red", "cannot tell": "yellow", "not worse": "green"}
 MIB = 1024 * 1024
 UNITS: dict[Figure, str] = {
-    "capacity": "req/s held",
     "goodput": "req/s",
     "p99": "ms",
     "cpu": "µs of CPU per request",
@@ -169,9 +168,8 @@ def _groups(of: Gate) -> Iterator[tuple[str, list[Check]]]:
 
 
 def _group(of: Gate, check: Check) -> str:
-    names = cell_names([one.load for one in of.checks if one.load is not None])
-    lane = check.lane.rpartition(":")[2]
-    return f"{lane} {names[check.load]}" if check.load else lane
+    names = cell_names([one.load for one in of.checks])
+    return f"{check.lane.rpartition(':')[2]} {names[check.load]}"
 
 
 def _name(of: Gate, check: Check) -> str:
