@@ -11,11 +11,9 @@ from lab.judge.time_split import (
     CALLS,
     LAG,
     REQUESTS,
-    SPENT,
     TOOK,
     UNREAD,
     allowed_ms,
-    is_explained,
     time_split,
 )
 from lab.model import (
@@ -92,7 +90,6 @@ def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None
     split = time_split(trial(), seen(*SERVED, *CALLED, *ANSWERS))
     assert rounded(split) == WHOLE
     assert split.whole_ms == pytest.approx(247.0)
-    assert len(split.parts) == len(SPENT)
 
 
 def test_errors_are_in_what_the_client_saw_as_in_what_the_server_took() -> None:
@@ -161,7 +158,6 @@ def test_parts_that_are_more_than_the_client_saw_are_shown_as_they_are() -> None
     split = time_split(trial(), of)
     assert split.time_unexplained_ms == pytest.approx(-15.0)
     assert split.whole_ms == pytest.approx(247.0)
-    assert not is_explained(split)
 
 
 @pytest.mark.parametrize("mode", ["open", "closed"])
@@ -199,24 +195,16 @@ def test_a_route_without_a_call_has_its_service_for_its_own() -> None:
 
 # The mean is 40 ms above the downstream's, or 1 ms.
 @pytest.mark.parametrize(
-    ("own_ms", "unexplained_ms", "allowed", "explained"),
-    [
-        (36.0, 4.0, 4.0, True),
-        (35.9, 4.1, 4.0, False),
-        (44.0, -4.0, 4.0, True),
-        (44.1, -4.1, 4.0, False),
-        (0.7, 0.3, 0.3, True),
-        (0.6, 0.4, 0.3, False),
-    ],
+    ("own_ms", "unexplained_ms", "allowed"),
+    [(36.0, 4.0, 4.0), (44.0, -4.0, 4.0), (0.7, 0.3, 0.3)],
 )
 def test_a_tenth_of_what_is_above_the_downstream_may_be_unexplained(
-    own_ms: float, unexplained_ms: float, allowed: float, explained: bool
+    own_ms: float, unexplained_ms: float, allowed: float
 ) -> None:
     split = TimeSplit(
         time_own_ms=own_ms, time_downstream_ms=200.0, time_unexplained_ms=unexplained_ms
     )
     assert allowed_ms(split) == pytest.approx(allowed)
-    assert is_explained(split) == explained
 
 
 @pytest.mark.parametrize(

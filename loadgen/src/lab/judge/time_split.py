@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lab.model import (
     Measurement,
@@ -40,19 +40,6 @@ ACCEPT_QUEUE = "lab_kernel_accept_queue_length"
 MOST_ERRORS = 0.01
 # Requests whose calls are a part of them make one each, but for those at the window's edges.
 OFF = 0.02
-# What a part is called in a sentence, in the order of TimeSplit.parts.
-SPENT = (
-    "waiting in the generator",
-    "waiting for a connection of the load",
-    "waiting in the queue of the server",
-    "the server's own",
-    "waiting for a connection to the downstream",
-    "on the path to the downstream and back",
-    "in the downstream",
-    "unexplained",
-)
-# A smaller growth is not told part by part.
-LEAST_GROWTH_MS = 1.0
 # So much of a mean may be unexplained: this share of what is above the downstream's time, or so
 # many ms.
 UNEXPLAINED_SHARE, UNEXPLAINED_MS = 0.1, 0.3
@@ -135,34 +122,6 @@ def allowed_ms(of: TimeSplit) -> float:
     """How much of this mean may be unexplained, in ms: either way."""
     above_ms = of.whole_ms - (of.time_downstream_ms or 0.0)
     return max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * above_ms)
-
-
-def is_explained(of: TimeSplit) -> bool:
-    """Whether no more is unexplained than is allowed."""
-    return abs(of.time_unexplained_ms or 0.0) <= allowed_ms(of)
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """By how many ms a mean time grew, and the share of that in the part that grew most, as SPENT
-    calls it. Above 1 where other parts shrank."""
-
-    grown_ms: float
-    share: float
-    most: str
-
-
-def growth(before: TimeSplit, after: TimeSplit) -> Growth | None:
-    """Which part of the mean time grew most. None where a split is not known, or the mean grew by
-    less than LEAST_GROWTH_MS."""
-    if TimeSplit() in (before, after):
-        return None
-    grown = after.whole_ms - before.whole_ms
-    if grown < LEAST_GROWTH_MS:
-        return None
-    pairs = zip(before.parts, after.parts, strict=True)
-    shares = [((now or 0.0) - (then or 0.0)) / grown for then, now in pairs]
-    return Growth(grown, *max(zip(shares, SPENT, strict=True)))
 
 
 def _told(record: TrialRecord, reading: Reading) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.grouping import Load
-from lab.judge.time_split import allowed_ms, growth, is_explained
+from lab.judge.time_split import allowed_ms
 from lab.model import CpuSplit, Row, TimeSplit, around_server_us
-from lab.report.blocks import Bullets, Section, Table
+from lab.report.blocks import Section, Table
 from lab.report.loads import SAME, offered, table, windows
 from lab.report.table import NOTHING, microseconds
 
@@ -48,13 +48,9 @@ def sections(loads: Sequence[Load]) -> tuple[Section, Section]:
     time = [
         (load, mode, map(milliseconds, _taken(load, mode, of, kept))) for load, mode, of in known
     ]
-    said = Bullets((*_growth(known), *_unexplained(known)))
     return (
         Section("CPU per request", [_table("CPU per request", CPU_PARTS, cpu, CPU_LEGEND)]),
-        Section(
-            "Where the time goes",
-            [said, _table("Where the time goes", names, time, TIME_LEGEND)],
-        ),
+        Section("Where the time goes", [_table("Where the time goes", names, time, TIME_LEGEND)]),
     )
 
 
@@ -115,55 +111,6 @@ def _table(
         for load, mode, values in cells
     ]
     return table(label, (*header, *parts), rows, legend, names=len(header))
-
-
-def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
-    """For each lane and mode: from its lightest to its heaviest load, which part grew most."""
-    lanes: dict[tuple[str, str, str, str], list[tuple[Load, TimeSplit]]] = {}
-    for load, mode, time in of:
-        lanes.setdefault((load.route, load.engine, load.lane, mode), []).append((load, time))
-    routes, engines = (len({key[at] for key in lanes}) > 1 for at in (0, 1))
-    for (route, engine, lane, mode), found in lanes.items():
-        where = [lane, *([route] if routes else []), *([engine] if engines else []), mode]
-        ordered = sorted(found, key=lambda one: (one[0].concurrency, one[0].offered_rps or 0))
-        (light, before), (heavy, after) = ordered[0], ordered[-1]
-        # One load may be there with windows of several lengths.
-        if _load(light, mode) == _load(heavy, mode):
-            continue
-        grown = growth(before, after)
-        if grown is not None:
-            yield (
-                f"{', '.join(where)}: from {_load(light, mode)} to {_load(heavy, mode)} the mean "
-                f"grew by {milliseconds(grown.grown_ms)} ms, {grown.share:.0%} of it {grown.most}"
-            )
-
-
-def _unexplained(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
-    """In how many means no more is unexplained than is allowed, and where most is beyond that."""
-    if not of:
-        return
-    beyond = [one for one in of if not is_explained(one[-1])]
-    within = len(of) - len(beyond)
-    said = f"What is unexplained is within what is allowed in {within} of {len(of)} means"
-    if beyond:
-        load, mode, split = max(beyond, key=lambda one: _times_allowed(one[-1]))
-        where = f"{load.lane}, {mode}, {_load(load, mode)}"
-        said += f"; furthest from it: {where}, {_of_allowed(split)}"
-    yield said
-
-
-def _times_allowed(of: TimeSplit) -> float:
-    return abs(of.time_unexplained_ms or 0.0) / allowed_ms(of)
-
-
-def _of_allowed(of: TimeSplit) -> str:
-    left, allowed = milliseconds(of.time_unexplained_ms), milliseconds(allowed_ms(of))
-    return f"{left} ms unexplained, {allowed} allowed"
-
-
-def _load(of: Load, mode: str) -> str:
-    rate = f" at {of.offered_rps:,}/s" if mode == "open" and of.offered_rps is not None else ""
-    return f"{of.concurrency:,} connections{rate}"
 
 
 def milliseconds(value: float | None) -> str:
