@@ -22,7 +22,6 @@ from lab.judge.intervals import Interval, RatioOf
 from lab.model import Mode, Row
 from lab.report.blocks import Table
 from lab.report.comparison import beside
-from lab.report.loads import at_a_glance
 from lab.report.loads import measured as measured_loads
 from support import planned
 from support.fakes import judged_row, measurement, plan, record
@@ -565,30 +564,6 @@ def test_windows_of_other_lengths_are_loads_of_their_own() -> None:
     assert list(told.header[:3]) == ["window", "connections", "server"]
     assert [cells[0] for cells in told.rows] == ["15 s", "34 s"]
     assert list(table_of_loads([first]).header[:2]) == ["connections", "server"]
-
-
-def test_a_load_at_random_is_kept_by_what_was_due_and_not_by_what_was_planned() -> None:
-    # 1,440 of a planned 1,500 were due, which is chance; all of them were answered.
-    of = planned.row(plan("open", offered_rps=150), achieved_rps=144.0, due=1440, window_s=10.0)
-    [load] = loads([of])
-    assert load.open_kept.median == pytest.approx(1.0)
-    glance = at_a_glance([load], [of])
-    (found,) = (one for one in glance.blocks if isinstance(one, Table))
-    assert "150" in found.rows[0]
-    # 1,440 of 1,500 that were due is not.
-    [lost] = loads([dataclasses.replace(of, due=1500)])
-    (found,) = (one for one in at_a_glance([lost], [of]).blocks if isinstance(one, Table))
-    assert "150" not in found.rows[0]
-
-
-def test_of_equal_rates_the_one_over_most_connections_is_kept() -> None:
-    rows = [
-        row("open", concurrency=connections, achieved_rps=450.0, due=6750, p95_ms=p95_ms)
-        for connections, p95_ms in ((100, 202.0), (2000, 240.0), (500, 210.0))
-    ]
-    glance = at_a_glance(loads(rows), rows)
-    (found,) = (one for one in glance.blocks if isinstance(one, Table))
-    assert [*found.rows[0][-3:]] == ["450", "2000", "240"]
 
 
 def table_of_loads(of: Sequence[Load]) -> Table:

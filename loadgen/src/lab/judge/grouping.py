@@ -10,7 +10,7 @@ from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
 from lab.judge.time_split import mean_split
-from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput, offered
+from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
 # What is measured of a trial: a metric, or what is computed of its row. None where nothing tells.
@@ -162,8 +162,7 @@ class Load:
     """The closed and the open trials of one lane at one load, side by side.
 
     `bound_rps` is predicted for the closed load, or for the open load where there is no closed one.
-    Medians are over launches, of valid trials only; None without any. `…_rps` are goodput, and
-    `open_kept` is its share of what was offered.
+    Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
     Latencies are of answers without an error, so `error_share` is given too: the largest share of
     errors in a valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in
     their whole runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the
@@ -178,7 +177,6 @@ class Load:
     concurrency: int
     offered_rps: int | None
     bound_rps: float | None
-    open_kept: MedianOf | None
     closed_rps: MedianOf | None
     closed_p95_ms: MedianOf | None
     open_rps: MedianOf | None
@@ -240,7 +238,6 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
         concurrency=both[0].concurrency,
         offered_rps=opened[0].offered_rps if opened else None,
         bound_rps=bound_of(bounds),
-        open_kept=median_per_launch(opened, _kept),
         closed_rps=median_per_launch(closed, "goodput_rps"),
         closed_p95_ms=median_per_launch(closed, "raw_p95_ms"),
         open_rps=median_per_launch(opened, "goodput_rps"),
@@ -257,11 +254,6 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
-
-
-def _kept(row: Row) -> float | None:
-    of, rps = offered(row), goodput(row)
-    return None if not of or rps is None else rps / of
 
 
 def _cpu(rows: Sequence[Row]) -> CpuSplit:

@@ -1,17 +1,14 @@
-"""The loads of a run as tables: at a glance, and all that was measured of them."""
+"""The loads of a run as a table: all that was measured of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lab.judge.compare import MOST_ERRORS
-from lab.judge.gates.generator import KEPT_UP
-from lab.judge.grouping import Load, lane_of
-from lab.model import Mode, Row
+from lab.judge.grouping import Load
 from lab.report.blocks import Paragraph, Section, Table
 from lab.report.comparison import median_text
 from lab.report.table import NOTHING, rate
-from lab.report.verdicts import NO_VALID
 
 LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "
@@ -23,12 +20,6 @@ LEGEND = (
     "timeouts of whole runs, warm-up included, with their largest share in a valid trial where "
     f"that is above {MOST_ERRORS:.0%}. window: how long was measured, where that differs. "
     f"{NOTHING}: cannot be told; as a bound: only computing limits, or no such bound is known."
-)
-GLANCE = ("server", "highest closed req/s", "at connections", "of its bound there",
-          "raw p95 there", "highest rate kept/s", "over connections", "p95 there")  # fmt: skip
-GLANCE_LEGEND = (
-    f"Of the valid trials of this run. Kept: at least {KEPT_UP * 100:g} % of what was offered was "
-    f"answered. {NOTHING}: none of them, or nothing that bounds. Latencies in ms."
 )
 # The columns that most runs have one value of.
 SAME = ("route", "engine", "window")
@@ -79,31 +70,6 @@ def measured(loads: Sequence[Load]) -> Section:
     return Section("Loads", [Paragraph(same and f"All: {same}."), whole])
 
 
-def at_a_glance(loads: Sequence[Load], rows: Sequence[Row]) -> Section:
-    """The highest closed throughput of each lane, beside its bound there, and the highest
-    offered rate that it kept."""
-    lanes: dict[tuple[str, str, str], list[Load]] = {}
-    for load in loads:
-        lanes.setdefault((load.route, load.engine, load.lane), []).append(load)
-    lines = []
-    for lane, its in lanes.items():
-        own = [row for row in rows if (row.route, row.engine, lane_of(row)) == lane]
-        closed = [(load.closed_rps.median, load) for load in its if load.closed_rps is not None]
-        kept = [(load.offered_rps or 0, load) for load in its if _keeps(load)]
-        best = max(closed, key=lambda one: one[0], default=None)
-        # Of equal rates the one that is harder to keep.
-        most = max(kept, key=lambda one: (one[0], one[1].concurrency), default=None)
-        lines.append(
-            (
-                *lane,
-                *(_highest(*best) if best else _none_of(own, "closed", 4)),
-                *(_kept(most[1]) if most else _none_of(own, "open", 3)),
-            )
-        )
-    header, title = ("route", "engine", *GLANCE), "At a glance"
-    return Section(title, [table(title, header, lines, GLANCE_LEGEND, names=3)])
-
-
 def offered(load: Load) -> str:
     """The rate that is offered in its open trials."""
     return NOTHING if load.offered_rps is None else str(load.offered_rps)
@@ -113,34 +79,6 @@ def windows(*lengths_s: int | None) -> str:
     """The length of windows, or lengths where they differ."""
     known = dict.fromkeys(f"{length} s" for length in lengths_s if length is not None)
     return ", ".join(known) or NOTHING
-
-
-def _keeps(load: Load) -> bool:
-    return load.open_kept is not None and load.open_kept.median >= KEPT_UP
-
-
-def _highest(median_rps: float, load: Load) -> tuple[str, str, str, str]:
-    return (
-        median_text(load.closed_rps, "goodput_rps"),
-        str(load.concurrency),
-        f"{median_rps / load.bound_rps:.0%}" if load.bound_rps else NOTHING,
-        median_text(load.closed_p95_ms, "raw_p95_ms"),
-    )
-
-
-def _kept(load: Load) -> tuple[str, str, str]:
-    return (
-        rate(load.offered_rps),
-        str(load.concurrency),
-        median_text(load.open_p95_ms, "p95_ms"),
-    )
-
-
-def _none_of(rows: Sequence[Row], mode: Mode, columns: int) -> tuple[str, ...]:
-    """So many cells of a lane that has no figure of a mode."""
-    valid = [row.valid for row in rows if row.mode == mode]
-    first = NO_VALID if valid and not any(valid) else NOTHING
-    return (first, *(NOTHING,) * (columns - 1))
 
 
 def _errors(load: Load) -> str:

@@ -123,8 +123,6 @@ def _came_out(of: Content) -> list[Block]:
         recorded.section(of.recorded),
         comparison.section(of.comparisons),
         Paragraph("Only one server was measured: there is nothing to compare." if alone else ""),
-        # The answer of a search says what a lane holds. The most that it once kept is another rate.
-        *([] if of.searched else [loads.at_a_glance(of.loads, of.rows)]),
     ]
 
 
