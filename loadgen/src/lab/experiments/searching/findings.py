@@ -6,7 +6,6 @@ from __future__ import annotations
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.searching.answers import in_order, launches_of
 from lab.experiments.searching.proof import proof
-from lab.experiments.searching.spent import cost
 from lab.experiments.searching.state import Capacity, searches
 from lab.experiments.searching.told import NAME, SEARCH, UNIT, begun, each_search, said
 from lab.model import Finding
@@ -29,8 +28,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         complete = outcome.complete
         text, value = said(found, f" at {capacity.objective.text}", verdicts, complete=complete)
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
-        each += each_search(capacity, SEARCH, server, found, verdicts, complete=complete)
-        beside += cost(server, list(found.values()))
+        each += each_search(capacity, SEARCH, server, found, complete=complete)
         if capacity.prove:
             beside += proof(outcome, server, own, found)
     ranked = in_order(answers, launches_of(each))

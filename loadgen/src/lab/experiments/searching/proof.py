@@ -90,7 +90,7 @@ def proof(
     yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
     capacity = settings_of(Capacity, experiment)
     yield from each_search(
-        capacity, LIFTED_SEARCH, server, with_it, outcome.verdicts, complete=outcome.complete
+        capacity, LIFTED_SEARCH, server, with_it, complete=outcome.complete
     )
 
 

@@ -7,17 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.kind import OTHER_RULES
 from lab.experiments.objective import Objective, ms_text
-from lab.experiments.searching.spent import whole_us
 from lab.experiments.searching.state import (
     Capacity,
-    Rung,
     Search,
     capacity_of,
     gave_way,
     told_and_untold,
 )
 from lab.judge.slo import judged_ms
-from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Standing, Verdict, three
+from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Verdict, around_server_us
 
 NAME = "capacity"
 SEARCH = "search"
@@ -26,8 +24,6 @@ UNIT = "req/s"
 SHARED = "host CPU"
 SEPARATOR = "; then: "
 NOT_FINISHED = "not finished"
-# Windows whose lengths differ by no more than this factor are about as long.
-ALIKE = 1.5
 Verdicts = Mapping[str, Verdict]
 # What a capacity is: the highest rate that more than half of the launches held, and its interval.
 Held = tuple[float | None, float | None, float | None]
@@ -108,23 +104,18 @@ def what_gave_way(its: Sequence[Row], broke: Sequence[Row], at: str, verdicts: V
 def _whose(row: Row) -> str:
     """Whose the CPU time is, where that of each part is known: what the lab itself takes is no
     fault of the server."""
-    server, proxy, all_us = row.cpu_server_us, row.cpu_proxy_us, whole_us(row)
-    if not server or not proxy or not all_us:
+    server, proxy, around_us = row.cpu_server_us, row.cpu_proxy_us, around_server_us(row)
+    if not server or not proxy or around_us is None:
         return ""
+    all_us = server + around_us
     return f": of the lab's CPU time server {server / all_us:.0%}, proxy {proxy / all_us:.0%}"
 
 
 def each_search(
-    capacity: Capacity,
-    name: str,
-    server: str,
-    found: Mapping[int, Search],
-    verdicts: Verdicts,
-    *,
-    complete: bool,
+    capacity: Capacity, name: str, server: str, found: Mapping[int, Search], *, complete: bool
 ) -> Iterator[Finding]:
-    """How each search ended: with the figures of the highest rate that was held, why the lowest
-    above it was not, and what waited more there."""
+    """How each search ended: with the figures of the highest rate that was held, and why the lowest
+    above it was not."""
     for launch, of in found.items():
         low, top, broken = of.low, of.top, of.broken
         parts = ["no rate was held"]
@@ -135,7 +126,6 @@ def each_search(
             whys = "; ".join(dict.fromkeys(why for _, why in broken.broke))
             count = f"{len(broken.broke)} of {broken.trials} trials"
             parts.append(f"broke {broken.rate:,} ({count}): {whys}")
-            parts += _queue(low, broken, verdicts)
         if top is not None and top is not broken and top.untold:
             parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
         elif broken is None and low is not None and low.rate >= capacity.most:
@@ -148,36 +138,6 @@ def each_search(
         known = [None if one is None or not told else float(one) for one in (value, *ends)]
         text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)
         yield Finding(name, server, launch, known[0], UNIT, known[1], known[2], text)
-
-
-def _is_about_as_long(row: Row, other: Row) -> bool:
-    """Whether the window of the other is about as long."""
-    length = other.duration_s or 0
-    return bool(length) and 1 / ALIKE <= (row.duration_s or 0) / length <= ALIKE
-
-
-def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
-    """How much waited for the resource that gave way, before and after. Of windows about as long:
-    some of it is a sum over the window, and what is overloaded waits longer with each second."""
-    last, held = top.broke[-1][0], _shown(low.held) if low else None
-    if low is None or held is None or not _is_about_as_long(held, last):
-        return
-    after = _standing(last, last.bottleneck, verdicts)
-    before = _standing(held, last.bottleneck, verdicts)
-    if after is None or before is None or None in (after.saturation, before.saturation):
-        return
-    # A share or a time is named by itself; others are counts of who waits.
-    is_count = not after.waiting.startswith(("s ", "of "))
-    yield (
-        f"{after.resource}: {three(before.saturation or 0)} {after.waiting}"
-        f"{' waiting' if is_count else ''} at {low.rate:,} and {three(after.saturation or 0)} at "
-        f"{top.rate:,} req/s"
-    )
-
-
-def _standing(row: Row, name: str | None, verdicts: Verdicts) -> Standing | None:
-    ranked = verdicts[row.trial].ranked if row.trial in verdicts else ()
-    return next((one for one in ranked if one.resource == name), None)
 
 
 def _shown(held: Sequence[Row]) -> Row:
