@@ -11,8 +11,6 @@ import pytest
 import vl_convert
 
 from lab.model import (
-    Curve,
-    Curves,
     Peak,
     Row,
     ScriptedToxic,
@@ -20,12 +18,11 @@ from lab.model import (
 )
 from lab.report.page import palette, units
 from lab.report.page.by_load import by_load
-from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import Figure, alone, still
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.observed import Line, Observed, Panel, moments
 from lab.report.page.observed import drawn as over_time
-from lab.report.page.spec import DASHES, FAINT, GREY, SHAPES, Spec
+from lab.report.page.spec import DASHES, SHAPES, Spec
 from support.fakes import plan, record
 from support.planned import row
 
@@ -277,20 +274,7 @@ def conditions(count: int) -> list[Row]:
 def test_conditions_of_one_server_have_a_hue_each_and_then_another_line() -> None:
     styles = LaneStyles.of(("a",), conditions(14)).lanes
     assert len({style.hue for style in list(styles.values())[:7]}) == 7
-    assert len({style.line for style in styles.values()}) == 14
-
-
-def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
-    of = conditions(25)
-    curve = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
-    styles = LaneStyles.of(("a",), of)
-    drawn = list(by_rank([(one, Curves(None, curve)) for one in of], styles))
-    assert [len(data(one, "curves")) for one in drawn] == [21, 4]
-    for figure in drawn:
-        assert len(set(legend(figure).values())) == len(legend(figure)) in (21, 4)
-    assert [one.name[-7:] for one in drawn] == ["-part-1", "-part-2"]
-    assert drawn[1].title == "Closed, 100 connections"
-    assert subtitle(drawn[1]) == "raw (2 of 2)"
+    assert len({(style.hue, style.dash) for style in styles.values()}) == 14
 
 
 def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
@@ -320,56 +304,6 @@ def test_every_route_and_engine_is_a_place() -> None:
     ]
     assert "throughput-open-wait-ms-200-wrk2" in figures(several)
     assert "throughput-open-root-wrk2" in figures(several)
-
-
-def test_a_curve_ends_where_fewer_than_ten_answers_lie_beyond() -> None:
-    every = [(share / 1000, 200 + share / 10) for share in range(1000)]
-    curve = Curve.of(every, 1000)
-    assert curve.points[0] == (0.0, 200.0)
-    assert curve.points[-1] == (0.99, 299.0)
-    assert len(curve.points) <= 92
-    assert Curve.of(every, 10) is None
-    assert Curve.of([], 0) is None
-
-
-def test_curves_of_a_load_are_in_one_figure_corrected_and_raw() -> None:
-    corrected = Curve(1000, ((0.0, 1.0), (0.5, 2.0), (0.99, 300.0)))
-    raw = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
-    of = [(one, Curves(corrected if one.mode == "open" else None, raw)) for one in rows(1, (100,))]
-    drawn = list(by_rank(of, LaneStyles.of((), [one for one, _ in of])))
-    assert [one.name for one in drawn] == [
-        "percentiles-downstream-wrk2-closed-100",
-        "percentiles-downstream-wrk2-open-100-at-400-s",
-    ]
-    opened = drawn[1]
-    assert [len(data(opened, name)) for name in ("raw", "curves")] == [2, 2]
-    assert data(opened, "curves")[0]["x"][-1] == pytest.approx(100)
-    assert "fixed-pool: 50 % within 2 ms, 99 % within 300 ms" in opened.alt
-    assert {"0", "50 %", "90 %", "99 %"} <= texts(opened)
-    assert list(by_rank([(of[0][0], Curves(None, None))], LaneStyles.of((), []))) == []
-
-
-def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
-    corrected = Curve(1000, ((0.0, 1.0), (0.99, 300.0)))
-    raw = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
-    first, second = (one for one in rows(1, (100,)) if one.mode == "open")
-    wrong = dataclasses.replace(first, valid=False)
-    styles = LaneStyles.of((), [wrong, second])
-    [drawn] = by_rank([(one, Curves(corrected, raw)) for one in (second, wrong)], styles)
-    assert [one["name"] for one in drawn.spec["layer"]] == [
-        "raw-invalid", "invalid", "raw", "curves",
-    ]  # fmt: skip
-    for name in ("raw-invalid", "invalid"):
-        assert layer(drawn, name)["encoding"]["color"] == {"value": GREY}
-        assert layer(drawn, name)["mark"].items() >= FAINT.items()
-        assert [one["series"] for one in data(drawn, name)] == ["fixed-pool"]
-    for name in ("raw-invalid", "raw"):
-        assert layer(drawn, name)["mark"]["strokeDash"] == DASHES["dot"]
-    assert legend(drawn) == {"own-service": ("var(--k5)", "")}
-    assert subtitle(drawn) == "corrected, and raw (dotted); grey: invalid trial"
-    assert "fixed-pool (invalid) raw: 50 % within" in drawn.alt
-    assert "fixed-pool (invalid): 50 % within" in drawn.alt
-    assert "own-service: 50 % within" in drawn.alt
 
 
 def panels(*lines: Line, unit: str = "s") -> Observed:
@@ -597,14 +531,11 @@ def contrast(one: str, other: str) -> float:
 
 
 def every_kind() -> list[Figure]:
-    curve = Curve(1000, ((0.0, 1.0), (0.5, 2.0), (0.99, 300.0)))
-    of = rows(1)
     marked = moments(record(plan(), peaks=(Peak(1.0, 2.0),)))
     shown = over_time("01-a", "a", panels(line("x", 1.0, 2.0), line("y", 0.0)), {}, marked)
     return [
         *figures(rows(6)).values(),
         *figures(rows(2, (100,))).values(),
-        *by_rank([(one, Curves(curve, curve)) for one in of], LaneStyles.of((), of)),
         *shown,
     ]
 

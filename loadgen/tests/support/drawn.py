@@ -1,8 +1,8 @@
-"""What a report draws of a trial, without a lab: series of its window, and curves."""
+"""What a report draws of a trial, without a lab: series of its window."""
 
 from pathlib import Path
 
-from lab.model import Curve, Curves, Reading, Series, TrialPlan
+from lab.model import Reading, Series, TrialPlan
 from lab.store import series
 from support.fakes import latency, observation, reading
 from support.runs import Jittery
@@ -20,13 +20,9 @@ def answered(raw: Path) -> None:
 
 
 class Drawing(Jittery):
-    """An engine whose every trial has curves too."""
+    """An engine whose every open trial has corrected latencies."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         said = super().read(plan, raw)
         corrected = latency() if plan.mode == "open" else None
         return reading(achieved_rps=said.achieved_rps, corrected=corrected)
-
-    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        curve = Curve(6750, ((0.0, 200.0), (0.5, 201.0), (0.99, 220.0), (0.998, 230.0)))
-        return Curves(curve if plan.mode == "open" else None, curve)

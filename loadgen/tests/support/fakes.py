@@ -21,7 +21,6 @@ from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.model import (
     Counts,
-    Curves,
     Identity,
     Latency,
     Measurement,
@@ -446,9 +445,6 @@ class FakeEngine:
             raise RawDataError(raw / "fake.txt", 7, self.broken)
         rate = plan.offered_rps or plan.concurrency * 5
         return reading(achieved_rps=float(rate), window_s=plan.duration_s)
-
-    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        return Curves(None, None)
 
 
 def toxic(name: str = "latency", latency: int = 300, toxicity: float = 1.0) -> dict[str, object]:

@@ -29,7 +29,6 @@ from lab.model import (
     DAMAGED,
     NOT_BACK,
     RECORDED,
-    Curves,
     Finding,
     Judgement,
     Measurement,
@@ -199,7 +198,6 @@ def derive(
         verb="gate" if images(experiment) else kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
         answers=first,
-        searched=kind.answers is not None,
         limits=kind.limits(experiment) if kind.limits else None,
         recorded=recorded,
     )
@@ -227,7 +225,7 @@ def derive(
     told(derived)
     figures: Mapping[str, str] = {}
     if pages:
-        shown = [_shown(trial, raw, engines) for raw, trial in found]
+        shown = [_shown(trial, raw) for raw, trial in found]
         texts[page.NAME], figures = page.build(content, shown)
     changed = []
     for name, text in texts.items():
@@ -293,18 +291,11 @@ def not_back(rows: Sequence[Row]) -> Iterator[Finding]:
             yield Finding("server away", server, 0, float(away), "trials", None, None, text)
 
 
-def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
-    plan = trial.measurement.record.plan
-    engine = next((engine for engine in engines if engine.name == plan.engine), None)
-    # What has no latencies has no curves either.
-    curves, reading = Curves(None, None), trial.measurement.reading
-    if engine is not None and reading is not None and reading.raw is not None:
-        curves = engine.curves(plan, raw)
+def _shown(trial: Trial, raw: Path) -> page.Shown:
     return page.Shown(
         row=trial.row,
         measurement=trial.measurement,
         judgement=trial.judgement,
-        curves=curves,
         observed=_observed(trial.row, raw),
         verdict=trial.verdict,
         other_us=trial.other_us,

@@ -4,12 +4,6 @@ Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` sec
 `None` always means that nobody can tell, never zero. Times are aware and in UTC.
 """
 
-from lab.model.curves import (
-    LEAST_BEYOND,
-    Curve,
-    Curves,
-    needed_samples,
-)
 from lab.model.experiment import (
     AGAIN,
     ARRIVALS,
@@ -61,6 +55,7 @@ from lab.model.result import (
     offered,
     p95_of,
 )
+from lab.model.samples import needed_samples
 from lab.model.trial import (
     AWAY,
     CLOCK_SET,

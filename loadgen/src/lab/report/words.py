@@ -22,8 +22,7 @@ class Content:
     """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
     `unfinished` are raw folders of trials that never ended or cannot be read; `recorded` are trials
     beside the `rows`. `title`, `asks`, `jvms`, `changes_lab`, `load_name`, `answers` and `limits`
-    are those of `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file;
-    `searched`: its loads were searched, so the answers say what came out, and no load alone."""
+    are those of `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file."""
 
     manifest: Manifest
     experiment: Experiment
@@ -42,7 +41,6 @@ class Content:
     load_name: Callable[[Row], str] | None = None
     answers: tuple[tuple[str, ...], ...] = ()
     limits: Mapping[str, float] | None = None
-    searched: bool = False
     recorded: Sequence[Recorded] = ()
 
     @property

@@ -17,10 +17,3 @@ def test_mean_and_maximum_are_exact() -> None:
 
 def test_nothing_has_no_latency() -> None:
     assert Histogram.sum_of([]).latency() is None
-
-
-def test_a_curve_reaches_each_value_at_its_rank() -> None:
-    curve = counted({100: 50, 200: 30, 300: 20}).curve()
-    assert curve.count == 100
-    assert curve.points == ((0.0, 0.1), (0.5, 0.2), (0.8, 0.3), (0.9, 0.3))
-    assert Histogram().curve() is None

@@ -17,7 +17,6 @@ from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, loa
 from lab.load.measure import supported
 from lab.model import (
     NOT_STORED,
-    Curves,
     Expect,
     Peak,
     Reading,
@@ -224,9 +223,6 @@ def test_a_closed_load_has_no_corrected_latency(plan: Plan, tmp_path: Path) -> N
     assert (reading.corrected, reading.due) == (None, None)
     assert reading.counts.sent == 400
     assert reading.seconds[0].mean_ms == pytest.approx(149.5)
-    curves = Pacer().curves(closed, tmp_path)
-    assert curves.corrected is None
-    assert curves.raw.count == 300
 
 
 def test_latencies_of_answers_and_of_errors_are_never_one_figure(
@@ -260,16 +256,7 @@ def test_where_all_answers_are_errors_there_is_no_latency_of_answers(
     reading = supported(read_back(tmp_path, opened, refused))
     assert (reading.raw, reading.corrected, reading.ranks, reading.answer_ms) == (None, None, (), 1)
     assert reading.failed.mean_ms == 1
-    assert Pacer().curves(opened, tmp_path) == Curves(None, None)
     assert [one.mean_ms for one in reading.seconds] == [None, None]
-
-
-def test_curves_are_those_of_the_window(opened: TrialPlan, tmp_path: Path) -> None:
-    many = [second(at, [100.0] * 50, [300.0] * 50) for at in range(4)]
-    read_back(tmp_path, opened, many)
-    curves = Pacer().curves(opened, tmp_path)
-    assert curves.corrected.count == curves.raw.count == 100
-    assert {round(ms) for _, ms in curves.corrected.points} == {300}
 
 
 def test_condensed_it_is_the_same_and_the_plain_file_is_gone(

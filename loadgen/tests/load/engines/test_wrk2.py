@@ -338,19 +338,3 @@ def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
     # Fewer connections than are opened in that time: all of them, and half of one thread's.
     assert start_check(40, 2).least_sockets == 30
     assert start_check(7, 1).least_sockets == 4
-
-
-def test_curves_are_the_printed_rows_up_to_ten_answers_from_the_end(raw: Raw, plan: Plan) -> None:
-    trial = plan(concurrency=100, offered_rps=2000, duration_s=9)
-    curves = Wrk2().curves(trial, raw("wrk2-01b-healthy-U.txt", OUTPUT))
-    assert curves.corrected.count == curves.raw.count == 19500
-    assert dict(curves.corrected.points)[0.5] == 6.547
-    # 10 of 19,500 are beyond 99.949 %.
-    assert 0.999 < curves.corrected.points[-1][0] <= 1 - 10 / 19500
-    assert curves.corrected.points[-1][1] < 11.864
-
-
-def test_curves_of_what_was_not_told_are_none(raw: Raw, plan: Plan) -> None:
-    assert Wrk2().curves(plan(), raw("wrk2-01-healthy-latency.txt", OUTPUT)).raw is None
-    closed = plan(offered_rps=None)
-    assert Wrk2().curves(closed, raw("wrk2-01b-healthy-U.txt", OUTPUT)).corrected is None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from lab.model import Curves, Reading, TrialPlan, answered
+from lab.model import Reading, TrialPlan, answered
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
@@ -93,9 +93,6 @@ class Engine(Protocol):
 
         Depends on nothing but the plan and the files, so old raw data can be read again.
         """
-
-    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        """The latencies of that reading by rank, for the report's figures. Raises as `read`."""
 
 
 def told_apart(reading: Reading) -> Reading:

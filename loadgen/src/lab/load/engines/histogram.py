@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from lab.model import LEAST_BEYOND, Curve, Latency
+from lab.model import Latency
 
 
 @dataclass(slots=True)
@@ -51,22 +51,6 @@ class Histogram:
         return tuple(
             (min(us, self.max_us) / 1000, rank) for us, rank in zip(known, seen, strict=True)
         )
-
-    def curve(self) -> Curve | None:
-        """Every value by its rank; None where there are too few values for a curve."""
-        return Curve.of(self._ranks(), self.count)
-
-    def _ranks(self) -> Iterator[tuple[float, float]]:
-        seen = 0
-        count = self.count
-        for value in sorted(self.buckets):
-            # A value's rank is that of the first answer that took so long.
-            yield seen / count, min(value, self.max_us) / 1000
-            seen += self.buckets[value]
-        if count > LEAST_BEYOND:
-            # The last value holds from its rank to the end of the curve.
-            last = 1 - LEAST_BEYOND / count
-            yield last, self.at_ms(last)
 
     def latency(self) -> Latency | None:
         """The percentiles; None where there is none."""

@@ -52,7 +52,7 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
-from lab.model import Counts, Curves, Latency, Mode, Peak, Reading, Share, TrialPlan
+from lab.model import Counts, Latency, Mode, Peak, Reading, Share, TrialPlan
 from lab.store.records import (
     UNREADABLE,
     json_text,
@@ -190,14 +190,6 @@ class Pacer:
                 *_misses(plan, window),
                 *_kept_out(plan, raw),
             ),
-        )
-
-    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        window = _window(plan, _whole(plan, raw))
-        corrected = [line.corrected.histogram for line in window if line.corrected]
-        return Curves(
-            corrected=Histogram.sum_of(corrected).curve() if plan.mode == "open" else None,
-            raw=Histogram.sum_of(line.raw.histogram for line in window).curve(),
         )
 
     def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:

@@ -44,7 +44,7 @@ from lab.load.engines.base import (
     threads_for,
 )
 from lab.load.engines.wrk2_output import parse
-from lab.model import Curves, Reading, TrialPlan
+from lab.model import Reading, TrialPlan
 
 CALIBRATION_S = 10.0
 STAGGER_S = 0.005
@@ -142,14 +142,6 @@ class Wrk2:
             pause_s=pause_s(plan, said.threads),
             problems=tuple(problems),
             notes=notes,
-        )
-
-    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        """The rows of the printed spectra."""
-        said = parse(raw / OUTPUT)
-        return Curves(
-            corrected=said.recorded.curve() if plan.mode == "open" else None,
-            raw=said.uncorrected.curve() if said.uncorrected else None,
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines.wrk2_failures import Failures, lines_of
-from lab.model import Curve, Latency
+from lab.model import Latency
 
 _UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _HEADER = re.compile(r"\s+(\d+) threads and (\d+) connections$")
@@ -43,10 +43,6 @@ class Spectrum:
             if p0 < percentile < p1 and abs(known - percentile) < 5e-7:
                 return min(max(value, v0), v1)
         return v1 if p1 <= p0 else v0 + (v1 - v0) * (percentile - p0) / (p1 - p0)
-
-    def curve(self) -> Curve | None:
-        """The curve through the rows; None where there are too few."""
-        return Curve.of(self.rows, self.count)
 
     def latency(self, path: Path) -> Latency | None:
         """The percentiles; None where nothing was recorded. Raises RawDataError."""

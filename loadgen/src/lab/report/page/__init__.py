@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lab.report.page.by_load import by_load
-from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import Figure, alone
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
@@ -30,13 +29,9 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     # trial, each lane is a load of its own.
     loaded = [one.row for one in shown if not one.measurement.record.plan.hold]
     places = () if of.changes_lab else by_load(loaded, styles, of.limits)
-    curves = tuple(by_rank([(one.row, one.curves) for one in shown], styles))
-    files = {
-        one.name: alone(one.svg)
-        for one in (*(one for place in places for one in place.figures), *curves)
-    }
+    files = {one.name: alone(one.svg) for place in places for one in place.figures}
     over_time = [_over_time(one, styles.servers) for one in shown]
-    return html(of, shown, places, curves, over_time), files
+    return html(of, shown, places, over_time), files
 
 
 def _over_time(of: Shown, hues: Mapping[str, int]) -> tuple[Figure, ...]:

@@ -7,7 +7,7 @@ from importlib import resources
 
 from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure, specs
-from lab.report.page.markup import content, first_of, inline, markup
+from lab.report.page.markup import content, inline, markup
 from lab.report.page.palette import DARK, LIGHT, variables
 from lab.report.page.script import policy, scripts
 from lab.report.page.trials import Shown, trials
@@ -20,18 +20,12 @@ HINT = (
     "see that series alone, and others to add them. Ctrl and the mouse wheel zoom, dragging moves, "
     "and a double click shows all again.</p>"
 )
-BY_RANK = (
-    '<p class="soft">Every trial is one curve; it ends where fewer than 10 answers lie beyond. '
-    "Corrected counts from when a request was due, raw from when it was sent: where the two "
-    "part, requests waited to be sent.</p>"
-)
 
 
 def html(
     of: Content,
     shown: Sequence[Shown],
     places: Sequence[FigureGroup],
-    curves: Sequence[Figure],
     over_time: Sequence[Sequence[Figure]],
 ) -> str:
     """The whole page: the sections of the report, with what is drawn of its loads and trials."""
@@ -40,7 +34,6 @@ def html(
     for one in sections(of):
         parts.append((one.key, one.title, content(one)))
         if one.key == "loads":
-            parts.append(("percentiles", "Latency by rank", _by_rank(curves)))
             parts.append(("trials", "Every trial over time", trials(shown, over_time)))
     name, run = inline(of.experiment.name), inline(of.manifest.run)
     links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
@@ -67,13 +60,6 @@ def _by_load(places: Sequence[FigureGroup]) -> str:
             parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
         parts.append(_figures(place.figures))
     return "".join(parts)
-
-
-def _by_rank(drawn: Sequence[Figure]) -> str:
-    """Full percentile curves."""
-    if not drawn:
-        return "<p>No trial has a readable histogram.</p>"
-    return BY_RANK + first_of(drawn, "loads", _figures)
 
 
 def _figures(drawn: Sequence[Figure]) -> str:

@@ -28,11 +28,6 @@ class LaneStyle:
     shape: int
     dash: str
 
-    @property
-    def line(self) -> tuple[int, str]:
-        """What is seen of it where there are lines alone."""
-        return self.hue, self.dash
-
 
 @dataclass(frozen=True, slots=True)
 class LaneStyles:
@@ -61,27 +56,12 @@ class LaneStyles:
             lanes |= {lane: _of_server(numbers[server], 1) for lane, server in beside.items()}
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
-    def series(self, lanes: Sequence[str], *, shapes: bool = True) -> tuple[Series, ...]:
+    def series(self, lanes: Sequence[str]) -> tuple[Series, ...]:
         """These lanes as entries of a legend."""
         styles = ((lane, self.lanes[lane]) for lane in lanes)
         return tuple(
-            Series(lane, style.hue, style.dash, SHAPES[style.shape] if shapes else None)
-            for lane, style in styles
+            Series(lane, style.hue, style.dash, SHAPES[style.shape]) for lane, style in styles
         )
-
-    def apart(self, lanes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """These lanes, in their order, in as few groups as it takes for no two lines of a group
-        to be alike."""
-        groups: list[list[str]] = []
-        for lane in lanes:
-            line = self.lanes[lane].line
-            for group in groups:
-                if all(self.lanes[other].line != line for other in group):
-                    group.append(lane)
-                    break
-            else:
-                groups.append([lane])
-        return tuple(map(tuple, groups))
 
 
 def _of_server(number: int, nth: int) -> LaneStyle:

@@ -11,7 +11,6 @@ from lab.judge.slo import judged_ms
 from lab.model import (
     EXTRAPOLATED,
     CpuSplit,
-    Curves,
     Judgement,
     Measurement,
     Row,
@@ -51,7 +50,6 @@ class Shown:
     row: Row
     measurement: Measurement
     judgement: Judgement
-    curves: Curves
     observed: Observed | None
     verdict: Verdict
     other_us: float | None = None
