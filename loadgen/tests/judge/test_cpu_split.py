@@ -39,7 +39,7 @@ def rounded(split: CpuSplit) -> dict[str, float | None]:
     }
 
 
-def test_each_part_has_its_share_and_the_rest_of_the_machine_is_other() -> None:
+def test_each_part_has_its_share() -> None:
     assert rounded(cpu_split(trial(), seen())) == {
         "cpu_server_us": 100,
         "cpu_proxy_us": 70,
@@ -47,8 +47,6 @@ def test_each_part_has_its_share_and_the_rest_of_the_machine_is_other() -> None:
         "cpu_generator_us": 30,
         # The driver beside its engine: 5 of 35.
         "cpu_observation_us": 10 + 2 + 8 + 5,
-        # 19 % of 2 CPUs without what other machines took.
-        "other_us": 380 - 100 - 70 - 40 - 30 - 25,
     }
     assert around_server_us(cpu_split(trial(), seen())) == pytest.approx(165)
 
@@ -82,7 +80,7 @@ def test_a_part_that_nobody_saw_is_unknown_and_the_others_are_not(
     without: str, unknown: str
 ) -> None:
     split = rounded(cpu_split(trial(), seen(without=without)))
-    assert {name for name, value in split.items() if value is None} == {unknown, "other_us"}
+    assert {name for name, value in split.items() if value is None} == {unknown}
 
 
 def test_without_series_only_the_generator_is_known() -> None:

@@ -49,13 +49,12 @@ FINDINGS = "findings.json"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial, measured and judged, and what limited it. `other_us` is that of its `CpuSplit`."""
+    """One trial, measured and judged, and what limited it."""
 
     measurement: Measurement
     judgement: Judgement
     verdict: Verdict
     row: Row
-    other_us: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
     split = cpu_split(measurement, observation)
     times = time_split(measurement, observation)
     row = row_of(measured.run, measurement, judgement, verdict, split, times)
-    return Trial(measurement, judgement, verdict, row, split.other_us)
+    return Trial(measurement, judgement, verdict, row)
 
 
 def _own(measurement: Measurement, raw: Path) -> Measurement:
@@ -298,7 +297,6 @@ def _shown(trial: Trial, raw: Path) -> page.Shown:
         judgement=trial.judgement,
         observed=_observed(trial.row, raw),
         verdict=trial.verdict,
-        other_us=trial.other_us,
     )
 
 

@@ -7,9 +7,7 @@ without the engine, and without a spinner, is observation.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from lab.model import CpuSplit, Measurement, Observation, Usage, around_server_us
+from lab.model import CpuSplit, Measurement, Observation, Usage
 
 PROXY, DOWNSTREAM, DRIVER = "toxiproxy", "downstream", "driver"
 WATCHERS = ("prometheus", "cadvisor", "loadgen")
@@ -36,17 +34,13 @@ def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuS
         return CpuSplit(cpu_generator_us=_each_us(None if reading.shares else engine, rps))
     cpus = machine_cpus(observation)
     spun = _spun(usage, cpus)
-    split = CpuSplit(
+    return CpuSplit(
         cpu_server_us=_each_us(_used(observation, record.plan.server), rps),
         cpu_proxy_us=_each_us(_used(observation, PROXY), rps),
         cpu_downstream_us=_each_us(_used(observation, DOWNSTREAM), rps),
         cpu_generator_us=_each_us(None if reading.shares else engine, rps),
         cpu_observation_us=_each_us(_watching(observation, engine, spun), rps),
     )
-    around, machine = around_server_us(split), _each_us(_machine(usage, cpus, spun), rps)
-    if split.cpu_server_us is None or around is None or machine is None:
-        return split
-    return replace(split, other_us=machine - split.cpu_server_us - around)
 
 
 def machine_cpus(observation: Observation) -> float | None:
@@ -76,13 +70,6 @@ def _watching(observation: Observation, engine: float | None, spun: float | None
         return None
     # They are read at slightly different times, so a driver that rests may seem to use less than 0.
     return sum(known) + max(0.0, driver - engine - spun)
-
-
-def _machine(usage: Usage, cpus: float | None, spun: float | None) -> float | None:
-    """The CPUs in use by anybody on this machine but a spinner."""
-    if usage.host_busy is None or cpus is None or spun is None:
-        return None
-    return (usage.host_busy - (usage.host_steal or 0.0)) * cpus - spun
 
 
 def _each_us(used: float | None, rps: float) -> float | None:

@@ -203,8 +203,7 @@ class CpuSplit:
 
     `cpu_server_us` is the server's container, `cpu_proxy_us` Toxiproxy's, `cpu_downstream_us` the
     downstream's. `cpu_generator_us` is the engine's process. `cpu_observation_us` is Prometheus,
-    cAdvisor, Grafana, the agent, and the driver beside its engine. `other_us` is what the machine
-    used beyond these.
+    cAdvisor, Grafana, the agent, and the driver beside its engine.
     """
 
     cpu_server_us: float | None = None
@@ -212,7 +211,6 @@ class CpuSplit:
     cpu_downstream_us: float | None = None
     cpu_generator_us: float | None = None
     cpu_observation_us: float | None = None
-    other_us: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from lab.model import (
     Row,
     Verdict,
     Way,
-    around_server_us,
     goodput,
     strength_text,
     three,
@@ -35,8 +34,6 @@ from lab.store.records import time_text
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
 EVIDENCE = ("resource", "what", "value", "query or file")
 NOT_STORED = "Its series were not stored, so nothing is drawn over time."
-# CPU time that the parts of the lab do not explain is told from this share on.
-OTHER_TOLD = 0.1
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
 NO_SCRIPT = "<noscript><p>These figures need this page's script.</p></noscript>"
 IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
@@ -44,15 +41,14 @@ IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial with everything that the page shows; `observed` is None if no series were stored.
-    `other_us` is the CPU time that the parts of the lab do not explain (`CpuSplit`)."""
+    """One trial with everything that the page shows; `observed` is None if no series were
+    stored."""
 
     row: Row
     measurement: Measurement
     judgement: Judgement
     observed: Observed | None
     verdict: Verdict
-    other_us: float | None = None
 
 
 def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[Figure]]) -> str:
@@ -214,22 +210,17 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     when = "while the connections were held" if record.plan.hold else "after the load"
     yield f"live heap {when}", None if live is None else data(live)
     yield f"resident memory {when}", None if resident is None else data(resident)
-    yield "CPU per answer", _split(row, of.other_us)
+    yield "CPU per answer", _split(row)
     yield "mean time of a request", spent.one(row)
     usage = record.usage
     if usage.host_busy is not None:
         yield "host CPU in the window", f"{usage.host_busy:.0%} busy"
 
 
-def _split(of: Row, other_us: float | None) -> str | None:
+def _split(of: Row) -> str | None:
     names = ("server", "proxy", "downstream", "generator", "observation")
     told = _told(names, [getattr(of, name) for name in CpuSplit.columns()], microseconds)
-    around = around_server_us(of)
-    if told is None or other_us is None or of.cpu_server_us is None or around is None:
-        return told and f"{told} µs"
-    share = other_us / (of.cpu_server_us + around + other_us)
-    other = f"; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
-    return f"{told} µs{other if share > OTHER_TOLD else ''}"
+    return told and f"{told} µs"
 
 
 def _round_trip(way: Way) -> str:
