@@ -197,7 +197,7 @@ def lines(
         ("invalid", invalid(of.dots), CROSS, told),
     )
     layers = [layer(*part) for part in parts if part[1]]
-    layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
+    layers[0]["params"] = [spec.toggle()]
     return {
         "title": named,
         "width": WIDTH,

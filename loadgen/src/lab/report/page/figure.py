@@ -2,7 +2,7 @@
 
 vl-convert compiles and draws without a browser or network, with fonts of its own, so the same
 figure gives the same bytes everywhere. The page draws the same specification again, so that a
-reader can point, zoom, and switch series off.
+reader can point, and switch series off.
 
 Specifications are written as plain dictionaries. Building them with Altair took 45 ms each, and a
 run of 100 trials has 1,000; the tests check every one against Altair's copy of Vega-Lite's schema.

@@ -1,4 +1,4 @@
-// Draws the figures of a report again when they come into view, so that a reader can point, zoom
+// Draws the figures of a report again when they come into view, so that a reader can point
 // and switch series off. Without it the page shows them as they were printed.
 
 const OPTIONS = {

@@ -17,8 +17,7 @@ from lab.store.records import time_text
 
 HINT = (
     '<p class="soft hint">Point at a figure to read its values. Click an entry of its legend to '
-    "see that series alone, and others to add them. Ctrl and the mouse wheel zoom, dragging moves, "
-    "and a double click shows all again.</p>"
+    "see that series alone, and others to add them.</p>"
 )
 
 

@@ -476,7 +476,7 @@ def _figure(
         for name, values, mark in parts
         if values
     ]
-    layers[-1]["params"] = [spec.zoom("x", "y"), spec.toggle()]
+    layers[-1]["params"] = [spec.toggle()]
     length = of.length_s / second
     layers += _marks([one for one in marked if 0 <= one.at_s <= of.length_s], second)
     layers.append(_hover(bold or faint, unit, "min" if minutes else "s"))

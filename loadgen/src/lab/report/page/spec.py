@@ -1,4 +1,4 @@
-"""Parts of Vega-Lite specifications that figures share: how they look, legend, zoom, tooltip.
+"""Parts of Vega-Lite specifications that figures share: how they look, legend, tooltip.
 
 A specification is plain JSON in the words of https://vega.github.io/vega-lite/docs/. Colours are
 custom properties of CSS (`var(--ink)`): one drawing is right in the light and in the dark.
@@ -129,24 +129,6 @@ def legend_rows(names: Sequence[str], width: float) -> int:
 def picked(encodings: Spec, *names: str) -> Spec:
     """Some of the encodings of `of_series`; no line is broken where none has a dash."""
     return {name: encodings[name] for name in names if name in encodings}
-
-
-def zoom(*channels: str) -> Spec:
-    """Ctrl and the wheel zoom the axes, and the mouse drags them; a double click brings them
-    back. The wheel alone and a finger scroll the page."""
-    return {
-        "name": "zoom",
-        "select": {
-            "type": "interval",
-            "encodings": list(channels),
-            "zoom": "wheel![event.ctrlKey || event.metaKey]",
-            "translate": (
-                "[pointerdown[event.pointerType === 'mouse'], window:pointerup] "
-                "> window:pointermove!"
-            ),
-        },
-        "bind": "scales",
-    }
 
 
 def toggle() -> Spec:
