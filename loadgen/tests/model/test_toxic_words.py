@@ -1,7 +1,7 @@
 import pytest
 
 from lab.errors import WordError
-from lab.model.toxic_words import Enable, Put, Remove, parse_reset, parse_show, parse_toxic
+from lab.model.toxic_words import Enable, Put, Remove, parse_none, parse_toxic
 from lab.model.toxics import Toxic
 
 
@@ -150,16 +150,8 @@ def test_a_wrong_word_is_one_line_with_what_was_given_and_what_is_allowed(
     assert refusal.value.exit_code == 2
 
 
-def test_reset_takes_a_name_or_nothing() -> None:
-    assert parse_reset({}).name is None
-    assert parse_reset({"NAME": "latency"}).name == "latency"
-    with pytest.raises(WordError, match="PROXY without NAME"):
-        parse_reset({"PROXY": "downstream"})
-    with pytest.raises(WordError, match="unknown word TYPE=latency"):
-        parse_reset({"TYPE": "latency"})
-
-
-def test_show_takes_no_words() -> None:
-    parse_show({})
-    with pytest.raises(WordError, match="toxics: unknown word NAME=x; allowed: no words"):
-        parse_show({"NAME": "x"})
+@pytest.mark.parametrize("verb", ["toxics", "toxics-reset"])
+def test_show_and_reset_take_no_words(verb: str) -> None:
+    parse_none({}, verb)
+    with pytest.raises(WordError, match=f"{verb}: unknown word NAME=x; allowed: no words"):
+        parse_none({"NAME": "x"}, verb)

@@ -77,10 +77,10 @@ def test_reset_that_leaves_something_is_an_error(toxiproxy: Any) -> None:
 def test_one_toxic_is_removed_by_name(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
     do("toxic", toxiproxy, TYPE="latency", LATENCY="20", NAME="more")
-    do("toxics-reset", toxiproxy, NAME="latency")
+    do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
     assert list(toxiproxy.toxics) == ["more"]
     with pytest.raises(LabUnreachable, match=r"'latency' is not in force.*in force are more"):
-        do("toxics-reset", toxiproxy, NAME="latency")
+        do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
 
 
 def test_up_ends_down_and_leaves_toxics(toxiproxy: Any) -> None:
@@ -157,7 +157,7 @@ def test_show_tells_since_when_the_proxy_is_down_also_with_toxics_on_it(toxiprox
 
 def test_every_change_makes_the_agent_look(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    do("toxics-reset", toxiproxy, NAME="latency")
+    do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
     do("toxics-reset", toxiproxy)
     assert toxiproxy.looks == [["latency"], [], []]
 

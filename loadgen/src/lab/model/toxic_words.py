@@ -1,4 +1,4 @@
-"""The words of `make toxic …` and `make toxics-reset …` as a request, checked before anything
+"""The words of `make toxic …` as a request, checked before anything
 is changed. Pure; every refusal is a WordError of one line: given, allowed, where.
 
 | words                              | request                                              |
@@ -77,15 +77,6 @@ class Enable:
 type ToxicRequest = Put | Change | Remove | Enable
 
 
-@dataclass(frozen=True, slots=True)
-class ResetRequest:
-    """The request of `make toxics-reset`: one toxic of ``proxy``; ``name`` None means all
-    toxics of all proxies."""
-
-    proxy: str
-    name: str | None
-
-
 def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
     """The words of `toxic`. Raises WordError."""
     if "REMOVE" in words:
@@ -115,18 +106,9 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
     return Put(_proxy(words, where), toxic)
 
 
-def parse_reset(words: Mapping[str, str]) -> ResetRequest:
-    """The words of `toxics-reset`. Raises WordError."""
-    _only(words, ("NAME", "PROXY"), "toxics-reset")
-    if "PROXY" in words and "NAME" not in words:
-        raise _refused("toxics-reset", "PROXY without NAME", "no word (all), or NAME=… [PROXY=…]")
-    name = _name(words, "NAME", "", "toxics-reset") if "NAME" in words else None
-    return ResetRequest(_proxy(words, "toxics-reset"), name)
-
-
-def parse_show(words: Mapping[str, str]) -> None:
-    """The words of `toxics`: there are none. Raises WordError."""
-    _only(words, (), "toxics")
+def parse_none(words: Mapping[str, str], verb: str) -> None:
+    """The words of `toxics` and `toxics-reset`: there are none. Raises WordError."""
+    _only(words, (), verb)
 
 
 def _removal(words: Mapping[str, str]) -> Remove:

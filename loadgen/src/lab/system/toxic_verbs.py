@@ -12,7 +12,7 @@ import httpx
 
 from lab.errors import LabUnreachable, harmless
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
-from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
+from lab.model.toxic_words import parse_none, parse_toxic
 from lab.model.toxics import Proxy, Toxic, units_of
 from lab.system.http import Http
 from lab.system.stack import Urls
@@ -61,18 +61,15 @@ def run(
     with closing(Http(transport, urls.secret)) as http:
         toxiproxy = Toxiproxy(http, urls.toxiproxy)
         if verb == "toxics":
-            parse_show(words)
+            parse_none(words, verb)
             proxies = toxiproxy.in_force().proxies
             out.write(render(proxies, _since(urls.agent, http)))
             return
         if verb == "toxic":
             out.write(render([toxiproxy.apply(parse_toxic(words))]))
         elif verb == "toxics-reset":
-            request = parse_reset(words)
-            if request.name is None:
-                out.write(render(toxiproxy.reset().proxies))
-            else:
-                out.write(render([toxiproxy.remove(request.proxy, request.name)]))
+            parse_none(words, verb)
+            out.write(render(toxiproxy.reset().proxies))
         else:
             raise ValueError(f"not a verb of toxics: {verb}")
         # It looks now, so that what the next verb changes again was seen too.
