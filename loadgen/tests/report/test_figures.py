@@ -258,25 +258,6 @@ def test_arms_of_one_server_have_its_hue_and_a_shape_each() -> None:
     assert styles["a@x"].dash != styles["a@y"].dash
 
 
-def conditions(count: int) -> list[Row]:
-    """Trials of one server and one load, each under a condition of its own."""
-    return [
-        row(
-            plan("closed", server="a", arm=f"case-{at}", trial=f"{at:02d}-case-{at}"),
-            achieved_rps=100.0 + at,
-            raw_p95_ms=200.0 + at,
-            predicted_rps=300.0 + at,
-        )
-        for at in range(count)
-    ]
-
-
-def test_conditions_of_one_server_have_a_hue_each_and_then_another_line() -> None:
-    styles = LaneStyles.of(("a",), conditions(14)).lanes
-    assert len({style.hue for style in list(styles.values())[:7]}) == 7
-    assert len({(style.hue, style.dash) for style in styles.values()}) == 14
-
-
 def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
     of = rows(2, (100, 1000))
     odd = [

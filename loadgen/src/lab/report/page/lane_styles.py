@@ -1,6 +1,4 @@
-"""The style of a lane in every figure of a page: its server's hue and shape, and its arm's line.
-
-If a server has more arms than lines can tell apart, every lane has a hue of its own."""
+"""The style of a lane in every figure of a page: its server's hue and shape, and its arm's line."""
 
 from __future__ import annotations
 
@@ -14,9 +12,6 @@ from lab.report.page.spec import SHAPES, Series
 
 # How far on among the shapes a server of the second round is: none of its neighbours is there.
 NEXT_ROUND = 3
-# The lines that one hue can have, and how many arms of a server share its hue at most.
-STYLES = ("", "dash", "long")
-MOST_ARMS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +40,12 @@ class LaneStyles:
             known = arms.setdefault(row.server, [])
             if lane_of(row) not in (*known, *beside):
                 known.append(lane_of(row))
-        if max(map(len, arms.values()), default=0) > MOST_ARMS:
-            lanes = {lane: _nth(at) for at, lane in enumerate(dict.fromkeys(map(lane_of, rows)))}
-        else:
-            lanes = {
-                lane: _of_server(numbers[server], nth)
-                for server, known in arms.items()
-                for nth, lane in enumerate(known)
-            }
-            lanes |= {lane: _of_server(numbers[server], 1) for lane, server in beside.items()}
+        lanes = {
+            lane: _of_server(numbers[server], nth)
+            for server, known in arms.items()
+            for nth, lane in enumerate(known)
+        }
+        lanes |= {lane: _of_server(numbers[server], 1) for lane, server in beside.items()}
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
     def series(self, lanes: Sequence[str]) -> tuple[Series, ...]:
@@ -65,13 +57,8 @@ class LaneStyles:
 
 
 def _of_server(number: int, nth: int) -> LaneStyle:
-    """Of the nth of at most MOST_ARMS arms of a server. A hue that is used again, by an arm or by
+    """Of the nth of the arms of a server. A hue that is used again, by an arm or by
     a server of the second round, has another shape and a broken line."""
     again, hue = divmod(number, HUES)
     style = "dash" if nth else "long" if again else ""
     return LaneStyle(hue, (hue + nth + NEXT_ROUND * again) % len(SHAPES), style)
-
-
-def _nth(at: int) -> LaneStyle:
-    """Of the lane with this number: hues in turn, then again with another line."""
-    return LaneStyle(at % HUES, at % len(SHAPES), STYLES[at // HUES % len(STYLES)])
