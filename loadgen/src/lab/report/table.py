@@ -1,4 +1,4 @@
-"""The table at the end of a bench: fits 120 columns, and 80 with more lines per trial."""
+"""The table at the end of a bench, on a terminal that is wide enough for it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,21 @@ def render(
     """Print the rows, what the columns mean, the reasons of invalid trials, and the notes."""
     if not rows:
         return
-    wide = console.width >= WIDE
+    if console.width < WIDE:
+        console.print(f"The table of the trials takes {WIDE} columns; trials.csv has it.")
+    else:
+        _with_legend(console, rows, foreign=foreign)
+    for row in rows:
+        if not row.valid:
+            console.print(Text(f"invalid {row.trial}: {row.invalid_reasons}", style="yellow"))
+    for note in notes:
+        console.print(Text(f"note {note}"))
+
+
+def _with_legend(console: Console, rows: Sequence[Row], *, foreign: bool) -> None:
     named = console.width >= WIDER and any(row.bottleneck for row in rows)
     split = any(row.cpu_server_us is not None for row in rows)
-    console.print(_wide(rows, named=named, split=split) if wide else _narrow(rows, split=split))
+    console.print(_wide(rows, named=named, split=split))
     unbound = "no such bound is known" if foreign else "only computing limits"
     legend = (
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
@@ -43,26 +54,21 @@ def render(
     if split:
         legend += f" {CPU}: CPU time for each answer, of the server / of all around it."
     console.print(Text(legend, style="dim"))
-    for row in rows:
-        if not row.valid:
-            console.print(Text(f"invalid {row.trial}: {row.invalid_reasons}", style="yellow"))
-    for note in notes:
-        console.print(Text(f"note {note}"))
 
 
-def console_table(header: Sequence[str], left: Sequence[str], gap: int = 1) -> Table:
+def console_table(header: Sequence[str], left: Sequence[str]) -> Table:
     """An empty table without lines: columns of numbers, and of texts those in `left`."""
-    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     for name in header:
         table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
     return table
 
 
-def interval_text(of: MedianOf, text: Callable[[float], str], between: str = ", ") -> str:
+def interval_text(of: MedianOf, text: Callable[[float], str]) -> str:
     """A median, and its interval in brackets where it has one."""
     if of.interval is None:
         return text(of.median)
-    return f"{text(of.median)} [{text(of.interval.low)}{between}{text(of.interval.high)}]"
+    return f"{text(of.median)} [{text(of.interval.low)}, {text(of.interval.high)}]"
 
 
 def _wide(rows: Sequence[Row], *, named: bool, split: bool) -> RenderableType:
@@ -94,29 +100,6 @@ def _wide(rows: Sequence[Row], *, named: bool, split: bool) -> RenderableType:
             style=None if row.valid else "dim",
         )
     return table if mixed else Group(Text(f"engine: {rows[0].engine}", style="dim"), table)
-
-
-def _narrow(rows: Sequence[Row], *, split: bool) -> RenderableType:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name in ("server / counts", "offered", "bound", "req/s", "", "p50", "p95", "p99", "valid"):
-        first = name == "server / counts"
-        table.add_column(
-            name,
-            justify="left" if first or not name else "right",
-            overflow="fold" if first else "ellipsis",
-        )
-    for row in rows:
-        style = None if row.valid else "dim"
-        corrected, raw = _latencies(row)[:3], _latencies(row)[3:]
-        ok, http, sock, late = _counts(row)
-        valid = "yes" if row.valid else "NO"
-        table.add_row(lane(row), *_rates(row), "corr", *corrected, valid, style=style)
-        load = f"  {row.route} {row.mode} {row.concurrency} {row.engine}"
-        table.add_row(load, *[""] * 3, "raw", *raw, "", style=style)
-        table.add_row(f"  ok {ok} http {http} sock {sock} t/o {late}", *[""] * 8, style=style)
-        if split:
-            table.add_row(f"  {CPU} {cpu(row)}", *[""] * 8, style=style)
-    return table
 
 
 def lane(row: Row) -> str:
