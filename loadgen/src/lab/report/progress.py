@@ -1,4 +1,4 @@
-"""Progress with time left: a live bar on a terminal, a plain line every few seconds else."""
+"""Progress with time left: a live line on a terminal, a plain line every few seconds else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.status import Status
 from rich.text import Text
 
 from lab.model import NONE, UNKNOWN, Row, TrialPlan, goodput, strength_text, three
@@ -39,33 +39,25 @@ class Trials:
         self._since_s = monotonic()
         self._said_at: float | None = None
         self._said_phase = ""
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._live: Status | None = None
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.fields[left]}"),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("starting", total=1.0, left="")
-            self._bar.start()
+            self._live = self._console.status("starting")
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
         """See `load.Watcher`."""
-        self._show(plan, phase, min(1.0, elapsed_s / total_s), total_s - elapsed_s)
+        self._show(plan, phase, total_s - elapsed_s)
 
     def phase(self, plan: TrialPlan, phase: str) -> None:
         """A step before the trial itself."""
-        self._show(plan, phase, 0.0, None)
+        self._show(plan, phase, None)
 
     def finished(self, row: Row, left: int | None) -> None:
         """One more trial is done: says its figures and what limited it in one line. `left` are
@@ -83,22 +75,22 @@ class Trials:
         self.say(f"warning: {text}")
 
     def say(self, text: str) -> None:
-        """One line, above the bar."""
+        """One line, above the live one."""
         self._console.print(Text(text), soft_wrap=True)
 
-    def _show(self, plan: TrialPlan, phase: str, share: float, left_s: float | None) -> None:
-        every = None if self._trials_left is None else self._done + max(1, self._trials_left)
-        total = "" if every is None else f"/{every}"
+    def _show(self, plan: TrialPlan, phase: str, left_s: float | None) -> None:
+        left = self._trials_left
+        total = "" if left is None else f"/{self._done + max(1, left)}"
         arm = "" if plan.arm is None else f"@{plan.arm}"
         launch = f" launch {plan.launch}" if plan.launch else ""
         what = (
             f"[{self._done + 1}{total}] {plan.server}{arm} {plan.mode} "
             f"CONC={plan.concurrency}{launch} {phase}"
         )
-        left = self._left(left_s)
-        if self._bar is not None:
-            completed = share if every is None else (self._done + share) / every
-            self._bar.update(self._task, description=what, completed=completed, left=left)
+        told = self._left(left_s)
+        text = f"{what}, {told}" if told else what
+        if self._live is not None:
+            self._live.update(Text(text))
             return
         now = self._monotonic()
         due = self._said_at is None or now - self._said_at >= EVERY_S
@@ -106,7 +98,7 @@ class Trials:
         kind = f"{plan.trial} {phase.partition(',')[0]}"
         if due or self._said_phase != kind:
             self._said_at, self._said_phase = now, kind
-            self.say(f"{what}, {left}" if left else what)
+            self.say(text)
 
     def _left(self, left_s: float | None) -> str:
         """The time left of everything; empty where that is not known."""
