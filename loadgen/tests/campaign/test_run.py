@@ -149,7 +149,6 @@ def test_a_server_that_goes_away_costs_its_own_trials(ready: Bench) -> None:
         "the server did not come back: b: http://b:8081/identity does not answer: refused"
     )
     assert ready.manifest["status"] == "complete"
-    assert "b was away when 4 of its 4 trials were to begin" in ready.said
     # Its trials wait for it; those of the other server are not held up each time.
     assert ready.lab.system.elapsed_s < 4 * 25 + (4 + 1) * 31
     # Judged again it says the same, and it is known of each trial what was planned.

@@ -27,7 +27,6 @@ from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
     DAMAGED,
-    NOT_BACK,
     RECORDED,
     Finding,
     Judgement,
@@ -176,7 +175,7 @@ def derive(
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
     complete = record.status == "complete"
     outcome = Outcome(experiment, rows, run_dir, verdicts, complete)
-    findings = (*_findings(kind, outcome), *not_back(rows))
+    findings = _findings(kind, outcome)
     first = _first(kind, outcome, findings)
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
@@ -278,16 +277,6 @@ def _first(
     if kind.answers:
         return kind.answers(outcome.experiment, found)
     return answers.of_loads(outcome.rows, outcome.verdicts) if kind.answers_most else ()
-
-
-def not_back(rows: Sequence[Row]) -> Iterator[Finding]:
-    """How often each server was not there when its trial was to begin."""
-    for server in dict.fromkeys(row.server for row in rows):
-        own = [row for row in rows if row.server == server]
-        away = sum(row.invalid_reasons.startswith(NOT_BACK) for row in own)
-        if away:
-            text = f"{server} was away when {away} of its {len(own)} trials were to begin"
-            yield Finding("server away", server, 0, float(away), "trials", None, None, text)
 
 
 def _shown(trial: Trial, raw: Path) -> page.Shown:
