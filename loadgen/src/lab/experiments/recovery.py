@@ -15,7 +15,7 @@ from lab.errors import RawDataError
 from lab.experiments.kind import Outcome
 from lab.experiments.objective import gave_way
 from lab.judge.intervals import interval_of
-from lab.load.engines import Second, every_second
+from lab.load.engines import Pacer, Second
 from lab.load.engines.histogram import Histogram
 from lab.load.measure import RECORD
 from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
@@ -246,7 +246,7 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
     random = record.plan.arrivals != "constant"
     window = (first, first + record.plan.duration_s)
     try:
-        every = {second.second: second for second in every_second(record.plan, raw)}
+        every = {second.second: second for second in Pacer().seconds(record.plan, raw)}
         good = {at: one.corrected for at, one in every.items() if one.answers and is_good(one)}
         check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps, random)
         calm, recovered = recoveries(

@@ -7,7 +7,6 @@ Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` sec
 from lab.model.experiment import (
     AGAIN,
     ARRIVALS,
-    FAILURE,
     HOLDS,
     MODES,
     NOT_STORED,

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from lab.errors import RawDataError
-from lab.load.engines import every_second
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of, peak_told
 from lab.load.measure import supported
 from lab.model import (
@@ -204,7 +203,7 @@ def test_every_second_is_told_with_those_without_an_answer(
         (0, 0, None),
         (20, 15, pytest.approx(150)),
     ]
-    told = every_second(opened, tmp_path)
+    told = Pacer().seconds(opened, tmp_path)
     assert [(one.second, one.answers, one.http_errors) for one in told] == [
         (0, 10, 0), (1, 10, 0), (2, 0, 0), (3, 20, 5),
     ]  # fmt: skip
@@ -213,7 +212,7 @@ def test_every_second_is_told_with_those_without_an_answer(
 def test_a_second_tells_the_requests_that_it_lost(opened: TrialPlan, tmp_path: Path) -> None:
     lost = second(3, [100.0] * 7, [100.0] * 7, [0.0] * 10, timeouts=2, socket_errors={"closed": 1})
     read_back(tmp_path, opened, [*even(3), lost])
-    assert [one.lost for one in every_second(opened, tmp_path)] == [0, 0, 0, 3]
+    assert [one.lost for one in Pacer().seconds(opened, tmp_path)] == [0, 0, 0, 3]
 
 
 def test_a_closed_load_has_no_corrected_latency(plan: Plan, tmp_path: Path) -> None:
@@ -432,8 +431,8 @@ def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(
         "2 × status 200 where 201 or 409 is expected, 2 × status 500 where 201 or 409 is expected",
     )
     # Nobody knows better what an error is: so no status is looked at again.
-    assert [line.http_errors for line in every_second(plan, tmp_path)] == [5, 5, 5, 5]
-    assert [line.answers for line in every_second(plan, tmp_path)] == [10, 10, 10, 10]
+    assert [line.http_errors for line in Pacer().seconds(plan, tmp_path)] == [5, 5, 5, 5]
+    assert [line.answers for line in Pacer().seconds(plan, tmp_path)] == [10, 10, 10, 10]
 
 
 def test_without_expectations_there_is_no_count_of_what_was_unexpected(

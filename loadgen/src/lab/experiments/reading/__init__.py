@@ -7,7 +7,7 @@ line (WordError) with the place, the given value and the allowed values.
 
 from lab.experiments.reading.load import check_exact, no_auto_rate, read_load
 from lab.experiments.reading.profiles import needed_profiles
-from lab.experiments.reading.rules import SPARE_DESCRIPTORS, max_concurrency
+from lab.experiments.reading.rules import max_concurrency
 from lab.experiments.reading.settings import Asked, Here, Key, Settings, Word
 from lab.experiments.reading.subject import with_secrets
 from lab.experiments.reading.target import refuse as refuse_target
