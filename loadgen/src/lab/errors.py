@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-# Control characters (C0, DEL, C1), line separators, marks that turn the direction of text, and what
-# no encoding has: a terminal acts on them, or a reader is misled.
+# Control characters (C0, DEL, C1), line separators, marks that turn the direction of text, a byte
+# order mark, and what no encoding has: a terminal acts on them, or a reader is misled.
 _ACTIVE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
