@@ -513,23 +513,6 @@ def test_a_trial_tells_who_spent_its_cpu_time(run_dir: Path) -> None:
     assert "server 100, proxy 60, downstream 40, generator 30, observation 8.2 µs host CPU" in text
 
 
-def test_a_trial_tells_the_latencies_of_errors_and_what_had_none(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
-    row = dataclasses.replace(
-        judged_row("r", record),
-        failed_mean_ms=1.2, failed_p50_ms=1.0, failed_p95_ms=2.0,
-        window_ok=1000, window_http_errors=0, window_lost=11,
-        slo_p50_ms=210.0, slo_p95_ms=215.0,
-        think_ms=0.027,
-    )  # fmt: skip
-    one = Shown(row, record, judge(record), None, Verdict(NONE, STRONG, "none"))
-    text = Page(unpacked(trials([one], [()]))).text
-    assert "raw latency of errors mean 1.20 ms, p50 1.00 ms, p95 2.00 ms" in text
-    # Of 1,011 requests p99 is the 1,001st: no answer.
-    assert "as the slowest p50 210 ms, p95 215 ms, p99 is one of these" in text
-    assert "think time of the generator 0.027 ms" in text
-
-
 def test_both_reports_split_the_cpu_time_of_each_load_and_mode(run_dir: Path) -> None:
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     known = dataclasses.replace(judged_row("r", record), **SPLIT, valid=True)
@@ -577,12 +560,6 @@ def test_both_reports_say_where_the_mean_time_goes(run_dir: Path) -> None:
         assert f"| {' | '.join(cells)} |" in report
         assert " ".join(cells) in page
     assert "| mean | generator | connect | queue | own | connection | path | downstream |" in report
-    one = Shown(light, record, judge(record), None, Verdict(NONE, STRONG, "n"))
-    told = (
-        "210 ms = 3.0 queue + 1.0 own + 0.5 connection + 2.5 path + 201 downstream + 2.0 "
-        "unexplained; 0.9 may be unexplained"
-    )
-    assert f"mean time of a request {told}" in Page(unpacked(trials([one], [()]))).text
     assert "Where the time goes" not in markdown.text(content(run_dir, rows=(untold,)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.grouping import Load
 from lab.judge.time_split import allowed_ms
-from lab.model import CpuSplit, Row, TimeSplit, around_server_us
+from lab.model import CpuSplit, TimeSplit, around_server_us
 from lab.report.blocks import Section, Table
 from lab.report.loads import SAME, offered, table, windows
 from lab.report.table import NOTHING, microseconds
@@ -52,17 +52,6 @@ def sections(loads: Sequence[Load]) -> tuple[Section, Section]:
         Section("CPU per request", [_table("CPU per request", CPU_PARTS, cpu, CPU_LEGEND)]),
         Section("Where the time goes", [_table("Where the time goes", names, time, TIME_LEGEND)]),
     )
-
-
-def one(row: Row) -> str | None:
-    """Where the mean time of a trial's requests went; None where nobody can tell."""
-    if row.time_own_ms is None:
-        return None
-    split = TimeSplit(**{name: getattr(row, name) for name in TimeSplit.columns()})
-    parts = zip(TIME_PARTS, split.parts, strict=True)
-    told = " + ".join(f"{milliseconds(value)} {name}" for name, value in parts if value)
-    allowed = f"{milliseconds(allowed_ms(split))} may be unexplained"
-    return f"{milliseconds(split.whole_ms)} ms = {told}; {allowed}"
 
 
 def _cpu(loads: Sequence[Load]) -> Iterator[tuple[Load, str, CpuSplit]]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from lab.judge.slo import judged_ms
 from lab.model import (
     EXTRAPOLATED,
     CpuSplit,
@@ -18,9 +16,7 @@ from lab.model import (
     Way,
     goodput,
     strength_text,
-    three,
 )
-from lab.report import spent
 from lab.report import table as console
 from lab.report.blocks import Bullets, Facts, Folded, Paragraph, Strong, Table
 from lab.report.page.figure import Figure, specs
@@ -180,18 +176,6 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "corrected latency", _latency(row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms)
     raw = _latency(row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms, row.raw_max_ms)
     yield "raw latency", raw
-    errors = (row.failed_mean_ms, row.failed_p50_ms, row.failed_p95_ms)
-    yield "raw latency of errors", _told(("mean", "p50", "p95"), errors, with_unit)
-    if row.window_lost:
-        names = ("p50", "p95", "p99")
-        yield (
-            "with requests without an answer as the slowest",
-            _told(names, [judged_ms(row, name) for name in names], _or_none),
-        )
-    yield "think time of the generator", f"{three(row.think_ms)} ms" if row.think_ms else None
-    yield "accounting", _accounting(row)
-    if row.unexpected is not None:
-        yield "not as expected", f"{row.unexpected:,} answers in the window"
     marked = [moment.text for moment in moments(record)]
     yield "marked in its figures", "; ".join(marked) if of.observed else None
     if record.before.spread is not None:
@@ -211,7 +195,6 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield f"live heap {when}", None if live is None else data(live)
     yield f"resident memory {when}", None if resident is None else data(resident)
     yield "CPU per answer", _split(row)
-    yield "mean time of a request", spent.one(row)
     usage = record.usage
     if usage.host_busy is not None:
         yield "host CPU in the window", f"{usage.host_busy:.0%} busy"
@@ -231,18 +214,6 @@ def _round_trip(way: Way) -> str:
 
 def _latency(*values: float | None) -> str | None:
     return _told(("p50", "p95", "p99", "max"), values, with_unit)
-
-
-def _or_none(ms: float | None) -> str:
-    return "is one of these" if ms == math.inf else with_unit(ms)
-
-
-def _accounting(row: Row) -> str | None:
-    names = ("sent", "ok", "HTTP errors", "socket errors", "timeouts", "unfinished")
-    ended = (row.ok, row.http_errors, row.socket_errors, row.timeouts, row.unfinished)
-    told = _told(names, (row.sent, *ended), lambda n: NOTHING if n is None else f"{n:,}")
-    whole = "" if row.accounted_s is None else f" (in {row.accounted_s:.0f} s, warm-up included)"
-    return told and told + whole
 
 
 def _told(
