@@ -280,14 +280,9 @@ def test_resumed_a_container_whose_code_may_be_in_a_folder_of_the_host_is_noted(
     assert "resumed: whether my-service is the same build is not known" in notes
 
 
-def test_only_a_hard_bound_is_called_a_prediction(ready: Bench) -> None:
-    # Two runs, as verdicts that say the same of several loads are one line.
+def test_the_legend_says_that_no_bound_of_it_is_known(ready: Bench) -> None:
     assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0
-    assert ready.run(**{**TARGETED, "modes": ("open",)}) == 0
-    text = ready.text.getvalue()
-    assert "estimated 1,000 req/s (connections)" in text
-    assert "predicted 500 req/s (offered load)" in text
-    assert "no such bound is known" in re.sub(r"\s+", " ", text)
+    assert "no such bound is known" in re.sub(r"\s+", " ", ready.text.getvalue())
 
 
 def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(ready: Bench) -> None:

@@ -7,7 +7,6 @@ conditions of their own (planted, explain) these tell them apart.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 from collections import Counter
@@ -19,9 +18,7 @@ from rich.text import Text
 
 from lab.judge.grouping import Cell, lane_of
 from lab.model import (
-    EXTRAPOLATED,
     NONE,
-    OFFERED,
     STRONG,
     UNKNOWN,
     WEAK,
@@ -31,11 +28,10 @@ from lab.model import (
     goodput,
     p95_of,
     strength_text,
-    three,
 )
-from lab.report.blocks import Beside, Bullets, Section, Strong, Table
+from lab.report.blocks import Bullets, Section, Strong, Table
 from lab.report.comparison import cell_names
-from lab.report.table import NOTHING, milliseconds, rate, with_unit
+from lab.report.table import NOTHING, milliseconds, rate
 
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
           "expected p95", "measured p95", "valid")  # fmt: skip
@@ -67,8 +63,7 @@ class Said:
     for an unknown bottleneck. `agree` of the trials have this `bottleneck`, `agree_valid` of the
     valid ones; `others` are what the rest say. `sentence` is of one of them, valid where there is
     one, nearest the median throughput. Latencies are those of `Row`: raw in a closed load,
-    corrected in an open one. `estimate`: of a service that is not the lab's, whose every bound
-    but its offered load is one.
+    corrected in an open one.
     """
 
     load: str
@@ -86,7 +81,6 @@ class Said:
     goodput_rps: float | None
     expected_p95_ms: float | None
     p95_ms: float | None
-    estimate: bool = False
 
     @property
     def text(self) -> str:
@@ -102,25 +96,6 @@ class Said:
         elif self.valid < self.trials:
             notes.append(f"{self.valid} of {self.trials} trials valid")
         return f"{self.sentence} ({'; '.join(notes)})" if notes else self.sentence
-
-    @property
-    def beside(self) -> str:
-        """What was predicted beside what was measured; empty where there is not both."""
-        if self.goodput_rps is None or self.expected_rps is None:
-            return ""
-        said = "estimated" if self.estimate else "predicted"
-        # What a request costs was measured under a light load.
-        label = f", {EXTRAPOLATED}" if self.binding in ("server CPU", "host CPU") else ""
-        text = (
-            f"{said} {three(self.expected_rps)} req/s ({self.binding}{label}), "
-            f"measured {three(self.goodput_rps)}"
-        )
-        if self.valid > 1:
-            text += f" (median of {self.valid} trials)"
-        if self.expected_p95_ms is not None and self.p95_ms is not None:
-            p95 = with_unit(self.p95_ms)
-            text += f"; p95 {said} {with_unit(self.expected_p95_ms)}, measured {p95}"
-        return text
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -145,30 +120,24 @@ def said(
     rows: Sequence[Row],
     verdicts: Sequence[tuple[str, Verdict]],
     load_name: Callable[[Row], str] | None = None,
-    *,
-    foreign: bool = False,
 ) -> tuple[Said, ...]:
     """Every load, as they first appear. `load_name` names it where the same load is measured
-    under several conditions; `foreign`: of a service that is not the lab's."""
+    under several conditions."""
     names = cell_names(list(dict.fromkeys(Cell.of(row) for row in rows)))
     of_trial = dict(verdicts)
     groups: dict[str, list[Row]] = {}
     for row in rows:
         load = load_name(row) if load_name else f"{lane_of(row)}, {names[Cell.of(row)]}"
         groups.setdefault(load, []).append(row)
-    whole = (
+    return tuple(
         _said(load, group, [(row, of_trial[row.trial]) for row in group if row.trial in of_trial])
         for load, group in groups.items()
     )
-    return tuple(
-        dataclasses.replace(one, estimate=foreign and one.binding != OFFERED) for one in whole
-    )
 
 
-def lines(of: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
-    """(load, verdict, predicted beside measured) for people: what a resource limits first, what
-    got all it could have last. Loads whose bottleneck is unknown for the same reason are one
-    line."""
+def lines(of: Sequence[Said]) -> Iterator[tuple[str, str]]:
+    """(load, verdict) for people: what a resource limits first, what got all it could have last.
+    Loads whose bottleneck is unknown for the same reason are one line."""
     merged: dict[str, list[Said]] = {}
     for one in sorted(of, key=lambda one: _LAST.get(one.bottleneck, 0)):
         same = one.text if one.bottleneck == UNKNOWN and not one.others else one.load
@@ -176,13 +145,12 @@ def lines(of: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
     for group in merged.values():
         first = group[0]
         if first.sentence:
-            alone = first.beside if len(group) == 1 else ""
-            yield "; ".join(one.load for one in group), first.text, alone
+            yield "; ".join(one.load for one in group), first.text
 
 
 def limited(of: Sequence[Said]) -> Section:
     """What limited each load, for both reports."""
-    told = [(Strong(load), f": {verdict}", Beside(beside)) for load, verdict, beside in lines(of)]
+    told = [(Strong(load), f": {verdict}") for load, verdict in lines(of)]
     return Section("What limited", [Bullets(told)])
 
 
@@ -195,12 +163,10 @@ def predicted(of: Sequence[Said]) -> Section:
 
 
 def render(console: Console, of: Sequence[Said]) -> None:
-    """Print a line for each load: what limited it, then what was predicted and measured."""
-    for load, verdict, beside in lines(of):
+    """Print a line for each load: what limited it."""
+    for load, verdict in lines(of):
         line = Text(load, style="bold")
         line.append(f": {verdict}", style="not bold")
-        if beside:
-            line.append(f"; {beside}", style="dim not bold")
         # On a terminal between words; a line of a file stays one.
         console.print(line, soft_wrap=not console.is_terminal)
 

@@ -46,8 +46,7 @@ class Content:
     @property
     def said(self) -> tuple[Said, ...]:
         """What limited each load, with its prediction."""
-        foreign = self.experiment.target is not None
-        return said(self.rows, self.verdicts, self.load_name, foreign=foreign)
+        return said(self.rows, self.verdicts, self.load_name)
 
 
 def launches(of: Content) -> str:

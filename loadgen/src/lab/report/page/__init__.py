@@ -25,8 +25,8 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     """The page of a run and of its trials, in their order; and its figures by name, each an SVG
     file that stands alone."""
     styles = LaneStyles.of(of.experiment.servers, of.rows)
-    # A load that is held has neither throughput nor latencies. Where the lab is changed from trial to
-    # trial, each lane is a load of its own.
+    # A load that is held has neither throughput nor latencies. Where the lab is changed from trial
+    # to trial, each lane is a load of its own.
     loaded = [one.row for one in shown if not one.measurement.record.plan.hold]
     places = () if of.changes_lab else by_load(loaded, styles, of.limits)
     files = {one.name: alone(one.svg) for place in places for one in place.figures}
