@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -208,7 +208,7 @@ def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
 
 def test_limits_of_which_the_runs_tell_nothing_are_no_gate(results: Path) -> None:
     for name in (ONE, TWO):
-        raw_of(results / name, [one for one in plans(7) if one.mode == "closed"])
+        write_raw(results / name, [one for one in plans(7) if one.mode == "closed"])
     said = refused(results, "[p99]\nat_most = 1.1\n")
     assert said.startswith("gate: nothing can be judged: gate.toml limits p99, and base")
 

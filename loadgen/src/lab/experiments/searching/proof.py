@@ -89,9 +89,7 @@ def proof(
     whole += "".join(f"{SEPARATOR}{one}" for one in then)
     yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
     capacity = settings_of(Capacity, experiment)
-    yield from each_search(
-        capacity, LIFTED_SEARCH, server, with_it, complete=outcome.complete
-    )
+    yield from each_search(capacity, LIFTED_SEARCH, server, with_it, complete=outcome.complete)
 
 
 def _change(outcome: Outcome, server: str, found: Mapping[int, Search]) -> Lever | str:
