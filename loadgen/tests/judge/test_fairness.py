@@ -1,14 +1,13 @@
 """What must be equal is, or the comparison says what is not."""
 
 import dataclasses
-import io
 
 import pytest
-from rich.console import Console
 
 from lab.judge.fairness import compare, reasons
 from lab.model import Json, Snapshot
 from lab.report import fairness as report
+from lab.report.markdown import document
 from support.fakes import IDENTITY, snapshot
 
 LIMITS: dict[str, Json] = {"backlog": 4096, "tcp_nodelay": True}
@@ -55,10 +54,9 @@ def test_models_may_have_another_number_of_loops_and_what_a_framework_brings() -
     }
     fair = compare(servers)
     assert reasons(fair) == ()
-    assert [line for line, _ in report.lines(fair) if "framework" in line] == [
-        "the model's own: framework a (transport nio; http2 false), "
-        "b (transport native; longest_head 8192), plain –"
-    ]
+    written = document("t", [], [report.section(fair)])
+    own = "(transport nio; http2 false) | (transport native; longest_head 8192) | –"
+    assert f"| framework | {own} |" in written
 
 
 @pytest.mark.parametrize(
@@ -107,12 +105,13 @@ def test_one_server_is_always_fair() -> None:
     assert reasons(compare({"a": server("a")})) == ()
 
 
-def test_the_block_has_a_line_for_what_is_equal_and_one_per_difference() -> None:
-    text = io.StringIO()
-    report.render(Console(file=text, width=1000), compare(pair(backlog=50)))
-    lines = text.getvalue().splitlines()
-    assert lines[0].startswith("equal for all: tcp_nodelay true, ")
-    assert "heap 512 MiB" in lines[0]
-    assert "JVM flags -Xmx512m and 0 more" in lines[0]
-    assert "the model's own: pool_size pool 200, loop –" in lines
-    assert lines[-1] == "unequal: backlog pool 4096, loop 50"
+def test_the_section_has_what_is_unequal_first_and_then_what_is_the_models_own_and_equal() -> None:
+    written = document("t", [], [report.section(compare(pair(backlog=50)))])
+    parts = (
+        "no comparison is fair",
+        "| backlog | 4096 | 50 |",
+        "| pool_size | 200 | – |",
+        "| max_heap_bytes | 512 MiB |",
+    )
+    places = [written.index(part) for part in parts]
+    assert places == sorted(places)

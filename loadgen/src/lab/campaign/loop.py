@@ -31,7 +31,7 @@ from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
 from lab.model import AWAY, NOT_BACK, NOT_BEGUN, Row, TrialPlan
-from lab.report import answers, comparison, fairness, markdown, page, recorded, table, verdicts
+from lab.report import answers, comparison, markdown, page, recorded, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
@@ -246,7 +246,6 @@ class Loop:
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
             verdicts.render(console, derived.said)
             recorded.render(console, derived.recorded, self.run_dir.name)
-            fairness.render(console, record.fairness)
             for line in derived.lines:
                 console.print(line, highlight=False)
             if said := comparison.single(derived.comparisons):

@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from rich.console import Console
-from rich.text import Text
+from collections.abc import Mapping
 
 from lab.model import Fairness, Json
 from lab.report.blocks import Paragraph, Section, Table
 from lab.report.table import NOTHING, data
-
-# The whole list is in manifest.json; these are the ones that decide results.
-SHOWN_FLAGS = "-X"
-
-
-def render(console: Console, fairness: Fairness) -> None:
-    """Print one line of what is equal, then one per setting in which the servers differ."""
-    for line, style in lines(fairness):
-        console.print(Text(line, style=style))
-
-
-def lines(fairness: Fairness) -> Iterator[tuple[str, str]]:
-    """What is equal, then the models' own settings, then those that should be equal: each with its
-    style on a console."""
-    equal = ", ".join(_equal(name, value) for name, value in fairness.equal.items())
-    yield f"equal for all: {equal}", "dim"
-    for values, said, style in (
-        (_own(fairness), "the model's own", "dim"),
-        (fairness.unequal, "unequal", "yellow"),
-    ):
-        for name, of in values.items():
-            told = ", ".join(f"{server} {value_text(name, value)}" for server, value in of.items())
-            yield f"{said}: {name} {told}", style
 
 
 def section(fairness: Fairness) -> Section:
@@ -66,15 +40,6 @@ def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> Table:
         for name, of in settings.items()
     ]
     return Table(("setting", *servers), rows, label)
-
-
-def _equal(name: str, value: Json) -> str:
-    if name == "max_heap_bytes":
-        return f"heap {value_text(name, value)}"
-    if name == "jvm_flags" and isinstance(value, list):
-        shown = [str(flag) for flag in value if str(flag).startswith(SHOWN_FLAGS)]
-        return f"JVM flags {' '.join(shown) or 'none'} and {len(value) - len(shown)} more"
-    return f"{name} {value_text(name, value)}"
 
 
 def value_text(name: str, of: Json) -> str:
