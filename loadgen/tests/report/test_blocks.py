@@ -74,8 +74,6 @@ def test_what_is_long_is_folded_on_a_page_only() -> None:
     first, _, rest = markup([lines]).partition("<summary>2 more lines</summary>")
     assert (first.count("<li>"), rest.count("<li>")) == (12, 2)
     assert markdown([long, lines]).count("\n") == 2 + 13 + 14
-    detail = [blocks.Folded("detail", [lines], detail=True)]
-    assert (markdown(detail), "detail" in markup(detail)) == ("", True)
 
 
 def test_prose_is_paragraphs() -> None:

@@ -91,13 +91,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Blocks that a page has behind their summary, and open on paper. A `detail` is for a page
-    only."""
+    """Blocks that a page has behind their summary, and open on paper."""
 
     summary: Text
     blocks: Sequence[Block]
     is_open: bool = False
-    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ def _written(of: blocks.Block) -> str:
         case blocks.Table():
             whole = ("\n".join(_table(of)), _plain(of.legend))
             return "\n\n".join(filter(None, whole)) if of.rows else ""
-        case blocks.Folded(summary, inside, detail=detail):
-            return "" if detail else markdown((blocks.Paragraph(summary), *inside))
+        case blocks.Folded(summary, inside):
+            return markdown((blocks.Paragraph(summary), *inside))
         case blocks.Section():
             return section(of, 3)
 

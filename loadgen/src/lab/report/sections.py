@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from lab.judge.grouping import lane_of
-from lab.model import Json
 from lab.report import (
     answers,
     comparison,
@@ -25,17 +24,14 @@ from lab.report.blocks import (
     Bullets,
     Code,
     Facts,
-    Folded,
     Link,
     Loud,
     Paragraph,
     Section,
     Strong,
-    Table,
     Text,
     prose,
 )
-from lab.report.fairness import value_text
 from lab.report.words import Content
 from lab.store.manifest import Manifest
 
@@ -56,7 +52,7 @@ def sections(of: Content) -> tuple[Section, ...]:
         fairness.section(of.manifest.fairness),
         Section(
             "What was run, on what",
-            [Facts(tuple(words.what(of))), *_host(of.manifest.host)],
+            [Facts(tuple(words.what(of)))],
             "run",
         ),
         again(of.manifest, words.command(of, changed.words), changed.others),
@@ -143,25 +139,3 @@ def _validity(of: Content) -> list[Block]:
         ),
         Section("Notes", [Bullets(tuple(words.notes(of)))]),
     ]
-
-
-def _host(of: Mapping[str, Json]) -> Iterator[Block]:
-    """The machine, and every image with its id."""
-    known = [
-        (name.replace("_", " "), value_text(name, value))
-        for name, value in of.items()
-        if value is not None and not isinstance(value, Mapping | list | tuple)
-    ]
-    if known:
-        yield Folded("All that is known of the host", [Facts(known)], detail=True)
-    images = of.get("images")
-    if isinstance(images, Mapping) and images:
-        rows = [_image(name, image) for name, image in images.items()]
-        table = Table(("image", "id", "built from"), rows, "Images")
-        yield Folded(f"{len(rows)} images", [table], detail=True)
-
-
-def _image(name: str, of: Json) -> tuple[str, str, str]:
-    known = of if isinstance(of, Mapping) else {}
-    identity = str(known.get("id") or "").removeprefix("sha256:")[:16]
-    return name, identity, str(known.get("built_from") or "pulled, or not recorded")

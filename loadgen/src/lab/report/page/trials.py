@@ -158,18 +158,6 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
             for one in record.bounds
         )
         yield "all bounds, requests/s", told
-    demand = record.demand
-    if demand is not None:
-        parts = [
-            f"{seconds * 1000:.3g} ms of {whose}"
-            for seconds, whose in (
-                (demand.server_cpu_s, "the server's CPU"),
-                (demand.host_cpu_s, "the host's CPU"),
-            )
-            if seconds is not None
-        ]
-        light = f"({demand.requests:,} requests, {demand.connections} connections)"
-        yield "a request costs", f"{', '.join(parts)} {light}" if parts else None
     if row.started_at is not None and row.ended_at is not None:
         window = f" ({row.window_s:.1f} s)" if row.window_s is not None else ""
         yield "measured window", f"{time_text(row.started_at)} to {time_text(row.ended_at)}{window}"
@@ -185,11 +173,6 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
         yield f"network, {way.between}", f"{_round_trip(way)}{mtu}"
     yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
     yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
-    warmth = record.warmth
-    if warmth.cycles:
-        seconds = warmth.cycles[-1].at_s + warmth.cycles[-1].length_s
-        steady = "steady" if warmth.steady else "not steady"
-        yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"
     live, resident = record.live_heap_bytes, record.resident_bytes
     when = "while the connections were held" if record.plan.hold else "after the load"
     yield f"live heap {when}", None if live is None else data(live)
