@@ -272,14 +272,15 @@ def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: s
 def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str) -> None:
     browser.look(url)
     all_drawn(browser)
-    marks = ("launches_marks", "invalid_marks")
-    browser.point_at(", ".join(f"#figures ~ * .live .{one} path" for one in marks))
-    browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
-    lines = browser.ask("return document.querySelector('#vg-tooltip-element').innerText").split(
-        "\n"
-    )
-    assert "connections" in lines[1]
-    assert "requests/s" in lines[2]
+    # Planted cases have no figures by load.
+    if "planted" not in url:
+        marks = ("launches_marks", "invalid_marks")
+        browser.point_at(", ".join(f"#figures ~ * .live .{one} path" for one in marks))
+        tip = "document.querySelector('#vg-tooltip-element')"
+        browser.wait_for(f"return {tip}?.matches('.visible')")
+        lines = browser.ask(f"return {tip}.innerText").split("\n")
+        assert "connections" in lines[1]
+        assert "requests/s" in lines[2]
     browser.point_at("#trials ~ * .small .live .hover_voronoi path")
     browser.wait_for(
         "return document.querySelector('#vg-tooltip-element').innerText.includes('for a worker: ')"
