@@ -7,7 +7,7 @@
 two=$PWD/.lab/two-engines stack=lab-several
 
 at_node() { docker -H "unix://$two/$1/run/docker.sock" "${@:2}"; }
-answers() { at_node "$1" version >/dev/null 2>&1; }
+engine_answers() { at_node "$1" version >/dev/null 2>&1; }
 
 # start_engine NAME: in its network namespace, which is there.
 start_engine() {
@@ -21,7 +21,7 @@ start_engine() {
       exec dockerd --no-new-privileges --cgroup-parent="lab2-$2" --ip6tables=false' \
     engine "$two/$1" "$1" >"$two/$1/log" 2>&1 </dev/null &
   echo $! >"$two/$1/pid"
-  within 60 answers "$1"
+  within 60 engine_answers "$1"
 }
 
 engines_up() {

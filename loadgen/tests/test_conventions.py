@@ -398,3 +398,13 @@ def test_scripts_of_the_host_use_what_macos_has_too() -> None:
 def test_make_down_removes_the_volumes_of_the_lab_and_no_others() -> None:
     removed = re.findall(r'"\$\{project\}_(\w+)"', (REPO / "host/lab/containers.sh").read_text())
     assert set(removed) == set(yaml.safe_load((REPO / "compose.yaml").read_text())["volumes"])
+
+
+def test_no_two_scripts_of_the_suite_define_one_function() -> None:
+    # All are sourced into one shell: the later would take the place of the other without a word.
+    names = [
+        name
+        for script in (REPO / ".ci").glob("*.sh")
+        for name in re.findall(r"(?m)^(\w+)\(\)", script.read_text())
+    ]
+    assert len(names) == len(set(names))
