@@ -17,8 +17,6 @@ from lab.store import csv, manifest
 
 STORED = Path(__file__).parent / "stored"
 DERIVED = ("trials.csv", "findings.json", "comparison.json")
-# density was no kind of trials. It is recorded anew.
-MISSING = {"density"}
 
 
 def copied(name: str, to: Path) -> Path:
@@ -43,7 +41,7 @@ def test_a_stored_run_is_judged_to_the_same_rows(name: str, tmp_path: Path) -> N
 def test_every_kind_is_among_them_and_invalid_and_interrupted_runs() -> None:
     runs = [path.parent for path in STORED.glob("*/raw")]
     records = [manifest.read(run_dir) for run_dir in runs]
-    assert {record.experiment.kind for record in records} == {*kinds()} - MISSING
+    assert {record.experiment.kind for record in records} == {*kinds()}
     rows = [row for run_dir in runs for row in csv.read(run_dir / csv.NAME)]
     assert {row.valid for row in rows} == {True, False}
     assert {row.arm for row in rows} >= {"a", "b", None}
