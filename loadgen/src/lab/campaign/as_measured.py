@@ -22,7 +22,8 @@ def as_measured(record: Manifest, run_dir: Path) -> Manifest:
     for server, was in record.servers.items():
         first = first_record(run_dir / "raw", server)
         if first is not None:
-            turned = {k: v for k, v in was.settings.items() if k in first.plan.condition.knobs}
+            knobs = first.plan.condition.knobs
+            turned = {knob: was.settings[knob] for knob in knobs if knob in was.settings}
             servers[server] = replace(was, settings={**first.before.settings, **turned})
     return replace(record, servers=servers)
 

@@ -15,7 +15,7 @@ from lab.report.page.palette import HUES, NEUTRAL
 from lab.report.page.spec import FAINT, Series, Spec
 
 WIDTH, HEIGHT = 320, 185
-# From so many seconds on, time is told in minutes.
+# From so many seconds on, time is in minutes.
 MINUTES_FROM_S = 360.0
 # Of more lines than these only the highest have a hue and a name, and the trial's own server.
 MOST_NAMED = 6
@@ -84,7 +84,7 @@ class _Lines:
     def values(
         self, label: str, name: str, *, is_set: bool = False, **labels: str
     ) -> Iterator[Line]:
-        """A line for each series of a gauge. What is negative is told of nobody (Tomcat's pool)."""
+        """A line for each series of a gauge; a negative one means: no such pool (Tomcat)."""
         for series in self.seen.series(name, **labels):
             if min(series.values) >= 0:
                 yield from self._line(label, series.labels, series.points, is_set=is_set)
@@ -97,23 +97,23 @@ class _Lines:
     def rates(self, label: str, name: str, *by: str, **labels: str) -> Iterator[Line]:
         """The rise per second of counters between two samples: of all that these labels tell apart
         a line."""
-        for own in self._apart(name, by, labels):
-            points = self._slopes(self.seen.steps(name, **labels, **own))
-            yield from self._line(label, {**labels, **own}, points)
+        for group in self._apart(name, by, labels):
+            points = self._slopes(self.seen.steps(name, **labels, **group))
+            yield from self._line(label, {**labels, **group}, points)
 
     def p95(self, label: str, name: str, *by: str, **labels: str) -> Iterator[Line]:
         """The p95 of a histogram's observations, about every P95_S."""
         name = f"{name}_bucket"
         opens, closes = self.seen.window
         least_s = max(min(P95_S, (closes - opens) / 2), self.step_s)
-        for own in self._apart(name, by, labels):
+        for group in self._apart(name, by, labels):
             counts: dict[tuple[float, float], dict[float, float]] = defaultdict(dict)
-            bounds = {one.labels.get("le", "") for one in self.seen.series(name, **labels, **own)}
+            bounds = {one.labels.get("le", "") for one in self.seen.series(name, **labels, **group)}
             for le in bounds:
-                for start, end, rise in self.seen.steps(name, le=le, **labels, **own):
+                for start, end, rise in self.seen.steps(name, le=le, **labels, **group):
                     counts[start, end][_bound(le)] = rise
             points = _quantiles(sorted(counts.items()), least_s)
-            yield from self._line(label, {**labels, **own}, points)
+            yield from self._line(label, {**labels, **group}, points)
 
     def _apart(
         self, name: str, by: Sequence[str], labels: Mapping[str, str]
@@ -123,7 +123,7 @@ class _Lines:
             tuple((label, one.labels[label]) for label in by if label in one.labels)
             for one in self.seen.series(name, **labels)
         )
-        return [dict(own) for own in sorted(set(found))]
+        return [dict(group) for group in sorted(set(found))]
 
     def _slopes(self, steps: Iterable[tuple[float, float, float]]) -> Iterator[tuple[float, float]]:
         began, risen = None, 0.0
@@ -403,29 +403,33 @@ def moments(record: TrialRecord) -> tuple[Moment, ...]:
 
 
 def drawn(
-    trial: str, server: str, of: Observed, hues: Mapping[str, int], marked: Sequence[Moment] = ()
+    trial: str,
+    server: str,
+    window: Observed,
+    hues: Mapping[str, int],
+    marked: Sequence[Moment] = (),
 ) -> Iterator[Figure]:
     """The figure of every panel that has anything to show, with the moments marked."""
-    for number, panel in enumerate(of.panels, start=1):
+    for number, panel in enumerate(window.panels, start=1):
         if panel.lines:
-            yield _figure(f"{trial}-p{number}", server, panel, of, hues, marked)
+            yield _figure(f"{trial}-p{number}", server, panel, window, hues, marked)
 
 
 def _figure(
     name: str,
     server: str,
     panel: Panel,
-    of: Observed,
+    window: Observed,
     hues: Mapping[str, int],
     marked: Sequence[Moment],
 ) -> Figure:
     lines = panel.lines
     # Among the containers.
-    own = [line for line in lines if line.label.partition(" ")[0] == server]
+    of_server = [line for line in lines if line.label.partition(" ")[0] == server]
     idle = [line for line in lines if not any(value for _, value in line.points)]
-    idle = [line for line in idle if line not in own] if len(idle) > MOST_IDLE else []
+    idle = [line for line in idle if line not in of_server] if len(idle) > MOST_IDLE else []
     ranked = sorted((line for line in lines if line not in idle), key=_highest, reverse=True)
-    named = [line for line in lines if line in ranked[:MOST_NAMED] or line in own]
+    named = [line for line in lines if line in ranked[:MOST_NAMED] or line in of_server]
     others = [line for line in ranked if line not in named]
     entries = [
         Series(line.label, hue, "dash" if line.is_set else "")
@@ -436,7 +440,7 @@ def _figure(
         (idle, f"{len(idle)}{' more' if named else ''}, all 0"),
     ]
     unit = units.of_panel(panel.unit, max(map(_highest, lines)))
-    minutes = of.length_s >= MINUTES_FROM_S
+    minutes = window.length_s >= MINUTES_FROM_S
     second = 60.0 if minutes else 1.0
 
     def records(name: str, line: Line) -> list[Spec]:
@@ -448,7 +452,7 @@ def _figure(
                 "x": [_short_of(at / second) for at, _ in piece],
                 "y": [_short_of(value * unit.factor) for _, value in piece],
             }
-            for piece in _pieces(line, max(GAP_S, 3.5 * of.step_s))
+            for piece in _pieces(line, max(GAP_S, 3.5 * window.step_s))
         ]
 
     faint = [one for group, name in more for line in group for one in records(name, line)]
@@ -477,10 +481,10 @@ def _figure(
         if values
     ]
     layers[-1]["params"] = [spec.toggle()]
-    length = of.length_s / second
-    layers += _marks([one for one in marked if 0 <= one.at_s <= of.length_s], second)
+    length = window.length_s / second
+    layers += _marks([one for one in marked if 0 <= one.at_s <= window.length_s], second)
     layers.append(_hover(bold or faint, unit, "min" if minutes else "s"))
-    told = [*(_told(line, unit) for line in named), *(f"{one.text}." for one in marked)]
+    texts = [*(_extent(line, unit) for line in named), *(f"{moment.text}." for moment in marked)]
     view: Spec = {
         "title": panel.title,
         "width": WIDTH,
@@ -492,7 +496,7 @@ def _figure(
         },
         "layer": layers,
     }  # fmt: skip
-    return Figure(name, panel.title, f"{panel.description} {' '.join(told)}", view)
+    return Figure(name, panel.title, f"{panel.description} {' '.join(texts)}", view)
 
 
 def _pieces(line: Line, gap_s: float) -> Iterator[list[tuple[float, float]]]:
@@ -544,12 +548,12 @@ def _hues(lines: Sequence[Line], hues: Mapping[str, int], server: str) -> Iterat
     for owner in (server, *owners):
         if owner in owners and owner is not None:
             holders.setdefault(hues[owner], owners.index(owner))
-    own = {index: hue for hue, index in holders.items()}
+    held = {index: hue for hue, index in holders.items()}
     free = [hue for hue in range(HUES) if hue not in holders] or list(range(HUES))
     used = 0
     for index in range(len(lines)):
-        if index in own:
-            yield own[index]
+        if index in held:
+            yield held[index]
         else:
             yield free[used % len(free)]
             used += 1
@@ -559,6 +563,6 @@ def _highest(line: Line) -> float:
     return max(value for _, value in line.points)
 
 
-def _told(line: Line, unit: units.Unit) -> str:
+def _extent(line: Line, unit: units.Unit) -> str:
     values = [value for _, value in line.points]
     return f"{line.label}: {unit.words(min(values))} to {unit.words(max(values))}."
