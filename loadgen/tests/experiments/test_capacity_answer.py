@@ -1,27 +1,17 @@
 """`capacity`: what is said: what a server holds, and what gave way first."""
 
+import math
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from lab.experiments.kind import Outcome
 from lab.experiments.searching.answers import answers
 from lab.experiments.searching.findings import findings
-from lab.model import (
-    NONE,
-    STRONG,
-    UNKNOWN,
-    Standing,
-    TrialPlan,
-    Verdict,
-)
-from support.searched import (
-    JIT,
-    alone,
-    found,
-    run,
-    searched,
-    server,
-)
+from lab.model import NONE, STRONG, UNKNOWN, Standing, TrialPlan, Verdict
+from support.altered import When, altered, in_launches, invalid
+from support.searched import JIT, alone, found, run, searched, server
 
 
 def test_what_gave_way_has_its_figures() -> None:
@@ -51,24 +41,19 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
         "cpu_server_us": 80.0, "cpu_proxy_us": 60.0, "cpu_downstream_us": 30.0,
         "cpu_generator_us": 20.0, "cpu_observation_us": 10.0,
     }  # fmt: skip
-    plain = server(1650)
-    _, answer, _ = alone(lambda plan: plain(plan) | parts)
+    split = altered(server(1650), **parts)
+    _, answer, _ = alone(split)
     assert answer.text.endswith(
         "; then: host CPU: of the lab's CPU time server 40%, proxy 30% (strong, at 1,682 by 3 "
         "trials)"
     )
-    _, answer, _ = alone(lambda plan: plain(plan) | parts | {"cpu_server_us": None})
+    _, answer, _ = alone(altered(split, cpu_server_us=None))
     assert answer.text.endswith("; then: host CPU (strong, at 1,682 by 3 trials)")
 
 
 def test_what_a_jvm_held_that_still_compiled_has_no_latency_but_at_most() -> None:
-    plain = server(1650)
-
-    def cold(plan: TrialPlan) -> dict[str, Any]:
-        told = {**plain(plan), "cpu_server_us": 80.0, "cpu_proxy_us": 60.0}
-        holds = told["p99_ms"] == 210.0
-        return {**told, "valid": False, "invalid_reasons": JIT} if holds else told
-
+    plain = altered(server(1650), cpu_server_us=80.0, cpu_proxy_us=60.0)
+    cold = altered(plain, lambda plan, _: (plan.offered_rps or 0) <= 1650, **invalid(JIT))
     of = searched()
     told = found(of, run(of, {"a": cold}))
     assert [one for one in told if "held 1,646 req/s (p99 at most 210 ms; " in one.text]
@@ -92,21 +77,43 @@ def test_servers_are_ordered_only_where_intervals_separate() -> None:
     )
 
 
-def test_what_gives_way_is_that_of_the_lowest_rate_that_names_something() -> None:
-    plain = server(1650)
+@pytest.mark.parametrize(
+    ("quiet", "says"),
+    [
+        (1700, "[1,646, 1,682]; then: host CPU (strong, at 2,000 by 2 trials)"),
+        (math.inf, "then: unknown"),
+    ],
+)
+def test_what_gives_way_is_that_of_the_lowest_rate_that_names_something(
+    quiet: float, says: str
+) -> None:
+    shy: When = lambda plan, _: (plan.offered_rps or 0) < quiet  # noqa: E731
+    _, answer, _ = alone(altered(server(1650), shy, bottleneck="unknown", strength=""))
+    assert answer.text.endswith(says)
 
-    def shy(plan: TrialPlan) -> dict[str, Any]:
-        quiet = {"bottleneck": "unknown", "strength": ""}
-        return plain(plan) | (quiet if (plan.offered_rps or 0) < 1700 else {})
 
-    _, answer, _ = alone(shy)
-    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 2,000 by 2 trials)")
-    _, answer, _ = alone(lambda plan: plain(plan) | {"bottleneck": "unknown", "strength": ""})
-    assert answer.text.endswith("then: unknown")
+CPU = "host CPU"
 
 
-def named(*names: str) -> str:
-    """What is said of six launches that hold 1,646, of which the one by one break with these."""
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (6 * [CPU], "host CPU (strong, at 1,682 by 6 trials)"),
+        (4 * [CPU] + 2 * [UNKNOWN], "host CPU (strong, at 1,682 by 4 of 6 trials)"),
+        # The first launch is the only one above that, where it names the same.
+        (3 * [CPU] + 3 * ["worker pool"], "host CPU (weak, at 2,000 by 1 trial)"),
+        (
+            [UNKNOWN, "garbage collection", *4 * [UNKNOWN]],
+            "unknown (1 of 7 trials name garbage collection)",
+        ),
+        # The one trial far above does not speak for those that name nothing.
+        ([UNKNOWN, *5 * [CPU]], "host CPU (strong, at 1,682 by 5 of 6 trials)"),
+        # At 1,682 five of six name nothing, and the one above it would have answered for them.
+        ([CPU, *5 * [UNKNOWN]], "unknown (2 of 7 trials name host CPU)"),
+    ],
+)
+def test_no_minority_names_what_gave_way(names: list[str], says: str) -> None:
+    """Six launches hold 1,646, and break with these, one by one."""
     plain, of = server(1650), searched(launches=6)
 
     def one(plan: TrialPlan) -> dict[str, Any]:
@@ -114,31 +121,12 @@ def named(*names: str) -> str:
         told = {"bottleneck": name, "strength": "" if name == UNKNOWN else STRONG}
         return plain(plan) | ({} if (plan.offered_rps or 0) <= 1650 else told)
 
-    return found(of, run(of, {"a": one}))[0].text.partition("; then: ")[2]
-
-
-def test_no_minority_names_what_gave_way() -> None:
-    assert named(*6 * ["host CPU"]) == "host CPU (strong, at 1,682 by 6 trials)"
-    most = ["host CPU"] * 4 + [UNKNOWN] * 2
-    assert named(*most) == "host CPU (strong, at 1,682 by 4 of 6 trials)"
-    # The first launch is the only one above that, where it names the same.
-    halves = ["host CPU"] * 3 + ["worker pool"] * 3
-    assert named(*halves) == "host CPU (weak, at 2,000 by 1 trial)"
-    few = [UNKNOWN, "garbage collection", *4 * [UNKNOWN]]
-    assert named(*few) == "unknown (1 of 7 trials name garbage collection)"
-
-
-def test_one_trial_far_above_does_not_speak_for_those_that_name_nothing() -> None:
-    assert named(UNKNOWN, *5 * ["host CPU"]).startswith("host CPU (strong, at 1,682")
-    # At 1,682 five of six name nothing, and the one trial above it would have answered for them.
-    first = ["host CPU", *5 * [UNKNOWN]]
-    assert named(*first) == "unknown (2 of 7 trials name host CPU)"
+    assert found(of, run(of, {"a": one}))[0].text.partition("; then: ")[2] == says
 
 
 def test_what_broke_at_the_rate_that_is_said_to_be_held_gave_way_nowhere() -> None:
     # Two JVMs hold less, and what gave way in them is not what ends the others.
     of, weak = searched(launches=6), server(1600, name="garbage collection")
-    rows = run(of, {"a": lambda plan: (weak if plan.launch in (3, 5) else server(1650))(plan)})
-    answer = found(of, rows)[0]
+    answer = found(of, run(of, {"a": in_launches((3, 5), weak, server(1650))}))[0]
     assert answer.value == 1646
     assert answer.text.endswith("; then: host CPU (strong, at 1,682 by 4 trials)")

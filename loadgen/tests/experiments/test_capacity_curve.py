@@ -4,14 +4,8 @@ import dataclasses
 
 from lab.experiments.searching.state import CURVE
 from lab.model import DAMAGED
-from support.searched import (
-    CAPACITY,
-    found,
-    order_of,
-    run,
-    searched,
-    server,
-)
+from support.altered import in_launches, invalid
+from support.searched import CAPACITY, found, order_of, run, searched, server
 
 
 def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
@@ -44,9 +38,9 @@ def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once_and_no_se
     servers = {"a": server(1650)}
     rows = run(of, servers)
     whole, *_ = found(of, rows)
-    lost = {"valid": False, "invalid_reasons": DAMAGED, "achieved_rps": None, "p99_ms": None}
+    lost = invalid(DAMAGED, **dict.fromkeys(("achieved_rps", "p99_ms", "max_ms", "bottleneck")))
     for at, damaged in enumerate(rows):
-        changed = dataclasses.replace(damaged, **lost, max_ms=None, bottleneck=None)
+        changed = dataclasses.replace(damaged, **lost)
         resumed = run(of, servers, rows=[*rows[:at], changed, *rows[at + 1 :]])
         curve = [one for one in resumed if one.trial.endswith(CURVE)]
         assert curve == [changed if one == damaged else one for one in rows[-7:]]
@@ -59,7 +53,7 @@ def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once_and_no_se
 def test_the_curve_is_relative_to_what_its_own_jvm_held() -> None:
     of = searched(launches=3, own=dataclasses.replace(CAPACITY, curve=True))
     # More than half of the launches hold 1,646; the last one does not.
-    rows = run(of, {"a": lambda plan: server(1650 if plan.launch < 3 else 800)(plan)})
+    rows = run(of, {"a": in_launches((3,), server(800), server(1650))})
     answer, *details = found(of, rows)
     own = details[2].value or 0
     assert answer.value == 1646

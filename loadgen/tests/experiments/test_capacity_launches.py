@@ -3,23 +3,15 @@
 import dataclasses
 import math
 import random
-from typing import Any
 
 import pytest
 
 from lab.experiments.searching.answers import answers
-from lab.model import (
-    NONE,
-    TrialPlan,
-)
-from support.searched import (
-    found,
-    order_of,
-    run,
-    searched,
-    server,
-    untold,
-)
+from lab.model import NONE
+from support.altered import in_launches
+from support.searched import found, order_of, run, searched, server, untold
+
+LOST = untold(lambda _: True, server(1650))
 
 
 def test_launches_confirm_around_the_first_bracket() -> None:
@@ -36,28 +28,23 @@ def test_a_launch_that_broke_goes_on_below_the_first_rate_that_nobody_can_tell()
     of = searched(launches=3)
     # The third JVM holds less than the first two, and says nothing of the next rate that is tried.
     weak = untold(lambda rate: 1500 < rate < 1646, server(1450))
-    rows = run(of, {"a": lambda plan: (weak if plan.launch == 3 else server(1650))(plan)})
-    _, *details = found(of, rows)
+    _, *details = found(of, run(of, {"a": in_launches((3,), weak, server(1650))}))
     assert 1400 < details[2].value <= 1450
 
 
 def test_what_nobody_can_tell_of_a_launch_is_not_held_0() -> None:
     of = searched(launches=6)
     lost = untold(lambda rate: rate < 1646, server(1450))
-    rows = run(of, {"a": lambda plan: (lost if plan.launch == 3 else server(1650))(plan)})
-    answer, *details = found(of, rows)
+    answer, *details = found(of, run(of, {"a": in_launches((3,), lost, server(1650))}))
     # It broke 1,646, so what it holds is below that, and nobody knows by how much.
-    assert answer.text.startswith(
-        "holds 1,646 req/s at p99 ≤ 500 ms [not to be told, 1,682], in 5 of 6 launches"
-    )
+    held = "holds 1,646 req/s at p99 ≤ 500 ms"
+    assert answer.text.startswith(f"{held} [not to be told, 1,682], in 5 of 6 launches")
     assert (answer.low, details[2].value) == (None, None)
     assert "cannot be told" in details[2].text
     # One that is not told of at all says nothing of the others.
-    silent = untold(lambda _: True, server(1650))
-    rows = run(of, {"a": lambda plan: (silent if plan.launch == 3 else server(1650))(plan)})
-    assert found(of, rows)[0].text.startswith(
-        "holds 1,646 req/s at p99 ≤ 500 ms [1,646, 1,682], in 5 of 6 launches"
-    )
+    silent = in_launches((3,), untold(lambda _: True, server(1650)), server(1650))
+    answer, *_ = found(of, run(of, {"a": silent}))
+    assert answer.text.startswith(f"{held} [1,646, 1,682], in 5 of 6 launches")
 
 
 def test_every_launch_confirms_what_it_holds_in_a_longer_window() -> None:
@@ -120,7 +107,7 @@ def test_one_trial_at_each_end_of_six_launches_is_enough(
 
 def test_a_launch_that_holds_far_less_is_found_too() -> None:
     of = searched(launches=2, longer=True)
-    rows = run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 400)(plan)})
+    rows = run(of, {"a": in_launches((1,), server(1650), server(400))})
     _, _, second = found(of, rows)
     assert 400 * 0.97 <= second.value <= 400
     # Nobody said so before: it was held in a longer window than that of the first rate.
@@ -146,34 +133,26 @@ def test_trials_that_are_not_needed_any_more_are_evidence() -> None:
 
 def test_launches_that_disagree_are_said() -> None:
     of = searched(launches=2)
-    told = found(of, run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 400)(plan)}))
+    told = found(of, run(of, {"a": in_launches((1,), server(1650), server(400))}))
     # What half of them held, not a middle that nobody tried.
     assert told[0].value == told[2].value
     assert (told[0].low, told[0].high) == (told[2].low, told[1].high)
     assert ("a: its launches disagree. They held 1,646, 392 req/s.",) in answers(of, told)
     # One that holds nothing is a launch too.
-    told = found(of, run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 0)(plan)}))
+    told = found(of, run(of, {"a": in_launches((1,), server(1650), server(0))}))
     assert told[0].text.startswith("holds 0 req/s at p99 ≤ 500 ms [0, 1,682]; then")
-
-
-def test_a_launch_of_which_nobody_can_tell_did_not_hold_0() -> None:
-    def third(plan: TrialPlan) -> dict[str, Any]:
-        holds = server(1650 if plan.launch == 1 else 400)
-        return untold(lambda _: plan.launch == 3, holds)(plan)
-
+    # One of which nobody can tell did not hold 0.
     of = searched(launches=3)
+    lost = untold(lambda _: True, server(400))
+    third = in_launches((3,), lost, in_launches((1,), server(1650), server(400)))
     said = "a: its launches disagree. They held 1,646, 392 req/s; of 1 more nobody can tell."
     assert (said,) in answers(of, found(of, run(of, {"a": third})))
 
 
 def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
     of = searched(servers=("a", "b"), launches=6)
-    plain = server(1650)
-
-    def lost(plan: TrialPlan) -> dict[str, Any]:
-        return untold(lambda _: plan.launch == 4, plain)(plan)
-
-    told = found(of, run(of, {"a": lost, "b": server(900)}))
+    servers = {"a": in_launches((4,), LOST, server(1650)), "b": server(900), "c": server(1650)}
+    told = found(of, run(of, servers))
     assert "in 5 of 6 launches" in told[0].text
     sure, other = (cells[0] for cells in answers(of, told) if len(cells) == 1)
     assert sure == "[from, to]: at least 95 %, over launches."
@@ -184,8 +163,7 @@ def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
     )
     # The others are ordered as ever.
     three = searched(servers=("a", "b", "c"), launches=6)
-    told = found(three, run(three, {"a": lost, "b": server(900), "c": server(1650)}))
-    assert [one.server for one in told[:3]] == ["a", "c", "b"]
+    assert [one.server for one in found(three, run(three, servers))[:3]] == ["a", "c", "b"]
 
 
 @pytest.mark.parametrize(("launches", "ordered"), [(8, False), (12, True)])
@@ -194,11 +172,7 @@ def test_launches_of_which_nobody_can_tell_are_in_the_interval(
 ) -> None:
     """Two of eight: a JVM that is slow is told less often, so they may hold anything."""
     of = searched(servers=("a", "b"), launches=launches)
-
-    def lost(plan: TrialPlan) -> dict[str, Any]:
-        return untold(lambda _: plan.launch in (4, 6), server(1650))(plan)
-
-    told = found(of, run(of, {"a": server(900), "b": lost}))
+    told = found(of, run(of, {"a": server(900), "b": in_launches((4, 6), LOST, server(1650))}))
     assert [one.server for one in told[:2]] == (["b", "a"] if ordered else ["a", "b"])
     notes = " ".join(cells[0] for cells in answers(of, told) if len(cells) == 1)
     few = f"The brackets of b are of {launches - 2} JVMs beside 2 of which nobody can tell, too few"

@@ -12,17 +12,10 @@ from lab.experiments.searching.answers import answers
 from lab.experiments.searching.deprived import Deprived
 from lab.experiments.searching.findings import findings
 from lab.load.measure import PLAN
-from lab.model import (
-    AS_IT_IS,
-    UNKNOWN,
-    Condition,
-    Finding,
-    Row,
-    Snapshot,
-    TrialPlan,
-)
+from lab.model import AS_IT_IS, UNKNOWN, Condition, Finding, Row, Snapshot, TrialPlan
 from lab.model.knobs import PROXIED
 from lab.store.records import write_json
+from support.altered import When, altered, check_texts, invalid
 from support.planned import planner, row
 from support.runs import write_manifest
 from support.searched import (
@@ -73,36 +66,18 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
     )
     assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 2 of 2 trials), broke")
     assert line[2:] == ("then: worker pool (strong, at 1,022 by 6 trials)", proof.text)
-
-
-def test_a_lift_that_frees_the_cpus_of_the_proxy_confirms_nothing(tmp_path: Path) -> None:
-    def answer(plan: TrialPlan) -> dict[str, Any]:
-        return server(1500 if plan.condition.host else 1000, name="Toxiproxy")(plan)
-
-    through = dataclasses.replace(POOL, settings={**POOL.settings, "downstream_url": PROXIED})
-    _, _, (proof, *_) = proven(tmp_path, answer, through, launches=6)
-    assert "SERVER_DOWNSTREAM_URL=" in proof.text
-    assert "(inconclusive: the CPU time of Toxiproxy went with it)" in proof.text
-
-
-def test_a_lift_of_few_launches_tells_a_ratio_and_proves_nothing(tmp_path: Path) -> None:
-    _, _, (proof, _) = proven(tmp_path, a_pool_of_threads())
-    assert ", ×2.59 (no proof without an interval: LAUNCHES=6); then: host CPU" in proof.text
-
-
-def test_a_lift_that_has_not_ended_answers_nothing(tmp_path: Path) -> None:
-    _, rows, _ = proven(tmp_path, a_pool_of_threads(), launches=6)
-    lifted = sum(row.arm is not None for row in rows)
+    # A lift that has not ended answers nothing.
     ended = max(at for at, row in enumerate(rows) if row.arm and row.launch == 1)
-    assert ended < len(rows) - 1, lifted
+    assert ended < len(rows) - 1
     of = searched(own=PROVE, launches=6)
     (run_dir,) = tmp_path.iterdir()
-    told = findings(Outcome(of, rows[: ended + 1], run_dir))
-    (proof,) = [one for one in told if one.name == "lifted"]
-    assert "], not finished; then: host CPU" in proof.text
-    told = findings(Outcome(of, rows[: ended + 1], run_dir, complete=True))
-    (proof,) = [one for one in told if one.name == "lifted"]
-    assert "], not to be told by this version's rules; then: host CPU" in proof.text
+    for complete, why in (
+        (False, "not finished"),
+        (True, "not to be told by this version's rules"),
+    ):
+        told = findings(Outcome(of, rows[: ended + 1], run_dir, complete=complete))
+        (proof,) = [one for one in told if one.name == "lifted"]
+        assert f"], {why}; then: host CPU" in proof.text
 
 
 def test_the_lifted_trials_have_the_lever_of_explain_and_go_on_after_an_interrupt(
@@ -123,12 +98,61 @@ def test_the_lifted_trials_have_the_lever_of_explain_and_go_on_after_an_interrup
 
 def test_a_lever_that_changes_nothing_proves_nothing(tmp_path: Path) -> None:
     _, rows, (proof, *_) = proven(tmp_path, server(1000, name="worker pool"), launches=6)
-    low, top = (one for one in dict.fromkeys(row.offered_rps for row in rows if row.arm))
-    assert sorted((low or 0, top or 0)) == [1000, 1022]
+    assert {row.offered_rps for row in rows if row.arm} == {1000, 1022}
     assert proof.text == (
         "lifted to pool_size=2400: holds 1,000 req/s [1,000, 1,022], ×1.00 (not confirmed: "
         "more of it is no help); then: worker pool (strong, at 1,022 by 6 trials)"
     )
+
+
+def behind_the_proxy(plan: TrialPlan) -> dict[str, Any]:
+    return server(1500 if plan.condition.host else 1000, name="Toxiproxy")(plan)
+
+
+def lifted(plan: TrialPlan, nth: int) -> bool:
+    return plan.arm == "lifted"
+
+
+def open_above(plan: TrialPlan, nth: int) -> bool:
+    return (plan.launch, plan.arm) == (1, None) and (plan.offered_rps or 0) > 1000
+
+
+LATE = invalid(LATE_GENERATOR)
+THROUGH = dataclasses.replace(POOL, settings={**POOL.settings, "downstream_url": PROXIED})
+LIFTS: dict[str, tuple[Server, Snapshot, int, str]] = {
+    "one that frees the CPUs of the proxy": (
+        behind_the_proxy,
+        THROUGH,
+        6,
+        "…SERVER_DOWNSTREAM_URL=…(inconclusive: the CPU time of Toxiproxy went with it)…",
+    ),
+    "one of few launches": (
+        a_pool_of_threads(),
+        POOL,
+        0,
+        "…, ×2.59 (no proof without an interval: LAUNCHES=6); then: host CPU…",
+    ),
+    "one with which nothing can be told": (
+        altered(a_pool_of_threads(), lifted, **LATE),
+        POOL,
+        0,
+        f"lifted to pool_size=2400: cannot be told: {LATE_GENERATOR}",
+    ),
+    "one where a launch has no upper end": (
+        altered(a_pool_of_threads(), open_above, **LATE),
+        POOL,
+        2,
+        "…×2.59 (inconclusive: how much it holds without is open above); then: host…",
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "seen", "launches", "text"), LIFTS.values(), ids=LIFTS)
+def test_a_lift_that_proves_nothing_says_why(
+    tmp_path: Path, answer: Server, seen: Snapshot, launches: int, text: str
+) -> None:
+    _, _, (proof, *_) = proven(tmp_path, answer, seen, launches=launches)
+    check_texts([proof.text], text)
 
 
 @pytest.mark.parametrize(
@@ -182,15 +206,21 @@ def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) 
         )
 
 
-def test_trials_with_fewer_cpus_at_a_rate_that_was_held_before_are_left_out(
-    tmp_path: Path,
-) -> None:
+def test_trials_with_fewer_cpus_at_another_rate_are_left_out(tmp_path: Path) -> None:
     _, rows, _ = proven(tmp_path, on_the_machine())
     tried = [one for one in rows if one.arm]
     other = [dataclasses.replace(one, offered_rps=777) for one in tried[:3]]
     whole = Deprived.of(CAPACITY.objective, 1000, tried)
     assert Deprived.of(CAPACITY.objective, 1000, [*other, *tried]) == whole
     assert whole.next is None
+
+
+def drifting(plan: TrialPlan) -> dict[str, Any]:
+    return server(900 if plan.arm else 1000)(plan) | {"spun": plan.condition.spin}
+
+
+def spinning(plan: TrialPlan, nth: int) -> bool:
+    return plan.condition.spin is not None
 
 
 @pytest.mark.parametrize(
@@ -213,7 +243,19 @@ def test_trials_with_fewer_cpus_at_a_rate_that_was_held_before_are_left_out(
             4,
             "with 2% of the CPUs taken away it cannot be told: the spinner got 2% of the CPUs only",
         ),
+        (
+            altered(on_the_machine(), spinning, **LATE),
+            4,
+            f"with 20% of the CPUs taken away it cannot be told: {LATE_GENERATOR}",
+        ),
+        (
+            drifting,
+            3,
+            "inconclusive: 1,000 req/s broke again with all CPUs, in the JVM that was to be tried "
+            "with fewer",
+        ),
     ],
+    ids=["it holds on", "too much", "too little", "a starved generator", "a machine that drifts"],
 )
 def test_what_fewer_cpus_do_not_prove(
     tmp_path: Path, answer: Server, trials: int, text: str
@@ -223,79 +265,27 @@ def test_what_fewer_cpus_do_not_prove(
     assert proof.text == text
 
 
-@pytest.mark.parametrize("arm", ["all-cpu", "less-cpu"])
-def test_a_rate_that_goes_either_way_proves_nothing(tmp_path: Path, arm: str) -> None:
+@pytest.mark.parametrize(
+    ("arm", "with_fewer", "with_all"),
+    [("all-cpu", "0 of 2", "2 of 3"), ("less-cpu", "1 of 3", "2 of 2")],
+)
+def test_a_rate_that_goes_either_way_proves_nothing(
+    tmp_path: Path, arm: str, with_fewer: str, with_all: str
+) -> None:
     """At its capacity a server holds a rate every other time, with or without the spinner."""
-    plain, tried = on_the_machine(), []
-
-    def once(plan: TrialPlan) -> dict[str, Any]:
-        if (plan.arm, plan.offered_rps) == (arm, 1000):
-            tried.append(plan)
-            if len(tried) == 1:
-                other = "less-cpu" if arm == "all-cpu" else "all-cpu"
-                spun = plan.condition.spin if arm == "less-cpu" else 0.2
-                spin = dataclasses.replace(
-                    plan.condition, spin=0.2 if other == "less-cpu" else None
-                )
-                told = plain(dataclasses.replace(plan, arm=other, condition=spin))
-                return {**told, "spun": spun}
-        return plain(plan)
-
-    _, _, [proof] = proven(tmp_path, once)
+    first: When = lambda plan, nth: (plan.arm, plan.offered_rps, nth) == (arm, 1000, 1)  # noqa: E731
+    p99_ms = 900.0 if arm == "all-cpu" else 210.0
+    other = altered(on_the_machine(), first, p99_ms=p99_ms, max_ms=p99_ms, spun=0.2)
+    _, _, [proof] = proven(tmp_path, other)
     assert proof.text.endswith("(inconclusive: at a rate near what it holds trials go either way)")
-    both = {"all-cpu": ("0 of 2", "2 of 3"), "less-cpu": ("1 of 3", "2 of 2")}
-    less, whole = both[arm]
-    assert f"CPUs taken away it holds 1,000 req/s in {less} trials and 700 req/s in" in proof.text
-    assert f"with all of them it holds 1,000 req/s in {whole} trials (" in proof.text
-
-
-def test_a_generator_that_the_spinner_starves_tells_nothing(tmp_path: Path) -> None:
-    plain = on_the_machine()
-
-    def late(plan: TrialPlan) -> dict[str, Any]:
-        return untold(lambda _: plan.condition.spin is not None, plain)(plan)
-
-    _, rows, [proof] = proven(tmp_path, late)
-    assert proof.text == f"with 20% of the CPUs taken away it cannot be told: {LATE_GENERATOR}"
-    assert sum(one.arm is not None for one in rows) == 4
-
-
-def test_a_machine_that_drifts_proves_nothing(tmp_path: Path) -> None:
-    def drifting(plan: TrialPlan) -> dict[str, Any]:
-        return server(900 if plan.arm else 1000)(plan) | {"spun": plan.condition.spin}
-
-    _, _, [proof] = proven(tmp_path, drifting)
-    assert proof.text == (
-        "inconclusive: 1,000 req/s broke again with all CPUs, in the JVM that was to be tried with "
-        "fewer"
-    )
-
-
-def test_what_is_held_with_the_lift_may_be_beyond_telling(tmp_path: Path) -> None:
-    plain = a_pool_of_threads()
-
-    def late(plan: TrialPlan) -> dict[str, Any]:
-        return untold(lambda _: plan.arm == "lifted", plain)(plan)
-
-    _, _, (proof, _) = proven(tmp_path, late)
-    assert proof.text == f"lifted to pool_size=2400: cannot be told: {LATE_GENERATOR}"
+    fewer = f"CPUs taken away it holds 1,000 req/s in {with_fewer} trials and 700 req/s in"
+    assert fewer in proof.text
+    assert f"with all of them it holds 1,000 req/s in {with_all} trials (" in proof.text
 
 
 def test_a_lift_beyond_what_the_generator_sends_is_confirmed_from_below(tmp_path: Path) -> None:
-    plain = a_pool_of_threads(9999)
-    of = untold(lambda rate: rate >= 2000, plain)
-    _, _, (proof, *_) = proven(tmp_path, of, launches=6)
+    answer = untold(lambda rate: rate >= 2000, a_pool_of_threads(9999))
+    _, _, (proof, *_) = proven(tmp_path, answer, launches=6)
     assert proof.value is not None
     assert proof.text.startswith(f"lifted to pool_size=2400: holds at least {proof.value:,.0f} req")
     assert "(confirmed); then: cannot be told: the generator was" in proof.text
-
-
-def test_a_lift_proves_nothing_where_a_launch_has_no_upper_end(tmp_path: Path) -> None:
-    plain = a_pool_of_threads()
-
-    def late(plan: TrialPlan) -> dict[str, Any]:
-        first = plan.launch == 1 and plan.arm is None
-        return untold(lambda rate: first and rate > 1000, plain)(plan)
-
-    _, _, (proof, *_) = proven(tmp_path, late, launches=2)
-    assert "×2.59 (inconclusive: how much it holds without is open above); then: host" in proof.text

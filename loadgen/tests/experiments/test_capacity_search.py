@@ -11,16 +11,9 @@ import pytest
 from lab.errors import WordError
 from lab.experiments import capacity
 from lab.experiments.objective import Objective
-from lab.judge.gates import (
-    TOO_SHORT,
-)
-from lab.model import (
-    NOT_BACK,
-    Experiment,
-    Row,
-    Spread,
-    TrialPlan,
-)
+from lab.judge.gates import TOO_SHORT
+from lab.model import NOT_BACK, Experiment, Row, Spread, TrialPlan
+from support.altered import When, altered, invalid
 from support.fakes import snapshot
 from support.planned import planner, resumed, row
 from support.queueing import open_load
@@ -117,36 +110,25 @@ def test_a_server_that_holds_nothing() -> None:
     rows, answer, _ = alone(server(0))
     assert [one.offered_rps for one in rows[::2]] == [500, 250, 125, 62, 31, 15, 7, 3, 1]
     assert answer.value is None
-    assert (
-        answer.text
-        == "does not hold 1 req/s at p99 ≤ 500 ms; then: host CPU (strong, at 1 by 2 trials)"
-    )
+    said = "does not hold 1 req/s at p99 ≤ 500 ms; then: host CPU (strong, at 1 by 2 trials)"
+    assert answer.text == said
+
+
+def nth_of(rate: int, number: int) -> When:
+    """The trial of this number at that rate."""
+    return lambda plan, nth: (plan.offered_rps, nth) == (rate, number)
 
 
 @pytest.mark.parametrize("at", [500, 1000, 2000, 1646])
 def test_one_noisy_break_is_outvoted(at: int) -> None:
-    most, times = server(1650), list[int]()
-
-    def noisy(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.offered_rps or 0)
-        once = plan.offered_rps == at and times.count(at) == 1
-        return most(plan) | ({"p99_ms": 900.0, "max_ms": 900.0} if once else {})
-
-    _, answer, _ = alone(noisy)
+    _, answer, _ = alone(altered(server(1650), nth_of(at, 1), p99_ms=900.0, max_ms=900.0))
     assert answer.value == 1646
     # What disagreed is inside the interval, and so is the truth.
     assert answer.low <= min(at if at <= 1650 else 1646, 1646)
 
 
 def test_one_lucky_trial_does_not_raise_the_capacity() -> None:
-    most, times = server(1650), list[int]()
-
-    def lucky(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.offered_rps or 0)
-        once = plan.offered_rps == 2000 and times.count(2000) == 2
-        return most(plan) | ({"p99_ms": 210.0, "max_ms": 210.0} if once else {})
-
-    _, answer, _ = alone(lucky)
+    _, answer, _ = alone(altered(server(1650), nth_of(2000, 2), p99_ms=210.0, max_ms=210.0))
     assert answer.value == 1646
     # 2,000 was held once: the high end is above it.
     assert answer.high == 2060
@@ -257,8 +239,7 @@ def test_a_server_that_never_agrees_with_itself_ends() -> None:
 
 
 def test_servers_take_turns_until_each_is_done() -> None:
-    of = searched(servers=("a", "b"))
-    rows = run(of, {"a": server(100), "b": server(50_000)})
+    rows = run(searched(servers=("a", "b")), {"a": server(100), "b": server(50_000)})
     assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
 
 
@@ -295,31 +276,16 @@ def test_a_server_that_is_away_costs_its_own_rows() -> None:
 
 
 def test_an_invalid_trial_is_neither_held_nor_broken() -> None:
-    times = list[int]()
-
-    def once(rate: int) -> bool:
-        times.append(rate)
-        return rate == 1000 and times.count(1000) == 1
-
-    rows, answer, _ = alone(untold(once, server(1650)))
+    rows, answer, _ = alone(altered(server(1650), nth_of(1000, 1), **invalid(LATE_GENERATOR)))
     assert [one.offered_rps for one in rows][:4] == [500, 1000, 1000, 2000]
     assert answer.value == 1646
 
 
 def test_a_rate_that_others_may_have_broken_is_measured_again_and_else_not_told() -> None:
-    plain = server(1650)
-
     def filled(most: int) -> Server:
-        tries = [0]
-
-        def answer(plan: TrialPlan) -> dict[str, Any]:
-            """As slow as beyond its capacity, while others fill the machine."""
-            tries[0] += plan.offered_rps == 1000
-            if plan.offered_rps == 1000 and tries[0] <= most:
-                return plain(plan) | {"p99_ms": 900.0, "others_cpu": 0.4}
-            return plain(plan)
-
-        return answer
+        """As slow as beyond its capacity, while others fill the machine."""
+        busy: When = lambda plan, nth: plan.offered_rps == 1000 and nth <= most  # noqa: E731
+        return altered(server(1650), busy, p99_ms=900.0, others_cpu=0.4)
 
     rows, answer, _ = alone(filled(1))
     assert [one.offered_rps for one in rows][:4] == [500, 1000, 1000, 2000]
@@ -331,24 +297,17 @@ def test_a_rate_that_others_may_have_broken_is_measured_again_and_else_not_told(
 
 @pytest.mark.parametrize("end", [1646, 1682])
 def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
-    times = list[int]()
-
-    def third(rate: int) -> bool:
-        times.append(rate)
-        return rate == end and times.count(end) > 2
-
-    rows, answer, _ = alone(untold(third, server(1650)))
+    third: When = lambda plan, nth: plan.offered_rps == end and nth > 2  # noqa: E731
+    rows, answer, _ = alone(altered(server(1650), third, **invalid(LATE_GENERATOR)))
     assert sum(one.offered_rps == end for one in rows) == 4
     assert (answer.low, answer.high) == (1646, 1682)
 
 
 def test_the_same_rows_lead_to_the_same_trial() -> None:
     of = searched()
-    rows = run(of, {"a": server(1650)})
-    order = order_of(of)
+    rows, order = run(of, {"a": server(1650)}), order_of(of)
     for at, one in enumerate(rows):
-        plan = order.next(rows[:at])
-        assert plan.trial == one.trial
+        assert order.next(rows[:at]).trial == one.trial
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -368,8 +327,7 @@ def test_rows_of_another_search_are_left_out() -> None:
     of = searched()
     rows = run(of, {"a": server(1650)})
     other = [rows[0], dataclasses.replace(rows[1], offered_rps=777)]
-    plan = order_of(of).next(other)
-    assert plan.offered_rps == 1000
+    assert order_of(of).next(other).offered_rps == 1000
     assert "not finished" in found(of, other)[0].text
 
 
@@ -398,9 +356,8 @@ def test_there_are_never_more_trials_than_were_said(most: int) -> None:
 
 def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
     of = searched()
-    first = run(of, {"a": server(1650)})[0]
     short = f"{TOO_SHORT}: 15 s for a mean latency of 5 s, and … (DURATION=28s would do)"
-    first = dataclasses.replace(first, valid=False, invalid_reasons=short, p99_ms=400.0)
+    first = dataclasses.replace(run(of, {"a": server(1650)})[0], **invalid(short), p99_ms=400.0)
     plan = order_of(of).next([first])
     assert (plan.offered_rps, plan.duration_s) == (500, 28)
 

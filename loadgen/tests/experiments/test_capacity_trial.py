@@ -6,19 +6,11 @@ from typing import Any
 import pytest
 
 from lab.experiments.objective import judged
-from lab.judge.gates import (
-    GOODPUT_FELL,
-    LATENCY_ROSE,
-    MOST_FAILED,
-    NO_ANSWER,
-    TOO_SHORT,
-    UNSTEADY,
-)
+from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, MOST_FAILED, NO_ANSWER, TOO_SHORT, UNSTEADY
 from lab.judge.gates.figures import BACKLOG
 from lab.judge.gates.server import COLD
-from lab.model import (
-    STRONG,
-)
+from lab.model import STRONG
+from support.altered import altered, invalid
 from support.planned import row
 from support.searched import (
     CAPACITY,
@@ -33,6 +25,8 @@ from support.searched import (
 
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
 
+FELL_AND_LATE = f"{GOODPUT_FELL}; {LATE_GENERATOR}"
+
 NEVER_STEADY = f"{COLD}: not steady within 60 s: 972 req/s (p50 311 ms), then 896"
 
 # 15 s of 1,000/s, and requests without an answer.
@@ -41,26 +35,26 @@ HUNG = {"window_s": 15.0, "window_ok": 15_000, "window_http_errors": 0, "window_
 FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
 
 
+GENERATOR = {"p99_ms": 550.0, "late_p99_ms": 350.0}
+OVERLOADED = {"overloaded": True, "achieved_rps": 950.0}
+SLOWER = f"{LATENCY_ROSE} from 210 to 300 ms"
+SENT_LATE = "the generator itself sent late, p99 by 350 ms (p99 550 ms)"
+# Of 15,200 the answer of rank 15,048: there is none.
+NO_P99 = "p99 is one of the 200 requests without an answer and 1.32% errors, above 1.00%"
+
+
 @pytest.mark.parametrize(
     ("changes", "outcome", "why"),
     [
         ({}, "held", ""),
         ({"p99_ms": 501.0}, "broke", "p99 501 ms"),
-        ({"overloaded": True, "achieved_rps": 950.0}, "broke", "overloaded, 950 of 1,000 req/s"),
+        (OVERLOADED, "broke", "overloaded, 950 of 1,000 req/s"),
         # The generator stood still for half a second: nobody can tell, unless it was too slow so,
         # too, or was late by no more than a tenth of it, or the load was not kept.
-        (
-            {"p99_ms": 550.0, "late_p99_ms": 350.0},
-            "untold",
-            "the generator itself sent late, p99 by 350 ms (p99 550 ms)",
-        ),
+        (GENERATOR, "untold", SENT_LATE),
         ({"p99_ms": 900.0, "late_p99_ms": 350.0}, "broke", "p99 900 ms"),
         ({"p99_ms": 550.0, "late_p99_ms": 54.0}, "broke", "p99 550 ms"),
-        (
-            {"p99_ms": 550.0, "late_p99_ms": 350.0, "overloaded": True, "achieved_rps": 950.0},
-            "broke",
-            "overloaded, 950 of 1,000 req/s and p99 550 ms",
-        ),
+        (GENERATOR | OVERLOADED, "broke", "overloaded, 950 of 1,000 req/s and p99 550 ms"),
         ({"window_ok": 950, "window_http_errors": 50}, "broke", "5.00% errors, above 1.00%"),
         # Too few answers for p99, and all of them in time, or not.
         ({"p99_ms": None}, "held", ""),
@@ -72,51 +66,30 @@ FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "s
         ({**HUNG, "slo_p99_ms": 501.0}, "broke", "p99 501 ms"),
         # Nobody tells the answer of that rank.
         ({**HUNG, "slo_p99_ms": None}, "untold", "not known: p99"),
-        # Of 15,200 it is the answer of rank 15,048: there is none.
-        (
-            {**HUNG, "window_lost": 200},
-            "broke",
-            "p99 is one of the 200 requests without an answer and 1.32% errors, above 1.00%",
-        ),
-        ({"valid": False, "invalid_reasons": LATE_GENERATOR}, "untold", LATE_GENERATOR),
-        ({"valid": False, "invalid_reasons": NO_ANSWER}, "broke", NO_ANSWER),
-        ({"valid": False, "invalid_reasons": MOST_FAILED}, "broke", MOST_FAILED),
+        ({**HUNG, "window_lost": 200}, "broke", NO_P99),
+        (invalid(LATE_GENERATOR), "untold", LATE_GENERATOR),
+        (invalid(NO_ANSWER), "broke", NO_ANSWER),
+        (invalid(MOST_FAILED), "broke", MOST_FAILED),
         # A backlog that grows.
-        (
-            {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"},
-            "broke",
-            f"{LATENCY_ROSE} from 210 to 300 ms",
-        ),
-        (
-            {"valid": False, "invalid_reasons": f"{GOODPUT_FELL}; {LATE_GENERATOR}"},
-            "untold",
-            f"{GOODPUT_FELL}; {LATE_GENERATOR}",
-        ),
+        (invalid(SLOWER), "broke", SLOWER),
+        (invalid(FELL_AND_LATE), "untold", FELL_AND_LATE),
         # A backlog of the warm-up that drains: the latencies are too high, if anything.
-        ({"valid": False, "invalid_reasons": FELL}, "held", ""),
-        ({"valid": False, "invalid_reasons": f"{BACKLOG}: x", "p99_ms": 400.0}, "held", ""),
-        ({"valid": False, "invalid_reasons": FELL, "p99_ms": 501.0}, "untold", FELL),
+        (invalid(FELL), "held", ""),
+        (invalid(f"{BACKLOG}: x", p99_ms=400.0), "held", ""),
+        (invalid(FELL, p99_ms=501.0), "untold", FELL),
         # A JVM that still compiled is slower, if anything.
-        ({"valid": False, "invalid_reasons": JIT}, "held", ""),
-        ({"valid": False, "invalid_reasons": f"{JIT}; {FELL}"}, "held", ""),
+        (invalid(JIT), "held", ""),
+        (invalid(f"{JIT}; {FELL}"), "held", ""),
         # One that was never steady may have been anything.
-        ({"valid": False, "invalid_reasons": NEVER_STEADY}, "untold", NEVER_STEADY),
-        ({"valid": False, "invalid_reasons": JIT, "p99_ms": 501.0}, "untold", JIT),
-        (
-            {"valid": False, "invalid_reasons": f"{JIT}; {LATE_GENERATOR}"},
-            "untold",
-            f"{JIT}; {LATE_GENERATOR}",
-        ),
-        ({"valid": False, "invalid_reasons": FELL, "p99_ms": None}, "untold", FELL),
-        ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
-        ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),
+        (invalid(NEVER_STEADY), "untold", NEVER_STEADY),
+        (invalid(JIT, p99_ms=501.0), "untold", JIT),
+        (invalid(f"{JIT}; {LATE_GENERATOR}"), "untold", f"{JIT}; {LATE_GENERATOR}"),
+        (invalid(FELL, p99_ms=None), "untold", FELL),
+        (invalid(TOO_SHORT, p99_ms=4000.0), "broke", "p99 4,000 ms"),
+        (invalid(TOO_SHORT), "untold", TOO_SHORT),
         # A machine that others filled: what was not held says nothing of the rate,
         ({"others_cpu": 0.4, "p99_ms": 900.0}, "untold", f"{FILLED} (p99 900 ms)"),
-        (
-            {"others_cpu": 0.4, "valid": False, "invalid_reasons": NO_ANSWER},
-            "untold",
-            f"{FILLED} ({NO_ANSWER})",
-        ),
+        (invalid(NO_ANSWER, others_cpu=0.4), "untold", f"{FILLED} ({NO_ANSWER})"),
         # but what was held does, and so does a pool that gave all it can.
         ({"others_cpu": 0.4}, "held", ""),
         ({**FULL_POOL, "predicted_rps": 990.0}, "broke", "p99 900 ms"),
@@ -134,6 +107,5 @@ def test_what_a_trial_says(changes: dict[str, Any], outcome: str, why: str) -> N
 
 
 def test_a_percentile_of_too_few_answers_is_told_by_the_longest() -> None:
-    plain = server(1650)
-    _, _, detail = alone(lambda plan: {**plain(plan), "p99_ms": None})
+    _, _, detail = alone(altered(server(1650), p99_ms=None))
     assert detail.text.startswith("held 1,646 req/s (max 210 ms; 3 of 3 trials), whether it holds")

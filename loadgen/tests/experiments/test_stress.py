@@ -32,19 +32,23 @@ from lab.model import (
     Verdict,
     p95_of,
 )
+from support.altered import Server, When, altered, in_launches, invalid
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
 from support.planned import experiment, planner, resumed, row
 
 STRESS = Stress(Objective(p95_ms=500.0), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 LATE_GENERATOR = "the generator was the limit"
-Server = Callable[[TrialPlan], dict[str, Any]]
+FELL = f"{GOODPUT_FELL} from 900 to 200 req/s"
 
 
 def search_of(**changes: Any) -> Experiment:
     return experiment(**{"kind": "stress", "modes": ("open",), "own": STRESS, **changes})
 
 
-def order_of(of: Experiment) -> Design:
+ALONE = search_of(servers=("a",))
+
+
+def order_of(of: Experiment = ALONE) -> Design:
     return design(planner(of))
 
 
@@ -68,81 +72,63 @@ def run(of: Experiment, servers: dict[str, Server]) -> list[Row]:
     return done
 
 
+def findings_of(of: Experiment, rows: list[Row]) -> list[Finding]:
+    return list(findings(Outcome(of, rows, Path())))
+
+
 def tried(rows: list[Row], server: str = "a") -> list[int]:
     return [one.concurrency for one in rows if one.server == server]
 
 
 def found(of: Experiment, rows: list[Row]) -> dict[tuple[str, int], tuple[float | None, str]]:
-    finds = findings(Outcome(of, rows, Path()))
-    return {(one.server, one.launch): (one.value, one.text) for one in finds}
+    return {(one.server, one.launch): (one.value, one.text) for one in findings_of(of, rows)}
 
 
-ALONE = search_of(servers=("a",))
-
-
-def alone(server: Server) -> tuple[list[Row], float | None, str]:
+def alone(server: Server, of: Experiment = ALONE) -> tuple[list[Row], float | None, str]:
     """The search on one server: its rows, its breaking point, and what is said of it."""
-    rows = run(ALONE, {"a": server})
-    return rows, *found(ALONE, rows)["a", 0]
+    rows = run(of, {"a": server})
+    return rows, *found(of, rows)["a", 0]
+
+
+def above(connections: int, server: Server, **cells: Any) -> Server:
+    """The same server, with these cells above so many connections."""
+    return altered(server, lambda plan, _: plan.concurrency > connections, **cells)
+
+
+def gives_way(connections: int, reason: str) -> Server:
+    """Measures nothing above so many connections, for this reason."""
+    nothing = dict.fromkeys(("achieved_rps", "p95_ms", "raw_p95_ms", "ok"))
+    return above(connections, holds(9999), **invalid(reason, **nothing))
 
 
 def untold(when: Callable[[int], bool], server: Server) -> Server:
     """The same server, with invalid trials at some numbers of connections."""
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        bad = {"valid": False, "invalid_reasons": LATE_GENERATOR}
-        return server(plan) | (bad if when(plan.concurrency) else {})
-
-    return answers
+    return altered(server, lambda plan, _: when(plan.concurrency), **invalid(LATE_GENERATOR))
 
 
-def untold_once(at: int, server: Server) -> Server:
-    """The same server, with its first trial of so many connections invalid."""
-    times: list[int] = []
-
-    def first(connections: int) -> bool:
-        times.append(connections)
-        return connections == at and times.count(at) == 1
-
-    return untold(first, server)
-
-
-def noisy_once(at: int, server: Server) -> Server:
-    """The same server, with a first trial of so many connections that is too slow."""
-    times: list[int] = []
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.concurrency)
-        late = plan.concurrency == at and times.count(at) == 1
-        return server(plan) | ({"p95_ms": 900.0} if late else {})
-
-    return answers
+def once(at: int, server: Server, **cells: Any) -> Server:
+    """The same server, with these cells in its first trial of so many connections."""
+    return altered(server, lambda plan, nth: (plan.concurrency, nth) == (at, 1), **cells)
 
 
 @pytest.mark.parametrize(
-    ("p95_ms", "reasons", "value"),
+    ("p95_ms", "reasons", "says"),
     [
-        (900.0, (TOO_SHORT,), 1100),
-        (900.0, (f"{GOODPUT_FELL} from 900 to 200 req/s", TOO_SHORT), 1100),
+        (900.0, (TOO_SHORT,), "p95 900 ms"),
+        (900.0, (FELL, TOO_SHORT), FELL),
         # Fast enough as far as it was seen, so nobody knows.
         (400.0, (TOO_SHORT,), None),
         (900.0, (TOO_SHORT, LATE_GENERATOR), None),
     ],
 )
 def test_latencies_that_are_too_long_for_the_window_break_a_load(
-    p95_ms: float, reasons: tuple[str, ...], value: float | None
+    p95_ms: float, reasons: tuple[str, ...], says: str | None
 ) -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        short = {"valid": False, "invalid_reasons": REASON_SEPARATOR.join(reasons)}
-        late = {"p95_ms": p95_ms, "raw_p95_ms": p95_ms, **short}
-        return holds(5000)(plan) | (late if plan.concurrency >= 1100 else {})
-
+    short = invalid(REASON_SEPARATOR.join(reasons), p95_ms=p95_ms, raw_p95_ms=p95_ms)
     wide = search_of(servers=("a",), own=dataclasses.replace(STRESS, resolution=1000))
-    found_at, text = found(wide, run(wide, {"a": answers}))["a", 0]
-    assert found_at == value
-    assert (
-        value is None
-    ) or f"(1833 req/s offered): {reasons[0] if reasons[1:] else 'p95 900 ms'}, in 2 trials" in text
+    _, value, text = alone(above(1099, holds(5000), **short), wide)
+    assert value == (1100 if says else None)
+    assert says is None or f"(1833 req/s offered): {says}, in 2 trials" in text
 
 
 @pytest.mark.parametrize("most", [222, 1100, 1101, 2345, 3000, 4321])
@@ -152,34 +138,51 @@ def test_the_planted_breaking_point_is_found_to_the_resolution(most: int) -> Non
     assert "held" in text
 
 
-def test_ramp_then_bisection_hand_derived() -> None:
-    rows, *told = alone(holds(1650))
-    # 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of
-    # 8); then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough.
-    # What breaks is tried twice.
-    assert tried(rows) == [
-        100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624,
-    ]  # fmt: skip
-    assert told == [
-        1656.0,
-        "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s "
-        "offered): p95 900 ms, in 2 trials; then: unknown",
-    ]
+# 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of 8);
+# then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough. What breaks is
+# tried twice.
+TRIED = [100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624]
+CRASH = "the JVM restarted during the trial"
 
 
-def test_a_server_that_does_not_even_hold_the_first() -> None:
-    rows, *told = alone(holds(1))
-    assert tried(rows) == [100, 100]
-    assert told == [
-        100.0,
-        "no load was held at p95 ≤ 500 ms, not even 100 (148 req/s offered): p95 900 ms, in 2 "
-        "trials; then: unknown",
-    ]
+@pytest.mark.parametrize(
+    ("server", "connections", "value", "says"),
+    [
+        (
+            holds(1650),
+            TRIED,
+            1656.0,
+            "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s "
+            "offered): p95 900 ms, in 2 trials; then: unknown",
+        ),
+        (
+            holds(1),
+            [100, 100],
+            100.0,
+            "no load was held at p95 ≤ 500 ms, not even 100 (148 req/s offered): p95 900 ms, in 2 "
+            "trials; then: unknown",
+        ),
+        (
+            gives_way(1650, f"{CRASH}; cold JVM: x"),
+            TRIED,
+            1656.0,
+            "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s "
+            f"offered): {CRASH}, in 2 trials; then: unknown",
+        ),
+    ],
+    ids=["a breaking point", "a server that does not even hold the first", "a JVM that restarts"],
+)
+def test_ramp_then_bisection_hand_derived(
+    server: Server, connections: list[int], value: float, says: str
+) -> None:
+    rows, *told = alone(server)
+    assert tried(rows) == connections
+    assert told == [value, says]
 
 
 @pytest.mark.parametrize("at", [100, 1100, 2100, 3100, 5000])
 def test_one_noisy_break_does_not_end_the_ramp(at: int) -> None:
-    rows, value, text = alone(noisy_once(at, holds(99_999)))
+    rows, value, text = alone(once(at, holds(99_999), p95_ms=900.0))
     assert tried(rows) == sorted([100, 1100, 2100, 3100, 4100, 5000, at])
     assert value is None
     assert text.endswith("the most that was tried (5000)")
@@ -187,25 +190,17 @@ def test_one_noisy_break_does_not_end_the_ramp(at: int) -> None:
 
 @pytest.mark.parametrize("at", [1100, 1600, 1624])
 def test_one_noisy_break_does_not_lower_the_breaking_point(at: int) -> None:
-    rows, value, text = alone(noisy_once(at, holds(1650)))
+    rows, value, text = alone(once(at, holds(1650), p95_ms=900.0))
     assert tried(rows).count(at) == 2
     assert value == 1656
     # Near the limit it is said that the search errs upwards.
-    once = "p95 210 ms) in one of 2 trials (the other: p95 900 ms), not 1656"
-    assert (once in text) == (at == 1624)
+    other = "p95 210 ms) in one of 2 trials (the other: p95 900 ms), not 1656"
+    assert (other in text) == (at == 1624)
 
 
 def test_the_reasons_of_both_breaks_are_said() -> None:
-    times: list[int] = []
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.concurrency)
-        return {**holds(1)(plan), "p95_ms": 600.0 + 100 * len(times)}
-
-    assert (
-        "not even 100 (148 req/s offered): p95 700 ms; p95 800 ms, in 2 trials;"
-        in (alone(answers)[2])
-    )
+    _, _, text = alone(once(100, altered(holds(1), p95_ms=800.0), p95_ms=700.0))
+    assert "not even 100 (148 req/s offered): p95 700 ms; p95 800 ms, in 2 trials;" in text
 
 
 def test_servers_take_turns_until_each_is_done() -> None:
@@ -227,19 +222,16 @@ def test_the_rate_leaves_connections_to_spare_up_to_the_objective() -> None:
 
 
 def test_errors_break_a_load() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        bad = 30 if plan.concurrency > 1000 else 0
-        return {**holds(9999)(plan), "ok": 1970, "timeouts": bad, "http_errors": 0}
-
-    assert "1.50% errors, above 1.00%, in 2 trials; then: " in alone(answers)[2]
+    plain = altered(holds(9999), ok=1970, http_errors=0, timeouts=0)
+    assert (
+        "1.50% errors, above 1.00%, in 2 trials; then: "
+        in alone(above(1000, plain, timeouts=30))[2]
+    )
 
 
 def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        rps = 1000.0 if plan.concurrency <= 1100 else 850.0
-        return {"achieved_rps": rps, "p95_ms": 300.0, "ok": 1000}
-
-    _, value, text = alone(answers)
+    plain = altered(holds(9999), achieved_rps=1000.0, p95_ms=300.0)
+    _, value, text = alone(above(1100, plain, achieved_rps=850.0))
     assert 1100 < value <= 1150
     assert "850 req/s, more than 10% below the 1000 of a smaller load, in 2 trials;" in text
 
@@ -252,7 +244,7 @@ def test_a_smaller_load_may_do_less_without_being_broken() -> None:
 
 
 def test_an_invalid_trial_is_run_once_more() -> None:
-    rows, *_ = alone(untold_once(1100, holds(1650)))
+    rows, *_ = alone(once(1100, holds(1650), **invalid(LATE_GENERATOR)))
     assert tried(rows)[:5] == [100, 1100, 1100, 2100, 2100]
     assert len({one.trial for one in rows}) == len(rows)
 
@@ -272,45 +264,24 @@ def test_four_times_invalid_ends_the_search_and_says_why() -> None:
     assert found(of, rows)["b", 0][0] is not None
 
 
-def gives_way(above: int, *reasons: str) -> Server:
-    """Holds up to `above` connections. Above, trials are invalid for these reasons in turn, the
-    last one ever after."""
-    times: list[int] = []
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        if plan.concurrency <= above:
-            return holds(9999)(plan)
-        reason = reasons[min(times.count(plan.concurrency), len(reasons) - 1)]
-        times.append(plan.concurrency)
-        return {"valid": False, "invalid_reasons": reason}
-
-    return answers
-
-
-def test_a_server_that_gives_way_twice_is_broken() -> None:
-    rows, *told = alone(gives_way(1650, "the JVM restarted during the trial; cold JVM: x"))
-    assert tried(rows) == [
-        100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624,
-    ]  # fmt: skip
-    assert told == [
-        1656.0,
-        "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s "
-        "offered): the JVM restarted during the trial, in 2 trials; then: unknown",
-    ]
-
-
-def test_giving_way_once_is_no_finding() -> None:
-    crash = "the JVM restarted during the trial"
-    # Once, then invalid for another reason: not to be told.
-    rows, value, text = alone(gives_way(1100, crash, LATE_GENERATOR))
-    assert tried(rows)[:8] == [100, 1100, *[2100] * 5, 1600]
-    assert value is None
-    assert f"cannot tell, for 4 trials do not say, the last one: {LATE_GENERATOR}" in text
-    # The other way round it gives way twice.
-    rows, value, text = alone(gives_way(1100, LATE_GENERATOR, crash))
-    assert tried(rows)[:6] == [100, 1100, 2100, 2100, 2100, 1600]
-    assert value is not None
-    assert f"not 1120 (1866 req/s offered): {crash}, in 2 trials;" in text
+@pytest.mark.parametrize(
+    ("first", "later", "trials", "value", "says"),
+    [
+        # Once, then invalid for another reason: not to be told.
+        (CRASH, LATE_GENERATOR, 5, None, "cannot tell, for 4 trials do not say, the last one: "),
+        # The other way round it gives way twice.
+        (LATE_GENERATOR, CRASH, 3, 1120.0, "not 1120 (1866 req/s offered): "),
+    ],
+)
+def test_giving_way_once_is_no_finding(
+    first: str, later: str, trials: int, value: float | None, says: str
+) -> None:
+    other: When = lambda plan, nth: plan.concurrency > 1100 and nth == 1  # noqa: E731
+    rows, found_at, text = alone(altered(gives_way(1100, later), other, **invalid(first)))
+    assert tried(rows)[: trials + 3] == [100, 1100, *[2100] * trials, 1600]
+    assert found_at == value
+    assert f"{says}{later}" in text
+    assert value is None or f"{later}, in 2 trials;" in text
 
 
 SLOW = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
@@ -335,11 +306,11 @@ def judged(of: TrialRecord, said: Reading) -> str:
     return REASON_SEPARATOR.join(judge(measurement(of, said), start=snapshot()).reasons)
 
 
-@pytest.mark.parametrize("said", [ERRORS, SILENCE])
-def test_the_gates_tell_that_a_server_failed(said: Reading) -> None:
+@pytest.mark.parametrize(("said", "why"), [(ERRORS, NO_SUCCESS), (SILENCE, NO_ANSWER)])
+def test_the_gates_tell_that_a_server_failed(said: Reading, why: str) -> None:
     _, value, text = alone(gives_way(1650, judged(record(), said)))
     assert value == 1656
-    assert f": {NO_ANSWER if said is SILENCE else NO_SUCCESS}, in 2 trials;" in text
+    assert f": {why}, in 2 trials;" in text
 
 
 @pytest.mark.parametrize(
@@ -392,36 +363,22 @@ def test_never_more_trials_than_were_said(most: int, change: dict[str, int]) -> 
 
 def test_the_most_trials_hand_derived() -> None:
     # 100, 1100, …, 4100, 5000 and five halvings of 1000 to 50, each twice.
-    assert order_of(ALONE).most == 2 * (6 + 5)
+    assert order_of().most == 2 * (6 + 5)
 
 
 def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
     of = search_of(launches=2)
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        return holds(222 if plan.launch == 1 else 622)(plan)
-
-    rows = run(of, {"a": answers, "b": answers})
+    server = in_launches((1,), holds(222), holds(622))
+    rows = run(of, {"a": server, "b": server})
     assert [one.launch for one in rows] == sorted(one.launch for one in rows)
     first_of_second = next(one for one in rows if one.launch == 2)
     assert first_of_second.server == "b"
     assert first_of_second.trial.endswith("-l2")
-    finds = [one for one in findings(Outcome(of, rows, Path())) if one.server == "a"]
+    finds = [one for one in findings_of(of, rows) if one.server == "a"]
     assert [one.launch for one in finds] == [1, 2, 0]
     assert finds[2].name == MEDIAN
     assert finds[2].value == (finds[0].value + finds[1].value) / 2
     assert "no interval" in finds[2].text
-
-
-def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
-    of = search_of(servers=("a",), launches=2)
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        return holds(222 if plan.launch == 1 else 99_999)(plan)
-
-    last = findings(Outcome(of, run(of, {"a": answers}), Path()))[-1]
-    assert last.value is None
-    assert last.text == "no median: 1 of 2 launches without a breaking point"
 
 
 def test_a_search_goes_on_where_it_was() -> None:
@@ -438,7 +395,7 @@ def test_a_search_goes_on_where_it_was() -> None:
 def test_rows_of_something_else_are_no_search() -> None:
     rows, *_ = alone(holds(222))
     others = [dataclasses.replace(one, concurrency=7) for one in rows]
-    plan = order_of(ALONE).next(others)
+    plan = order_of().next(others)
     assert plan.concurrency == 100
 
 
@@ -446,7 +403,7 @@ def test_rows_of_something_else_are_no_search() -> None:
 def test_a_search_goes_on_after_a_damaged_trial_with_what_else_is_there(gone: bool) -> None:
     rows, value, _ = alone(holds(1650))
     for at in range(len(rows)):
-        done = resumed(order_of(ALONE), rows, at, holds(1650), gone=gone)
+        done = resumed(order_of(), rows, at, holds(1650), gone=gone)
         assert found(ALONE, done)["a", 0][0] == value
         assert len(done) <= len(rows) + 1
 
@@ -454,18 +411,15 @@ def test_a_search_goes_on_after_a_damaged_trial_with_what_else_is_there(gone: bo
 def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
     rows, *_ = alone(holds(222))
     short = f"{TOO_SHORT}: 15 s for a mean latency of 5 s, and … (DURATION=28s would do)"
-    first = dataclasses.replace(rows[0], valid=False, invalid_reasons=short, p95_ms=400.0)
-    plan = order_of(ALONE).next([first])
+    plan = order_of().next([dataclasses.replace(rows[0], **invalid(short), p95_ms=400.0)])
     assert (plan.concurrency, plan.duration_s) == (100, 28)
 
 
 def test_a_trial_that_is_not_asked_for_any_more_is_left_out() -> None:
     of = search_of()
-    rows = run(of, {"a": untold_once(1100, holds(1650)), "b": holds(222)})
+    rows = run(of, {"a": once(1100, holds(1650), **invalid(LATE_GENERATOR)), "b": holds(222)})
     turned = [dataclasses.replace(one, valid=True) for one in rows]
-    assert [found(of, turned)[key] for key in (("a", 0), ("b", 0))] == [
-        found(of, rows)[key] for key in (("a", 0), ("b", 0))
-    ]
+    assert found(of, turned) == found(of, rows)
     assert order_of(of).next(turned) is None
     assert found(of, [*rows, rows[-1]]) == found(of, rows)
 
@@ -478,14 +432,10 @@ def test_p95_is_the_corrected_one_in_an_open_load() -> None:
 
 
 def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:
-    def filled(plan: TrialPlan) -> dict[str, Any]:
-        return {**holds(1650)(plan), "others_cpu": 0.4 if plan.concurrency > 1650 else None}
-
-    rows, value, text = alone(filled)
+    rows, value, text = alone(above(1650, altered(holds(1650), others_cpu=None), others_cpu=0.4))
     assert value is None
-    assert (
-        "cannot tell, for 4 trials do not say, the last one: work outside the lab used 40%" in text
-    )
+    why = "cannot tell, for 4 trials do not say, the last one: work outside the lab used 40%"
+    assert why in text
     # What was held, was.
     assert max(one.concurrency for one in rows if one.others_cpu is None) <= 1650
 
@@ -512,14 +462,8 @@ ROSE = "not steady: the mean latency rose from 250 to 500 ms within the window"
 def test_a_pool_at_its_bound_breaks_though_its_latency_is_still_below_the_objective() -> None:
     """600 connections are offered the 1,000 req/s of 200 threads that wait 0.2 s. They do 993, so
     a backlog grows, and the trial is invalid: its latency rises."""
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        if plan.concurrency < 600:
-            return holds(9999)(plan)
-        rose = {"valid": False, "invalid_reasons": ROSE, "bottleneck": "worker pool"}
-        return {**holds(9999)(plan), "achieved_rps": 993.0, "p95_ms": 450.0, **rose}
-
-    _, value, text = alone(answers)
+    rose = invalid(ROSE, bottleneck="worker pool", achieved_rps=993.0, p95_ms=450.0)
+    _, value, text = alone(above(599, holds(9999), **rose))
     assert value == 600
     assert text == (
         "held 568 connections at p95 ≤ 500 ms (946 req/s, p95 210 ms), not 600 (1000 req/s "
@@ -528,68 +472,47 @@ def test_a_pool_at_its_bound_breaks_though_its_latency_is_still_below_the_object
 
 
 def test_a_load_that_is_overloaded_is_not_held_however_soon_it_is_answered() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        return holds(9999)(plan) | {"overloaded": plan.concurrency > 1650}
-
-    assert alone(answers)[1] == 1656
+    plain = altered(holds(9999), overloaded=False)
+    assert alone(above(1650, plain, overloaded=True))[1] == 1656
 
 
 def test_in_a_closed_load_a_latency_that_rises_within_the_objective_says_nothing() -> None:
     of = search_of(servers=("a",), modes=("closed",))
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        rose = {"valid": False, "invalid_reasons": ROSE} if plan.concurrency > 100 else {}
-        return {**holds(9999)(plan), "p95_ms": None, "raw_p95_ms": 300.0, **rose}
-
-    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    plain = altered(holds(9999), p95_ms=None, raw_p95_ms=300.0)
+    _, value, text = alone(above(100, plain, **invalid(ROSE)), of)
     assert value is None
     assert "cannot tell" in text
-    late = {
-        "a": lambda plan: {**answers(plan), "raw_p95_ms": 600.0 if plan.concurrency > 100 else 1.0}
-    }
-    assert found(of, run(of, late))["a", 0][0] is not None
+    late = above(100, altered(plain, raw_p95_ms=1.0), **invalid(ROSE, raw_p95_ms=600.0))
+    assert alone(late, of)[1] is not None
 
 
 def test_what_was_only_slowed_by_its_warm_up_was_held() -> None:
     late = f"{UNSTEADY}: the mean latency fell from 400 to 210 ms within the window"
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        slowed = {"valid": False, "invalid_reasons": late} if plan.concurrency > 100 else {}
-        return {**holds(1650)(plan), **slowed}
-
-    rows, value, _ = alone(answers)
+    rows, value, _ = alone(above(100, holds(1650), **invalid(late)))
     assert tried(rows)[:3] == [100, 1100, 2100]
     assert value is None  # Above 1650 they are late, and may be so for the warm-up.
 
 
 def test_what_gave_way_is_told_by_the_valid_trial() -> None:
-    times: list[int] = []
+    plain = altered(holds(1650), bottleneck="Toxiproxy", strength="weak")
+    second: When = lambda plan, nth: plan.concurrency > 1650 and nth == 2  # noqa: E731
+    rows, *_ = alone(altered(plain, second, **invalid(ROSE)))
+    verdicts = {}
+    for one in rows:
+        busy = Standing("Toxiproxy", score=0.9, sentence=f"it: {(70, 90)[one.valid]}% busy")
+        verdicts[one.trial] = Verdict("Toxiproxy", "weak", "x", (busy,))
+    first = findings(Outcome(ALONE, rows, Path(), verdicts))[0]
+    assert first.text.endswith("; then: Toxiproxy, 90% busy (weak, at 1,656 by 2 trials)")
 
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.concurrency)
-        names = {"bottleneck": "Toxiproxy", "strength": "weak"}
-        if plan.concurrency > 1650 and times.count(plan.concurrency) == 2:
-            names |= {"valid": False, "invalid_reasons": ROSE}
-        return {**holds(1650)(plan), **names}
 
-    rows, *_ = alone(answers)
-    last = {
-        one.trial: Verdict(
-            "Toxiproxy",
-            "weak",
-            "x",
-            (Standing("Toxiproxy", score=0.9, sentence=f"it: {(70, 90)[one.valid]}% busy"),),
-        )
-        for one in rows
-    }
-    found = findings(Outcome(ALONE, rows, Path(), last))[0]
-    then = "; then: Toxiproxy, 90% busy (weak, at 1,656 by 2 trials)"
-    assert found.text.endswith(then)
+def of_launches(told: int, rest: Server, launches: int = 6) -> list[Finding]:
+    """The findings of launches of which so many break at 1656, and the rest are that server."""
+    of = search_of(servers=("a",), launches=launches)
+    return findings_of(of, run(of, {"a": in_launches(range(1, told + 1), holds(1650), rest)}))
 
 
 def test_equal_launches_have_an_interval_that_holds_the_truth() -> None:
-    of = search_of(servers=("a",), launches=6)
-    *each, middle = findings(Outcome(of, run(of, {"a": holds(1650)}), Path()))
+    *each, middle = of_launches(6, holds(1650))
     assert {(one.low, one.value, one.high) for one in each} == {(1624.0, 1656.0, 1656.0)}
     assert (middle.low, middle.value, middle.high) == (1624.0, 1656.0, 1656.0)
     assert middle.text == (
@@ -597,44 +520,44 @@ def test_equal_launches_have_an_interval_that_holds_the_truth() -> None:
     )
 
 
-def of_launches(told: int, rest: Server, launches: int = 6) -> list[Finding]:
-    """The findings of launches of which so many break at 1656, and the rest are that server."""
-    of = search_of(servers=("a",), launches=launches)
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        return (holds(1650) if (plan.launch or 0) <= told else rest)(plan)
-
-    return list(findings(Outcome(of, run(of, {"a": answers}), Path())))
+# It held 3,100, and nobody knows more.
+FURTHER = untold(lambda at: at > 3100, holds(9999))
 
 
 def test_a_launch_of_which_nobody_can_tell_pulls_no_median_down() -> None:
-    # It held 3,100, and nobody knows more.
-    further = untold(lambda at: at > 3100, holds(9999))
-    *_, stuck, middle = of_launches(5, further)
+    *_, stuck, middle = of_launches(5, FURTHER)
     assert (stuck.value, stuck.low, stuck.high) == (None, 4072 - 972, None)
     assert (middle.value, middle.low, middle.high) == (1656, 1624, None)
     assert "95 % interval from 1624 on; 1 of them lie between what was held and what" in middle.text
-    assert of_launches(3, further)[-1].value is None
-    assert of_launches(2, further)[-1].text == (
-        "no median: 4 of 6 launches without a breaking point"
-    )
-    assert of_launches(0, untold(lambda _: True, holds(1)), launches=2)[-1].text == (
-        "no median: 2 of 2 launches without a breaking point"
-    )
+    assert of_launches(3, FURTHER)[-1].value is None
+
+
+@pytest.mark.parametrize(
+    ("told", "rest", "launches", "without"),
+    [
+        (2, FURTHER, 6, 4),
+        (0, untold(lambda _: True, holds(1)), 2, 2),
+        (1, holds(99_999), 2, 1),
+    ],
+)
+def test_launches_that_did_not_break_have_no_part_in_a_median(
+    told: int, rest: Server, launches: int, without: int
+) -> None:
+    last = of_launches(told, rest, launches)[-1]
+    assert last.value is None
+    assert last.text == f"no median: {without} of {launches} launches without a breaking point"
 
 
 def test_launches_that_have_not_ended_are_said() -> None:
     of = search_of(servers=("a",), launches=2)
-    rows = run(of, {"a": holds(1650)})
-    middle = findings(Outcome(of, rows[:-3], Path()))[-1]
+    middle = findings_of(of, run(of, {"a": holds(1650)})[:-3])[-1]
     assert middle.value == 1656
     assert "1656 connections over 1 launch, no interval; 1 more have not ended" in middle.text
 
 
 def test_the_answer_names_each_server_and_what_gave_way() -> None:
     of = search_of()
-    rows = run(of, {"a": holds(1650), "b": holds(99_999)})
-    lines = said_first(of, findings(Outcome(of, rows, Path())))
+    lines = said_first(of, findings_of(of, run(of, {"a": holds(1650), "b": holds(99_999)})))
     assert [line[0] for line in lines[:2]] == ["a", "b"]
     assert lines[0][2] == "then: unknown"
     assert len(lines[1]) == 2
@@ -646,15 +569,11 @@ def test_the_answer_names_each_server_and_what_gave_way() -> None:
 def test_the_answer_of_several_launches_is_their_median_or_the_first_one() -> None:
     of = search_of(launches=6)
     rows = run(of, {"a": holds(1650), "b": holds(222)})
-    lines = said_first(of, findings(Outcome(of, rows, Path())))
-    assert lines[0] == (
-        "a",
-        "1656 connections over 6 launches, 95 % interval 1624 to 1656",
-        "then: unknown",
-    )
+    lines = said_first(of, findings_of(of, rows))
+    median = "1656 connections over 6 launches, 95 % interval 1624 to 1656"
+    assert lines[0] == ("a", median, "then: unknown")
     assert "orders no servers" not in lines[2][0]
     # It was ended in the second launch.
-    early = findings(Outcome(of, [one for one in rows if one.launch == 1], Path()))
-    first, _, note = said_first(of, early)
+    first, _, note = said_first(of, findings_of(of, [one for one in rows if one.launch == 1]))
     assert first[1].startswith("held 1624 connections")
     assert "This orders no servers" in note[0]
