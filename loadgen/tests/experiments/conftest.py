@@ -1,5 +1,6 @@
 """Experiments in files, as a user writes them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,16 @@ from support.repo import REPO
 SHIPPED = REPO / "experiments"
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
 LIMIT = 200_000
+
+
+def refusal(read: Callable[..., object], *given: object, **words: object) -> str:
+    """The line that refuses words or a file."""
+    with pytest.raises(WordError) as refused:
+        read(*given, **words)
+    said = str(refused.value)
+    assert "\n" not in said
+    assert refused.value.exit_code == 2
+    return said
 
 
 class Files:
@@ -33,11 +44,7 @@ class Files:
         return found
 
     def refusal(self, text: str, **words: str) -> str:
-        with pytest.raises(WordError) as refused:
-            self.read(text, **words)
-        assert "\n" not in str(refused.value)
-        assert refused.value.exit_code == 2
-        return str(refused.value)
+        return refusal(self.read, text, **words)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
+from support.altered import invalid
 from support.fakes import plan, record, snapshot
 from support.foreign import foreign
 from support.planned import all_of, experiment, planner, row
@@ -35,7 +36,7 @@ def order_of(of: Experiment) -> endurance.Design:
     return endurance.design(planner(of))
 
 
-def test_servers_take_turns_leg_by_leg() -> None:
+def test_servers_take_turns_leg_by_leg_on_one_jvm_in_a_launch() -> None:
     order = order_of(enduring())
     plans = all_of(order)
     assert order.most == 10
@@ -44,9 +45,6 @@ def test_servers_take_turns_leg_by_leg() -> None:
     assert {one.offered_rps for one in plans} == {148}
     assert {one.asks_live for one in plans} == {True}
     assert plans[0].trial == "01-a-open-c100"
-
-
-def test_legs_of_a_launch_are_on_one_jvm() -> None:
     plans = all_of(order_of(enduring(launches=2)))
     assert [one.launch for one in plans] == [1] * 10 + [2] * 10
     assert [one.server for one in plans[10:12]] == ["b", "a"]
@@ -126,16 +124,24 @@ def keep(
         file.write("\n".join(lines) + "\n")
 
 
-def legs(count: int = 5, **changes: object) -> list[Row]:
-    return [row(plan(trial=f"0{n + 1}-a"), **changes) for n in range(count)]
-
-
-def kept(run_dir: Path, resident: Callable[[float], float], **changes: Any) -> list[Row]:
-    """Five legs of a server of that resident memory; `changes` as of `keep`."""
-    rows = legs()
+def kept(
+    run_dir: Path,
+    resident: Callable[[float], float],
+    count: int = 5,
+    of_leg: Callable[[int], dict[str, Any]] = lambda number: {},
+    **changes: Any,
+) -> list[Row]:
+    """Legs of a server of that resident memory; `changes` are as of `keep`, and `of_leg` those of
+    the leg with that number."""
+    rows = [row(plan(trial=f"{number + 1:02d}-a")) for number in range(count)]
     for number, one in enumerate(rows):
-        keep(run_dir, one, number, resident, **changes)
+        keep(run_dir, one, number, **{"resident": resident, **changes, **of_leg(number)})
     return rows
+
+
+def lost(rows: list[Row], at: int, reason: str = "toxics changed") -> None:
+    """This leg is invalid."""
+    rows[at] = dataclasses.replace(rows[at], **invalid(reason))
 
 
 def growing(at: float) -> float:
@@ -167,19 +173,16 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
 def test_files_and_threads_are_watched_too(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing)
     for number, one in enumerate(rows):
-        opens = 1_000_000.0 + number * 2000
-        times = [opens + s for s in range(LEG_S)]
-        loaded = {at: number * 310 + 10 + s for s, at in enumerate(times)}
+        loaded = {1_000_000.0 + number * 2000 + s: number * 310 + 10 + s for s in range(LEG_S)}
         # One file more in each minute.
         more = [
             line("process_open_fds", {at: 100.0 + x // 60 for at, x in loaded.items()}),
-            line("jvm_threads_current", dict.fromkeys(times, 30.0)),
+            line("jvm_threads_current", dict.fromkeys(loaded, 30.0)),
         ]
         with gzip.open(tmp_path / "raw" / one.trial / SERIES, "at") as file:
             file.write("\n".join(more) + "\n")
     found = endurance.findings(Outcome(enduring(servers=("a",)), rows, tmp_path))
-    told = [one for one in found if one.value is not None]
-    of = {(one.server, one.name): one for one in told}
+    of = {(one.server, one.name): one for one in found if one.value is not None}
     assert list(of) == [
         ("a", name) for name in (growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS)
     ]
@@ -189,16 +192,13 @@ def test_files_and_threads_are_watched_too(tmp_path: Path) -> None:
 
 
 def test_no_growth_is_said(tmp_path: Path) -> None:
-    rows = kept(tmp_path, lambda s: 3e8 + s % 7 * 1e5)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
+    rows = kept(tmp_path / "noise", lambda s: 3e8 + s % 7 * 1e5)
+    found = findings(tmp_path / "noise", rows)[growth.RESIDENT]
     assert found.low <= 0 <= found.high
     assert "no growth shown" in found.text
-
-
-def test_growth_of_the_first_third_only_is_no_growth(tmp_path: Path) -> None:
-    """Pages touched for the first time."""
-    rows = kept(tmp_path, lambda s: 3e8 + min(s, 500) * 1e6)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
+    # Pages touched for the first time: growth of the first third only.
+    rows = kept(tmp_path / "first", lambda s: 3e8 + min(s, 500) * 1e6)
+    found = findings(tmp_path / "first", rows)[growth.RESIDENT]
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
     assert ", from 763 to 763 MiB once the first third was over; at first 296;" in found.text
 
@@ -208,21 +208,15 @@ def test_what_lives_is_told_from_what_died_in_the_old_generation(
     tmp_path: Path, mib_per_h: float, shown: bool
 ) -> None:
     """The old generation grows by 360 MiB an hour within a leg, most of it dead."""
-    rows = legs(16)
-    for number, one in enumerate(rows):
-        loaded_s = (number + 1) * 310
+
+    def of_leg(number: int) -> dict[str, Any]:
         # A cache that fills in the first legs is no growth.
-        live = 12 * MIB + min(number, 3) * MIB + round(loaded_s * mib_per_h * MIB / 3600)
-        keep(
-            tmp_path,
-            one,
-            number,
-            lambda s: 3e8,
-            old=lambda s: 1e6 + s % 310 * 360 * MIB / 3600,
-            live_bytes=live,
-        )
-    found = findings(tmp_path, rows)
-    live_heap = found[growth.LIVE]
+        grown = round((number + 1) * 310 * mib_per_h * MIB / 3600)
+        return {"live_bytes": 12 * MIB + min(number, 3) * MIB + grown}
+
+    dying = {"old": lambda s: 1e6 + s % 310 * 360 * MIB / 3600}
+    rows = kept(tmp_path, lambda s: 3e8, 16, of_leg, **dying)
+    live_heap = findings(tmp_path, rows)[growth.LIVE]
     assert live_heap.value == pytest.approx(mib_per_h, abs=1e-2)
     assert (live_heap.low > 0) == shown
     assert live_heap.text.startswith(f"live heap: +{mib_per_h:.2f} MiB/h (95 % interval ")
@@ -230,22 +224,15 @@ def test_what_lives_is_told_from_what_died_in_the_old_generation(
     assert "; at first 12;" in live_heap.text or shown
 
 
-def test_of_legs_that_do_not_count_what_lives_does_not_either(tmp_path: Path) -> None:
-    rows = kept(tmp_path, growing, live_bytes=12 * MIB)
-    rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
-    assert "1 of 5 legs left out: 02-a" in findings(tmp_path, rows)[growth.LIVE].text
-
-
-def test_two_legs_are_too_few_to_tell_what_lives(tmp_path: Path) -> None:
-    rows = legs(2)
-    for number, one in enumerate(rows):
-        keep(tmp_path, one, number, growing, live_bytes=12 * MIB)
-    found = findings(tmp_path, rows)[growth.LIVE]
+def test_what_lives_is_told_where_legs_count_and_are_enough(tmp_path: Path) -> None:
+    rows = kept(tmp_path / "five", growing, live_bytes=12 * MIB)
+    lost(rows, 1)
+    assert "1 of 5 legs left out: 02-a" in findings(tmp_path / "five", rows)[growth.LIVE].text
+    rows = kept(tmp_path / "two", growing, 2, live_bytes=12 * MIB)
+    found = findings(tmp_path / "two", rows)[growth.LIVE]
     assert found.value is None
     assert found.text.startswith("live heap: its growth cannot be told, too few samples")
-
-
-def test_where_nobody_tells_what_lives_nothing_is_said_of_it(tmp_path: Path) -> None:
+    # Where nobody tells what lives, nothing is said of it.
     assert growth.LIVE not in findings(tmp_path, kept(tmp_path, growing))
 
 
@@ -254,26 +241,22 @@ def test_bursts_are_no_growth_and_do_not_hide_it(tmp_path: Path) -> None:
     def bursting(at: float) -> float:
         return growing(at) + (at % 97 * 3e6 if at // 60 % 3 == 0 else 0)
 
-    rows = kept(tmp_path, bursting)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
+    found = findings(tmp_path, kept(tmp_path, bursting))[growth.RESIDENT]
     assert found.value == pytest.approx(36, rel=0.1)
     assert 0 < found.low <= (found.high or 0) < 72
 
 
 def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing)
-    rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
+    lost(rows, 1)
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
     found = findings(tmp_path, rows)[growth.RESIDENT]
     assert "2 of 5 legs left out: 02-a: invalid: toxics changed; 03-a: " in found.text
     # Memory grew while these legs put load on the JVM, so that time counts.
     assert found.value == pytest.approx(36, rel=5e-3)
     assert "over 0.43 h of load" in found.text
-
-
-def test_a_leg_whose_record_is_gone_is_said_not_to_count(tmp_path: Path) -> None:
-    rows = kept(tmp_path, growing)
-    rows[1] = legs(2, valid=False, invalid_reasons="its raw data is gone")[1]
+    # Without a record that time is not known.
+    lost(rows, 1, "its raw data is gone")
     (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
     found = findings(tmp_path, rows)[growth.RESIDENT]
     assert "02-a: invalid: its raw data is gone, and its load is not counted" in found.text
@@ -291,23 +274,23 @@ def test_where_nobody_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path
 
 
 def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
-    rows = legs()
-    for number, one in enumerate(rows):
+    def of_leg(number: int) -> dict[str, Any]:
         # A new JVM after two legs; it begins at less.
         base, started = (9e8, 1) if number < 2 else (3e8, 2)
-        keep(tmp_path, one, number, lambda s, b=base: b, started_ms=started)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
+        return {"resident": lambda s: base, "started_ms": started}
+
+    found = findings(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
     assert found.value == 0.0
     assert "2 of 5 legs left out: 2 legs ran on another JVM" in found.text
 
 
 def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
     """Proven warm once more: whoever went on with the run put load on the JVM to do so."""
-    rows = legs()
-    for number, one in enumerate(rows):
-        again = Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))
-        keep(tmp_path, one, number, growing, warmth=again)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
+
+    def of_leg(number: int) -> dict[str, Any]:
+        return {"warmth": Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))}
+
+    found = findings(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
     assert found.value == pytest.approx(36, rel=5e-3)
     assert found.text.endswith(
         "over 0.43 h of load; interrupted once, and the load on this JVM meanwhile is not counted"
@@ -315,54 +298,50 @@ def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
 
 
 def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
-    rows = legs(1, valid=False, invalid_reasons="x")
-    found = findings(tmp_path, rows)[growth.HEAP]
+    found = findings(tmp_path, [row(plan(trial="01-a"), **invalid("x"))])[growth.HEAP]
     assert found.value is None
     assert "cannot be told" in found.text
 
 
 def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
     def text(folder: Path, old_after: Callable[[int, float], float]) -> str:
-        rows = legs()
-        for number, one in enumerate(rows):
-            keep(folder, one, number, lambda s: 3e8, old_after=partial(old_after, number))
-        return findings(folder, rows)[growth.HEAP].text
+        legs = kept(folder, lambda s: 3e8, of_leg=lambda n: {"old_after": partial(old_after, n)})
+        return findings(folder, legs)[growth.HEAP].text
 
     assert "no leg collected" not in text(tmp_path / "within", lambda _, s: float(s > 700))
     # Between legs it is collected because the driver asks.
     assert "no leg collected" in text(tmp_path / "between", lambda number, _: float(number))
 
 
-def test_the_heap_after_collections_is_survivors_and_the_old_generation_now() -> None:
-    def series(name: str, pool: str, *values: float) -> Series:
-        labels = {"__name__": name, "job": "jvm", "pool": pool}
-        return Series(labels, (1.0, 2.0), values)
-
-    after, used = "jvm_memory_pool_collection_used_bytes", "jvm_memory_pool_used_bytes"
-    seen = Observation(
-        (0.0, 3.0),
-        (
-            series(after, "G1 Eden Space", 0, 0),
-            series(after, "G1 Survivor Space", 4, 5),
-            series(after, "G1 Old Gen", 1, 1),
-            series(used, "G1 Eden Space", 70, 80),
-            series(used, "G1 Old Gen", 10, 20),
-            series(used, "Metaspace", 7, 7),
-        ),
-    )
-    assert heap_after_collections(seen) == ((1.0, 14), (2.0, 25))
-    assert heap_after_collections(Observation((0.0, 3.0), ())) == ()
+def pool(name: str, pool: str, *values: float) -> Series:
+    return Series({"__name__": name, "job": "jvm", "pool": pool}, (1.0, 2.0), values)
 
 
-def test_a_heap_of_one_pool_is_told_by_its_collections_and_one_half_seen_is_not_told() -> None:
-    def series(name: str, pool: str) -> Series:
-        return Series({"__name__": name, "job": "jvm", "pool": pool}, (1.0, 2.0), (4.0, 5.0))
+USED = "jvm_memory_pool_used_bytes"
+G1 = (
+    pool(AFTER, "G1 Eden Space", 0, 0),
+    pool(AFTER, "G1 Survivor Space", 4, 5),
+    pool(AFTER, "G1 Old Gen", 1, 1),
+    pool(USED, "G1 Eden Space", 70, 80),
+    pool(USED, "G1 Old Gen", 10, 20),
+    pool(USED, "Metaspace", 7, 7),
+)
 
-    def left(*pools: Series) -> tuple[tuple[float, float], ...]:
-        return heap_after_collections(Observation((0.0, 3.0), pools))
 
-    assert left(series(AFTER, "Shenandoah")) == ((1.0, 4.0), (2.0, 5.0))
-    assert left(series(AFTER, "Survivor Space"), series(AFTER, "Tenured Gen")) == ()
+@pytest.mark.parametrize(
+    ("pools", "left"),
+    [
+        (G1, ((1.0, 14), (2.0, 25))),
+        ((), ()),
+        ((pool(AFTER, "Shenandoah", 4, 5),), ((1.0, 4.0), (2.0, 5.0))),
+        ((pool(AFTER, "Survivor Space", 4, 5), pool(AFTER, "Tenured Gen", 4, 5)), ()),
+    ],
+    ids=["survivors and the old generation now", "no pool", "one pool", "pools that are half seen"],
+)
+def test_the_heap_after_collections(
+    pools: tuple[Series, ...], left: tuple[tuple[float, float], ...]
+) -> None:
+    assert heap_after_collections(Observation((0.0, 3.0), pools)) == left
 
 
 def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
@@ -375,10 +354,10 @@ def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
     assert growth.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
 
 
-def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path) -> None:
-    for out in range(5):
-        rows = kept(tmp_path / str(out), growing)
-        rows[out] = legs(valid=False, invalid_reasons="toxics changed")[out]
-        found = findings(tmp_path / str(out), rows)[growth.RESIDENT]
-        assert found.low is not None, out
-        assert found.value == pytest.approx(36, rel=5e-3)
+@pytest.mark.parametrize("out", range(5))
+def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> None:
+    rows = kept(tmp_path, growing)
+    lost(rows, out)
+    found = findings(tmp_path, rows)[growth.RESIDENT]
+    assert found.low is not None
+    assert found.value == pytest.approx(36, rel=5e-3)

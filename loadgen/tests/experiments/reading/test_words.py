@@ -1,8 +1,11 @@
+"""The words of make and of the command line, and the list of servers."""
+
 from pathlib import Path
 
 import pytest
 
-from lab.errors import LabUnreachable, WordError
+from experiments.conftest import refusal
+from lab.errors import LabUnreachable
 from lab.experiments.explain import Explain
 from lab.experiments.kind import settings_of
 from lab.experiments.loads import Loads
@@ -25,21 +28,10 @@ def asked(verb: str, words: dict[str, str], limit: int = LIMIT) -> Experiment:
 
 def test_one_word_is_enough() -> None:
     assert bench(CONC="2000") == Experiment(
-        name="bench",
-        words=("CONC=2000",),
-        servers=SERVERS,
-        concurrencies=(2000,),
-        routes=("/downstream",),
-        modes=("closed", "open"),
-        rate_rps=None,
-        duration_s=10,
-        warmup_s=None,
-        engines=(),
-        kind="loads",
-        launches=0,
-        scale=1.0,
-        longer=True,
-    )
+        name="bench", words=("CONC=2000",), servers=SERVERS, concurrencies=(2000,),
+        routes=("/downstream",), modes=("closed", "open"), rate_rps=None, duration_s=10,
+        warmup_s=None, engines=(), kind="loads", launches=0, scale=1.0, longer=True,
+    )  # fmt: skip
 
 
 def test_every_word_is_taken() -> None:
@@ -59,7 +51,6 @@ def test_a_quick_look_waits_for_nothing_and_what_takes_long_for_a_quiet_machine(
     assert asked("capacity", {}).patience_s == 300
     assert bench(CONC="5", PATIENCE="2m").patience_s == 120
     assert asked("capacity", {"PATIENCE": "0s"}).patience_s == 0
-    check_refused("bench", {"CONC": "5", "PATIENCE": "long"}, "PATIENCE=long is not a duration")
 
 
 def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
@@ -77,18 +68,9 @@ def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     assert (explained.own["record"], settings_of(Explain, explained).pairs) == ("cpu", 6)
 
 
-def check_refused(verb: str, words: dict[str, str], says: str) -> None:
-    with pytest.raises(WordError) as refused:
-        asked(verb, words)
-    assert says in str(refused.value)
-    assert "\n" not in str(refused.value)
-    assert refused.value.exit_code == 2
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({}, "CONC is missing"),
         ({"CONC": "0"}, "CONC=0 is not a number of connections; allowed: 1..9500"),
         ({"CONC": "1e3"}, "CONC=1e3"),
         ({"CONC": "-5"}, "CONC=-5"),
@@ -96,65 +78,91 @@ def check_refused(verb: str, words: dict[str, str], says: str) -> None:
         ({"CONC": ""}, "CONC= is not"),
         ({"CONC": "9501"}, "more than this machine holds; allowed: 1..9500"),
         ({"CONC": "5,5"}, "CONC=5,5 names the same twice"),
-        ({"CONC": "5", "SERVER": "fixed"}, "allowed: fixed-pool, virtual-threads"),
-        ({"CONC": "5", "SERVER": ""}, "SERVER= is not"),
-        ({"CONC": "5", "ROUTE": "downstream"}, "bench: ROUTE=downstream is not a route"),
-        ({"CONC": "5", "ROUTE": "/downstream?x=1"}, "ROUTE=/downstream?x=1"),
-        ({"CONC": "5", "ROUTE": "/?wait_ms=a"}, "ROUTE=/?wait_ms=a"),
-        ({"CONC": "5", "ROUTE": "http://elsewhere/"}, "ROUTE=http://elsewhere/"),
-        ({"CONC": "5", "ROUTE": "//elsewhere/"}, "ROUTE=//elsewhere/"),
-        ({"CONC": "5", "ROUTE": "/block?ms=100"}, "/block takes wait_ms=0..60000"),
-        ({"CONC": "5", "ROUTE": "/compute", "MODE": "open"}, "/compute does not wait now; allow"),
-        ({"CONC": "5", "MODE": "Open"}, "MODE=Open is not allowed; allowed: open, closed, both"),
-        ({"CONC": "5", "RATE": "0"}, "RATE=0 is not a rate; allowed: auto, or 1.."),
-        ({"CONC": "5", "RATE": "99999999"}, "RATE=99999999"),
-        ({"CONC": "5", "RATE": "10", "MODE": "closed"}, "a closed load has no rate"),
-        ({"CONC": "5", "DURATION": "0s"}, "DURATION=0s is not a duration; allowed: 1s..24h"),
-        ({"CONC": "5", "DURATION": "1.5s"}, "DURATION=1.5s"),
-        ({"CONC": "5", "DURATION": "25h"}, "DURATION=25h"),
-        ({"CONC": "5", "WARMUP": "soon"}, "WARMUP=soon is not a duration; allowed: 0s..24h"),
-        ({"CONC": "5", "ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, pacer"),
-        ({"CONC": "5", "ARRIVALS": "late"}, "ARRIVALS=late is not allowed; allowed: constant, poi"),
+        ({"SERVER": "fixed"}, "allowed: fixed-pool, virtual-threads"),
+        ({"SERVER": ""}, "SERVER= is not"),
+        ({"ROUTE": "downstream"}, "bench: ROUTE=downstream is not a route"),
+        ({"ROUTE": "/downstream?x=1"}, "ROUTE=/downstream?x=1"),
+        ({"ROUTE": "/?wait_ms=a"}, "ROUTE=/?wait_ms=a"),
+        ({"ROUTE": "http://elsewhere/"}, "ROUTE=http://elsewhere/"),
+        ({"ROUTE": "//elsewhere/"}, "ROUTE=//elsewhere/"),
+        ({"ROUTE": "/block?ms=100"}, "/block takes wait_ms=0..60000"),
+        ({"ROUTE": "/compute", "MODE": "open"}, "/compute does not wait now; allow"),
+        ({"ROUTE": "/file", "CONC": "9501"}, "two, as each opens a file, per connection"),
+        ({"ROUTE": "/", "CONC": "19001"}, "one per connection"),
+        ({"MODE": "Open"}, "MODE=Open is not allowed; allowed: open, closed, both"),
+        ({"RATE": "0"}, "RATE=0 is not a rate; allowed: auto, or 1.."),
+        ({"RATE": "99999999"}, "RATE=99999999"),
+        ({"RATE": "10", "MODE": "closed"}, "a closed load has no rate"),
+        ({"DURATION": "0s"}, "DURATION=0s is not a duration; allowed: 1s..24h"),
+        ({"DURATION": "1.5s"}, "DURATION=1.5s"),
+        ({"DURATION": "25h"}, "DURATION=25h"),
+        ({"WARMUP": "soon"}, "WARMUP=soon is not a duration; allowed: 0s..24h"),
+        ({"PATIENCE": "long"}, "PATIENCE=long is not a duration"),
+        ({"ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, pacer"),
+        ({"ARRIVALS": "late"}, "ARRIVALS=late is not allowed; allowed: constant, poi"),
         (
-            {"CONC": "5", "ARRIVALS": "poisson", "MODE": "closed"},
+            {"ARRIVALS": "poisson", "MODE": "closed"},
             "ARRIVALS=poisson is not allowed: a closed load has no arrivals",
         ),
         (
-            {"CONC": "5", "ARRIVALS": "poisson", "ENGINE": "wrk2"},
+            {"ARRIVALS": "poisson", "ENGINE": "wrk2"},
             "ARRIVALS=poisson with wrk2 is not allowed; allowed: ENGINE=pacer",
         ),
-        ({"CONC": "5", "ENGINE": "wrk2,wrk2"}, "ENGINE=wrk2,wrk2 names the same twice"),
-        ({"CONC": "5", "LAUNCHES": "-1"}, "LAUNCHES=-1 is not allowed; allowed: 0..100"),
-        ({"CONC": "5", "LAUNCHES": "101"}, "LAUNCHES=101 is not allowed"),
-        ({"CONC": "5", "SCALE": "0.1"}, "unknown word SCALE"),
-        ({"CONC": "5", "RECORD": "heap"}, "RECORD=heap is not allowed; allowed: cpu, alloc, lock"),
-        ({"CONC": "5", "RECORD": "wall"}, "samples no thread that waits; allowed: cpu, alloc"),
-        ({"CONC": "5", "MODE": "open,closed"}, "MODE=open,closed is not allowed"),
-        ({"CONC": "5", "NAME": "../up"}, "NAME=../up"),
-        ({"CONC": "5", "NAME": "Up"}, "NAME=Up"),
-        ({"CONC": "5", "CONCURRENCY": "5"}, "unknown word CONCURRENCY; allowed: CONC, SERVER"),
+        ({"ENGINE": "wrk2,wrk2"}, "ENGINE=wrk2,wrk2 names the same twice"),
+        ({"LAUNCHES": "-1"}, "LAUNCHES=-1 is not allowed; allowed: 0..100"),
+        ({"LAUNCHES": "101"}, "LAUNCHES=101 is not allowed"),
+        ({"SCALE": "0.1"}, "unknown word SCALE"),
+        ({"RECORD": "heap"}, "RECORD=heap is not allowed; allowed: cpu, alloc, lock"),
+        ({"RECORD": "wall"}, "samples no thread that waits; allowed: cpu, alloc"),
+        ({"MODE": "open,closed"}, "MODE=open,closed is not allowed"),
+        ({"NAME": "../up"}, "NAME=../up"),
+        ({"NAME": "Up"}, "NAME=Up"),
+        ({"CONCURRENCY": "5"}, "unknown word CONCURRENCY; allowed: CONC, SERVER"),
     ],
 )
-def test_a_wrong_word_gets_one_line_saying_what_is_allowed(
-    words: dict[str, str], says: str
-) -> None:
-    check_refused("bench", words, says)
+def test_a_wrong_word_of_bench_is_refused(words: dict[str, str], says: str) -> None:
+    assert says in refusal(bench, **{"CONC": "5", **words})
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"CONC": "5", "LAUNCHES": "6"}, "unknown word LAUNCHES; allowed: CONC, SERVER"),
+        ({"CONC": "5,6"}, "CONC=5,6 is more than one; allowed: one in this kind"),
+        ({"CONC": "5", "SUSPECT": "disk"}, "SUSPECT=disk is not allowed; allowed: worker"),
+        ({"CONC": "999999"}, "CONC=999999 is more than this machine holds"),
+    ],
+)
+def test_a_wrong_word_of_explain_is_refused(words: dict[str, str], says: str) -> None:
+    assert f"explain: {says}" in refusal(explain, **words)
+
+
+def test_without_a_word_or_descriptors_nothing_is_measured() -> None:
+    for verb in ("bench", "explain"):
+        assert f"{verb}: CONC is missing" in refusal(asked, verb, {})
+    assert "only 1000 open files" in refusal(asked, "bench", {"CONC": "5"}, 1000)
 
 
 def test_a_route_that_opens_nothing_needs_one_descriptor_per_connection() -> None:
     assert bench(CONC="19000", ROUTE="/").concurrencies == (19000,)
-    with pytest.raises(WordError, match="two, as each opens a file, per connection"):
-        bench(CONC="9501", ROUTE="/file")
-    with pytest.raises(WordError, match="one per connection"):
-        bench(CONC="19001", ROUTE="/")
 
 
-def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out() -> None:
-    environ = {
-        "LAB_WORDS": "CONC=200 NAME=a\\ b GRAFANA_PORT=4000",
-        "LAB_SETTING_NAMES": "GRAFANA_PORT PROMETHEUS_PORT",
-    }
-    assert read_words([], environ) == {"CONC": "200", "NAME": "a b"}
+@pytest.mark.parametrize(
+    ("words", "line", "expected"),
+    [
+        ([], "CONC=200 NAME=a\\ b GRAFANA_PORT=4000", {"CONC": "200", "NAME": "a b"}),
+        ([], r"CONC=5 SUSPECT=worker\ pool", {"CONC": "5", "SUSPECT": "worker pool"}),
+        # What make puts before a blank is its own; other words may be quoted.
+        ([], r"TARGET=http://a\ b/ NAME='a b'", {"TARGET": "http://a b/", "NAME": "a b"}),
+        (["CONC=7"], "CONC=200", {"CONC": "7"}),
+    ],
+    ids=["a setting of the lab", "two words", "quotes", "the command line wins"],
+)
+def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out(
+    words: list[str], line: str, expected: dict[str, str]
+) -> None:
+    settings = {"LAB_SETTING_NAMES": "GRAFANA_PORT PROMETHEUS_PORT"}
+    assert read_words(words, {"LAB_WORDS": line, **settings}) == expected
 
 
 def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
@@ -164,36 +172,26 @@ def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
         "LAB_SETTING_NAMES": "NOFILE LOADGEN_CPUSET LOOPS GRAFANA_ADMIN_PASSWORD "
         "TOXIPROXY_GOMAXPROCS",
     }
-    assert given_settings(environ) == (
-        "NOFILE=300",
-        "LOADGEN_CPUSET=0",
-        "TOXIPROXY_GOMAXPROCS=2",
-    )
+    assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0", "TOXIPROXY_GOMAXPROCS=2")
     assert given_settings({}) == ()
 
 
-def test_a_word_of_the_command_line_wins() -> None:
-    assert read_words(["CONC=7"], {"LAB_WORDS": "CONC=200"}) == {"CONC": "7"}
+ADDRESS = "allowed: no $, quote or backslash"
 
 
-@pytest.mark.parametrize("word", ["CONC", "=5", "--conc=5", "5=5"])
-def test_what_is_no_word_is_refused(word: str) -> None:
-    with pytest.raises(WordError, match="is not a word like"):
-        read_words([word], {})
-
-
-def test_unreadable_quotes_are_refused() -> None:
-    with pytest.raises(WordError, match="cannot read the words"):
-        read_words([], {"LAB_WORDS": "CONC='5"})
-
-
-@pytest.mark.parametrize("text", ["'x y'", '"x"', "$(x)", r"\x", "it's"])
-def test_an_address_that_would_be_changed_on_its_way_is_refused(text: str) -> None:
-    with pytest.raises(WordError, match="allowed: no \\$, quote or backslash"):
-        read_words([], {"LAB_WORDS": f"CONC=5 TARGET=http://a/{text}"})
-    # What make puts before a blank is its own; other words may be quoted.
-    given = {"LAB_WORDS": r"TARGET=http://a\ b/ NAME='a b'"}
-    assert read_words([], given) == {"TARGET": "http://a b/", "NAME": "a b"}
+@pytest.mark.parametrize(
+    ("words", "line", "says"),
+    [
+        *(([word], "", "is not a word like") for word in ("CONC", "=5", "--conc=5", "5=5")),
+        ([], "CONC='5", "cannot read the words"),
+        *(
+            ([], f"CONC=5 TARGET=http://a/{text}", ADDRESS)
+            for text in ("'x y'", '"x"', "$(x)", r"\x", "it's")
+        ),
+    ],
+)
+def test_words_that_cannot_be_read_are_refused(words: list[str], line: str, says: str) -> None:
+    assert says in refusal(read_words, words, {"LAB_WORDS": line})
 
 
 def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
@@ -204,27 +202,21 @@ def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
     assert read_servers(tmp_path, {"LAB_PROFILES": ""}) == ("z", "b", "c")
 
 
-def test_without_a_target_list_there_is_no_lab(tmp_path: Path) -> None:
-    with pytest.raises(LabUnreachable, match="list of servers"):
-        read_servers(tmp_path, {})
-
-
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "[{}]", '[{"targets": []}]', '[{"targets": ["A/b"]}]']
+    "text", [None, "", "{}", "[]", "[{}]", '[{"targets": []}]', '[{"targets": ["A/b"]}]']
 )
-def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "core.json").write_text(text)
-    with pytest.raises(LabUnreachable, match=r"core\.json"):
+def test_a_target_list_that_is_missing_or_broken_is_refused(
+    tmp_path: Path, text: str | None
+) -> None:
+    if text is not None:
+        (tmp_path / "core.json").write_text(text)
+    says = "list of servers" if text is None else r"core\.json"
+    with pytest.raises(LabUnreachable, match=says):
         read_servers(tmp_path, {})
 
 
 def test_several_engines_may_measure_the_same_load() -> None:
     assert bench(CONC="5", ENGINE="wrk2,pacer").engines == ("wrk2", "pacer")
-
-
-def test_a_machine_without_descriptors_is_said() -> None:
-    with pytest.raises(WordError, match="only 1000 open files"):
-        asked("bench", {"CONC": "5"}, 1000)
 
 
 def explain(**words: str) -> Experiment:
@@ -250,22 +242,3 @@ def test_explain_takes_its_own_words_and_those_of_a_load() -> None:
     assert settings_of(Explain, found) == Explain(10, 1, "worker pool", LIMIT - 1000)
     assert (found.name, found.servers, found.routes) == ("mine", ("fixed-pool",), ("/block",))
     assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 300, 8)
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ({}, "explain: CONC is missing"),
-        ({"CONC": "5", "LAUNCHES": "6"}, "explain: unknown word LAUNCHES; allowed: CONC, SERVER"),
-        ({"CONC": "5,6"}, "explain: CONC=5,6 is more than one; allowed: one in this kind"),
-        ({"CONC": "5", "SUSPECT": "disk"}, "explain: SUSPECT=disk is not allowed; allowed: worker"),
-        ({"CONC": "999999"}, "explain: CONC=999999 is more than this machine holds"),
-    ],
-)
-def test_wrong_words_of_explain_are_refused(words: dict[str, str], says: str) -> None:
-    check_refused("explain", words, says)
-
-
-def test_a_suspect_of_two_words_comes_through_make() -> None:
-    words = read_words([], {"LAB_WORDS": r"CONC=5 SUSPECT=worker\ pool"})
-    assert words["SUSPECT"] == "worker pool"
