@@ -34,6 +34,7 @@ SETTINGS = {
     "virtual_thread_parallelism": 1, "loops": 1, "block_the_loop": False, "backlog": 1,
     "downstream_url": PROXIED,
 }  # fmt: skip
+NOTHING = {"settings": dict.fromkeys(SETTINGS)}
 SLOW = "downstream/slow latency jitter=20 latency=600 stream=downstream toxicity=1"
 NARROW = "downstream/bandwidth bandwidth rate=3 stream=downstream toxicity=1"
 CUT = "downstream/cut limit_data bytes=100 stream=downstream toxicity=1"
@@ -86,32 +87,19 @@ def of_a_service(levers: dict[str, OwnLever], **changes: Any) -> Present:
 def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() -> None:
     pool, heap = OwnLever("POOL_SIZE", 20), OwnLever("JAVA_OPTS", 256, "-Xmx{}m")
     now = of_a_service({"worker pool": pool, "garbage collection": heap})
-    assert lever("worker pool", now) == Lever(
-        host(ENV_POOL_SIZE="40"),
-        host(ENV_POOL_SIZE="5000"),
-        "POOL_SIZE 20 → 40",
-        "POOL_SIZE=5000",
-        2,
-        unseen="POOL_SIZE",
-    )
-    lifted = dataclasses.replace(now, condition=host(ENV_POOL_SIZE="5000"))
-    beside = lever("garbage collection", lifted)
+    step, lift = host(ENV_POOL_SIZE="40"), host(ENV_POOL_SIZE="5000")
+    expected = Lever(step, lift, "POOL_SIZE 20 → 40", "POOL_SIZE=5000", 2, unseen="POOL_SIZE")
+    assert lever("worker pool", now) == expected
+    beside = lever("garbage collection", dataclasses.replace(now, condition=lift))
     assert beside.step == host(ENV_POOL_SIZE="5000", ENV_JAVA_OPTS="-Xmx512m")
     assert beside.at_most is None
-    for resource in {*RESOURCES} - {
-        *now.levers,
-        "connections of the load",
-        "host CPU",
-        "generator",
-        "network",
-    }:
+    others = {*now.levers, "connections of the load", "host CPU", "generator", "network"}
+    for resource in {*RESOURCES} - others:
         assert lever(resource, now) == f"the service's subject has no [levers] for the {resource}"
     assert isinstance(lever("connections of the load", now), Lever)
     assert isinstance(lever("host CPU", now), Lever)
     assert now.bounds(AS_IT_IS) == ()
-
-
-def test_a_limit_that_the_host_sets_is_not_unseen() -> None:
+    # A limit that the host sets is not unseen.
     cpus = lever("server CPU", of_a_service({"server CPU": OwnLever(cpus=1)}))
     assert (cpus.step, cpus.lift, cpus.unseen) == (host(OWN_CPUS="2"), host(OWN_CPUS="4"), "")
 
@@ -157,18 +145,15 @@ def test_knobs(
     resource: str, name: str, value: int, step: int, lift: int, at_most: float | None
 ) -> None:
     changed = (knobs(**{name: step}), knobs(**{name: lift}))
-    assert pulled(resource) == Lever(
-        *changed, f"{name} {value} → {step}", f"{name}={lift}", at_most
-    )
+    texts = (f"{name} {value} → {step}", f"{name}={lift}")
+    assert pulled(resource) == Lever(*changed, *texts, at_most)
 
 
 @pytest.mark.parametrize(("resource", "name"), [("lock", "lock_ms"), ("pinned carriers", "pin_ms")])
 def test_what_is_planted_is_halved_and_then_taken_away(resource: str, name: str) -> None:
-    of = pulled(resource, knobs(pool_size=5, **{name: 11}))
-    assert of == Lever(
-        knobs(pool_size=5, **{name: 5}), knobs(pool_size=5, **{name: 0}),
-        f"{name} 11 → 5", f"{name}=0", 2.2, saves_ms=6,
-    )  # fmt: skip
+    changed = (knobs(pool_size=5, **{name: 5}), knobs(pool_size=5, **{name: 0}))
+    expected = Lever(*changed, f"{name} 11 → 5", f"{name}=0", 2.2, saves_ms=6)
+    assert pulled(resource, knobs(pool_size=5, **{name: 11})) == expected
     read = pulled(resource, settings={name: 1})
     assert (read.step, read.lift, read.at_most) == (knobs(**{name: 0}), knobs(**{name: 0}), None)
     assert read.saves_ms == 1
@@ -180,10 +165,13 @@ def test_what_nobody_planted_takes_other_code_or_more_carriers() -> None:
     more = pulled("pinned carriers", settings={"pin_ms": 0})
     assert more.step == knobs(virtual_thread_parallelism=2)
     assert more.lift == knobs(virtual_thread_parallelism=256)
-    older = refused("pinned carriers", jdk="21.0.8")
-    assert older == "this JDK does not let the number of its carrier threads be changed"
-    nothing = {"settings": dict.fromkeys(SETTINGS)}
-    assert refused("pinned carriers", **nothing) == "this server does not tell its carrier threads"
+    assert refused("pinned carriers", **NOTHING) == "this server does not tell its carrier threads"
+    # An old JDK does not let its carriers be changed.
+    older = "this JDK does not let the number of its carrier threads be changed"
+    assert refused("pinned carriers", jdk="21.0.8") == older
+    settings = {"pool_size": None, "virtual_thread_parallelism": 2}
+    carriers = {"jdk": "21.0.8", "route": "/synchronized", "settings": settings}
+    assert refused("carrier threads", **carriers) == older
 
 
 def test_a_deadline_is_raised_above_the_longest_of_drawn_delays() -> None:
@@ -208,19 +196,19 @@ def test_nothing_is_lifted_to_less_than_its_step_or_beyond_the_limits() -> None:
     assert refused("worker pool", full) == "pool_size is 20000 already, the most there is"
 
 
-def test_what_a_model_does_not_have_cannot_be_changed() -> None:
-    nothing = {"settings": dict.fromkeys(SETTINGS)}
-    assert refused("worker pool", **nothing) == "this model has no worker pool"
-    assert refused("event loop", **nothing) == "this model has no event loops"
-    for resource in ("downstream connections", "downstream timeout", "carrier threads",
-                     "accept queue"):  # fmt: skip
-        assert "this server" in refused(resource, **nothing)
-
-
-def test_an_old_jdk_does_not_let_its_carriers_be_changed() -> None:
-    settings = {"pool_size": None, "virtual_thread_parallelism": 2}
-    found = refused("carrier threads", jdk="21.0.8", route="/synchronized", settings=settings)
-    assert found == "this JDK does not let the number of its carrier threads be changed"
+@pytest.mark.parametrize(
+    ("resource", "why"),
+    [
+        ("worker pool", "this model has no worker pool"),
+        ("event loop", "this model has no event loops"),
+        ("downstream connections", "this server"),
+        ("downstream timeout", "this server"),
+        ("carrier threads", "this server"),
+        ("accept queue", "this server"),
+    ],
+)
+def test_what_a_model_does_not_have_cannot_be_changed(resource: str, why: str) -> None:
+    assert why in refused(resource, **NOTHING)
 
 
 @pytest.mark.parametrize(("how", "word"), [(True, "true"), ("spin", "spin")])
@@ -279,13 +267,16 @@ def test_a_server_can_have_the_cpus_of_its_set_whatever_the_driver_has() -> None
     assert pulled("carrier threads", settings=kept).lift.knobs == {"virtual_thread_parallelism": 8}
     told = refused("server CPU", settings=kept, cpus=8)
     assert told == "the server may use all 8 CPUs: those of the machine or of its set"
+    # CPUs are shared unless the server has a set of another size than the driver.
+    assert present(cores=2).shared_cpus == 2
+    assert present(cores=2, settings={"cpuset": "0-1"}).shared_cpus == 2
+    assert present(cores=2, settings={"cpuset": "8-15"}).shared_cpus is None
 
 
 def test_a_heap_is_doubled_with_its_container_and_the_other_flags_of_its_setting() -> None:
     found = pulled("garbage collection")
-    assert found.step == host(
-        SERVER_JVM_FLAGS="-Xms2048m -Xmx2048m -XX:+UseG1GC", SERVER_MEMORY="3072m"
-    )
+    flags = "-Xms2048m -Xmx2048m -XX:+UseG1GC"
+    assert found.step == host(SERVER_JVM_FLAGS=flags, SERVER_MEMORY="3072m")
     assert found.lift.host["SERVER_MEMORY"] == "5120m"
     assert found.step_text == "heap 1024 → 2048 MiB"
     small = pulled("garbage collection", host(SERVER_JVM_FLAGS="-Xmx48m -XX:+UseSerialGC"))
@@ -305,19 +296,21 @@ def test_file_descriptors_are_twice_what_they_were_or_what_the_load_asks_for() -
 
 def test_the_tightest_bandwidth_toxic_is_widened() -> None:
     found = pulled("Toxiproxy", toxics=(WIDE, SLOW, NARROW))
+    wide = {"NAME": "bandwidth", "RATE": "1000000"}
     assert found.step.toxics == ({"NAME": "bandwidth", "RATE": "6"},)
-    assert found.lift.toxics == ({"NAME": "bandwidth", "RATE": "1000000"},)
+    assert found.lift.toxics == (wide,)
     then = pulled("Toxiproxy", found.lift, toxics=(WIDE, SLOW, NARROW))
-    assert then.step.toxics == (
-        {"NAME": "bandwidth", "RATE": "1000000"},
-        {"NAME": "wide", "RATE": "1000"},
-    )
+    assert then.step.toxics == (wide, {"NAME": "wide", "RATE": "1000"})
     for words in then.step.toxics:
         parse_toxic(words)
 
 
-@pytest.mark.parametrize("resource", ["Toxiproxy", "connection set-up"])
-def test_what_toxiproxy_costs_is_gone_where_calls_go_past_it(resource: str) -> None:
+@pytest.mark.parametrize(
+    ("resource", "kept"), [("Toxiproxy", (SLOW,)), ("connection set-up", (SLOW, NARROW))]
+)
+def test_what_toxiproxy_costs_is_gone_where_calls_go_past_it(
+    resource: str, kept: tuple[str, ...]
+) -> None:
     found = pulled(resource, knobs(pool_size=400))
     assert found.step == Condition({"pool_size": 400}, host={"SERVER_DOWNSTREAM_URL": DIRECT})
     assert (found.lift, found.at_most) == (found.step, None)
@@ -326,35 +319,29 @@ def test_what_toxiproxy_costs_is_gone_where_calls_go_past_it(resource: str) -> N
     # A toxic whose effect no bound covers goes with it; of one with a bound nobody could tell which
     # of the two gave more.
     assert pulled(resource, toxics=(CUT,)).step == host(SERVER_DOWNSTREAM_URL=DIRECT)
-    assert "its toxics would be gone" in refused(resource, toxics=(SLOW,))
+    for toxic in kept:
+        assert "its toxics would be gone" in refused(resource, toxics=(toxic,))
     for already in ({"condition": found.step}, {"settings": {"downstream_url": DIRECT}}):
         assert "without Toxiproxy already" in refused(resource, **already)
     for elsewhere in (None, "http://elsewhere/"):
         assert "does not call" in refused(resource, settings={"downstream_url": elsewhere})
 
 
-def test_connections_are_not_set_up_past_a_narrow_toxic() -> None:
-    assert "its toxics would be gone" in refused("connection set-up", toxics=(NARROW,))
-
-
-def test_the_largest_latency_toxic_is_halved() -> None:
-    found = pulled("downstream", toxics=(SLOW,))
-    assert found.step.toxics == ({"NAME": "slow", "LATENCY": "300"},)
-    assert found.lift.toxics == ({"NAME": "slow", "LATENCY": "0", "JITTER": "0"},)
+@pytest.mark.parametrize(
+    ("toxic", "proxy"),
+    [(SLOW, {}), (SLOW.replace("downstream/", "elsewhere/", 1), {"PROXY": "elsewhere"})],
+    ids=["the default proxy", "another proxy"],
+)
+def test_the_largest_latency_toxic_is_halved(toxic: str, proxy: dict[str, str]) -> None:
+    slow = {"NAME": "slow", **proxy}
+    found = pulled("downstream", toxics=(toxic,))
+    assert found.step.toxics == ({**slow, "LATENCY": "300"},)
+    assert found.lift.toxics == ({**slow, "LATENCY": "0", "JITTER": "0"},)
     assert found.saves_ms == 300
-    assert pulled("downstream", found.step, toxics=(SLOW,)).step.toxics == (
-        {"NAME": "slow", "LATENCY": "150"},
-    )
-    assert "no latency toxic" in refused("downstream", found.lift, toxics=(SLOW,))
+    again = pulled("downstream", found.step, toxics=(toxic,))
+    assert again.step.toxics == ({**slow, "LATENCY": "150"},)
+    assert "no latency toxic" in refused("downstream", found.lift, toxics=(toxic,))
     assert "no latency toxic" in refused("downstream")
-
-
-def test_a_toxic_of_another_proxy_is_named_with_it() -> None:
-    other = SLOW.replace("downstream/", "elsewhere/", 1)
-    found = pulled("downstream", toxics=(other,))
-    assert found.step.toxics == ({"NAME": "slow", "PROXY": "elsewhere", "LATENCY": "300"},)
-    again = pulled("downstream", found.step, toxics=(other,))
-    assert again.step.toxics == ({"NAME": "slow", "PROXY": "elsewhere", "LATENCY": "150"},)
 
 
 def test_of_the_host_s_cpus_some_are_taken_away() -> None:
@@ -401,14 +388,10 @@ def test_two_resources_change_together() -> None:
     assert together(("worker pool",), present()) == pulled("worker pool")
     # What a step takes away, that of both takes away.
     planted = present(settings={"lock_ms": 10, "pin_ms": 4})
-    both = together(("lock", "pinned carriers"), planted)
-    assert both.saves_ms == 7
+    assert together(("lock", "pinned carriers"), planted).saves_ms == 7
     for resources in (("worker pool", "Toxiproxy"), ("Toxiproxy", "worker pool")):
-        freed = together(resources, present())
-        assert freed.frees == "Toxiproxy"
-    slow = present(toxics=(SLOW,))
-    assert "its toxics" in str(together(("worker pool", "Toxiproxy"), slow))
-    assert "its toxics" in str(together(("Toxiproxy", "worker pool"), slow))
+        assert together(resources, present()).frees == "Toxiproxy"
+        assert "its toxics" in str(together(resources, present(toxics=(SLOW,))))
 
 
 def test_the_bounds_of_a_condition_are_predicted() -> None:
@@ -430,12 +413,6 @@ def test_the_bounds_of_a_condition_are_predicted() -> None:
     assert bounds(changed, offered_rps=100) == [("offered load", 100.0)]
     elsewhere = of_a_service({}, offered_rps=100)
     assert [bound.resource for bound in elsewhere.bounds(AS_IT_IS)] == ["offered load"]
-
-
-def test_cpus_are_shared_unless_the_server_has_a_set_of_another_size_than_the_driver() -> None:
-    assert present(cores=2).shared_cpus == 2
-    assert present(cores=2, settings={"cpuset": "0-1"}).shared_cpus == 2
-    assert present(cores=2, settings={"cpuset": "8-15"}).shared_cpus is None
 
 
 def test_no_toxic_is_in_the_prediction_of_calls_past_toxiproxy() -> None:

@@ -12,6 +12,7 @@ from lab.experiments.order import LONGEST_S
 from lab.judge.gates import TOO_SHORT
 from lab.load.engines import ENGINES, Engine
 from lab.model import DAMAGED, Experiment, Row, Spike, TrialPlan
+from support.altered import invalid
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, planner, row
 
@@ -26,14 +27,44 @@ def names(order: order.Design) -> list[str]:
     return [plan.trial for plan in all_of(order)]
 
 
-def test_servers_are_innermost_so_that_compared_trials_are_neighbours() -> None:
-    order = loads(experiment(concurrencies=(100, 200)))
-    assert names(order) == [
-        "01-a-closed-c100", "02-b-closed-c100", "03-a-open-c100", "04-b-open-c100",
-        "05-a-closed-c200", "06-b-closed-c200", "07-a-open-c200", "08-b-open-c200",
-    ]  # fmt: skip
-    assert order.most == 8
-    assert order.notes == ()
+# What is asked for, and the trials in their order.
+NAMES: dict[str, tuple[Experiment, str]] = {
+    "servers are innermost: compared trials are neighbours": (
+        experiment(concurrencies=(100, 200)),
+        "01-a-closed-c100 02-b-closed-c100 03-a-open-c100 04-b-open-c100 "
+        "05-a-closed-c200 06-b-closed-c200 07-a-open-c200 08-b-open-c200",
+    ),
+    "fresh JVMs in turns, every other launch in reverse": (
+        experiment(modes=("closed",), launches=3),
+        "01-a-closed-c100-l1 02-b-closed-c100-l1 03-b-closed-c100-l2 04-a-closed-c100-l2 "
+        "05-a-closed-c100-l3 06-b-closed-c100-l3",
+    ),
+    "one launch is not named": (
+        experiment(modes=("closed",), launches=1),
+        "01-a-closed-c100 02-b-closed-c100",
+    ),
+    "arms are whole JVMs: A B B A": (
+        experiment(servers=("a",), launches=2, arms=("x", "y")),
+        "01-a-x-closed-c100-l1 02-a-x-open-c100-l1 03-a-y-closed-c100-l1 04-a-y-open-c100-l1 "
+        "05-a-y-open-c100-l2 06-a-y-closed-c100-l2 07-a-x-open-c100-l2 08-a-x-closed-c100-l2",
+    ),
+    "routes are named where there are several": (
+        experiment(servers=("a",), routes=("/", "/block?wait_ms=5"), modes=("closed",)),
+        "01-a-root-closed-c100 02-a-block-wait-ms-5-closed-c100",
+    ),
+}
+
+
+@pytest.mark.parametrize(("of", "expected"), NAMES.values(), ids=NAMES)
+def test_the_order_and_the_names_of_trials(of: Experiment, expected: str) -> None:
+    order = loads(of)
+    assert names(order) == expected.split()
+    assert order.most == len(expected.split())
+    assert order.notes == () or of.launches
+    for plan in all_of(order):
+        launch = plan.trial.rpartition("-l")[2] if of.launches > 1 else of.launches
+        assert plan.launch == int(launch)
+        assert plan.arm == (plan.trial.split("-")[2] if of.arms else None)
 
 
 def test_a_plan_says_all_that_an_engine_needs() -> None:
@@ -53,23 +84,6 @@ def test_auto_is_one_rate_for_all_from_the_first_servers_delay() -> None:
     assert [plan.offered_rps for plan in given] == [None, None, 70, 70]
 
 
-def test_fresh_jvms_are_launched_in_turns_and_every_other_launch_in_reverse() -> None:
-    order = loads(experiment(modes=("closed",), launches=3))
-    assert names(order) == [
-        "01-a-closed-c100-l1", "02-b-closed-c100-l1",
-        "03-b-closed-c100-l2", "04-a-closed-c100-l2",
-        "05-a-closed-c100-l3", "06-b-closed-c100-l3",
-    ]  # fmt: skip
-    assert [plan.launch for plan in all_of(order)] == [1, 1, 2, 2, 3, 3]
-
-
-def test_one_launch_is_not_named() -> None:
-    plans = all_of(loads(experiment(modes=("closed",), launches=1)))
-    assert [(plan.trial, plan.launch) for plan in plans] == [
-        ("01-a-closed-c100", 1), ("02-b-closed-c100", 1),
-    ]  # fmt: skip
-
-
 def test_a_launch_goes_through_all_cells_before_the_next() -> None:
     plans = all_of(loads(experiment(concurrencies=(100, 200), launches=2)))
     cells = [(p.launch, p.concurrency, p.mode) for p in plans if p.server == "a"]
@@ -87,22 +101,8 @@ def test_every_load_is_measured_as_often_early_as_late(count: int, launches: int
     # The first pairs begin elsewhere, so that not the same load is always on the youngest JVM.
     begins = {one[0] for one in orders[::2]}
     assert len(begins) == min(count, launches // 2)
-
-
-def test_without_launches_the_loads_come_as_given() -> None:
-    assert order.balanced((1, 2, 3), 0, 0) == (1, 2, 3)
-    assert order.balanced((1, 2, 3), 1, 1) == (1, 2, 3)
-
-
-def test_arms_are_whole_jvms_and_take_turns_a_b_b_a() -> None:
-    order = loads(experiment(servers=("a",), launches=2, arms=("x", "y")))
-    assert names(order) == [
-        "01-a-x-closed-c100-l1", "02-a-x-open-c100-l1",
-        "03-a-y-closed-c100-l1", "04-a-y-open-c100-l1",
-        "05-a-y-open-c100-l2", "06-a-y-closed-c100-l2",
-        "07-a-x-open-c100-l2", "08-a-x-closed-c100-l2",
-    ]  # fmt: skip
-    assert [plan.arm for plan in all_of(order)] == ["x", "x", "y", "y", "y", "y", "x", "x"]
+    # Without launches the loads come as given.
+    assert order.balanced(loads, 0, 0) == order.balanced(loads, 1, 1) == loads
 
 
 def test_steady_drift_falls_on_all_alike() -> None:
@@ -118,11 +118,6 @@ def test_each_engine_puts_on_every_load() -> None:
         "01-a-closed-c100-wrk2", "02-a-closed-c100-pacer",
         "03-a-open-c100-wrk2", "04-a-open-c100-pacer",
     ]  # fmt: skip
-
-
-def test_routes_are_named_where_there_are_several() -> None:
-    of = experiment(servers=("a",), routes=("/", "/block?wait_ms=5"), modes=("closed",))
-    assert names(loads(of)) == ["01-a-root-closed-c100", "02-a-block-wait-ms-5-closed-c100"]
 
 
 def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
@@ -167,14 +162,14 @@ def made(of: Experiment, reasons: dict[str, str]) -> list[TrialPlan]:
     while (plan := design.next(done)) is not None:
         found.append(plan)
         why = reasons.get(plan.trial, "")
-        done.append(row(plan, valid=not why, invalid_reasons=why))
+        done.append(row(plan, **(invalid(why) if why else {})))
         assert (design.left(done) == 0) == (design.next(done) is None)
     return found
 
 
-def told(of: Experiment, reasons: dict[str, str]) -> list[tuple[str, str | None]]:
-    """Each of them with the trial that it repeats."""
-    return [(plan.trial, plan.repeats) for plan in made(of, reasons)]
+def repeats(of: Experiment, reasons: dict[str, str]) -> list[str | None]:
+    """The trials that each of them repeats."""
+    return [plan.repeats for plan in made(of, reasons)]
 
 
 COLD = "cold JVM: the JIT compiler ran for 0.21 s per second of the window (allowed 0.10 s)"
@@ -183,15 +178,12 @@ CLOSED = experiment(modes=("closed",), launches=1, concurrencies=(100, 5000))
 
 
 def test_what_is_invalid_by_accident_is_measured_again_at_once_and_only_once() -> None:
-    again = "03-a-closed-c5000-again"
-    trials = told(CLOSED, {"03-a-closed-c5000": f"{COLD}; {STARVED} 20.0 ms)", again: COLD})
-    assert trials == [
-        ("01-a-closed-c100", None),
-        ("02-b-closed-c100", None),
-        ("03-a-closed-c5000", None),
-        (again, "03-a-closed-c5000"),
-        ("04-b-closed-c5000", None),
-    ]
+    first = "03-a-closed-c5000"
+    plans = made(CLOSED, {first: f"{COLD}; {STARVED} 20.0 ms)", f"{first}-again": COLD})
+    assert [plan.trial for plan in plans] == [
+        "01-a-closed-c100", "02-b-closed-c100", first, f"{first}-again", "04-b-closed-c5000",
+    ]  # fmt: skip
+    assert [plan.repeats for plan in plans] == [None, None, None, first, None]
 
 
 @pytest.mark.parametrize(
@@ -204,22 +196,20 @@ def test_what_is_invalid_by_accident_is_measured_again_at_once_and_only_once() -
         "cold JVM: nothing was answered for 12 s",
         # One reason that is no accident is enough.
         f"{COLD}; unequal limits: cpu_quota a=1 b=2",
+        f"{DAMAGED}: trial.json: is not JSON",
     ],
 )
 def test_a_finding_and_what_would_come_again_are_not_repeated(reason: str) -> None:
-    trials = told(CLOSED, {"03-a-closed-c5000": reason})
-    assert [repeats for _, repeats in trials] == [None] * 4
+    assert repeats(CLOSED, {"03-a-closed-c5000": reason}) == [None] * 4
 
 
 def test_what_is_no_accident_is_not_repeated_for_ever() -> None:
     of = experiment(servers=("a",), modes=("closed",), concurrencies=(1, 2, 3, 4, 5))
     every = {f"0{at}-a-closed-c{at}{again}": COLD for at in range(1, 6) for again in ("", "-again")}
-    assert [name for name, repeats in told(of, every) if repeats] == [
-        "01-a-closed-c1-again", "02-a-closed-c2-again",
-    ]  # fmt: skip
+    assert [one for one in repeats(of, every) if one] == ["01-a-closed-c1", "02-a-closed-c2"]
     # A repeat that helped shows that there is sense in them.
     del every["02-a-closed-c2-again"]
-    assert len([name for name, repeats in told(of, every) if repeats]) == 4
+    assert len([one for one in repeats(of, every) if one]) == 4
 
 
 def short(wanted_s: int) -> str:
@@ -246,9 +236,7 @@ def test_a_window_that_proved_too_short_is_longer_for_both_sides_from_then_on() 
         ("07-b-closed-c100-l2", 15),
         ("08-a-closed-c100-l2", 15),
     ]
-
-
-def test_a_launch_that_is_over_keeps_its_windows() -> None:
+    # A launch that is over keeps its windows.
     of = experiment(servers=("a",), modes=("closed",), launches=2)
     assert lengths(of, {"02-a-closed-c100-l2": short(34)}) == [
         ("01-a-closed-c100-l1", 15),
@@ -277,30 +265,21 @@ def test_the_lengths_of_spikes_and_scripts_are_their_own() -> None:
     spike = Spike(100, None, calm_s=5, peak_s=5, repeats=1, tolerance=0.1, steady_s=1)
     of = planner(experiment(servers=("a",)))
     plan = dataclasses.replace(of.single("a", spike=spike), trial="01-a")
-    done = [row(plan, valid=False, invalid_reasons=short(34))]
-    assert order.Listed((plan,), repeats=True).next(done) is None
-
-
-def test_a_damaged_trial_is_not_measured_again() -> None:
-    why = f"{DAMAGED}: trial.json: is not JSON"
-    assert len(told(CLOSED, {"03-a-closed-c5000": why})) == 4
+    assert order.Listed((plan,), repeats=True).next([row(plan, **invalid(short(34)))]) is None
 
 
 def test_a_load_has_a_window_for_the_latency_of_its_slowest_server() -> None:
     # 200 threads: 5,000 connections / 1,000 req/s = 5 s on a, and 10 s on b, which waits 400 ms.
     # 5.5 latencies: 55 s.
-    of = experiment(concurrencies=(100, 5000), longer=True)
-    design = loads(of)
+    design = loads(experiment(concurrencies=(100, 5000), longer=True))
     assert {(p.concurrency, p.mode, p.duration_s) for p in all_of(design)} == {
         (100, "closed", 15), (100, "open", 15), (5000, "closed", 55), (5000, "open", 55),
     }  # fmt: skip
-    assert design.notes == (
-        "/downstream 5000 closed: windows of 55 s, as a latency of 10.0 s is expected",
-        "/downstream 5000 open: windows of 55 s, as a latency of 10.0 s is expected",
+    assert design.notes == tuple(
+        f"/downstream 5000 {mode}: windows of 55 s, as a latency of 10.0 s is expected"
+        for mode in ("closed", "open")
     )
-
-
-def test_a_window_that_was_asked_for_is_kept_and_a_short_one_is_said() -> None:
+    # A window that was asked for is kept, and a short one is said.
     design = loads(experiment(modes=("closed",), concurrencies=(100, 5000)))
     assert {plan.duration_s for plan in all_of(design)} == {15}
     assert design.notes == (

@@ -287,6 +287,7 @@ def test_an_unknown_key_or_script_is_named_with_what_is_allowed(
         (SPIKE.replace("0.25", '"some"'), "spike.tolerance='some' is not allowed; allowed: a num"),
         (ENDURANCE.replace('"5m"', '"0s"'), "endurance.leg=0s is not a duration"),
         (ENDURANCE.replace("concurrency = [5000]\n", ""), "load.concurrency is missing"),
+        (DENSITY, "load.concurrency is missing"),
         (DENSITY.replace("idle", "slow"), "density.hold=slow is not allowed; allowed: idle, in-f"),
         (HEAD + "[load\n", "is not TOML: "),
     ],
