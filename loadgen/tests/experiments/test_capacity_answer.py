@@ -84,9 +84,7 @@ def test_servers_are_ordered_only_where_intervals_separate() -> None:
         (math.inf, "then: unknown"),
     ],
 )
-def test_what_gives_way_is_that_of_the_lowest_rate_that_names_something(
-    quiet: float, says: str
-) -> None:
+def test_what_gives_way_is_named_at_the_lowest_rate_with_a_name(quiet: float, says: str) -> None:
     shy: When = lambda plan, _: (plan.offered_rps or 0) < quiet  # noqa: E731
     _, answer, _ = alone(altered(server(1650), shy, bottleneck="unknown", strength=""))
     assert answer.text.endswith(says)

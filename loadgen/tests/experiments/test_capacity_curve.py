@@ -31,9 +31,7 @@ def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
     assert found(plain, rows)[0].value == found(of, rows)[0].value
 
 
-def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once_and_no_search_knows_it() -> (
-    None
-):
+def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once() -> None:
     of = searched(launches=2, own=dataclasses.replace(CAPACITY, curve=True))
     servers = {"a": server(1650)}
     rows = run(of, servers)
@@ -58,5 +56,4 @@ def test_the_curve_is_relative_to_what_its_own_jvm_held() -> None:
     own = details[2].value or 0
     assert answer.value == 1646
     assert 776 <= own <= 800
-    assert rows[-2].offered_rps == own
-    assert rows[-7].offered_rps == round(own / 2)
+    assert (rows[-2].offered_rps, rows[-7].offered_rps) == (own, round(own / 2))

@@ -167,9 +167,7 @@ def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
 
 
 @pytest.mark.parametrize(("launches", "ordered"), [(8, False), (12, True)])
-def test_launches_of_which_nobody_can_tell_are_in_the_interval(
-    launches: int, ordered: bool
-) -> None:
+def test_launches_that_tell_nothing_are_in_the_interval(launches: int, ordered: bool) -> None:
     """Two of eight: a JVM that is slow is told less often, so they may hold anything."""
     of = searched(servers=("a", "b"), launches=launches)
     told = found(of, run(of, {"a": server(900), "b": in_launches((4, 6), LOST, server(1650))}))

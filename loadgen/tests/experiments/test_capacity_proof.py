@@ -80,9 +80,7 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
         assert f"], {why}; then: host CPU" in proof.text
 
 
-def test_the_lifted_trials_have_the_lever_of_explain_and_go_on_after_an_interrupt(
-    tmp_path: Path,
-) -> None:
+def test_lifted_trials_have_the_lever_of_explain_and_resume(tmp_path: Path) -> None:
     _, rows, _ = proven(tmp_path, a_pool_of_threads(), launches=2)
     order = capacity.design(planner(searched(own=PROVE, launches=2), snapshots={"a": POOL}))
     for at, one in enumerate(rows):
@@ -164,9 +162,7 @@ def test_a_lift_that_proves_nothing_says_why(
         (UNKNOWN, "no resource was named"),
     ],
 )
-def test_where_nothing_can_be_lifted_the_reason_is_said(
-    tmp_path: Path, name: str, why: str
-) -> None:
+def test_a_resource_without_a_lift_says_why(tmp_path: Path, name: str, why: str) -> None:
     line, rows, [proof] = proven(tmp_path, server(1000, name=name))
     assert {one.arm for one in rows} == {None}
     assert line[3:] == (proof.text,) == (f"not lifted: {why}",)
@@ -257,9 +253,7 @@ def spinning(plan: TrialPlan, nth: int) -> bool:
     ],
     ids=["it holds on", "too much", "too little", "a starved generator", "a machine that drifts"],
 )
-def test_what_fewer_cpus_do_not_prove(
-    tmp_path: Path, answer: Server, trials: int, text: str
-) -> None:
+def test_fewer_cpus_without_a_proof(tmp_path: Path, answer: Server, trials: int, text: str) -> None:
     _, rows, [proof] = proven(tmp_path, answer)
     assert sum(one.arm is not None for one in rows) == trials
     assert proof.text == text
@@ -269,7 +263,7 @@ def test_what_fewer_cpus_do_not_prove(
     ("arm", "with_fewer", "with_all"),
     [("all-cpu", "0 of 2", "2 of 3"), ("less-cpu", "1 of 3", "2 of 2")],
 )
-def test_a_rate_that_goes_either_way_proves_nothing(
+def test_a_rate_near_the_capacity_proves_nothing(
     tmp_path: Path, arm: str, with_fewer: str, with_all: str
 ) -> None:
     """At its capacity a server holds a rate every other time, with or without the spinner."""

@@ -44,7 +44,7 @@ def test_the_planted_capacity_is_found_to_three_percent(most: int) -> None:
         assert sum(one.offered_rps == end for one in rows) == 3
 
 
-def test_ramp_then_bisection_hand_derived() -> None:
+def test_ramp_then_bisection() -> None:
     rows, answer, detail = alone(server(1650))
     # Geometric middles of 1000 and 2000; what breaks is tried twice, then the ends three times.
     assert [one.offered_rps for one in rows] == [
@@ -312,9 +312,7 @@ def test_the_same_rows_lead_to_the_same_trial() -> None:
 
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize("launches", [0, 2])
-def test_a_search_goes_on_after_a_damaged_trial_with_what_else_is_there(
-    launches: int, gone: bool
-) -> None:
+def test_a_search_goes_on_after_a_damaged_trial(launches: int, gone: bool) -> None:
     of = searched(launches=launches)
     rows = run(of, {"a": server(1650)})
     for at in range(1, len(rows)):

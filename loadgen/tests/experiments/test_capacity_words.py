@@ -27,11 +27,8 @@ HERE = Here(("fixed-pool", "event-loop"), 200_000)
         ),
     ],
 )
-def test_an_objective_is_read_as_people_write_it(
-    text: str, objective: Objective, said: str
-) -> None:
-    assert parse(text) == objective
-    assert objective.text == said
+def test_an_objective_as_people_write_it(text: str, objective: Objective, said: str) -> None:
+    assert (parse(text), objective.text) == (objective, said)
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,9 @@ def order_of(of: Experiment) -> endurance.Design:
 def test_servers_take_turns_leg_by_leg_on_one_jvm_in_a_launch() -> None:
     order = order_of(enduring())
     plans = all_of(order)
-    assert order.most == 10
-    assert [one.server for one in plans] == ["a", "b"] * 5
+    assert (order.most, [one.server for one in plans]) == (10, ["a", "b"] * 5)
     assert {one.duration_s for one in plans} == {LEG_S}
-    assert {one.offered_rps for one in plans} == {148}
-    assert {one.asks_live for one in plans} == {True}
+    assert ({one.offered_rps for one in plans}, {one.asks_live for one in plans}) == ({148}, {True})
     assert plans[0].trial == "01-a-open-c100"
     plans = all_of(order_of(enduring(launches=2)))
     assert [one.launch for one in plans] == [1] * 10 + [2] * 10
@@ -62,9 +60,7 @@ def test_servers_take_turns_leg_by_leg_on_one_jvm_in_a_launch() -> None:
         (200, 300, [200]),
     ],
 )
-def test_legs_are_together_as_long_as_was_asked(
-    duration_s: int, leg_s: int, lengths: list[int]
-) -> None:
+def test_legs_are_as_long_as_was_asked(duration_s: int, leg_s: int, lengths: list[int]) -> None:
     of = enduring(servers=("a",), duration_s=duration_s, own=Endurance(leg_s))
     assert [one.duration_s for one in all_of(order_of(of))] == lengths
 
@@ -159,8 +155,7 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing, old=lambda s: 1e6 + s * 3.6 * MIB / 3600)
     found = findings(tmp_path, rows)
     resident, heap = found[growth.RESIDENT], found[growth.HEAP]
-    assert resident.value == pytest.approx(36, rel=5e-3)
-    assert resident.unit == "MiB/h"
+    assert (resident.value, resident.unit) == (pytest.approx(36, rel=5e-3), "MiB/h")
     assert resident.low <= resident.value <= (resident.high or 0)
     assert resident.text.startswith("resident memory: +36.00 MiB/h (95 % interval +36.")
     # 286 MiB, and 36 MiB/h × 0.14 and 0.4 h.
@@ -204,9 +199,7 @@ def test_no_growth_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mib_per_h", "shown"), [(0.0, False), (7.2, True)])
-def test_what_lives_is_told_from_what_died_in_the_old_generation(
-    tmp_path: Path, mib_per_h: float, shown: bool
-) -> None:
+def test_live_heap_is_told_from_garbage(tmp_path: Path, mib_per_h: float, shown: bool) -> None:
     """The old generation grows by 360 MiB an hour within a leg, most of it dead."""
 
     def of_leg(number: int) -> dict[str, Any]:
@@ -338,7 +331,7 @@ G1 = (
     ],
     ids=["survivors and the old generation now", "no pool", "one pool", "pools that are half seen"],
 )
-def test_the_heap_after_collections(
+def test_heap_after_collections(
     pools: tuple[Series, ...], left: tuple[tuple[float, float], ...]
 ) -> None:
     assert heap_after_collections(Observation((0.0, 3.0), pools)) == left

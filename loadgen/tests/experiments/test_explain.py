@@ -283,7 +283,7 @@ def test_goodput_leaves_errors_out() -> None:
         (None, "inconclusive"),
     ],
 )
-def test_the_answer_follows_from_where_the_interval_lies(
+def test_the_answer_follows_from_the_interval(
     factors: tuple[float, float] | None, answer: str
 ) -> None:
     ratio = RatioOf(3, 3, 9.0, None)
@@ -324,7 +324,7 @@ def test_rows_of_something_else_are_no_inquiry() -> None:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_an_inquiry_goes_on_after_a_damaged_trial_with_what_else_is_there(gone: bool) -> None:
+def test_an_inquiry_goes_on_after_a_damaged_trial(gone: bool) -> None:
     of = inquiry()
     rows = run(of)
     for at in range(len(rows)):
@@ -429,8 +429,7 @@ def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
     a, b, more = "1-before", "1-after", "1-more"
     assert [one.arm for one in rows] == ["1-named", *[a, b, more, more, b, a] * 3]
     conditions = {plan.arm: plan.condition for plan in plans(of, rows)}
-    assert conditions[b] == Condition(spin=0.2)
-    assert conditions[more] == Condition(connections=10_000)
+    assert (conditions[b], conditions[more]) == (Condition(spin=0.2), Condition(connections=10_000))
     assert {one.concurrency for one in rows if one.arm == more} == {10_000}
     check_texts(
         (one.text for one in told(of, rows)),
@@ -620,9 +619,7 @@ def test_only_with_cpus_to_spare_is_toxiproxy_confirmed_by_what_it_leaves_to_oth
 
 
 @pytest.mark.parametrize(("often", "answer"), [(4, "inconclusive"), (1, "confirmed")])
-def test_a_side_that_was_measured_again_more_often_on_warmer_jvms_decides_nothing(
-    often: int, answer: str
-) -> None:
+def test_a_side_with_more_repeats_on_warmer_jvms_decides_nothing(often: int, answer: str) -> None:
     cold: When = lambda plan, nth: plan.arm == "1-after" and nth in range(1, 2 * often, 2)  # noqa: E731
     server = altered(proxied(0.5), cold, **invalid("cold JVM: it compiled"))
     text = said(suspected("Toxiproxy", 2000), server, PROXIED_CALLS)[0]

@@ -62,8 +62,7 @@ def test_every_case_is_a_trial_under_its_condition() -> None:
     # What is measured under one condition is told from what is under another.
     assert (first.arm, second.arm) == ("pool", "calm")
     # The peak is in the middle of the window.
-    assert second.spike == Spike(400, None, 3, 2, 1, 0.25, 1)
-    assert second.duration_s == 8
+    assert (second.spike, second.duration_s) == (Spike(400, None, 3, 2, 1, 0.25, 1), 8)
 
 
 def test_launches_are_rounds_without_fresh_jvms() -> None:
@@ -191,8 +190,7 @@ def test_an_open_case_says_what_was_planted_and_how_hard(files: Files) -> None:
     )
     (case,) = settings_of(Planted, found).cases
     assert (case.mode, case.rate, case.resource, case.severity) == ("open", 550, "a lock", 1.1)
-    assert (case.duration_s, found.duration_s) == (11, 8)
-    assert found.modes == ("open",)
+    assert ((case.duration_s, found.duration_s), found.modes) == ((11, 8), ("open",))
 
 
 def test_the_truth_has_every_severity_and_enough_that_no_rule_knows() -> None:
@@ -241,9 +239,7 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers"),
     ],
 )
-def test_a_wrong_table_is_told_where_and_what_is_allowed(
-    files: Files, text: str, problem: str
-) -> None:
+def test_a_wrong_table_is_refused_with_its_place(files: Files, text: str, problem: str) -> None:
     assert problem in files.refusal(HEAD + text)
 
 

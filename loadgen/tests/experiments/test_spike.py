@@ -36,8 +36,7 @@ def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> N
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 148, "pacer")
     # 900 / 1.2 / (2.5 × 0.2 s).
-    assert plans[0].spike.extra_rps == 1500
-    assert order.most == 2
+    assert (plans[0].spike.extra_rps, order.most) == (1500, 2)
 
 
 def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
@@ -123,9 +122,7 @@ def test_what_is_no_calm_for_good_is_said(tmp_path: Path) -> None:
 
 # Seven of which one may be anything have no interval; nine have.
 @pytest.mark.parametrize(("count", "end"), [(7, None), (9, 0.0)])
-def test_launches_that_tell_nothing_are_not_left_out_of_the_interval(
-    tmp_path: Path, count: int, end: float | None
-) -> None:
+def test_silent_launches_widen_the_interval(tmp_path: Path, count: int, end: float | None) -> None:
     _, median = of_launches(tmp_path, count, {1: "the generator sent late"})
     assert (median.value, median.low, median.high) == (0.0, end, end)
 

@@ -121,7 +121,7 @@ def once(at: int, server: Server, **cells: Any) -> Server:
         (900.0, (TOO_SHORT, LATE_GENERATOR), None),
     ],
 )
-def test_latencies_that_are_too_long_for_the_window_break_a_load(
+def test_latencies_beyond_the_window_break_a_load(
     p95_ms: float, reasons: tuple[str, ...], says: str | None
 ) -> None:
     short = invalid(REASON_SEPARATOR.join(reasons), p95_ms=p95_ms, raw_p95_ms=p95_ms)
@@ -172,7 +172,7 @@ CRASH = "the JVM restarted during the trial"
     ],
     ids=["a breaking point", "a server that does not even hold the first", "a JVM that restarts"],
 )
-def test_ramp_then_bisection_hand_derived(
+def test_ramp_then_bisection(
     server: Server, connections: list[int], value: float, says: str
 ) -> None:
     rows, *told = alone(server)
@@ -207,8 +207,7 @@ def test_servers_take_turns_until_each_is_done() -> None:
     rows = run(search_of(), {"a": holds(222), "b": holds(99_999)})
     assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
     assert tried(rows, "b") == [100, 1100, 2100, 3100, 4100, 5000]
-    assert rows[0].trial == "001-a-open-c100"
-    assert rows[3].trial == "004-b-open-c1100"
+    assert (rows[0].trial, rows[3].trial) == ("001-a-open-c100", "004-b-open-c1100")
 
 
 def test_the_rate_leaves_connections_to_spare_up_to_the_objective() -> None:
@@ -375,8 +374,7 @@ def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
     assert first_of_second.server == "b"
     assert first_of_second.trial.endswith("-l2")
     finds = [one for one in findings_of(of, rows) if one.server == "a"]
-    assert [one.launch for one in finds] == [1, 2, 0]
-    assert finds[2].name == MEDIAN
+    assert ([one.launch for one in finds], finds[2].name) == ([1, 2, 0], MEDIAN)
     assert finds[2].value == (finds[0].value + finds[1].value) / 2
     assert "no interval" in finds[2].text
 
@@ -400,7 +398,7 @@ def test_rows_of_something_else_are_no_search() -> None:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_search_goes_on_after_a_damaged_trial_with_what_else_is_there(gone: bool) -> None:
+def test_a_search_goes_on_after_a_damaged_trial(gone: bool) -> None:
     rows, value, _ = alone(holds(1650))
     for at in range(len(rows)):
         done = resumed(order_of(), rows, at, holds(1650), gone=gone)
@@ -427,8 +425,7 @@ def test_a_trial_that_is_not_asked_for_any_more_is_left_out() -> None:
 def test_p95_is_the_corrected_one_in_an_open_load() -> None:
     rows, *_ = alone(holds(1))
     both = dataclasses.replace(rows[0], p95_ms=1.0, raw_p95_ms=2.0)
-    assert p95_of(both) == 1.0
-    assert p95_of(dataclasses.replace(both, mode="closed")) == 2.0
+    assert (p95_of(both), p95_of(dataclasses.replace(both, mode="closed"))) == (1.0, 2.0)
 
 
 def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:
@@ -540,7 +537,7 @@ def test_a_launch_of_which_nobody_can_tell_pulls_no_median_down() -> None:
         (1, holds(99_999), 2, 1),
     ],
 )
-def test_launches_that_did_not_break_have_no_part_in_a_median(
+def test_no_median_without_breaking_points(
     told: int, rest: Server, launches: int, without: int
 ) -> None:
     last = of_launches(told, rest, launches)[-1]

@@ -44,7 +44,7 @@ def home(tmp_path: Path) -> Path:
         ({"EXP": "nosuch", "RESUME": "../nosuch"}, ()),
     ],
 )
-def test_words_need_the_profiles_of_the_servers_they_name(
+def test_profiles_of_the_servers_named(
     words: dict[str, str], expected: tuple[str, ...], home: Path
 ) -> None:
     assert needed_profiles(words, (), (), home) == expected

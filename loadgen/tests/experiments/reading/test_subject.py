@@ -118,7 +118,7 @@ def test_secret_headers_are_read_again_and_not_stored(tmp_path: Path) -> None:
         ((MIX[0].replace('"a"', '"b"'), MIX[1]), "other requests"),
     ],
 )
-def test_a_stored_run_whose_secrets_are_gone_is_refused_in_one_line(
+def test_a_run_without_its_secrets_is_refused(
     tmp_path: Path, requests: tuple[str, ...], says: str
 ) -> None:
     stored = from_json(Experiment, to_json(bench(written(tmp_path, *MIX), "shop")))

@@ -28,8 +28,7 @@ def notes(target: str) -> tuple[str, ...]:
 def test_a_target_is_the_only_server_and_its_load_is_closed() -> None:
     experiment = bench()
     assert (experiment.servers, experiment.routes) == (("my-service",), ("/x?a=1&b=2",))
-    assert experiment.target == URL
-    assert experiment.modes == ("closed",)
+    assert (experiment.target, experiment.modes) == (URL, ("closed",))
     # The generator holds one descriptor per connection; the service's are its own affair.
     assert bench(CONC="19000").concurrencies == (19_000,)
 
@@ -117,7 +116,7 @@ def run(here: Here = OWN, files: Path = REPO / "experiments", **words: str) -> E
         ({"EXP": "capacity"}, ("open",)),
     ],
 )
-def test_an_experiment_is_done_to_a_target_whatever_servers_its_file_names(
+def test_a_target_replaces_the_servers_of_a_file(
     words: dict[str, str], modes: tuple[str, ...]
 ) -> None:
     experiment = run(**words)
@@ -138,7 +137,7 @@ def test_an_experiment_is_done_to_a_target_whatever_servers_its_file_names(
         ({"EXP": "sweep", "SERVER": "a"}, "^run: SERVER with TARGET is not allowed"),
     ],
 )
-def test_an_experiment_that_cannot_be_done_to_it_is_refused(
+def test_a_target_that_an_experiment_cannot_have_is_refused(
     words: dict[str, str], says: str
 ) -> None:
     assert re.search(says, refusal(run, **words))
@@ -167,7 +166,7 @@ def test_a_file_that_records_needs_a_target_that_the_lab_can_replace(tmp_path: P
     assert note.endswith("then it gets a fresh container")
 
 
-def test_an_inquiry_may_change_what_the_subject_of_a_container_of_the_lab_names(
+def test_an_inquiry_changes_the_levers_of_its_subject_in_a_container_of_the_lab(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "shop.toml").write_text(

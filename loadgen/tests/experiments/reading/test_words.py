@@ -158,7 +158,7 @@ def test_a_route_that_opens_nothing_needs_one_descriptor_per_connection() -> Non
     ],
     ids=["a setting of the lab", "two words", "quotes", "the command line wins"],
 )
-def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out(
+def test_words_of_make_without_settings_of_the_lab(
     words: list[str], line: str, expected: dict[str, str]
 ) -> None:
     settings = {"LAB_SETTING_NAMES": "GRAFANA_PORT PROMETHEUS_PORT"}
@@ -205,9 +205,7 @@ def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", [None, "", "{}", "[]", "[{}]", '[{"targets": []}]', '[{"targets": ["A/b"]}]']
 )
-def test_a_target_list_that_is_missing_or_broken_is_refused(
-    tmp_path: Path, text: str | None
-) -> None:
+def test_a_missing_or_broken_target_list_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "core.json").write_text(text)
     says = "list of servers" if text is None else r"core\.json"
