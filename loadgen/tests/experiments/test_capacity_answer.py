@@ -11,12 +11,11 @@ from lab.experiments.searching.answers import answers
 from lab.experiments.searching.findings import findings
 from lab.model import NONE, STRONG, UNKNOWN, Standing, TrialPlan, Verdict
 from support.altered import When, altered, in_launches, invalid
-from support.searched import JIT, alone, found, run, searched, server
+from support.searched import JIT, alone, found, ran, server
 
 
 def test_what_gave_way_has_its_figures() -> None:
-    of = searched()
-    rows = run(of, {"a": server(1650, name="worker pool")})
+    of, rows = ran({"a": server(1650, name="worker pool")})
     pool = Standing(
         "worker pool",
         saturation=36.0,
@@ -54,22 +53,21 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
 def test_what_a_jvm_held_that_still_compiled_has_no_latency_but_at_most() -> None:
     plain = altered(server(1650), cpu_server_us=80.0, cpu_proxy_us=60.0)
     cold = altered(plain, lambda plan, _: (plan.offered_rps or 0) <= 1650, **invalid(JIT))
-    of = searched()
-    told = found(of, run(of, {"a": cold}))
+    told = found(*ran({"a": cold}))
     assert [one for one in told if "held 1,646 req/s (p99 at most 210 ms; " in one.text]
 
 
 def test_servers_are_ordered_only_where_intervals_separate() -> None:
     most = {"a": 1000.0, "b": 1650.0, "c": 1645.0}
     servers = {name: server(rate) for name, rate in most.items()}
-    six = searched(servers=tuple(most), launches=6)
-    told = found(six, run(six, servers))
+    six, rows = ran(servers, launches=6)
+    told = found(six, rows)
     assert [one.server for one in told[:3]] == ["b", "c", "a"]
     lines = answers(six, told)
     assert lines[-1] == ("Not told apart: b and c.",)
     # Fewer launches rank nothing.
-    one = searched(servers=tuple(most))
-    told = found(one, run(one, servers))
+    one, rows = ran(servers)
+    told = found(one, rows)
     assert [finding.server for finding in told[:3]] == ["a", "b", "c"]
     assert answers(one, told)[-1] == (
         "[from, to]: up to the first rate every trial of one JVM held, from the second on every "
@@ -112,19 +110,19 @@ CPU = "host CPU"
 )
 def test_no_minority_names_what_gave_way(names: list[str], says: str) -> None:
     """Six launches hold 1,646, and break with these, one by one."""
-    plain, of = server(1650), searched(launches=6)
+    plain = server(1650)
 
     def one(plan: TrialPlan) -> dict[str, Any]:
         name = names[plan.launch - 1]
         told = {"bottleneck": name, "strength": "" if name == UNKNOWN else STRONG}
         return plain(plan) | ({} if (plan.offered_rps or 0) <= 1650 else told)
 
-    assert found(of, run(of, {"a": one}))[0].text.partition("; then: ")[2] == says
+    assert found(*ran({"a": one}, launches=6))[0].text.partition("; then: ")[2] == says
 
 
 def test_what_broke_at_the_rate_that_is_said_to_be_held_gave_way_nowhere() -> None:
     # Two JVMs hold less, and what gave way in them is not what ends the others.
-    of, weak = searched(launches=6), server(1600, name="garbage collection")
-    answer = found(of, run(of, {"a": in_launches((3, 5), weak, server(1650))}))[0]
+    weak = server(1600, name="garbage collection")
+    answer, *_ = found(*ran({"a": in_launches((3, 5), weak, server(1650))}, launches=6))
     assert answer.value == 1646
     assert answer.text.endswith("; then: host CPU (strong, at 1,682 by 4 trials)")

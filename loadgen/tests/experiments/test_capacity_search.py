@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.errors import WordError
+from experiments.conftest import refusal
 from lab.experiments import capacity
 from lab.experiments.objective import Objective
 from lab.judge.gates import TOO_SHORT
@@ -25,6 +25,7 @@ from support.searched import (
     alone,
     found,
     order_of,
+    ran,
     run,
     searched,
     server,
@@ -206,9 +207,7 @@ def test_a_longer_window_shows_half_of_the_resolution() -> None:
 
 def test_an_objective_that_no_request_keeps_is_refused_before_anything_is_measured() -> None:
     fast = dataclasses.replace(CAPACITY, objective=Objective(p50_ms=150.0, p99_ms=500.0))
-    with pytest.raises(WordError) as refused:
-        order_of(searched(own=fast))
-    assert str(refused.value) == (
+    assert refusal(order_of, searched(own=fast)) == (
         "OBJECTIVE=p50<150ms is not allowed: a request of /downstream takes 200 ms alone; "
         "allowed: more than that"
     )
@@ -239,7 +238,7 @@ def test_a_server_that_never_agrees_with_itself_ends() -> None:
 
 
 def test_servers_take_turns_until_each_is_done() -> None:
-    rows = run(searched(servers=("a", "b")), {"a": server(100), "b": server(50_000)})
+    _, rows = ran({"a": server(100), "b": server(50_000)})
     assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
 
 
@@ -266,9 +265,8 @@ def test_where_one_rate_cannot_be_told_the_one_that_broke_above_it_is_the_upper_
 
 
 def test_a_server_that_is_away_costs_its_own_rows() -> None:
-    of = searched(servers=("a", "b"))
     away = untold(lambda _: True, server(1), f"{NOT_BACK}: a: refused")
-    rows = run(of, {"a": away, "b": server(1650)})
+    of, rows = ran({"a": away, "b": server(1650)})
     assert sum(one.server == "a" for one in rows) == 2
     first, second, *_ = found(of, rows)
     assert first.text.startswith("cannot be told: ")
@@ -303,18 +301,10 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
     assert (answer.low, answer.high) == (1646, 1682)
 
 
-def test_the_same_rows_lead_to_the_same_trial() -> None:
-    of = searched()
-    rows, order = run(of, {"a": server(1650)}), order_of(of)
-    for at, one in enumerate(rows):
-        assert order.next(rows[:at]).trial == one.trial
-
-
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize("launches", [0, 2])
 def test_a_search_goes_on_after_a_damaged_trial(launches: int, gone: bool) -> None:
-    of = searched(launches=launches)
-    rows = run(of, {"a": server(1650)})
+    of, rows = ran({"a": server(1650)}, launches=launches)
     for at in range(1, len(rows)):
         done = resumed(order_of(of), rows, at, server(1650), gone=gone)
         assert found(of, done)[0].value == 1646
@@ -322,16 +312,15 @@ def test_a_search_goes_on_after_a_damaged_trial(launches: int, gone: bool) -> No
 
 
 def test_rows_of_another_search_are_left_out() -> None:
-    of = searched()
-    rows = run(of, {"a": server(1650)})
+    of, rows = ran({"a": server(1650)})
     other = [rows[0], dataclasses.replace(rows[1], offered_rps=777)]
     assert order_of(of).next(other).offered_rps == 1000
     assert "not finished" in found(of, other)[0].text
 
 
 def test_an_interrupted_search_says_so() -> None:
-    of = searched()
-    rows = run(of, {"a": server(1650)})[:5]
+    of, rows = ran({"a": server(1650)})
+    rows = rows[:5]
     answer, detail = found(of, rows)
     assert answer.text == (
         "holds 1,414 req/s at p99 ≤ 500 ms [1,414, 2,000], not finished; "
@@ -347,22 +336,19 @@ def test_an_interrupted_search_says_so() -> None:
 
 @pytest.mark.parametrize("most", [60, 640, 1650, 50_000])
 def test_there_are_never_more_trials_than_were_said(most: int) -> None:
-    of = searched(launches=2, servers=("a", "b"))
-    rows = run(of, {"a": server(most), "b": server(1650)})
+    of, rows = ran({"a": server(most), "b": server(1650)}, launches=2)
     assert len(rows) <= order_of(of).most == 2 * (36 + 12)
 
 
 def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
-    of = searched()
+    of, rows = ran({"a": server(1650)})
     short = f"{TOO_SHORT}: 15 s for a mean latency of 5 s, and … (DURATION=28s would do)"
-    first = dataclasses.replace(run(of, {"a": server(1650)})[0], **invalid(short), p99_ms=400.0)
-    plan = order_of(of).next([first])
+    plan = order_of(of).next([dataclasses.replace(rows[0], **invalid(short), p99_ms=400.0)])
     assert (plan.offered_rps, plan.duration_s) == (500, 28)
 
 
 def test_windows_are_long_enough_for_the_percentile() -> None:
-    of = searched(longer=True)
-    rows = run(of, {"a": server(20)})
+    _, rows = ran({"a": server(20)}, longer=True)
     # 1,000 answers and a tenth more tell p99, in at most two minutes.
     lengths = {one.offered_rps: one.duration_s for one in rows}
     assert (lengths[500], lengths[31], lengths[15]) == (15, 36, 74)

@@ -95,6 +95,12 @@ def run(of: Experiment, server: Server = honest, seen: Snapshot = SEEN) -> list[
     return done
 
 
+def ran(server: Server = honest, **changes: Any) -> tuple[Experiment, list[Row]]:
+    """An inquiry into the server, and its rows."""
+    of = inquiry(**changes)
+    return of, run(of, server)
+
+
 def plans(of: Experiment, rows: list[Row], seen: Snapshot = SEEN) -> list[TrialPlan]:
     order = order_of(of, seen)
     found = [order.next(rows[:count]) for count in range(len(rows))]
@@ -111,8 +117,7 @@ def said(of: Experiment, server: Server = honest, seen: Snapshot = SEEN) -> list
 
 
 def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> None:
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     assert [one.arm for one in rows[:5]] == [
         "1-named", "1-before", "1-after", "1-after", "1-before",
     ]  # fmt: skip
@@ -121,8 +126,7 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
     first, _, third, end = found
     assert (first.name, first.server, first.launch, first.unit) == ("step 1", "a", 0, "×")
     assert first.value == pytest.approx(2.0, abs=0.03)
-    assert first.low > 1.9
-    assert first.high < 2.1
+    assert 1.9 < first.low < first.high < 2.1
     assert third.value == pytest.approx(0.8, abs=0.015)
     assert (end.name, end.value) == ("next bottleneck", None)
     check_texts(
@@ -140,8 +144,7 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
 
 
 def test_conditions_go_with_the_trials_and_names_say_their_part() -> None:
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     found = plans(of, rows)
     by_arm = {plan.arm: plan.condition for plan in found}
     assert by_arm["1-named"] == by_arm["1-before"] == AS_IT_IS
@@ -178,8 +181,7 @@ def shop(plan: TrialPlan, number: int) -> dict[str, Any]:
 
 
 def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial() -> None:
-    of = inquiry(own=Explain(6, 4, "downstream connections"))
-    rows = run(of)
+    of, rows = ran(own=Explain(6, 4, "downstream connections"))
     assert "2-named" not in {one.arm for one in rows}
     check_texts(
         (one.text for one in told(of, rows)),
@@ -213,8 +215,7 @@ def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial
     ],
 )
 def test_where_nothing_can_be_changed_one_trial_is_all(resource: str | None, says: str) -> None:
-    of = inquiry()
-    rows = run(of, altered(honest, bottleneck=resource))
+    of, rows = ran(altered(honest, bottleneck=resource))
     assert len(rows) == 1
     assert [one.text for one in told(of, rows)] == [f"bottleneck: {says}"]
 
@@ -224,8 +225,7 @@ def test_where_nothing_can_be_changed_one_trial_is_all(resource: str | None, say
     [("1-named", "to name it", -1), ("1-before", "without", 0), ("1-after", "with the change", 0)],
 )
 def test_an_invalid_trial_is_run_once_more_and_that_is_said(arm: str, side: str, at: int) -> None:
-    of = inquiry(own=Explain(6, 1))
-    rows = run(of, lost(arm, 1))
+    of, rows = ran(lost(arm, 1), own=Explain(6, 1))
     assert len(rows) == 15
     texts = [one.text for one in told(of, rows)]
     assert "confirmed" in texts[0]
@@ -235,8 +235,7 @@ def test_an_invalid_trial_is_run_once_more_and_that_is_said(arm: str, side: str,
 
 
 def test_twice_invalid_ends_the_step_and_says_why() -> None:
-    of = inquiry()
-    rows = run(of, lost("1-after", 2))
+    of, rows = ran(lost("1-after", 2))
     assert len(rows) == 4
     check_texts(
         (one.text for one in told(of, rows)),
@@ -248,9 +247,8 @@ def test_twice_invalid_ends_the_step_and_says_why() -> None:
 
 @pytest.mark.parametrize("pairs", [5, 6, 8])
 def test_the_pairs_before_a_side_that_cannot_be_measured_count_if_they_are_six(pairs: int) -> None:
-    of = inquiry(own=Explain(12, 1))
     over: When = lambda plan, nth: plan.arm == "1-before" and nth > pairs  # noqa: E731
-    rows = run(of, altered(cpu_bound, over, **invalid()))
+    of, rows = ran(altered(cpu_bound, over, **invalid()), own=Explain(12, 1))
     assert rows[-1].arm == "1-before"
     taken = "20% of the CPUs taken away (20.0% measured)"
     check_texts(
@@ -294,15 +292,13 @@ def test_the_answer_follows_from_the_interval(
 
 
 def test_servers_one_after_the_other_each_with_its_own_end() -> None:
-    of = inquiry(servers=("a", "b"), own=Explain(6, 1))
-    rows = run(of)
+    of, rows = ran(servers=("a", "b"), own=Explain(6, 1))
     assert [one.server for one in rows] == ["a"] * 14 + ["b"] * 14
     assert [one.server for one in told(of, rows)] == ["a", "a", "b", "b"]
 
 
 def test_an_inquiry_goes_on_where_it_was() -> None:
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     found = plans(of, rows)
     assert [plan.trial for plan in found] == [one.trial for one in rows]
     assert order_of(of).next(rows) is None
@@ -315,18 +311,15 @@ def test_an_inquiry_goes_on_where_it_was() -> None:
 
 
 def test_rows_of_something_else_are_no_inquiry() -> None:
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     others = [dataclasses.replace(one, arm="7-after") for one in rows]
-    plan = order_of(of).next(others)
-    assert plan.arm == "1-named"
+    assert order_of(of).next(others).arm == "1-named"
     assert order_of(of).next([*rows, rows[-1]]) is None
 
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_an_inquiry_goes_on_after_a_damaged_trial(gone: bool) -> None:
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     for at in range(len(rows)):
         done = resumed(order_of(of), rows, at, lambda plan: honest(plan, 0), gone=gone)
         end = explain.told(of, done, SNAPSHOTS, 2, {})[-1].text
@@ -342,16 +335,14 @@ def test_windows_of_an_inquiry_grow_once_one_was_too_short() -> None:
 
 
 def test_a_plan_that_cannot_be_read_costs_no_finding(tmp_path: Path) -> None:
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     run_dir = folder_of(tmp_path, of, rows)
     (run_dir / "raw" / rows[3].trial / "plan.json").write_text("{")
     assert list(explain.findings(Outcome(of, rows, run_dir))) == told(of, rows)
 
 
 def test_an_open_load_has_its_rate_and_the_corrected_p95() -> None:
-    of = inquiry(modes=("open",))
-    rows = run(of, altered(honest, p95_ms=300.0))
+    of, rows = ran(altered(honest, p95_ms=300.0), modes=("open",))
     assert {one.offered_rps for one in rows} == {8333}
     assert ", p95 ×1.00 [" in told(of, rows)[0].text
     with pytest.raises(WordError, match="RATE=auto"):
@@ -368,8 +359,7 @@ def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
 
 def test_another_verdict_of_the_same_trials_is_not_proven_by_them(tmp_path: Path) -> None:
     """The pool was changed; now the first trial is judged to show another limit."""
-    of = inquiry()
-    rows = run(of)
+    of, rows = ran()
     run_dir = folder_of(tmp_path, of, rows)
     conditions = {plan.trial: plan.condition for plan in plans(of, rows)}
     rows[0] = dataclasses.replace(rows[0], bottleneck="downstream connections")
@@ -403,8 +393,7 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count(reason: str) -> No
 @pytest.mark.parametrize("steps", [1, 2, 4])
 @pytest.mark.parametrize("suspect", [None, "downstream connections", "worker pool"])
 def test_never_more_trials_than_were_said(steps: int, suspect: str | None) -> None:
-    of = inquiry(servers=("a", "b"), own=Explain(6, steps, suspect))
-    rows = run(of)
+    of, rows = ran(servers=("a", "b"), own=Explain(6, steps, suspect))
     # Host CPU has a third side, of six trials.
     assert len(rows) <= order_of(of).most == 2 * (13 * steps + 1 + 6)
 
@@ -424,8 +413,7 @@ def cpu_bound(
 
 
 def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
-    of = inquiry(own=Explain(6, 1))
-    rows = run(of, cpu_bound)
+    of, rows = ran(cpu_bound, own=Explain(6, 1))
     a, b, more = "1-before", "1-after", "1-more"
     assert [one.arm for one in rows] == ["1-named", *[a, b, more, more, b, a] * 3]
     conditions = {plan.arm: plan.condition for plan in plans(of, rows)}
@@ -442,9 +430,8 @@ def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
 
 
 def test_without_more_connections_that_were_to_be_measured_nothing_is_confirmed() -> None:
-    of = inquiry(own=Explain(6, 1))
     more: When = lambda plan, _: bool(plan.condition.connections)  # noqa: E731
-    rows = run(of, altered(cpu_bound, more, **invalid()))
+    of, rows = ran(altered(cpu_bound, more, **invalid()), own=Explain(6, 1))
     assert sum(one.arm == "1-more" for one in rows) == 2
     text = told(of, rows)[0].text
     assert "inconclusive: 20% of the CPUs taken away" in text
@@ -512,8 +499,7 @@ def test_the_load_s_own_connections_are_doubled_at_the_same_rate() -> None:
         named = "connections of the load" if rps < 900 else "none"
         return answered(rps, plan) | {"bottleneck": named, "p95_ms": 200.0}
 
-    of = inquiry(modes=("open",), concurrencies=(100,), rate_rps=900)
-    rows = run(of, busy)
+    of, rows = ran(busy, modes=("open",), concurrencies=(100,), rate_rps=900)
     assert {(one.concurrency, one.offered_rps) for one in rows} == {
         (100, 900), (200, 900), (400, 900),
     }  # fmt: skip

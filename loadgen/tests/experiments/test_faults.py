@@ -8,7 +8,7 @@ from lab.experiments.faults import Faults
 from lab.experiments.kind import Outcome
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import Pacer
-from lab.model import Experiment, Finding, Peak, Row, ScriptedToxic, ToxicStep
+from lab.model import Experiment, Finding, Peak, ScriptedToxic, ToxicStep
 from support.felt import felt, keep_trial, planned, second, trial
 from support.planned import all_of, experiment, planner
 
@@ -50,28 +50,24 @@ def test_a_fault_lasts_until_nothing_of_the_script_is_left() -> None:
     assert faults.disturbances(steps) == ((Peak(20.0, 26.1), "slow, then down, then up"),)
 
 
-def keep(
-    run_dir: Path,
-    one: Row,
+def found(
+    tmp_path: Path,
     seconds: Mapping[int, Histogram],
     statuses: Mapping[int, str] | None = None,
     script: tuple[ScriptedToxic, ...] = MADE,
-) -> None:
-    of = planned(one.trial, script=STEPS)
-    keep_trial(run_dir / "raw" / one.trial, of, seconds, statuses, script=script)
-
-
-def findings(tmp_path: Path, *rows: Row) -> list[Finding]:
-    return list(faults.findings(Outcome(faulty(servers=("a",)), rows, tmp_path)))
+    **cells: object,
+) -> list[Finding]:
+    """The findings of a trial of these seconds, with these cells in its row."""
+    one, of = trial(**cells), planned("01-a", script=STEPS)
+    keep_trial(tmp_path / "raw" / one.trial, of, seconds, statuses, script=script)
+    return list(faults.findings(Outcome(faulty(servers=("a",)), [one], tmp_path)))
 
 
 def test_findings_are_each_fault_and_the_median(tmp_path: Path) -> None:
-    one = trial()
     # Slow from 20 to 29; quick errors from 35 to 42: refused at once is not recovered.
-    refused = dict.fromkeys(range(35, 42), 2.0)
-    slow = dict.fromkeys(range(20, 29), 900.0)
-    keep(tmp_path, one, felt({**slow, **refused}), dict.fromkeys(range(35, 42), "502"))
-    latency, down, median = findings(tmp_path, one)
+    slow = dict.fromkeys(range(20, 29), 900.0) | dict.fromkeys(range(35, 42), 2.0)
+    refused = dict.fromkeys(range(35, 42), "502")
+    latency, down, median = found(tmp_path, felt(slow), refused)
     assert (latency.name, latency.value, latency.unit) == ("recovery time, fault 1", 4.0, "s")
     assert latency.text == (
         "fault 1 of 2 (TYPE=latency LATENCY=300, 5 s): 0 of 6000 answers were errors, slowest "
@@ -84,36 +80,27 @@ def test_findings_are_each_fault_and_the_median(tmp_path: Path) -> None:
 
 
 def test_errors_of_the_second_in_which_a_fault_began_are_counted(tmp_path: Path) -> None:
-    one = trial()
     script = (*MADE[:2], ScriptedToxic(35.3, 35.4, STEPS[2].text, clear=False), MADE[3])
-    keep(tmp_path, one, felt(), dict.fromkeys(range(35, 40), "502"), script)
-    _, down, _ = findings(tmp_path, one)
+    _, down, _ = found(tmp_path, felt(), dict.fromkeys(range(35, 40), "502"), script)
     assert ": 2000 of 6000 answers were errors" in down.text
 
 
 def test_a_server_that_stays_broken_is_said_and_is_no_number(tmp_path: Path) -> None:
-    one = trial()
-    keep(tmp_path, one, felt(), dict.fromkeys(range(35, 50), "502"))
-    _, down, median = findings(tmp_path, one)
-    assert down.value is None
+    _, down, median = found(tmp_path, felt(), dict.fromkeys(range(35, 50), "502"))
+    assert (down.value, median.value) == (None, None)
     assert down.text.endswith("not back to 200 ms × 1.25 in 10 s")
-    assert median.value is None
 
 
 def test_requests_without_an_answer_are_told(tmp_path: Path) -> None:
-    one = trial(timeouts=7, socket_errors=30)
     # Half of the connections are reset until 44: those left are as quick as ever.
     halved = {at: second(200, 200) for at in range(40, 44)}
-    keep(tmp_path, one, {**felt(), **halved})
-    _, down, _ = findings(tmp_path, one)
+    _, down, _ = found(tmp_path, {**felt(), **halved}, timeouts=7, socket_errors=30)
     assert down.value == 4.0
     lost = "; in the whole run 7 requests timed out, 30 lost their connection"
     assert down.text.endswith("after 4.0 s" + lost)
 
 
 def test_a_script_of_which_nothing_came_has_no_recovery_time(tmp_path: Path) -> None:
-    one = trial()
-    keep(tmp_path, one, felt(), script=())
-    (only,) = findings(tmp_path, one)
+    (only,) = found(tmp_path, felt(), script=())
     assert only.value is None
     assert only.text.startswith("no toxic of the script came and went")

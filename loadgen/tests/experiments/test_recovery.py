@@ -55,16 +55,20 @@ def test_steady_seconds_are_as_the_calm(
     assert found[0].after_s == after_s
 
 
+def a_tenth_at(us: int) -> Histogram:
+    """A second of which a tenth is slower."""
+    return counted({200_000: 360, us: 40})
+
+
 def test_drawn_delays_vary_the_p95_of_the_calm_too() -> None:
     # The calm's own worst second is 30 % above its p95, by 10 % of its answers.
-    worst = counted({200_000: 360, 260_000: 40})
+    def after_s(slow: dict[int, float], **given: bool) -> float | None:
+        seconds = {**felt(slow), 15: a_tenth_at(260_000)}
+        return recoveries(seconds, WINDOW, PEAKS, STEADY, **given)[1][0].after_s
+
     uneven = dict.fromkeys(range(25, 30), 255.0) | {30: 262.0}
-    _, (alike, _) = recoveries({**felt(uneven), 15: worst}, WINDOW, PEAKS, STEADY)
-    _, (drawn, _) = recoveries({**felt(uneven), 15: worst}, WINDOW, PEAKS, STEADY, drawn=True)
-    assert (alike.after_s, drawn.after_s) == (6.0, 0.0)
-    late_s = dict.fromkeys(range(25, 30), 265.0)
-    _, (late, _) = recoveries({**felt(late_s), 15: worst}, WINDOW, PEAKS, STEADY, drawn=True)
-    assert late.after_s == 5.0
+    assert (after_s(uneven), after_s(uneven, drawn=True)) == (6.0, 0.0)
+    assert after_s(dict.fromkeys(range(25, 30), 265.0), drawn=True) == 5.0
 
 
 def test_what_comes_again_after_the_steady_seconds_is_counted() -> None:
@@ -75,23 +79,18 @@ def test_what_comes_again_after_the_steady_seconds_is_counted() -> None:
 
 def test_the_seconds_of_the_calm_are_held_against_their_own_rule() -> None:
     # One of its seconds is slow, by 4 % of its answers in all: the p95 of the calm is not.
-    calm, _ = recoveries(felt({15: 900.0}) | {15: mixed()}, WINDOW, PEAKS, STEADY)
+    calm, _ = recoveries(felt() | {15: a_tenth_at(900_000)}, WINDOW, PEAKS, STEADY)
     assert (calm.seconds, calm.above) == (10, 1)
-
-
-def mixed() -> Histogram:
-    """A second of which a tenth is slow."""
-    return counted({200_000: 360, 900_000: 40})
 
 
 def test_requests_at_random_are_not_as_many_in_each_second() -> None:
     # 400 a second, give or take 60: three deviations. Seconds on end have less room each.
     some = dict.fromkeys(range(25, 35), second(200.0, 400)) | {26: second(200.0, 330)}
-    _, (evenly, _) = recoveries({**felt(), **some}, WINDOW, PEAKS, STEADY)
-    _, (at_random, _) = recoveries({**felt(), **some}, WINDOW, PEAKS, STEADY, random=True)
+    _, (evenly, _) = recoveries(felt() | some, WINDOW, PEAKS, STEADY)
+    _, (at_random, _) = recoveries(felt() | some, WINDOW, PEAKS, STEADY, random=True)
     assert (evenly.after_s, at_random.after_s) == (2.0, 0.0)
-    fewer = {at: second(200.0, 330) for at in range(25, 30)}
-    _, (lost, _) = recoveries({**felt(), **fewer}, WINDOW, PEAKS, STEADY, random=True)
+    fewer = dict.fromkeys(range(25, 30), second(200.0, 330))
+    _, (lost, _) = recoveries(felt() | fewer, WINDOW, PEAKS, STEADY, random=True)
     assert lost.after_s > 2
 
 
@@ -104,17 +103,14 @@ def test_the_calm_of_requests_at_random_may_have_fewer() -> None:
         check_calm({at: second(200.0, 360) for at in range(10, 20)}, (10.0, 20.0), 400, random=True)
 
 
-def test_only_whole_seconds_after_the_end_count() -> None:
+def test_a_spike_within_a_second_is_felt_in_it_and_ends_with_it() -> None:
     peaks = (Peak(20.4, 25.6), PEAKS[1])
-    _, found = recoveries(felt(), WINDOW, peaks, STEADY)
+    _, (first, _) = recoveries(felt(), WINDOW, peaks, STEADY)
     # 26, 27 and 28 are steady; 26 begins 0.4 s after the end.
-    assert (found[0].after_s, found[0].watched_s) == (pytest.approx(0.4), pytest.approx(9.4))
-
-
-def test_the_second_in_which_it_began_is_felt_too() -> None:
-    slow = {20: second(900.0)} | {at: second(400.0) for at in range(21, 26)}
-    _, found = recoveries({**felt(), **slow}, WINDOW, (Peak(20.4, 25.6), PEAKS[1]), STEADY)
-    assert found[0].worst_ms == pytest.approx(900, rel=0.001)
+    assert (first.after_s, first.watched_s) == (pytest.approx(0.4), pytest.approx(9.4))
+    slow = {20: 900.0} | dict.fromkeys(range(21, 26), 400.0)
+    _, (first, _) = recoveries(felt(slow), WINDOW, peaks, STEADY)
+    assert first.worst_ms == pytest.approx(900, rel=0.001)
 
 
 def test_too_few_answers_a_second_have_no_p95() -> None:

@@ -72,6 +72,12 @@ def run(of: Experiment, servers: dict[str, Server]) -> list[Row]:
     return done
 
 
+def ran(servers: dict[str, Server], **changes: Any) -> tuple[Experiment, list[Row]]:
+    """The search on these servers, and its rows."""
+    of = search_of(servers=tuple(servers), **changes)
+    return of, run(of, servers)
+
+
 def findings_of(of: Experiment, rows: list[Row]) -> list[Finding]:
     return list(findings(Outcome(of, rows, Path())))
 
@@ -249,8 +255,7 @@ def test_an_invalid_trial_is_run_once_more() -> None:
 
 
 def test_four_times_invalid_ends_the_search_and_says_why() -> None:
-    of = search_of()
-    rows = run(of, {"a": untold(lambda at: at == 2100, holds(9999)), "b": holds(222)})
+    of, rows = ran({"a": untold(lambda at: at == 2100, holds(9999)), "b": holds(222)})
     # Below what cannot be told it goes on, to the largest load that can.
     assert tried(rows) == [100, 1100, 2100, 2100, 2100, 2100, 1600, 1848, 1968, 2032, 2064]
     value, text = found(of, rows)["a", 0]
@@ -355,8 +360,8 @@ def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> 
 @pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
 @pytest.mark.parametrize("most", [1, 222, 1101, 1650, 3000, 4321, 4999, 99_999])
 def test_never_more_trials_than_were_said(most: int, change: dict[str, int]) -> None:
-    of = search_of(own=dataclasses.replace(STRESS, **change), launches=2)
-    rows = run(of, {"a": holds(most), "b": holds(2000)})
+    own = dataclasses.replace(STRESS, **change)
+    of, rows = ran({"a": holds(most), "b": holds(2000)}, own=own, launches=2)
     assert len(rows) <= order_of(of).most
 
 
@@ -366,9 +371,8 @@ def test_the_most_trials_hand_derived() -> None:
 
 
 def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
-    of = search_of(launches=2)
     server = in_launches((1,), holds(222), holds(622))
-    rows = run(of, {"a": server, "b": server})
+    of, rows = ran({"a": server, "b": server}, launches=2)
     assert [one.launch for one in rows] == sorted(one.launch for one in rows)
     first_of_second = next(one for one in rows if one.launch == 2)
     assert first_of_second.server == "b"
@@ -414,8 +418,7 @@ def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
 
 
 def test_a_trial_that_is_not_asked_for_any_more_is_left_out() -> None:
-    of = search_of()
-    rows = run(of, {"a": once(1100, holds(1650), **invalid(LATE_GENERATOR)), "b": holds(222)})
+    of, rows = ran({"a": once(1100, holds(1650), **invalid(LATE_GENERATOR)), "b": holds(222)})
     turned = [dataclasses.replace(one, valid=True) for one in rows]
     assert found(of, turned) == found(of, rows)
     assert order_of(of).next(turned) is None
@@ -564,8 +567,7 @@ def test_the_answer_names_each_server_and_what_gave_way() -> None:
 
 
 def test_the_answer_of_several_launches_is_their_median_or_the_first_one() -> None:
-    of = search_of(launches=6)
-    rows = run(of, {"a": holds(1650), "b": holds(222)})
+    of, rows = ran({"a": holds(1650), "b": holds(222)}, launches=6)
     lines = said_first(of, findings_of(of, rows))
     median = "1656 connections over 6 launches, 95 % interval 1624 to 1656"
     assert lines[0] == ("a", median, "then: unknown")

@@ -83,14 +83,19 @@ def run(
     return done
 
 
+def ran(servers: Mapping[str, Server], **changes: Any) -> tuple[Experiment, list[Row]]:
+    """The search on these servers, and its rows."""
+    of = searched(servers=tuple(servers), **changes)
+    return of, run(of, servers)
+
+
 def found(of: Experiment, rows: list[Row], *, complete: bool = False) -> tuple[Finding, ...]:
     return findings(Outcome(of, rows, Path(), complete=complete))
 
 
 def alone(answer: Server, **changes: Any) -> tuple[list[Row], Finding, Finding]:
     """The search on one server: its rows, the answer, and how it was searched."""
-    of = searched(**changes)
-    rows = run(of, {"a": answer})
+    of, rows = ran({"a": answer}, **changes)
     told = found(of, rows)
     return rows, told[0], told[1]
 

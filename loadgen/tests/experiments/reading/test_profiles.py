@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import WordError
+from experiments.conftest import refusal
 from lab.experiments.reading import needed_profiles
 from support.repo import REPO
 
@@ -58,17 +58,12 @@ def test_a_wrong_file_names_no_server(text: str, home: Path) -> None:
     assert needed_profiles({"EXP": "wrong"}, (), (), home) == ()
 
 
-def test_a_profile_is_asked_for_by_name(home: Path) -> None:
+def test_a_profile_is_asked_for_by_name_or_stays_up(home: Path) -> None:
     assert needed_profiles({}, ("frameworks",), (), home) == BOTH
-
-
-def test_what_is_up_stays_up(home: Path) -> None:
     assert needed_profiles({}, (), ("loadgen", "helidon"), home) == BOTH
 
 
 @pytest.mark.parametrize("name", ["framework", "frameworks.*", "core"])
 def test_a_wrong_profile_is_one_line_with_what_is_allowed(name: str, home: Path) -> None:
-    with pytest.raises(WordError) as refused:
-        needed_profiles({}, (name,), (), home)
-    allowed = "allowed: frameworks, more, shipped"
-    assert str(refused.value) == f"PROFILE={name} is not a profile; {allowed}"
+    said = refusal(needed_profiles, {}, (name,), (), home)
+    assert said == f"PROFILE={name} is not a profile; allowed: frameworks, more, shipped"
