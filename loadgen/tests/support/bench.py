@@ -5,13 +5,14 @@ import dataclasses
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from rich.console import Console
 
+from lab.campaign.derive import derive
 from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Stages
@@ -73,6 +74,26 @@ class Ready:
         cells = [tuple(row[name] for name in names) for row in self.rows]
         return cells if len(names) > 1 else [cell for (cell,) in cells]
 
+    def cells(self, *names: str) -> str:
+        """These cells of every row, as "a true, b false"."""
+        return ", ".join(" ".join(row[name] for name in names) for row in self.rows)
+
+    def record(self, trial: str, folder: str = "raw") -> dict[str, Any]:
+        """The record of a trial in this folder of the run."""
+        return json.loads((self.run_dir / folder / trial / "trial.json").read_text())
+
+    @property
+    def report(self) -> str:
+        return (self.run_dir / "REPORT.md").read_text()
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        return json.loads((self.run_dir / "findings.json").read_text())
+
+    def derived_again(self) -> tuple[str, ...]:
+        """The files that another judgement of the run changes."""
+        return derive(self.run_dir, [self.lab.engine]).changed
+
     @property
     def listed(self) -> list[dict[str, str]]:
         """The list of all runs."""
@@ -110,8 +131,13 @@ class Bench(Ready):
         return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
 
     def run(self, **changes: object) -> int:
+        return self.run_with({}, **changes)
+
+    def run_with(self, stages: Mapping[str, object], **changes: object) -> int:
+        """A run of these stages, and for the rest of the usual ones."""
         experiment = dataclasses.replace(EXPERIMENT, **changes)
-        return run(experiment, self.where, (), [self.lab.engine], self.stages)
+        staged = dataclasses.replace(self.stages, **stages)
+        return run(experiment, self.where, (), [self.lab.engine], staged)
 
     def run_one(self, **changes: object) -> dict[str, str]:
         """The row of one open trial of server a."""
