@@ -39,6 +39,7 @@ from support.series import CLOSES, OPENS, gauge
 ONE, TWO = "20260131T120000Z-base", "20260131T130000Z-candidate"
 REQUESTS = "[goodput]\nat_least = 0.95\n[p99]\nat_most = 1.1\n"
 ALL = f"{REQUESTS}[cpu]\nat_most = 1.05\n"
+CLOSED = [one for one in plans(7) if one.mode == "closed"]
 
 
 class Slower(FakeEngine):
@@ -66,23 +67,34 @@ class Said:
     """What a gate of stored runs ended with, printed and wrote."""
 
     status: int
-    text: str
+    printed: str
     folder: Path
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.printed.split())
 
     @property
     def last(self) -> str:
         """The answer, whose lines are the last ones."""
-        return " ".join(self.text[self.text.index("\ngate: ") :].split())
+        return " ".join(self.printed[self.printed.index("\ngate: ") :].split())
+
+    @property
+    def suite(self) -> ElementTree.Element:
+        return ElementTree.parse(self.folder / "gate.xml").getroot()
 
 
 def judged(results: Path, limits: str = REQUESTS, hour: int = 0, **words: str) -> Said:
     text, now = io.StringIO(), START + timedelta(hours=hour)
-    words = {"BASE": ONE, "CANDIDATE": TWO, **words}
-    status = gate_verb(
-        words, results, Limits(limits), Console(file=text, width=120), now, [Slower()]
-    )
+    words, console = {"BASE": ONE, "CANDIDATE": TWO, **words}, Console(file=text, width=120)
+    status = gate_verb(words, results, Limits(limits), console, now, [Slower()])
     [*_, folder] = sorted(results.glob("*/gates/*"))
     return Said(status, text.getvalue(), folder)
+
+
+def with_image(tag: str) -> dict[str, object]:
+    """A host with another image of that name."""
+    return {**HOST, "images": {**HOST["images"], tag: {"id": "new"}}}
 
 
 def refused(results: Path, limits: str = REQUESTS, **words: str) -> str:
@@ -97,9 +109,12 @@ def test_a_run_like_its_base_is_not_worse(results: Path) -> None:
     said = judged(results)
     assert said.status == 0
     assert said.last == "gate: not worse: 4 of 4 limits hold"
-    lines = [line for line in said.text.splitlines() if not line.startswith("results/")]
+    lines = [line for line in said.printed.splitlines() if not line.startswith("results/")]
     assert max(map(len, lines)) <= 80
-    assert "\x1b" not in said.text
+    assert "\x1b" not in said.printed
+    assert "is not judged" not in said.text
+    image = HOST["images"]["project/a:local"]["id"]
+    assert f"a is one image in both runs, {image}: whatever" in said.text
 
 
 def test_the_slower_server_is_worse_and_the_answer_comes_last(results: Path) -> None:
@@ -112,105 +127,82 @@ def test_the_slower_server_is_worse_and_the_answer_comes_last(results: Path) -> 
     assert "not interleaved" not in said.text
 
 
-def test_what_the_runs_do_not_tell_is_no_pass(results: Path) -> None:
-    said = judged(results, ALL)
+def test_what_the_runs_do_not_tell_is_no_pass_and_an_error_of_the_test_suite(results: Path) -> None:
+    said = judged(results, "[cpu]\nat_most = 1.05\n")
+    assert (said.suite.get("failures"), said.suite.get("errors")) == ("0", "4")
+    said = judged(results, ALL, hour=1)
     assert said.status == UNTOLD
-    assert "no round has a valid trial of base and of candidate that tells cpu" in " ".join(
-        said.text.split()
-    )
+    assert "no round has a valid trial of base and of candidate that tells cpu" in said.text
     write_raw(results / TWO, plans(3))
-    said = judged(results, hour=1)
+    said = judged(results, hour=2)
     assert said.status == UNTOLD
     # Four limits, of which each has a share.
     assert said.last.endswith("; and 1 more; it takes some LAUNCHES=7")
 
 
 def test_its_files_say_the_same_and_are_never_overwritten(results: Path) -> None:
-    first = judged(results, BASE=f"{ONE}:a", CANDIDATE=f"{TWO}:b")
+    sides = {"BASE": f"{ONE}:a", "CANDIDATE": f"{TWO}:b"}
+    first = judged(results, **sides)
     assert first.folder.parent == results / TWO / "gates"
     assert f"results/{TWO}/gates/{first.folder.name}/" in first.text
     told = json.loads((first.folder / "gate.json").read_text())
-    assert (told["format_version"], told["answer"], len(told["checks"])) == (1, "worse", 2)
-    assert {check["answer"] for check in told["checks"]} == {"worse"}
+    assert (told["format_version"], told["answer"]) == (1, "worse")
+    assert [check["answer"] for check in told["checks"]] == ["worse"] * 2
     assert (told["base"], told["candidate"]) == (f"{ONE}:a", f"{TWO}:b")
     page = (first.folder / "gate.md").read_text()
     assert page.startswith("**gate: worse: ")
     cells = ("500", "250", "0.500", "[0.500, 0.500]", "at least 0.95", "**worse**")
     assert f"| goodput, req/s | {' | '.join(cells)} |" in page
-    suite = ElementTree.parse(first.folder / "gate.xml").getroot()
+    suite = first.suite
     assert dict(suite.attrib) == {"name": "gate", "tests": "2", "failures": "2", "errors": "0"}
     assert [case.get("name") for case in suite] == ["goodput", "p99"]
     assert suite[0].get("classname") == "b closed 100"
     assert "0.500" in suite[0][0].get("message", "")
     before = {path: path.read_bytes() for path in first.folder.iterdir()}
-    second = judged(results, BASE=f"{ONE}:a", CANDIDATE=f"{TWO}:b")
-    assert second.folder != first.folder
+    assert judged(results, **sides).folder != first.folder
     assert {path: path.read_bytes() for path in first.folder.iterdir()} == before
 
 
-def test_what_cannot_be_told_is_an_error_of_the_test_suite(results: Path) -> None:
-    said = judged(results, "[cpu]\nat_most = 1.05\n")
-    suite = ElementTree.parse(said.folder / "gate.xml").getroot()
-    assert (suite.get("failures"), suite.get("errors")) == ("0", "4")
-
-
 def test_commit_and_images_may_differ_and_are_named_and_nothing_else(results: Path) -> None:
-    images = HOST["images"]
-    host = {**HOST, "images": {**images, "project/a:local": {"id": "new"}}}
-    write_manifest(results, TWO, host=host, versions={**VERSIONS, "commit": "beef"})
+    write_manifest(
+        results, TWO, host=with_image("project/a:local"), versions={**VERSIONS, "commit": "beef"}
+    )
     said = judged(results)
     assert said.status == 0
     assert "differs in images, which is judged: a is" in said.text
     assert "differs in commit, which is judged: commit is" in said.text
     assert "on purpose" not in said.text
-    write_manifest(results, TWO, host={**HOST, "kernel": "7"})
     shutil.rmtree(said.folder)
+    write_manifest(results, TWO, host={**HOST, "kernel": "7"})
     assert "BASE and CANDIDATE differ in host: kernel is" in refused(results)
-    limits = {"open_files": 1024, "generator_cores": 2}
-    write_manifest(results, TWO, limits=limits)
+    # Nor an image of the lab's own.
+    write_manifest(results, TWO, host=with_image("ghcr.io/x/toxiproxy:2"))
+    wrong = refused(results)
+    assert "BASE and CANDIDATE differ in images: toxiproxy is" in wrong
+    assert wrong.endswith("ACROSS=images compares across it on purpose")
+    assert judged(results, ACROSS="images").status == 0
+    shutil.rmtree(results / TWO / "gates")
+    write_manifest(results, TWO, limits={"open_files": 1024, "generator_cores": 2})
     assert "differ in limits: open_files is" in refused(results)
     assert judged(results, ACROSS="limits").status == 0
 
 
-def test_another_image_of_the_labs_own_is_not_what_is_judged(results: Path) -> None:
-    images = HOST["images"]
-    toxiproxy = next(tag for tag in images if "/toxiproxy:" in tag)
-    write_manifest(results, TWO, host={**HOST, "images": {**images, toxiproxy: {"id": "new"}}})
-    said = refused(results)
-    assert "BASE and CANDIDATE differ in images: toxiproxy is" in said
-    assert said.endswith("ACROSS=images compares across it on purpose")
-    assert judged(results, ACROSS="images").status == 0
-
-
-def test_two_runs_of_one_image_say_so(results: Path) -> None:
-    images = HOST["images"]
-    text = " ".join(judged(results).text.split())
-    assert f"a is one image in both runs, {images['project/a:local']['id']}: whatever" in text
-
-
-def test_limits_of_requests_that_no_load_tells_are_named(results: Path) -> None:
-    write_raw(results / ONE, [one for one in plans(7) if one.mode == "closed"])
-    write_raw(results / TWO, [one for one in plans(7) if one.mode == "closed"])
-    said = judged(results, "[p99]\nat_most = 1.1\n[memory]\nat_most = 1.1\n").text
-    assert "p99 is not judged: all loads are closed, and take a limit of goodput" in said
-    assert "is not judged" not in judged(results).text
+def test_a_limit_that_no_load_tells_is_named_and_no_gate_alone(results: Path) -> None:
+    for name in (ONE, TWO):
+        write_raw(results / name, CLOSED)
+    said = refused(results, "[p99]\nat_most = 1.1\n")
+    assert said.startswith("gate: nothing can be judged: gate.toml limits p99, and base")
+    text = judged(results, "[p99]\nat_most = 1.1\n[memory]\nat_most = 1.1\n").text
+    assert "p99 is not judged: all loads are closed, and take a limit of goodput" in text
 
 
 def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
-    write_raw(results / TWO, [one for one in plans(7) if one.mode == "closed"])
-    said = refused(results)
-    assert said == (
+    write_raw(results / TWO, CLOSED)
+    assert refused(results) == (
         f"gate: {TWO}:a has no load open 100 at 450/s, which the base has; it has closed 100"
     )
     write_raw(results / TWO, [dataclasses.replace(one, duration_s=20) for one in plans(7)])
     assert "has no load closed 100 for 15 s" in refused(results)
-
-
-def test_limits_of_which_the_runs_tell_nothing_are_no_gate(results: Path) -> None:
-    for name in (ONE, TWO):
-        write_raw(results / name, [one for one in plans(7) if one.mode == "closed"])
-    said = refused(results, "[p99]\nat_most = 1.1\n")
-    assert said.startswith("gate: nothing can be judged: gate.toml limits p99, and base")
 
 
 @pytest.mark.parametrize(
@@ -248,49 +240,53 @@ def test_limits_that_are_none_are_refused(text: str, said: str) -> None:
     assert said in str(failure.value)
 
 
-def test_memory_is_the_median_of_the_window(tmp_path: Path) -> None:
+@pytest.fixture
+def trial(tmp_path: Path) -> Row:
+    """The row of a trial of run r, whose folder is there."""
+    (tmp_path / "raw" / "01-a").mkdir(parents=True)
+    known = {"run": "r", "trial": "01-a", "server": "shop"}
+    return Row(**{**dict.fromkeys(Row.columns()), **known})
+
+
+def test_memory_is_the_median_of_the_window(tmp_path: Path, trial: Row) -> None:
     seen = gauge("process_resident_memory_bytes", 5e8, job="jvm")
     # Before the window it was another.
     values = tuple(1.0 if at < OPENS else value for at, value in seen.points)
-    raw = tmp_path / "raw" / "01-a"
-    raw.mkdir(parents=True)
-    cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a"}
-    row = Row(**cells)
-    assert memory_of({"r": tmp_path})(row) is None
+    raw, memory = tmp_path / "raw" / "01-a", memory_of({"r": tmp_path})
+    assert memory(trial) is None
     series.write(raw, (OPENS, CLOSES), "2.53", [], [Series(seen.labels, seen.times, values)])
-    assert memory_of({"r": tmp_path})(row) == 5e8
+    assert memory_of({"r": tmp_path})(trial) == 5e8
     (raw / series.NAME).write_bytes(b"torn")
-    assert memory_of({"r": tmp_path})(row) is None
+    assert memory_of({"r": tmp_path})(trial) is None
 
 
-def test_memory_of_a_service_without_a_jvm_is_that_of_its_container(tmp_path: Path) -> None:
-    raw = tmp_path / "raw" / "01-a"
-    raw.mkdir(parents=True)
-    cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a", "server": "shop"}
-    row = Row(**cells)
-    its = gauge("container_memory_rss", 3e8, service="shop")
-    other = gauge("container_memory_rss", 9e8, service="netty")
-    series.write(raw, (OPENS, CLOSES), "2.53", [], [its, other])
-    assert memory_of({"r": tmp_path}, unread=True)(row) == 3e8
+def test_memory_of_a_service_without_a_jvm_is_its_container_s(tmp_path: Path, trial: Row) -> None:
+    sizes = {"shop": 3e8, "netty": 9e8}
+    seen = [gauge("container_memory_rss", size, service=name) for name, size in sizes.items()]
+    series.write(tmp_path / "raw" / "01-a", (OPENS, CLOSES), "2.53", [], seen)
+    assert memory_of({"r": tmp_path}, unread=True)(trial) == 3e8
     # A JVM that did not answer for a time has none: its container's is another figure.
-    assert memory_of({"r": tmp_path})(row) is None
+    assert memory_of({"r": tmp_path})(trial) is None
+
+
+def gated(ready: Bench, base: str, candidate: str) -> int:
+    sides, limits = {"BASE": base, "CANDIDATE": candidate}, Limits(ALL)
+    return gate_verb(sides, ready.place.results, limits, ready.console, START, [ready.lab.engine])
 
 
 def test_a_search_is_no_side_of_a_gate(ready: Bench) -> None:
     own = Capacity(Objective(p99_ms=500.0), 100, 400, 0.03, 10_000)
     ready.run(kind="capacity", own=to_json(own), modes=("open",), launches=1)
-    sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
     with pytest.raises(LabError, match=f"gate: {RUN} searched its loads; compare the intervals"):
-        gate_verb(sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine])
+        gated(ready, f"{RUN}:a", f"{RUN}:b")
 
 
 def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
     ready.run(launches=6)
     ready.run(launches=6, servers=("a",))
     [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
-    sides = {"BASE": RUN, "CANDIDATE": other}
     with pytest.raises(LabError, match="gate: the candidate has no b, which the base has"):
-        gate_verb(sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine])
+        gated(ready, RUN, other)
 
 
 @pytest.mark.parametrize("tag", ["local", "other-lab"])
@@ -319,10 +315,11 @@ def test_images_are_arms_of_one_run_of_six_launches_of_one_load() -> None:
     experiment, _ = of_images(IMAGES, HERE)
     assert (experiment.servers, experiment.modes, experiment.launches) == (("a",), ("closed",), 6)
     assert (experiment.arms, experiment.name) == (("base", "candidate"), "gate")
-    assert experiment.own == {"images": {"base": BASE, "candidate": CANDIDATE}}
+    own = {"images": {"base": BASE, "candidate": CANDIDATE}}
+    assert experiment.own == own
     assert experiment.words == tuple(f"{word}={value}" for word, value in IMAGES.items())
     experiment, _ = of_images({**IMAGES, "RECORD": "alloc"}, HERE)
-    assert experiment.own == {"images": {"base": BASE, "candidate": CANDIDATE}, "record": "alloc"}
+    assert experiment.own == {**own, "record": "alloc"}
     more = {**IMAGES, "RATE": "400", "LAUNCHES": "9", "SERVER": "b"}
     experiment, _ = of_images(more, HERE)
     assert (experiment.servers, experiment.modes, experiment.launches) == (("b",), ("open",), 9)
@@ -372,15 +369,13 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
     images = (BASE, CANDIDATE, BASE)
     assert asked == [*(f"SERVER=a\nSERVER_IMAGE={one}\n" for one in images), "SERVER=a\n"]
     assert status == UNTOLD
-    assert "2 launches of each side, and an interval of 95 % takes 6" in " ".join(
-        text.getvalue().split()
-    )
+    said = " ".join(text.getvalue().split())
+    assert "2 launches of each side, and an interval of 95 % takes 6" in said
     [run_dir] = ready.place.results.glob("*-gate")
     # Each image is recorded under the load of its last launch, on its own JVM.
     assert sorted(one.name for one in (run_dir / "recorded").iterdir()) == [
         "03-a-candidate-closed-c100-l2-recorded", "04-a-base-closed-c100-l2-recorded",
     ]  # fmt: skip
-    said = " ".join(text.getvalue().split())
     assert "recorded of a@candidate, /downstream closed, 100 connections: " in said
     compared = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
     assert [(of["a"], of["b"]) for of in compared] == [("a@base", "a@candidate")]
@@ -408,43 +403,23 @@ def test_arms_of_two_images_are_no_side_against_another_run(results: Path) -> No
 # --- the exit status of compare and report -------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "launches", "status"),
-    [
-        ({"A": f"{ONE}:a", "B": f"{ONE}:b"}, 7, WORSE),
-        ({"A": f"{ONE}:b", "B": f"{ONE}:a"}, 7, 0),
-        ({"A": f"{ONE}:a", "B": f"{TWO}:a"}, 7, 0),
-        ({"A": f"{ONE}:a", "B": f"{ONE}:b"}, 3, UNTOLD),
-    ],
-)
-def test_compare_ends_with_its_answer(
-    results: Path, words: Mapping[str, str], launches: int, status: int
-) -> None:
-    write_raw(results / ONE, plans(launches))
-    console = Console(file=io.StringIO(), width=120)
-    assert compare_verb(words, results, console, [Slower()]) == status
-
-
-def test_a_load_that_b_was_not_measured_at_is_not_nowhere_slower(results: Path) -> None:
-    more = [dataclasses.replace(one, concurrency=2 * one.concurrency) for one in plans(7)]
-    named = [dataclasses.replace(one, trial=f"{one.trial}-more") for one in more]
-    write_raw(results / ONE, [*plans(7), *named])
-    words, console = {"A": f"{ONE}:a", "B": f"{TWO}:a"}, Console(file=io.StringIO(), width=120)
-    assert compare_verb(words, results, console, [FakeEngine()]) == UNTOLD
-    words = {"A": f"{TWO}:a", "B": f"{ONE}:a"}
-    assert compare_verb(words, results, console, [FakeEngine()]) == 0
-
-
-def test_a_server_that_b_was_not_measured_with_is_not_nowhere_slower(results: Path) -> None:
-    write_raw(results / ONE, plans(7))
-    write_raw(results / TWO, [one for one in plans(7) if one.server == "a"])
-    console = Console(file=io.StringIO(), width=120)
-    assert compare_verb({"A": ONE, "B": TWO}, results, console, [FakeEngine()]) == UNTOLD
-    assert compare_verb({"A": TWO, "B": ONE}, results, console, [FakeEngine()]) == 0
-
-
-def test_a_report_without_a_valid_trial_tells_nothing(results: Path) -> None:
-    engine = FakeEngine()
+def test_compare_and_report_end_with_their_answer(results: Path) -> None:
+    console, engine = Console(file=io.StringIO(), width=120), FakeEngine()
+    whole, only_a = plans(7), plans(7, ("a",))
+    # Twice the load, too.
+    twice = [dataclasses.replace(one, concurrency=200, trial=f"{one.trial}-2") for one in whole]
+    for case, first, second, a, b, status in (
+        ("slower", whole, whole, f"{ONE}:a", f"{ONE}:b", WORSE),
+        ("faster", whole, whole, f"{ONE}:b", f"{ONE}:a", 0),
+        ("alike", whole, whole, f"{ONE}:a", f"{TWO}:a", 0),
+        ("too few launches", plans(3), whole, f"{ONE}:a", f"{ONE}:b", UNTOLD),
+        ("B lacks a load", [*whole, *twice], whole, f"{ONE}:a", f"{TWO}:a", UNTOLD),
+        ("A lacks a load", [*whole, *twice], whole, f"{TWO}:a", f"{ONE}:a", 0),
+        ("B lacks a server", whole, only_a, ONE, TWO, UNTOLD),
+        ("A lacks a server", whole, only_a, TWO, ONE, 0),
+    ):
+        write_raw(results / ONE, first)
+        write_raw(results / TWO, second)
+        assert compare_verb({"A": a, "B": b}, results, console, [Slower()]) == status, case
     engine.broken = "no such line"
-    console = Console(file=io.StringIO(), width=120)
     assert report_verb({"RUN": ONE}, results, console, [engine]) == UNTOLD
