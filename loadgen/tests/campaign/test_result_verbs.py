@@ -1,8 +1,11 @@
+"""Tables, reports and comparisons of stored runs, and what cannot be read of them."""
+
 import csv
 import dataclasses
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,77 +20,48 @@ from lab.report.table import milliseconds
 from lab.store import csv as report_csv
 from lab.store import manifest
 from lab.store.records import read_object, write_json
-from support.fakes import (
-    START,
-    FakeEngine,
-    judged_row,
-    measurement,
-    plan,
-    reading,
-    record,
-    rounded,
-)
+from support.fakes import START, FakeEngine, judged_row, measurement, plan, reading, record, rounded
 from support.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
 
 
-def row(trial: str = "01-a", engine: str = "wrk2") -> Row:
-    of = record(
-        plan(
-            trial=trial,
-            engine=engine,
-            server="virtual-threads",
-            concurrency=10_000,
-            offered_rps=45_000,
-            predicted_rps=45_000.0,
-        )
-    )
+def row(trial: str = "01-a", engine: str = "wrk2", **changes: Any) -> Row:
+    load = {"concurrency": 10_000, "offered_rps": 45_000, "predicted_rps": 45_000.0}
+    of = record(plan(trial=trial, engine=engine, server="virtual-threads", **load))
     slow = Latency(12_000, 12_345, 23_456, 34_567, 45_678)
-    said = reading(
-        44_950.0,
-        corrected=slow,
-        raw=slow,
-        counts=Counts(None, 999_999, 123, 123_456, None, None, 9),
-    )
-    whole = measurement(of, said)
-    return judged_row("run", whole)
+    counts = Counts(None, 999_999, 123, 123_456, None, None, 9)
+    whole = measurement(of, reading(44_950.0, corrected=slow, raw=slow, counts=counts))
+    return dataclasses.replace(judged_row("run", whole), **changes)
 
 
-def shown(rows: list[Row], width: int) -> str:
+def shown(rows: list[Row], width: int = 120) -> str:
     text = io.StringIO()
     table.render(Console(file=text, width=width), rows, ["a: a note"])
     return text.getvalue()
 
 
-@pytest.mark.parametrize("width", [120, 118])
-def test_the_widest_row_is_neither_cut_nor_wrapped(width: int) -> None:
-    split = {"cpu_server_us": 123.4, "cpu_proxy_us": 234.5, "cpu_downstream_us": 200.0}
-    split |= {"cpu_generator_us": 9.5, "cpu_observation_us": 11.5}
-    text = shown([dataclasses.replace(row(), **split)], width)
-    assert max(map(len, text.splitlines())) <= width
-    for cell in (
-        "CPU µs",
-        "123/456",
-        "virtual-threads",
-        "10000",
-        "45000",
-        "44944",  # Goodput: of 44,950 answers 6 were errors.
-        "12.3s",
-        "34.6s",
-        "999999",
-        "123456",
-    ):
-        assert cell in text
-    assert "…" not in text
+SPLIT = {"cpu_server_us": 123.4, "cpu_proxy_us": 234.5, "cpu_downstream_us": 200.0}
+SPLIT |= {"cpu_generator_us": 9.5, "cpu_observation_us": 11.5}
+LONG = {"arm": "healthy-virtual-threads", "bottleneck": "worker pool"}
+# Goodput: of 44,950 answers 6 were errors.
+CELLS = ["virtual-threads", "10000", "45000", "44944", "12.3s", "123456"]
 
 
-@pytest.mark.parametrize("width", [160, 120])
-def test_no_number_is_cut_for_a_long_name_of_a_condition(width: int) -> None:
-    long = dataclasses.replace(row(), arm="healthy-virtual-threads", bottleneck="worker pool")
-    text = shown([long], width)
+@pytest.mark.parametrize(
+    ("width", "changes", "cells"),
+    [
+        (120, SPLIT, [*CELLS, "CPU µs", "123/456", "34.6s", "999999"]),
+        (118, SPLIT, [*CELLS, "CPU µs", "123/456", "34.6s", "999999"]),
+        (160, LONG, [*CELLS, "virtual-threads@", "23.5s"]),
+        (120, LONG, [*CELLS, "virtual-threads@", "23.5s"]),
+    ],
+)
+def test_the_widest_row_is_neither_cut_nor_wrapped(
+    width: int, changes: dict[str, object], cells: list[str]
+) -> None:
+    text = shown([row(**changes)], width)
     assert max(map(len, text.splitlines())) <= width
+    assert [cell for cell in cells if cell not in text] == []
     assert "…" not in text
-    for cell in ("virtual-threads@", "10000", "45000", "44944", "12.3s", "23.5s", "123456"):
-        assert cell in text
 
 
 def test_a_narrow_terminal_has_no_table_and_is_told_where_it_is() -> None:
@@ -97,13 +71,6 @@ def test_a_narrow_terminal_has_no_table_and_is_told_where_it_is() -> None:
     assert "note a: a note" in text
 
 
-def test_engines_are_a_column_when_they_differ() -> None:
-    text = shown([row(), row(engine="pacer")], 120)
-    assert "wrk2" in text
-    assert "pacer" in text
-    assert max(map(len, text.splitlines())) <= 120
-
-
 def test_of_a_load_with_spikes_no_p95_is_predicted() -> None:
     calm = dataclasses.replace(record(), expected_p95_ms=200.0)
     spiked = dataclasses.replace(calm, peaks=(Peak(12.0, 15.0),))
@@ -111,26 +78,21 @@ def test_of_a_load_with_spikes_no_p95_is_predicted() -> None:
     assert [one.expected_p95_ms for one in rows] == [200.0, None]
 
 
-def test_what_cannot_be_told_is_a_dash_and_explained() -> None:
-    text = shown([row()], 120)
-    assert "–" in text.splitlines()[2]
-    assert "the engine cannot tell" in text.replace("\n", " ")
-
-
-def test_cpu_time_is_a_column_where_it_is_known_of_any_trial() -> None:
-    assert "CPU µs" not in shown([row()], 120)
-    known = dataclasses.replace(row(), cpu_server_us=7.25)
-    table, legend = shown([row(), known], 120).split("open: ")
+def test_engine_and_cpu_time_are_columns_where_they_tell_something() -> None:
+    whole = shown([row()])
+    assert "–" in whole.splitlines()[2]
+    assert "the engine cannot tell" in whole.replace("\n", " ")
+    assert "CPU µs" not in whole
+    two = shown([row(), row(engine="pacer")])
+    assert "pacer" not in whole
+    assert [name in two for name in ("wrk2", "pacer")] == [True, True]
+    assert max(map(len, two.splitlines())) <= 120
+    table, legend = shown([row(), row(cpu_server_us=7.25)]).split("open: ")
     assert [line.split()[-2] for line in table.splitlines()[2:]] == ["–/–", "7.2/–"]
     assert "of the server / of all around it" in legend
-
-
-def test_an_invalid_row_says_why() -> None:
-    bad = measurement(record(after=None, after_problem="gone"))
-    invalid = judged_row("run", bad)
-    text = shown([invalid], 120)
-    assert "NO" in text
-    assert "gone" in text
+    invalid = shown([judged_row("run", measurement(record(after=None, after_problem="gone")))])
+    assert "NO" in invalid
+    assert "gone" in invalid
 
 
 @pytest.mark.parametrize(
@@ -152,28 +114,23 @@ def test_a_latency_has_at_most_five_characters(value: float | None, text: str) -
     assert len(text) <= 5
 
 
-def test_rows_are_appended_one_by_one_under_one_header(tmp_path: Path) -> None:
-    path = tmp_path / "trials.csv"
-    report_csv.append(path, row())
-    report_csv.append(path, row(trial="02-a"))
-    rows = list(csv.DictReader(path.read_text().splitlines()))
-    assert [r["trial"] for r in rows] == ["01-a", "02-a"]
-    assert tuple(rows[0]) == Row.columns()
-    for kind in ("", "raw_"):
-        told = [rows[0][f"{kind}{name}_ms"] for name in ("p50", "p95", "p99")]
-        assert told == ["12345.000", "23456.000", "34567.000"]
-    assert rows[0]["sent"] == ""
-
-
-def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+def test_rows_are_appended_under_one_header_and_read_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
     invalid = measurement(record(after=None, after_problem='gone, with "quotes", and; more'))
     closed = measurement(record(plan("closed", launch=3, arm="left")), reading(corrected=None))
-    rows = [judged_row("run", one) for one in (invalid, closed)]
+    judged = [judged_row("run", whole) for whole in (invalid, closed)]
+    rows = [row(), row(trial="02-a"), *judged]
     for one in rows:
         report_csv.append(path, one)
     assert report_csv.read(path) == tuple(map(rounded, rows))
     assert path.read_text() == report_csv.text(rows)
+    first, second, *_ = csv.DictReader(path.read_text().splitlines())
+    assert (first["trial"], second["trial"]) == ("01-a", "02-a")
+    assert tuple(first) == Row.columns()
+    for kind in ("", "raw_"):
+        told = [first[f"{kind}{name}_ms"] for name in ("p50", "p95", "p99")]
+        assert told == ["12345.000", "23456.000", "34567.000"]
+    assert first["sent"] == ""
 
 
 @pytest.mark.parametrize(
@@ -186,9 +143,7 @@ def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
-    path = tmp_path / "trials.csv"
-    whole = measurement()
-    text = report_csv.text([judged_row("run", whole)])
+    path, text = tmp_path / "trials.csv", report_csv.text([judged_row("run", measurement())])
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(RawDataError, match=said):
@@ -210,6 +165,7 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
     [
         ({"format": 2}, "has format 2; the lab reads format 1 only"),
         ({"format": None}, "has format None; the lab reads format 1 only"),
+        ({"format": ...}, "has no format; the lab reads format 1 only"),
         ({"experiment": {"connections": 8000}}, "is not a run of trials"),
         ({"experiment": None}, "is not a run of trials"),
         (
@@ -218,31 +174,21 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
         ),
         ({"status": "asleep"}, r"Invalid enum value 'asleep' - at `\$\.status`"),
         ({"colour": "red"}, "no field colour"),
+        (None, "is not a run of the lab"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_says_why(
-    tmp_path: Path, changes: dict[str, object], said: str
+    tmp_path: Path, changes: dict[str, object] | None, said: str
 ) -> None:
-    run_dir = write_manifest(tmp_path)
-    path = run_dir / "manifest.json"
-    write_json(path, {**read_object(path), **changes})
-    with pytest.raises(LabError, match=said) as failure:
-        manifest.read(run_dir)
-    assert "\n" not in str(failure.value)
-
-
-def test_a_manifest_without_a_format_is_refused(tmp_path: Path) -> None:
+    """A value of `...` is no field at all, and None no file."""
     path = write_manifest(tmp_path) / "manifest.json"
-    record = read_object(path)
-    del record["format"]
-    write_json(path, record)
-    with pytest.raises(LabError, match="has no format; the lab reads format 1 only"):
+    fields = {**read_object(path), **(changes or {})}
+    write_json(path, {name: value for name, value in fields.items() if value is not ...})
+    if changes is None:
+        path.unlink()
+    with pytest.raises(LabError, match=said) as failure:
         manifest.read(path.parent)
-
-
-def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="is not a run of the lab"):
-        manifest.read(tmp_path)
+    assert "\n" not in str(failure.value)
 
 
 @pytest.fixture
@@ -301,41 +247,39 @@ def told_first(results: Path) -> list[str]:
     return [line for line in above.splitlines() if line.startswith("> ")]
 
 
+def report_of(results: Path, broken: str | None = None, **changes: object) -> str:
+    """The report of one launch, with a manifest of these values."""
+    run_dir, engine = write_manifest(results, **changes), FakeEngine()
+    engine.broken = broken
+    derive(write_raw(run_dir, plans(launches=1)), [engine])
+    return report(results)
+
+
 def test_a_scaled_or_unfinished_run_says_so_first(tmp_path: Path) -> None:
     quick = dataclasses.replace(EXPERIMENT, scale=0.1)
-    run_dir = write_manifest(tmp_path, experiment=quick, status="interrupted")
-    write_raw(run_dir, plans(launches=1))
-    derive(run_dir, [FakeEngine()])
+    text = report_of(tmp_path, experiment=quick, status="interrupted")
     scaled, unfinished = told_first(tmp_path)
     assert scaled.startswith("> **SCALE=0.1: every duration was multiplied by 0.1.")
     assert unfinished == "> **The run is interrupted, not complete:** 4 trials."
-    assert "no interval (1 launch)" in report(tmp_path)
+    assert "no interval (1 launch)" in text
     # Of one launch each there is nothing to say but what it would take.
-    assert "inconclusive" not in report(tmp_path)
+    assert "inconclusive" not in text
     assert (
         "Nothing is called faster or slower: these 2 comparisons take 7 launches of each side, and "
         "there is one (make run EXP=… LAUNCHES=7)."
-    ) in report(tmp_path)
+    ) in text
 
 
 def test_unequal_limits_are_told_first(tmp_path: Path) -> None:
     unequal = Fairness({}, {}, {"max_heap_bytes": {"a": 2**30, "b": 2**29}})
-    run_dir = write_manifest(tmp_path, fairness=unequal)
-    write_raw(run_dir, plans(launches=1))
-    derive(run_dir, [FakeEngine()])
+    assert "512 MiB" in report_of(tmp_path, fairness=unequal)
     assert told_first(tmp_path) == [
         "> **max_heap_bytes is not equal for all servers:** see Fairness manifest."
     ]
-    assert "512 MiB" in report(tmp_path)
 
 
 def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
-    run_dir = write_manifest(tmp_path)
-    write_raw(run_dir, plans(launches=1))
-    engine = FakeEngine()
-    engine.broken = "no | such line"
-    derive(run_dir, [engine])
-    text = report(tmp_path)
+    text = report_of(tmp_path, broken="no | such line")
     assert text.splitlines()[3:5] == ["a  no valid trial", "b  no valid trial"]
     assert told_first(tmp_path) == [
         "> **4 of 4 trials are invalid**, and what was measured in them is in no median: see "
@@ -347,11 +291,8 @@ def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
 
 def shown_by(verb: str, results: Path, **words: str) -> str:
     text = io.StringIO()
-    console = Console(file=text, width=80)
-    if verb == "report":
-        assert report_verb(words, results, console, [Jittery()]) == 0
-    else:
-        assert compare_verb(words, results, console, [Jittery()]) == 0
+    run = {"report": report_verb, "compare": compare_verb}[verb]
+    assert run(words, results, Console(file=text, width=80), [Jittery()]) == 0
     return text.getvalue()
 
 
@@ -400,17 +341,13 @@ def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> No
     assert f"B {NAME}:b against A {NAME}:a" in said
     assert said.count("no difference") >= 2
     assert "2 answers: with a probability" in " ".join(said.split())
-    table_lines = [
-        line for line in said.splitlines() if line.startswith(("load", "closed", "open"))
-    ]
-    assert len(table_lines) == 3
-    assert max(map(len, table_lines)) <= 80
-
-
-def test_the_comparison_s_file_has_every_cell_with_its_numbers(results: Path) -> None:
-    said = json.loads((results / NAME / "comparison.json").read_text())
-    assert (said["margin"], said["confidence"]) == (0.05, 0.95)
-    [of] = said["comparisons"]
+    lines = [line for line in said.splitlines() if line.startswith(("load", "closed", "open"))]
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 80
+    # The file of the run has every cell with its numbers.
+    told = json.loads((results / NAME / "comparison.json").read_text())
+    assert (told["margin"], told["confidence"]) == (0.05, 0.95)
+    [of] = told["comparisons"]
     assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 2)
     # 7 rounds have 128 signs, of which k = 1 leaves out 2.
     assert of["cells"][0]["ratio"]["interval"]["coverage"] == 1 - 2 / 128
