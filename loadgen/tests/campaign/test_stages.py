@@ -7,13 +7,29 @@ import pytest
 
 from lab.campaign.engine_choice import choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
-from lab.campaign.run import run
 from lab.errors import EngineError
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, Experiment, TrialPlan, Warmth
-from lab.report import markdown
 from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine, toxic
+
+CLOSED: dict[str, object] = {"servers": ("a",), "modes": ("closed",)}
+CLOSED_100 = {**CLOSED, "concurrencies": (100,)}
+COLD = Warmth(False, WARM.cycles, "not steady within 60 s: 500 req/s (p50 205 ms, JIT 0.30 s/s)")
+BOTH = ("wrk2", "pacer")
+
+
+def cold_at_first(ready: Bench, proof: Callable[..., object]) -> Callable[..., Warmth]:
+    """A warm-up whose first JVM stays cold, after this proof."""
+
+    def warm(plan: TrialPlan, *given: object) -> Warmth:
+        ready.warmed.append(plan.server)
+        if len(ready.warmed) > 1:
+            return WARM
+        proof(plan, *given)
+        return COLD
+
+    return warm
 
 
 def given(**changes: object) -> Experiment:
@@ -31,18 +47,29 @@ def engines() -> list[FakeEngine]:
     return [FakeEngine(), FakeEngine("pacer")]
 
 
-def test_wrk2_is_taken_where_it_runs_and_the_load_fits_it(engines: list[FakeEngine]) -> None:
-    for experiment in (given(), opened(), given(concurrencies=(5000,)), opened(modes=("open",))):
-        chosen = choose_engines(experiment, engines)
-        assert list(chosen.engines) == ["wrk2"]
-        assert chosen.notes == ("wrk2 is the load engine: it runs here, and the load fits it",)
+FITS = "wrk2 is the load engine: it runs here, and the load fits it"
 
 
-def test_else_pacer_is_taken_and_the_reason_is_said(engines: list[FakeEngine]) -> None:
-    engines[0].here = False
-    chosen = choose_engines(given(), engines)
-    assert chosen.engines == {"pacer": engines[1]}
-    assert chosen.notes == ("pacer is the load engine: wrk2 does not run on this machine",)
+@pytest.mark.parametrize(
+    ("experiment", "away", "name", "note"),
+    [
+        (given(), "", "wrk2", FITS),
+        (opened(), "", "wrk2", FITS),
+        (given(concurrencies=(5000,)), "", "wrk2", FITS),
+        (opened(modes=("open",)), "", "wrk2", FITS),
+        (opened(concurrencies=(5000,), engines=("wrk2",)), "", "wrk2", None),
+        (given(), "wrk2", "pacer", "pacer is the load engine: wrk2 does not run on this machine"),
+        (given(engines=BOTH), "wrk2", "pacer", "wrk2 does not run on this machine: left out"),
+    ],
+)
+def test_wrk2_is_taken_if_it_runs_and_the_load_fits_it_or_it_is_asked_for(
+    engines: list[FakeEngine], experiment: Experiment, away: str, name: str, note: str | None
+) -> None:
+    for engine in engines:
+        engine.here = engine.name != away
+    chosen = choose_engines(experiment, engines)
+    assert chosen.engines == {name: engines[BOTH.index(name)]}
+    assert chosen.notes == ((note,) if note else ())
 
 
 @pytest.mark.parametrize(
@@ -69,14 +96,6 @@ def test_bursts_of_wrk2_never_decide(
     assert "pacer does not run on this machine" in chosen.notes[0]
 
 
-def test_an_engine_that_is_asked_for_is_taken_whatever_the_load(
-    engines: list[FakeEngine],
-) -> None:
-    chosen = choose_engines(opened(concurrencies=(5000,), engines=("wrk2",)), engines)
-    assert list(chosen.engines) == ["wrk2"]
-    assert chosen.notes == ()
-
-
 def test_a_named_engine_that_does_not_run_is_refused_with_how_to_get_it(
     engines: list[FakeEngine],
 ) -> None:
@@ -92,45 +111,28 @@ def test_a_named_engine_that_does_not_run_is_refused_with_how_to_get_it(
         choose_engines(given(), engines)
 
 
-def test_of_several_engines_those_that_do_not_run_are_left_out_and_said(
-    engines: list[FakeEngine],
-) -> None:
-    engines[0].here = False
-    chosen = choose_engines(given(engines=("wrk2", "pacer")), engines)
-    assert list(chosen.engines) == ["pacer"]
-    assert chosen.notes == ("wrk2 does not run on this machine: left out",)
-
-
 def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again(
     ready: Bench,
 ) -> None:
-    cold = Warmth(
-        False, WARM.cycles, "not steady within 60 s: 500 req/s (p50 205 ms, JIT 0.30 s/s)"
-    )
-
-    def warm(plan: TrialPlan, *_: object) -> Warmth:
-        ready.warmed.append(plan.server)
-        return cold if len(ready.warmed) == 1 else WARM
-
-    ready.warm = warm
-    ready.run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
-    assert ready.column("trial", "valid") == [
-        ("01-a-closed-c100", "false"),
-        ("01-a-closed-c100-again", "true"),
-        ("02-a-closed-c200", "true"),
-    ]
+    ready.warm = cold_at_first(ready, lambda *_: None)
+    ready.run(**CLOSED, concurrencies=(100, 200))
+    cells = "01-a-closed-c100 false, 01-a-closed-c100-again true, 02-a-closed-c200 true"
+    assert ready.cells("trial", "valid") == cells
     assert ready.warmed == ["a", "a"]
     trials = (ready.run_dir / "trials.jsonl").read_text()
     assert "measured again: 01-a-closed-c100 was invalid" in trials
-    report = (ready.run_dir / markdown.NAME).read_text()
-    assert "3 trials, 2 of them valid, 1 of them to measure one again" in report
+    assert "3 trials, 2 of them valid, 1 of them to measure one again" in ready.report
 
 
 def test_a_jvm_that_never_gets_warm_is_not_warmed_up_for_ever(ready: Bench) -> None:
-    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s: x")
-    ready.run(servers=("a",), modes=("closed",), concurrencies=(100, 200, 300, 400))
+    ready.warmth = COLD
+    ready.run(**CLOSED, concurrencies=(100, 200, 300, 400))
     assert len(ready.rows) == 6
     assert len(ready.warmed) == 3
+    assert ready.measured == []
+    # Nor is it remembered.
+    ready.run(**CLOSED, concurrencies=(100,))
+    assert len(ready.warmed) > 3
 
 
 def replaced(ready: Bench, times: int) -> Bench:
@@ -154,48 +156,33 @@ def test_a_jvm_that_was_replaced_after_its_proof_is_warmed_up_again(ready: Bench
 
 
 def test_one_that_is_replaced_again_is_cold(ready: Bench) -> None:
-    replaced(ready, 2).run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
+    replaced(ready, 2).run(**CLOSED, concurrencies=(100, 200))
     assert ready.warmed == ["a", "a", "a"]
     # The next trial finds a JVM that stays, and warms it up.
-    assert ready.column("invalid_reasons") == [
-        "cold JVM: its JVM was replaced after it was warmed up",
-        "",
-    ]
+    cold = "cold JVM: its JVM was replaced after it was warmed up"
+    assert ready.column("invalid_reasons") == [cold, ""]
     # Nor is anything known of what a request costs there.
     assert ready.column("binding") == ["connections", "host CPU"]
 
 
 def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(ready: Bench) -> None:
     ready.run(launches=2, modes=("closed",), concurrencies=(100, 200))
-    assert ready.column("launch", "server", "concurrency") == [
-        ("1", "a", "100"),
-        ("1", "b", "100"),
-        ("1", "a", "200"),
-        ("1", "b", "200"),
-        ("2", "b", "200"),
-        ("2", "a", "200"),
-        ("2", "b", "100"),
-        ("2", "a", "100"),
-    ]
+    first, second = "1 a 100, 1 b 100, 1 a 200, 1 b 200", "2 b 200, 2 a 200, 2 b 100, 2 a 100"
+    assert ready.cells("launch", "server", "concurrency") == f"{first}, {second}"
     assert ready.lab.restarts == ["a", "b", "b", "a"]
     assert ready.warmed == ["a", "b", "b", "a"]
 
 
 def test_arms_of_a_server_are_fresh_jvms_of_their_own(ready: Bench) -> None:
-    ready.run(launches=2, arms=("x", "y"), servers=("a",), modes=("closed",))
-    assert ready.column("launch", "arm") == [
-        ("1", "x"),
-        ("1", "y"),
-        ("2", "y"),
-        ("2", "x"),
-    ]
+    ready.run(**CLOSED, launches=2, arms=("x", "y"))
+    assert ready.cells("launch", "arm") == "1 x, 1 y, 2 y, 2 x"
     assert len(ready.lab.restarts) == 4
 
 
 def test_a_scaled_run_says_so(ready: Bench) -> None:
     ready.run(scale=0.1)
     assert "durations × 0.1 (a quick look, not a result)" in ready.text.getvalue()
-    assert "0.1" in (ready.run_dir / "REPORT.md").read_text()
+    assert "0.1" in ready.report
 
 
 def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench) -> None:
@@ -203,10 +190,10 @@ def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench)
     ready.run(concurrencies=(100, 200), modes=("closed",))
     assert ready.measured == [("a", "/downstream"), ("b", "/downstream")]
     # 2 CPUs of the host at 10 ms a request.
-    assert {(r["expected_rps"], r["binding"]) for r in ready.rows} == {("200.000", "host CPU")}
+    assert {*ready.column("expected_rps", "binding")} == {("200.000", "host CPU")}
     assert ready.column("expected_p95_ms") == ["500.000"] * 2 + ["1000.000"] * 2
     # Faster than an estimate is not faster than possible.
-    assert {(r["valid"], r["predicted_rps"]) for r in ready.rows[:2]} == {("true", "500.000")}
+    assert ready.column("valid", "predicted_rps")[:2] == [("true", "500.000")] * 2
     said = (
         "prediction: a /downstream 200 closed: ≤ 1,000 req/s (connections: 200 / 0.2 s); "
         "host CPU ≈ 200 req/s (extrapolated: 2 / 10 ms); server CPU ≈ 500 req/s "
@@ -222,12 +209,6 @@ def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> No
     assert ready.column("expected_p95_ms") == ["200.000"] * 2
 
 
-def test_a_cold_jvm_has_no_demand(ready: Bench) -> None:
-    ready.warmth = Warmth(False, (), "not steady within 60 s")
-    ready.run(servers=("a",))
-    assert ready.measured == []
-
-
 def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: Bench) -> None:
     ready.demand = Demand(200, 2000, 0.004, 0.01)
     ready.run(servers=("a",))
@@ -241,71 +222,36 @@ def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: B
     assert "b /downstream: proven warm in " not in ready.said
 
 
-@pytest.mark.parametrize("what", ["another JVM", "another route", "more connections", "unreadable"])
-def test_what_a_run_before_has_not_proven_is_proven_now(ready: Bench, what: str) -> None:
-    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
-    changes: dict[str, object] = {}
-    if what == "another JVM":
-        ready.lab.new_jvm("a")
-    elif what == "another route":
-        changes = {"routes": ("/block",)}
-    elif what == "more connections":
-        changes = {"concurrencies": (300,)}
-    else:
-        ready.place.warm_jvms.write_text('[{"server": "a"')
-    ready.run(**{"servers": ("a",), "concurrencies": (100,), "modes": ("closed",), **changes})
-    assert ready.warmed == ["a", "a"]
-
-
-def test_a_jvm_that_stayed_cold_is_not_remembered(ready: Bench) -> None:
-    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s: x")
-    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
-    tried = len(ready.warmed)
-    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
-    assert len(ready.warmed) > tried
-
-
-def test_what_a_request_cost_long_ago_is_measured_again(ready: Bench) -> None:
-    ready.demand = Demand(200, 2000, 0.004, 0.01)
-    for _ in range(2):
-        ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
-        ready.lab.system.elapsed_s += DEMAND_AGE_S
-    assert ready.warmed == ["a"]
-    assert len(ready.measured) == 2
-
-
-def changed_delay(ready: Bench) -> None:
-    ready.lab.delay_ms = 100
-
-
-def changed_pool(ready: Bench) -> None:
-    ready.lab.pool_sizes["a"] = 20
-
-
-def changed_toxics(ready: Bench) -> None:
-    ready.lab.toxics.append(toxic())
-
-
-def changed_proxy(ready: Bench) -> None:
-    ready.on(cpusets={"TOXIPROXY": "1"})
-
-
-@pytest.mark.parametrize("change", [changed_delay, changed_pool, changed_toxics, changed_proxy])
-def test_what_a_request_cost_on_another_lab_is_measured_again(
-    ready: Bench, change: Callable[[Bench], None]
+@pytest.mark.parametrize(
+    ("change", "changes", "warmed"),
+    [
+        (lambda ready: ready.lab.new_jvm("a"), {}, 2),
+        (lambda ready: ready.place.warm_jvms.write_text('[{"server": "a"'), {}, 2),
+        (lambda ready: None, {"routes": ("/block",)}, 2),
+        (lambda ready: None, {"concurrencies": (300,)}, 2),
+        (lambda ready: setattr(ready.lab, "delay_ms", 100), {}, 1),
+        (lambda ready: ready.lab.pool_sizes.update(a=20), {}, 1),
+        (lambda ready: ready.lab.toxics.append(toxic()), {}, 1),
+        (lambda ready: ready.on(cpusets={"TOXIPROXY": "1"}), {}, 1),
+        (lambda ready: ready.lab.system.sleep(DEMAND_AGE_S), {}, 1),
+    ],
+    ids=["JVM", "unreadable", "route", "load", "delay", "pool", "toxics", "proxy", "long ago"],
+)
+def test_what_a_run_before_proved_or_measured_elsewhere_is_not_taken(
+    ready: Bench, change: Callable[[Bench], object], changes: dict[str, object], warmed: int
 ) -> None:
     ready.demand = Demand(200, 2000, 0.004, 0.01)
-    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
+    ready.run(**CLOSED_100)
     change(ready)
-    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
-    assert ready.warmed == ["a"]
+    ready.run(**{**CLOSED_100, **changes})
+    assert ready.warmed == ["a"] * warmed
     assert len(ready.measured) == 2
 
 
 def test_a_proof_outlives_runs_that_need_less(ready: Bench) -> None:
     """And stays the proof of the run that gave it."""
     for concurrency in (1000, 100, 100, 1000):
-        ready.run(servers=("a",), concurrencies=(concurrency,), modes=("closed",))
+        ready.run(**CLOSED, concurrencies=(concurrency,))
         ready.lab.system.elapsed_s += DEMAND_AGE_S
     assert ready.warmed == ["a"]
     last = (ready.place.results / "latest" / "trials.jsonl").read_text()
@@ -314,38 +260,20 @@ def test_a_proof_outlives_runs_that_need_less(ready: Bench) -> None:
 
 
 def test_the_end_of_a_cold_warm_up_is_no_light_load(ready: Bench) -> None:
-    cold = Warmth(False, WARM.cycles, "not steady within 60 s: x")
     seen: list[object] = []
-
-    def warm(plan: TrialPlan, *given: object) -> Warmth:
-        ready.warmed.append(plan.server)
-        if len(ready.warmed) == 1:
-            prove_warm(plan, *given)
-            return cold
-        return WARM
-
-    def light_load(*given: object) -> None:
-        seen.append(given[-1])
-
-    ready.warm, ready.light_load = warm, light_load
-    ready.run(servers=("a",), modes=("closed",), concurrencies=(200,))
+    ready.warm = cold_at_first(ready, prove_warm)
+    ready.light_load = lambda *given: seen.append(given[-1])
+    ready.run(**CLOSED, concurrencies=(200,))
     assert ready.warmed == ["a", "a"]
     assert seen == [None]
 
 
 def test_the_end_of_a_warm_up_is_the_light_load(ready: Bench) -> None:
     seen: list[object] = []
-
-    def light_load(*given: object) -> None:
-        seen.append(given[-1])
-
-    ready.light_load = light_load
-    stages = dataclasses.replace(ready.stages, warm=prove_warm)
-    for route, concurrency in (("/downstream", 100), ("/compute", 300)):
-        experiment = dataclasses.replace(
-            EXPERIMENT, servers=("a",), routes=(route,), concurrencies=(concurrency,)
-        )
-        run(experiment, ready.where, (), [ready.lab.engine], stages)
+    ready.light_load = lambda *given: seen.append(given[-1])
+    for route, connections in (("/downstream", 100), ("/compute", 300)):
+        load = {"servers": ("a",), "routes": (route,), "concurrencies": (connections,)}
+        ready.run_with({"warm": prove_warm}, **load)
     opened, closed = seen[0]
     assert closed.at_s - opened.at_s == pytest.approx(LIGHT_CYCLES * CYCLE_S, abs=0.5)
     # What only computes is warmed up with more connections than measure its cost.
