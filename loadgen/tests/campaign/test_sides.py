@@ -1,3 +1,5 @@
+"""The two sides of a comparison: which runs they pool, and what must be alike."""
+
 import dataclasses
 import shutil
 from collections.abc import Mapping
@@ -18,6 +20,12 @@ from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, writ
 
 ONE, TWO, THREE = (f"20260131T12000{n}Z-aa" for n in range(3))
 WITHOUT_CPUS = {name: fact for name, fact in HOST.items() if name != "cpusets"}
+
+
+def with_images(*names: str) -> dict[str, object]:
+    """A host with other images of these names."""
+    new = {f"project/{name}:local": {"id": "new"} for name in names}
+    return {**HOST, "images": {**HOST["images"], **new}}
 
 
 class Halved(FakeEngine):
@@ -65,30 +73,25 @@ def test_runs_alike_are_compared_server_by_server(results: Path) -> None:
     assert {cell.answer for of in found.comparisons for cell in of.cells} == {"no difference"}
 
 
-def test_different_runs_are_said_not_to_be_interleaved(results: Path) -> None:
-    assert any("not interleaved" in note for note in compared(results).notes)
-    assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").notes == ()
-
-
-def test_beside_the_table_is_said_that_launches_are_not_paired(results: Path) -> None:
+def test_different_runs_are_said_not_to_be_interleaved_nor_paired(results: Path) -> None:
     def said(**words: str) -> str:
         return " ".join(beside(compared(results, **words).comparisons[0]))
 
+    assert any("not interleaved" in note for note in compared(results).notes)
     assert "unpaired: closed 100; open 100 at 450/s: A and B were not measured in turns" in said()
-    assert "unpaired" not in said(A=f"{ONE}:a", B=f"{ONE}:b")
+    sides = {"A": f"{ONE}:a", "B": f"{ONE}:b"}
+    assert compared(results, **sides).notes == ()
+    assert "unpaired" not in said(**sides)
     # The JVMs that ran already have no launches to pair, and no interval either.
     running = [dataclasses.replace(one, launch=0) for one in plans(1)]
     write_raw(write_manifest(results, THREE), running)
     assert "unpaired" not in said(A=f"{THREE}:a", B=f"{THREE}:b")
 
 
-def test_latest_is_a_run_s_name_too(results: Path) -> None:
+def test_pooled_runs_add_their_launches_and_latest_is_a_run(results: Path) -> None:
     (results / "latest").symlink_to(TWO)
     [of, _] = compared(results, B="latest").comparisons
     assert of.b == f"{TWO}:a"
-
-
-def test_pooled_runs_add_their_launches(results: Path) -> None:
     write_raw(write_manifest(results, THREE), plans(8))
     found = compared(results, A=f"{ONE},{TWO}", B=THREE)
     assert found.comparisons[0].cells[0].a.count == 16
@@ -100,15 +103,12 @@ def test_pooled_runs_add_their_launches(results: Path) -> None:
 def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
     write_raw(write_manifest(results, THREE), armed(7))
     [of] = compared(results, A=f"{THREE}:a@left", B=f"{THREE}:a@right").comparisons
-    assert [(cell.answer, cell.paired) for cell in of.cells] == [
-        ("slower", True),
-        ("no difference", True),
-    ]
+    answers = [("slower", True), ("no difference", True)]
+    assert [(cell.answer, cell.paired) for cell in of.cells] == answers
     [of] = compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
     assert of.b == f"{TWO}:b"
     [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
-    assert of.cells[0].b.count == 14
-    assert not of.cells[0].paired
+    assert (of.cells[0].b.count, of.cells[0].paired) == (14, False)
 
 
 @pytest.mark.parametrize("arm", NOT_AS_IT_IS)
@@ -153,12 +153,6 @@ def test_a_missing_side_is_refused(results: Path) -> None:
         read_pools({"A": ONE}, results)
 
 
-def test_another_host_is_refused_whatever_is_said(results: Path) -> None:
-    write_manifest(results, TWO, host={**HOST, "kernel": "other"})
-    assert "differ in host: kernel is" in refused(results)
-    assert "never" in refused(results, ACROSS="commit,images,limits")
-
-
 LIMITS: dict[str, dict[str, object]] = {
     "open_files": {"limits": {"open_files": 1024, "generator_cores": 2}},
     "generator_cores": {"limits": {"open_files": 20_000}},
@@ -185,68 +179,57 @@ def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name
     assert any(note.startswith("compared across limits on purpose") for note in notes)
 
 
-def test_other_arrivals_are_another_load(results: Path) -> None:
-    write_manifest(results, TWO, experiment=dataclasses.replace(EXPERIMENT, arrivals="poisson"))
-    said = f"differ in limits: arrivals are constant in {ONE}, poisson in {TWO}"
-    assert said in refused(results)
+def of_experiment(**changes: object) -> dict[str, object]:
+    """Of a manifest: the experiment with these changes."""
+    return {"experiment": dataclasses.replace(EXPERIMENT, **changes)}
+
+
+OTHER_JDK = snapshot(identity=dataclasses.replace(IDENTITY, jdk="26"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"host": {**HOST, "kernel": "other"}}, "host: kernel is"),
+        (of_experiment(arrivals="poisson"), f"limits: arrivals are constant in {ONE}, poisson in "),
+        ({"host": WITHOUT_CPUS}, f"limits: CPU set of loadgen is all in {ONE}, not recorded in "),
+        ({"host": with_images("a")}, "images: a is"),
+        ({"servers": {"a": OTHER_JDK, "b": OTHER_JDK}}, "images: jdk is 25 for a"),
+        ({"versions": {**VERSIONS, "commit": "beef"}}, "commit: "),
+    ],
+    ids=["host", "arrivals", "CPU sets", "image", "JDK", "commit"],
+)
+def test_what_differs_is_refused_unless_compared_on_purpose(
+    results: Path, changes: dict[str, object], said: str
+) -> None:
+    write_manifest(results, TWO, **changes)
+    assert f"A and B differ in {said}" in refused(results)
+    kind, across = said.partition(":")[0], "commit,images,limits"
+    if kind == "host":
+        assert "never" in refused(results, ACROSS=across)
+    else:
+        assert compared(results, ACROSS=kind).comparisons
+    # Only between A and B: never within a pool.
+    write_raw(write_manifest(results, THREE), plans(8))
+    pools = f"A pools {ONE} and {TWO}, which differ in {kind}"
+    assert pools in refused(results, A=f"{ONE},{TWO}", B=THREE, ACROSS=across)
 
 
 def test_other_requests_of_a_service_are_another_load(results: Path) -> None:
-    one = Request("/", weight=9)
-    for name, request in ((ONE, one), (TWO, dataclasses.replace(one, weight=19))):
-        of = dataclasses.replace(EXPERIMENT, requests=(request,))
-        write_manifest(results, name, experiment=of)
-    assert f"differ in limits: the requests of {ONE} and of {TWO} are others" in refused(results)
-    for name, target in ((ONE, "http://shop:8080/"), (TWO, "http://shop:8081/")):
-        of = dataclasses.replace(EXPERIMENT, target=target)
-        write_manifest(results, name, experiment=of)
-    assert f"differ in limits: the target of {ONE} and of {TWO} are others" in refused(results)
-
-
-def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:
-    write_manifest(results, TWO, host=WITHOUT_CPUS)
-    assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)
-    write_raw(write_manifest(results, THREE), plans(8))
-    said = refused(results, A=f"{ONE},{TWO}", B=THREE)
-    assert f"A pools {ONE} and {TWO}, which differ in limits: CPU set of loadgen" in said
-
-
-def test_another_image_is_refused_unless_compared_on_purpose(results: Path) -> None:
-    images = HOST["images"]
-    write_manifest(
-        results, TWO, host={**HOST, "images": {**images, "project/a:local": {"id": "new"}}}
-    )
-    assert "differ in images: a is" in refused(results, A=f"{ONE}:a", B=f"{TWO}:a")
-    assert compared(results, ACROSS="images").comparisons
+    for changed, *values in (
+        ("requests", (Request("/", weight=9),), (Request("/", weight=19),)),
+        ("target", "http://shop:8080/", "http://shop:8081/"),
+    ):
+        for name, value in zip((ONE, TWO), values, strict=True):
+            write_manifest(results, name, **of_experiment(**{changed: value}))
+        said = f"differ in limits: the {changed} of {ONE} and of {TWO} are others"
+        assert said in refused(results)
 
 
 def test_the_image_of_a_server_that_is_not_compared_does_not_matter(results: Path) -> None:
-    images = HOST["images"]
-    other = {**images, "project/b:local": {"id": "new"}, "project/elsewhere:local": {"id": "new"}}
-    write_manifest(results, TWO, host={**HOST, "images": other})
+    write_manifest(results, TWO, host=with_images("b", "elsewhere"))
     assert compared(results, A=f"{ONE}:a", B=f"{TWO}:a").comparisons
     assert "differ in images: b" in refused(results)
-
-
-def test_another_jdk_is_another_image(results: Path) -> None:
-    other = snapshot(identity=dataclasses.replace(IDENTITY, jdk="26"))
-    write_manifest(results, TWO, servers={"a": other, "b": other})
-    assert "differ in images: jdk is 25 for a" in refused(results)
-
-
-def test_another_commit_is_refused_unless_compared_on_purpose(results: Path) -> None:
-    write_manifest(results, TWO, versions={**VERSIONS, "commit": "beef"})
-    assert "A and B differ in commit" in refused(results)
-    assert compared(results, ACROSS="commit").comparisons
-    # Only between A and B: never within a pool.
-    write_raw(write_manifest(results, THREE), plans(8))
-    said = refused(results, A=f"{ONE},{TWO}", B=THREE, ACROSS="commit")
-    assert f"A pools {ONE} and {TWO}, which differ in commit" in said
-
-
-def test_one_run_s_own_servers_are_compared_whatever_it_recorded(results: Path) -> None:
-    write_manifest(results, ONE, host={}, versions={"commit_dirty": True})
-    assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").comparisons
 
 
 def test_different_servers_need_equal_limits_but_not_what_makes_them_models(results: Path) -> None:
@@ -259,13 +242,10 @@ def test_different_servers_need_equal_limits_but_not_what_makes_them_models(resu
     assert "downstream_connections" in refused(results, A=f"{ONE}:a", B=f"{TWO}:b")
 
 
-def test_a_purpose_without_a_difference_says_so(results: Path) -> None:
+def test_what_a_comparison_notes(results: Path) -> None:
     note = "compared across commit on purpose: the same on both sides"
     assert note in compared(results, ACROSS="commit").notes
-
-
-def test_scaled_and_unfinished_runs_are_compared_with_a_note(results: Path) -> None:
-    write_manifest(results, ONE, experiment=dataclasses.replace(EXPERIMENT, scale=0.1))
+    write_manifest(results, ONE, **of_experiment(scale=0.1))
     write_manifest(results, TWO, status="interrupted")
     notes = compared(results).notes
     assert f"{ONE} ran with SCALE=0.1: a quick look, not a result" in notes
@@ -301,14 +281,15 @@ def test_a_side_without_its_raw_data_is_refused(results: Path) -> None:
     assert f"{TWO} has no raw data: " in refused(results)
 
 
-def test_unequal_limits_inside_a_run_do_not_hinder_reading_it(results: Path) -> None:
-    write_manifest(results, ONE, fairness=Fairness({}, {}, {"backlog": {"a": 1, "b": 2}}))
+def test_one_run_s_own_servers_are_compared_whatever_it_recorded(results: Path) -> None:
+    unequal = Fairness({}, {}, {"backlog": {"a": 1, "b": 2}})
+    write_manifest(results, ONE, fairness=unequal)
     assert compared(results).comparisons
+    write_manifest(results, ONE, host={}, versions={"commit_dirty": True})
+    assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").comparisons
 
 
 def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> None:
-    changed = dataclasses.replace(
-        EXPERIMENT, kind="explain", launches=0, own=to_json(Explain(6, 4))
-    )
-    write_raw(write_manifest(results, THREE, experiment=changed), plans(8))
+    changed = of_experiment(kind="explain", launches=0, own=to_json(Explain(6, 4)))
+    write_raw(write_manifest(results, THREE, **changed), plans(8))
     assert "is of kind explain: the lab was changed" in refused(results, A=THREE)
