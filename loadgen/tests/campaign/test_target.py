@@ -2,8 +2,6 @@
 
 import dataclasses
 import gzip
-import json
-import re
 from pathlib import Path
 
 import httpx
@@ -11,7 +9,6 @@ import pytest
 
 from lab.campaign.doctor import examine
 from lab.campaign.resume import resume
-from lab.campaign.run import run
 from lab.errors import EngineError, LabError, LabUnreachable
 from lab.experiments.explain import Explain
 from lab.experiments.reading import with_secrets
@@ -22,7 +19,7 @@ from lab.model import NOT_STORED, OwnLever, Request, TrialPlan, Warmth
 from lab.store import manifest
 from lab.store.records import to_json
 from lab.system.stack import Stack, Urls
-from support.bench import EXPERIMENT, Bench
+from support.bench import Bench
 from support.fakes import FakeEngine, FakeLab
 from support.foreign import URL
 from support.runs import rejudged
@@ -41,21 +38,21 @@ TARGETED: dict[str, object] = {
     "rate_rps": 500,
     "target": URL,
 }
+CLOSED = {**TARGETED, "modes": ("closed",)}
 
 
 def test_a_bench_of_a_target_leaves_the_same_files(ready: Bench) -> None:
     assert ready.run(**TARGETED) == 0
-    assert ready.column("server", "route", "mode", "valid") == [
-        ("my-service", "/x?a=1", "closed", "true"),
-        ("my-service", "/x?a=1", "open", "true"),
-    ]
+    cells = "my-service /x?a=1 closed true, my-service /x?a=1 open true"
+    assert ready.cells("server", "route", "mode", "valid") == cells
     assert ready.rows[0]["predicted_rps"] == ""
-    raw = ready.run_dir / "raw" / ready.rows[0]["trial"] / "trial.json"
-    assert json.loads(raw.read_text())["plan"]["url"] == f"{URL}/x?a=1"
+    assert ready.record(ready.rows[0]["trial"])["plan"]["url"] == f"{URL}/x?a=1"
     assert ready.trials[0]["jvm_started_ms"] == 1_000_000
     assert ("my-service", 8081) not in ready.lab.asked
     for name in ("report.html", "REPORT.md"):
         assert "my-service" in (ready.run_dir / name).read_text()
+    # No more than one percent of what is offered is probed, nor of what the light load did.
+    assert ready.lab.probe_rates == {10.0, 5.0}
 
 
 def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Bench) -> None:
@@ -68,58 +65,46 @@ def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Benc
         warmed.append(plan.launch)
         return Warmth(False, (), "no exporter", provable=False)
 
-    stages = dataclasses.replace(
-        ready.stages, fresh_container=lambda server, *_: made.append(server), warm_foreign=warm
-    )
+    stages = {"fresh_container": lambda server, *_: made.append(server), "warm_foreign": warm}
     changes = {**TARGETED, "concurrencies": (100, 200), "launches": 2}
-    experiment = dataclasses.replace(EXPERIMENT, **changes)
-    assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
+    assert ready.run_with(stages, **changes) == 0
     assert ready.column("launch") == ["1"] * 4 + ["2"] * 4
     assert (made, warmed) == (["my-service"] * 2, [1, 2])
-    assert "2 fresh containers of the service" in (ready.run_dir / "REPORT.md").read_text()
+    assert "2 fresh containers of the service" in ready.report
 
 
 def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench) -> None:
     made: list[str] = []
-    stages = dataclasses.replace(
-        ready.stages, fresh_container=lambda server, *_: made.append(server)
-    )
-    changes = {**TARGETED, "modes": ("closed",), "own": {"record": "cpu"}}
-    experiment = dataclasses.replace(EXPERIMENT, **changes)
-    assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
-    assert [one[:2] for one in ready.lab.recordings] == [
-        ("my-service", "cpu"), ("my-service", "end"),
-    ]  # fmt: skip
+    stages = {"fresh_container": lambda server, *_: made.append(server)}
+    assert ready.run_with(stages, **CLOSED, own={"record": "cpu"}) == 0
+    calls = [("my-service", "cpu"), ("my-service", "end")]
+    assert [one[:2] for one in ready.lab.recordings] == calls
     assert made == ["my-service"]
     assert ready.lab.patches == []
     assert ("my-service", 8081) not in ready.lab.asked
     assert "my-service, /x?a=1 closed, 200 connections, recorded: CPU time by" in ready.said
 
 
-def test_a_jvm_without_the_agent_is_refused_before_anything_is_measured(ready: Bench) -> None:
-    answer = ready.lab.answer
-
-    def without(request: httpx.Request) -> httpx.Response:
-        if request.url.port == 9405:
+@pytest.mark.parametrize(
+    ("health", "said"),
+    [
+        (None, "my-service: no recorder answers on port 9405; its"),
+        (200, "my-service: its recorder does not know this lab's"),
+    ],
+    ids=["no agent", "another lab's agent"],
+)
+def test_a_jvm_that_cannot_be_recorded_is_refused_before_anything_is_measured(
+    ready: Bench, health: int | None, said: str
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.port != 9405 or (health and request.url.path == "/health"):
+            return ready.lab.answer(request)
+        if health is None:
             raise httpx.ConnectError("refused", request=request)
-        return answer(request)
+        return httpx.Response(403, json={"error": "this call needs the server's token"})
 
-    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(without))
-    with pytest.raises(LabUnreachable, match="my-service: no recorder answers on port 9405; its"):
-        ready.run(**TARGETED, own={"record": "cpu"})
-    assert not ready.run_dir.exists()
-
-
-def test_a_recorder_of_another_lab_is_refused_before_anything_is_measured(ready: Bench) -> None:
-    answer = ready.lab.answer
-
-    def closed(request: httpx.Request) -> httpx.Response:
-        if request.url.port == 9405 and request.url.path != "/health":
-            return httpx.Response(403, json={"error": "this call needs the server's token"})
-        return answer(request)
-
-    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(closed))
-    with pytest.raises(LabUnreachable, match="my-service: its recorder does not know this lab's"):
+    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(answer))
+    with pytest.raises(LabUnreachable, match=said):
         ready.run(**TARGETED, own={"record": "cpu"})
     assert not ready.run_dir.exists()
 
@@ -137,29 +122,17 @@ def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_nex
         warmed.append((plan.condition.text, len(asked)))
         return Warmth(False, (), "no exporter", provable=False)
 
-    stages = dataclasses.replace(ready.stages, warm_foreign=warm)
-    changes = {
-        **TARGETED,
-        "kind": "explain",
-        "own": to_json(Explain(2, 1)),
-        "modes": ("closed",),
-        "levers": {"worker pool": OwnLever("POOL_SIZE", 20)},
-    }
-    experiment = dataclasses.replace(EXPERIMENT, **changes)
-    assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
+    levers = {"worker pool": OwnLever("POOL_SIZE", 20)}
+    changes = {"kind": "explain", "own": to_json(Explain(2, 1)), "levers": levers}
+    assert ready.run_with({"warm_foreign": warm}, **CLOSED, **changes) == 0
     assert ready.column("arm") == ["1-named", "1-before", "1-after", "1-after", "1-before"]
     own, more = "SERVER=my-service\n", "SERVER=my-service\nENV_POOL_SIZE=40\n"
     # Each trial has a container of its own, also after one with the same settings.
     fresh = f"{own}FRESH=yes\n"
     assert asked == [fresh, more, fresh, own]
     assert ready.column("launch") == ["0", "1", "2", "3", "4"]
-    assert warmed == [
-        ("as it is", 0),
-        ("as it is", 1),
-        ("POOL_SIZE=40", 2),
-        ("POOL_SIZE=40", 3),
-        ("as it is", 4),
-    ]
+    conditions = ["as it is", "as it is", "POOL_SIZE=40", "POOL_SIZE=40", "as it is"]
+    assert warmed == [(text, at) for at, text in enumerate(conditions)]
     assert ready.manifest["experiment"]["levers"]["worker pool"]["value"] == 20
     assert "step 1, worker pool (named, weak evidence): inconclusive: POOL_SIZE 20" in ready.said
     assert ("my-service", 8081) not in ready.lab.asked
@@ -171,8 +144,7 @@ def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready:
     mixed = {**TARGETED, "routes": ("shop",), "requests": mix, "ready": "/health"}
     assert ready.run(**mixed) == 0
     assert ready.column("route") == ["shop", "shop"]
-    raw = ready.run_dir / "raw" / ready.rows[0]["trial"] / "trial.json"
-    told = json.loads(raw.read_text())["plan"]
+    told = ready.record(ready.rows[0]["trial"])["plan"]
     assert told["url"] == f"{URL}/x?a=1"
     assert [one["path"] for one in told["requests"]] == ["/x?a=1", "/y"]
     assert ready.manifest["experiment"]["requests"] == told["requests"]
@@ -221,22 +193,22 @@ def test_no_file_of_a_run_holds_a_secret_header_and_it_goes_on_with_the_subjects
     assert "5ecret" not in ready.text.getvalue()
 
 
-def test_the_probe_takes_one_percent_of_what_the_light_load_did(ready: Bench) -> None:
-    assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0
-    # 200 connections did 1,000 req/s.
+def test_a_closed_load_is_probed_by_what_the_light_load_did_and_has_no_bound(ready: Bench) -> None:
+    assert ready.run(**CLOSED) == 0
+    # 200 connections did 1,000 req/s, of which the probe takes one percent.
     assert ready.lab.probe_rates == {10.0}
-    ready.lab.probe_rates.clear()
-    assert ready.run(**TARGETED) == 0
-    # No more than one percent of what is offered, either.
-    assert ready.lab.probe_rates == {10.0, 5.0}
+    assert "no such bound is known" in ready.said
 
 
 def test_a_redirect_is_a_note_of_every_trial(ready: Bench) -> None:
     ready.lab.route_status = 302
     ready.run(**TARGETED)
+    said = "my-service: /x?a=1 answers 302: redirects"
     for trial in ready.trials:
-        said = "my-service: /x?a=1 answers 302: redirects"
         assert any(note.startswith(said) for note in trial["notes"])
+
+
+UNKNOWN_BUILD = "resumed: whether my-service is the same build is not known"
 
 
 def test_resumed_it_may_be_another_build_and_a_restart_is_said(ready: Bench) -> None:
@@ -244,44 +216,33 @@ def test_resumed_it_may_be_another_build_and_a_restart_is_said(ready: Bench) -> 
     ready.lab.foreign_started_s = 2000.0
     assert ready.resume() == 0
     notes = ready.manifest["notes"]
-    assert "resumed: whether my-service is the same build is not known" in notes
+    assert UNKNOWN_BUILD in notes
     assert any("my-service was restarted since the run began" in note for note in notes)
 
 
-def test_resumed_a_container_of_another_image_is_refused(ready: Bench) -> None:
-    others = {**dict.fromkeys(LIMITS, 0), "config": "x", "binds": [None]}
-
+@pytest.mark.parametrize(
+    ("binds", "said", "noted"),
+    [
+        ([None], "the image of my-service changed since it began", False),
+        # Its code may be in a folder of the host.
+        (["/app", None], "the image of my-service was not recorded", True),
+    ],
+)
+def test_resumed_a_container_of_another_image_is_refused(
+    ready: Bench, binds: list[str | None], said: str, *, noted: bool
+) -> None:
     def runs(image: str) -> None:
-        ready.on(services={"my-service": {"image": image, **others}})
+        of = {**dict.fromkeys(LIMITS, 0), "config": "x", "binds": binds, "image": image}
+        ready.on(services={"my-service": of})
 
     runs("sha256:1")
     ready.interrupt(110.0, **TARGETED)
     runs("sha256:2")
-    with pytest.raises(LabError, match="the image of my-service changed since it began"):
+    with pytest.raises(LabError, match=said):
         ready.resume()
     runs("sha256:1")
     assert ready.resume() == 0
-    assert not any("same build" in note for note in ready.manifest["notes"])
-
-
-def test_resumed_a_container_whose_code_may_be_in_a_folder_of_the_host_is_noted(
-    ready: Bench,
-) -> None:
-    of = {"image": "sha256:1", "config": "x", "binds": ["/app", None]}
-    ready.on(services={"my-service": {**of, **dict.fromkeys(LIMITS, 0)}})
-    ready.interrupt(110.0, **TARGETED)
-    ready.on(services={"my-service": {**of, **dict.fromkeys(LIMITS, 0), "image": "sha256:2"}})
-    with pytest.raises(LabError, match="the image of my-service was not recorded"):
-        ready.resume()
-    ready.on(services={"my-service": {**of, **dict.fromkeys(LIMITS, 0)}})
-    assert ready.resume() == 0
-    notes = ready.manifest["notes"]
-    assert "resumed: whether my-service is the same build is not known" in notes
-
-
-def test_the_legend_says_that_no_bound_of_it_is_known(ready: Bench) -> None:
-    assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0
-    assert "no such bound is known" in re.sub(r"\s+", " ", ready.text.getvalue())
+    assert (UNKNOWN_BUILD in ready.manifest["notes"]) == noted
 
 
 def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(ready: Bench) -> None:
