@@ -1,7 +1,6 @@
 """RECORD=: a load of each server once more with a recording, beside the trials of a run."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from support.bench import WARM, Bench
 from support.fakes import START
 
 CPU: dict[str, Any] = {"own": {"record": "cpu"}}
+CLOSED: dict[str, Any] = {"servers": ("a",), "modes": ("closed",)}
 TRIALS = ["01-a-open-c200", "02-b-open-c200", "03-a-closed-c200", "04-b-closed-c200"]
 LAST = {"a": TRIALS[2], "b": TRIALS[3]}
 
@@ -26,31 +26,40 @@ def recorded(ready: Bench) -> list[str]:
     return sorted(path.name for path in (ready.run_dir / "recorded").iterdir())
 
 
+def loaded(ready: Bench) -> list[str]:
+    """The trials of both kinds, in the order of their loads."""
+    return list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
+
+
+def sides(ready: Bench) -> list[str | None]:
+    """The trial beside which each recording is judged."""
+    found = derive(ready.run_dir, [ready.lab.engine]).recorded
+    return [one.beside and one.beside.trial for one in found]
+
+
 def test_each_servers_last_load_is_recorded_once_and_beside_the_trials(ready: Bench) -> None:
     assert ready.run(**CPU) == 0
     assert ready.column("trial") == TRIALS
     assert recorded(ready) == [f"{trial}{RECORDED}" for trial in LAST.values()]
     # Each as soon as its server has no other trial.
-    loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
-    assert loaded == [
-        *TRIALS[:3], f"{TRIALS[2]}{RECORDED}", TRIALS[3], f"{TRIALS[3]}{RECORDED}",
-    ]  # fmt: skip
+    a, b = TRIALS[2:]
+    assert loaded(ready) == [*TRIALS[:2], a, f"{a}{RECORDED}", b, f"{b}{RECORDED}"]
     for server, trial in LAST.items():
-        before, after = (
-            json.loads((ready.run_dir / folder / name / "trial.json").read_text())
-            for folder, name in (("raw", trial), ("recorded", f"{trial}{RECORDED}"))
-        )
+        before, after = ready.record(trial), ready.record(f"{trial}{RECORDED}", "recorded")
         # The same load on the same JVM, which is then replaced.
         same = ("server", "url", "mode", "concurrency", "offered_rps", "duration_s", "warmup_s")
         assert [before["plan"][name] for name in same] == [after["plan"][name] for name in same]
         assert before["before"] == after["before"]
         assert ready.lab.restarts.count(server) == 1
+    # No other part of the run knows of it, and judged again it says the same.
+    for name in ("trials.csv", "trials.jsonl", "findings.json", "comparison.json"):
+        assert RECORDED not in (ready.run_dir / name).read_text(), name
+    assert ready.derived_again() == ()
 
 
 def test_each_arm_of_a_server_is_recorded(ready: Bench) -> None:
-    assert ready.run(**{**CPU, "servers": ("a",), "arms": ("one", "two"), "launches": 1}) == 0
-    assert len(recorded(ready)) == 2
-    assert {name.split("-")[2] for name in recorded(ready)} == {"one", "two"}
+    assert ready.run(**CPU, servers=("a",), arms=("one", "two"), launches=1) == 0
+    assert sorted(name.split("-")[2] for name in recorded(ready)) == ["one", "two"]
 
 
 def test_a_search_records_the_highest_rate_that_each_server_held(ready: Bench) -> None:
@@ -60,10 +69,9 @@ def test_a_search_records_the_highest_rate_that_each_server_held(ready: Bench) -
     last = {row["server"]: row["trial"] for row in ready.rows if row["offered_rps"] == "400"}
     assert recorded(ready) == sorted(f"{trial}{RECORDED}" for trial in last.values())
     # Server b holds on while the one that ended first is recorded, on the JVM that was searched.
-    loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
-    assert loaded.index(f"{last['a']}{RECORDED}") < loaded.index(last["b"])
-    sides = [one.beside for one in derive(ready.run_dir, [ready.lab.engine]).recorded]
-    assert [one and one.trial for one in sides] == [*last.values()]
+    order = loaded(ready)
+    assert order.index(f"{last['a']}{RECORDED}") < order.index(last["b"])
+    assert sides(ready) == [*last.values()]
     # Below the answer.
     *_, after = ready.said.partition("a holds at least 400 req/s")
     assert "400/s, recorded: CPU time by CPUTimeSample" in after
@@ -75,28 +83,20 @@ def test_an_inquiry_records_the_load_as_it_is_before_it_changes_anything(ready: 
     first = [row["trial"] for row in ready.rows if row["arm"] == "1-named"]
     assert len(first) == 2
     assert recorded(ready) == sorted(f"{trial}{RECORDED}" for trial in first)
-    loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
+    order = loaded(ready)
     for trial in first:
-        assert loaded[loaded.index(trial) + 1] == f"{trial}{RECORDED}"
+        assert order[order.index(trial) + 1] == f"{trial}{RECORDED}"
     assert "nothing was recorded" not in ready.said
     # Both on the JVM that was named.
-    sides = derive(ready.run_dir, [ready.lab.engine]).recorded
-    assert [one.beside and one.beside.trial for one in sides] == first
-
-
-def test_no_other_part_of_a_run_knows_of_it(ready: Bench) -> None:
-    ready.run(**CPU)
-    for name in ("trials.csv", "trials.jsonl", "findings.json", "comparison.json"):
-        assert RECORDED not in (ready.run_dir / name).read_text(), name
+    assert sides(ready) == first
 
 
 def test_it_is_bounded_in_time_and_read_for_its_window(ready: Bench) -> None:
-    ready.run(**CPU, servers=("a",), modes=("closed",))
+    ready.run(**CPU, **CLOSED)
     (started, ended) = ready.lab.recordings
     # Warm-up of 10 s, window of 15 s, and 120 s for an engine that is late.
     assert started == ("a", "cpu", {"seconds": 145})
-    trial = json.loads((ready.run_dir / "recorded" / recorded(ready)[0] / "trial.json").read_text())
-    began = trial["run_started_at"]
+    began = ready.record(recorded(ready)[0], "recorded")["run_started_at"]
     assert ended[:2] == ("a", "end")
     assert ended[2]["to_ms"] - ended[2]["from_ms"] == 15_000
     # It began right after the first trial of 25 s, and 10 s before its window.
@@ -116,15 +116,9 @@ def test_its_hot_method_is_said_beside_the_verdict_and_drawn(ready: Bench) -> No
     stacks = (ready.run_dir / graph).with_name("collapsed.txt").read_text()
     assert stacks == "a.B.run:1;a.C.hot:7 400\n"
     assert "title&amp;gt;drawn" in (ready.run_dir / graph).read_text()
-    report = (ready.run_dir / "REPORT.md").read_text()
-    assert f"[Flame graph]({graph})" in report
-    assert "| `a.C.hot` | 100% [99%, 100%] | 100% [99%, 100%] | 7 | 100% |" in report
+    assert f"[Flame graph]({graph})" in ready.report
+    assert "| `a.C.hot` | 100% [99%, 100%] | 100% [99%, 100%] | 7 | 100% |" in ready.report
     assert graph in (ready.run_dir / "report.html").read_text()
-
-
-def test_judged_again_it_says_the_same(ready: Bench) -> None:
-    ready.run(**CPU)
-    assert derive(ready.run_dir, [ready.lab.engine]).changed == ()
 
 
 def test_a_server_that_records_already_costs_a_warning_and_no_trial(ready: Bench) -> None:
@@ -138,7 +132,7 @@ def test_a_server_that_records_already_costs_a_warning_and_no_trial(ready: Bench
 def test_a_recording_that_is_lost_is_said(ready: Bench) -> None:
     # Its JVM is another one in the end.
     ready.lab.system.at(45.0, ready.lab.recording.clear)
-    ready.run(**CPU, servers=("a",), modes=("closed",))
+    ready.run(**CPU, **CLOSED)
     assert "a: nothing was recorded" in ready.said
     assert "recorded: its recording was not read; " in ready.said
 
@@ -162,12 +156,10 @@ def test_a_damaged_recording_costs_itself_only(ready: Bench, name: str, content:
 
 def test_the_cost_is_not_said_of_two_jvms(ready: Bench) -> None:
     ready.run(**CPU)
-    of_raw = ready.run_dir / "raw" / LAST["a"] / "trial.json"
-    record = json.loads(of_raw.read_text())
+    record = ready.record(LAST["a"])
     record["before"]["identity"]["start_time_ms"] += 1
-    of_raw.write_text(json.dumps(record))
-    [a, _] = derive(ready.run_dir, [ready.lab.engine]).recorded
-    assert a.beside is None
+    (ready.run_dir / "raw" / LAST["a"] / "trial.json").write_text(json.dumps(record))
+    assert sides(ready) == [None, LAST["b"]]
 
 
 def test_an_interrupted_one_is_made_again_when_the_run_goes_on(ready: Bench) -> None:
@@ -178,6 +170,15 @@ def test_an_interrupted_one_is_made_again_when_the_run_goes_on(ready: Bench) -> 
     assert ready.column("trial") == TRIALS
     assert recorded(ready) == [f"{trial}{RECORDED}" for trial in LAST.values()]
     assert (ready.run_dir / "abandoned" / f"{LAST['a']}{RECORDED}-1").is_dir()
+
+
+def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
+    # In the fourth trial, after the recorded one of server a.
+    ready.interrupt(110.0, **CPU)
+    assert recorded(ready) == [f"{LAST['a']}{RECORDED}"]
+    ready.resume()
+    calls = [("a", "cpu"), ("a", "end"), ("b", "cpu"), ("b", "end")]
+    assert [one[:2] for one in ready.lab.recordings] == calls
 
 
 def test_one_that_was_not_read_back_is_made_again_too(ready: Bench) -> None:
@@ -216,67 +217,45 @@ def test_so_it_has_after_a_ctrl_c_while_it_is_recorded(ready: Bench) -> None:
     assert ready.lab.pool_sizes["a"] == 20
 
 
-def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
-    # In the fourth trial, after the recorded one of server a.
-    ready.interrupt(110.0, **CPU)
-    assert recorded(ready) == [f"{LAST['a']}{RECORDED}"]
-    ready.resume()
-    assert [one[:2] for one in ready.lab.recordings] == [
-        ("a", "cpu"), ("a", "end"), ("b", "cpu"), ("b", "end"),
-    ]  # fmt: skip
-
-
-ALLOC: dict[str, Any] = {"own": {"record": "alloc"}, "servers": ("a",), "modes": ("closed",)}
 # 1,000 answers a second for 15 s.
 BEFORE, AFTER = {"a.B.run:1;a.C.hot:7": 15_000_000}, {"a.B.run:1;a.C.hot:9": 30_000_000}
+MORE = "alone a.C.hot +1,000 (1,000 → 2,000) (not tested: there is no interval)"
 
 
-def two_runs(ready: Bench) -> tuple[Path, Path]:
-    """Runs of which the second allocates twice as much."""
-    ready.lab.stacks = BEFORE
-    ready.run(**ALLOC)
-    ready.lab.stacks = AFTER
-    ready.run(**ALLOC)
-    first, second = sorted(ready.place.results.glob("2026*"))
-    return first, second
-
-
-def test_compared_runs_say_which_code_costs_more(ready: Bench) -> None:
-    first, second = two_runs(ready)
-    words = {"A": first.name, "B": second.name}
-    compare_verb(words, ready.place.results, ready.console, [ready.lab.engine])
-    assert (
-        "recorded of a, /downstream closed, 200 connections: 1,000 → 2,000 bytes for each answer "
-        "(one pair of recorded trials); alone a.C.hot +1,000 (1,000 → 2,000) "
-        "(not tested: there is no interval)"
-    ) in ready.said
-
-
-def test_a_gate_says_it_too(ready: Bench) -> None:
-    first, second = two_runs(ready)
-    words = {"BASE": first.name, "CANDIDATE": second.name}
-    limits = Limits("[goodput]\nat_least = 0.95")
-    gate_verb(words, ready.place.results, limits, ready.console, START, [ready.lab.engine])
-    [told] = (second / "gates").glob("*/gate.md")
-    named = "alone a.C.hot +1,000 (1,000 → 2,000) (not tested: there is no interval)"
-    assert named in told.read_text()
+def two_runs(ready: Bench, record: str = "alloc") -> list[str]:
+    """Runs of which the second, recorded by this, allocates twice as much."""
+    for ready.lab.stacks, event in ((BEFORE, "alloc"), (AFTER, record)):
+        ready.run(**CLOSED, own={"record": event} if event else {})
+    return sorted(path.name for path in ready.place.results.glob("2026*"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("record", "says"),
     [
-        ({"own": {"record": "lock"}}, "not compared: A was recorded by alloc, B by lock"),
-        ({"own": {}}, None),
+        (
+            "alloc",
+            "recorded of a, /downstream closed, 200 connections: 1,000 → 2,000 bytes for each "
+            f"answer (one pair of recorded trials); {MORE}",
+        ),
+        ("lock", "not compared: A was recorded by alloc, B by lock"),
+        ("", ""),
     ],
 )
-def test_what_was_not_recorded_alike_is_not_compared(
-    ready: Bench, changes: dict[str, Any], says: str | None
+def test_compared_runs_say_which_code_costs_more_if_they_were_recorded_alike(
+    ready: Bench, record: str, says: str
 ) -> None:
-    ready.lab.stacks = BEFORE
-    ready.run(**ALLOC)
-    ready.run(**{**ALLOC, **changes})
-    first, second = sorted(ready.place.results.glob("2026*"))
-    words = {"A": first.name, "B": second.name}
+    words = dict(zip("AB", two_runs(ready, record), strict=True))
     compare_verb(words, ready.place.results, ready.console, [ready.lab.engine])
-    assert ("recorded of " in ready.said) == (says is not None)
-    assert says is None or says in ready.said
+    assert ("recorded of " in ready.said) == (says != "")
+    assert says in ready.said
+
+
+def test_a_gate_says_it_too(ready: Bench) -> None:
+    words = dict(zip(("BASE", "CANDIDATE"), two_runs(ready), strict=True))
+    results, limits = ready.place.results, Limits("[goodput]\nat_least = 0.95")
+    gate_verb(words, results, limits, ready.console, START, [ready.lab.engine])
+    [told] = (results / words["CANDIDATE"] / "gates").glob("*/gate.md")
+    assert MORE in told.read_text()
+
+
+# 1,000 answers a second for 15 s.
