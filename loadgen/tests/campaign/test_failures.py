@@ -2,10 +2,10 @@
 
 import contextlib
 import dataclasses
-import json
 import re
 import shutil
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,13 @@ from lab.experiments.objective import Objective
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
 from lab.load.engines.pacer import Pacer
-from lab.model import Reading, Row, TrialPlan, TrialRecord
+from lab.model import Mode, Reading, Row, TrialPlan, TrialRecord
 from lab.store.records import read_json, to_json, write_json
 from support.bench import Bench
 from support.disk import Disk
 from support.fakes import plan
 
+RECORDS = ("trial.json", "plan.json")
 STORED = Path(__file__).parent / "stored"
 LOADS: dict[str, Any] = {"servers": ("a",), "modes": ("open",), "concurrencies": (100, 200)}
 
@@ -120,18 +121,17 @@ def test_a_full_disk_has_room_for_how_the_run_ended(ready: Bench, failure: LabEr
     assert ("ValueError: no report" in ready.said) == (failure is not None)
 
 
-def empty(content: bytes) -> bytes:
-    return b""
-
-
-def half(content: bytes) -> bytes:
-    return content[: len(content) // 2]
-
-
 def scrambled(content: bytes) -> bytes:
     """A block in the middle that was never written."""
     middle = len(content) // 2
     return content[:middle] + bytes(64) + content[middle + 64 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "scrambled": scrambled,
+}
 
 
 def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
@@ -144,25 +144,19 @@ def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
     return run_dir, min((run_dir / "raw").iterdir()), rows
 
 
-@pytest.mark.parametrize("damage", [empty, half, scrambled])
+@pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.usefixtures("plain")
-def test_a_damaged_file_costs_one_trial_and_no_report(
-    damage: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
+def test_a_damaged_file_costs_one_trial_and_no_report(damage: str, tmp_path: Path) -> None:
     run_dir, raw, rows = stored("held", tmp_path)
+    known = attrgetter("trial", "server", "concurrency", "launch")
     for path in sorted(raw.iterdir()):
         content = path.read_bytes()
-        path.write_bytes(damage(content))
+        path.write_bytes(DAMAGE[damage](content))
         derived = derive(run_dir, ENGINES)
         path.write_bytes(content)
         first, *others = derived.rows
         assert others == rows[1:], path.name
-        assert (first.trial, first.server, first.concurrency, first.launch) == (
-            rows[0].trial,
-            rows[0].server,
-            rows[0].concurrency,
-            rows[0].launch,
-        )
+        assert known(first) == known(rows[0])
         if path.name in ("trial.json", "pacer.jsonl.gz"):
             assert first.achieved_rps is None
         if path.name == "plan.json":
@@ -171,12 +165,8 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
             assert not first.valid
             assert path.name in first.invalid_reasons
     assert derive(run_dir, ENGINES).rows == tuple(rows)
-
-
-@pytest.mark.usefixtures("plain")
-def test_without_record_and_plan_a_trial_is_left_out_and_said(tmp_path: Path) -> None:
-    run_dir, raw, rows = stored("held", tmp_path)
-    for name in ("trial.json", "plan.json"):
+    # With neither record nor plan it is left out, which is said.
+    for name in RECORDS:
         (raw / name).write_text("{")
     derived = derive(run_dir, ENGINES)
     assert derived.unfinished == (raw.name,)
@@ -189,12 +179,8 @@ def test_a_damaged_trial_is_an_invalid_one_and_the_run_goes_on(ready: Bench) -> 
     (first / "trial.json").write_text("{")
     (second / "series.jsonl.gz").write_bytes(b"\x1f\x8b")
     assert ready.resume() == 1
-    assert ready.column("trial", "valid") == [
-        ("01-a-open-c200", "false"),
-        ("02-b-open-c200", "false"),
-        ("03-a-closed-c200", "true"),
-        ("04-b-closed-c200", "true"),
-    ]
+    invalid, valid = "01-a-open-c200 false, 02-b-open-c200 false", "03-a-closed-c200 true"
+    assert ready.cells("trial", "valid") == f"{invalid}, {valid}, 04-b-closed-c200 true"
 
 
 SEARCH: dict[str, Any] = {
@@ -203,9 +189,7 @@ SEARCH: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "damaged", [("trial.json",), ("fake.txt",), ("trial.json", "plan.json")], ids="+".join
-)
+@pytest.mark.parametrize("damaged", [("trial.json",), ("fake.txt",), RECORDS], ids="+".join)
 def test_a_damaged_trial_in_the_middle_of_a_search_costs_its_row_only(
     ready: Bench, monkeypatch: pytest.MonkeyPatch, damaged: tuple[str, ...]
 ) -> None:
@@ -225,18 +209,17 @@ def test_a_damaged_trial_in_the_middle_of_a_search_costs_its_row_only(
     assert ready.manifest["status"] == "complete"
     trials = dict(ready.column("trial", "valid"))
     # With neither record nor plan nothing of it is left in the table.
-    assert trials.pop("001-a-open-c100", None) == (None if len(damaged) > 1 else "false")
+    assert trials.pop("001-a-open-c100", None) == (None if damaged == RECORDS else "false")
     names = ("002-a-open-c150", "003-a-open-c100", "004-a-open-c200")
     assert trials == dict.fromkeys(names, "true")
-    [found] = json.loads((ready.run_dir / "findings.json").read_text())
+    [found] = ready.findings
     assert found["text"].endswith("the most that was tried (200)")
 
 
 def test_a_trial_of_which_nothing_can_be_read_is_measured_again(ready: Bench) -> None:
     ready.interrupt()
-    first = ready.run_dir / "raw" / "01-a-open-c200"
-    for name in ("trial.json", "plan.json"):
-        (first / name).write_bytes(bytes(40))
+    for name in RECORDS:
+        (ready.run_dir / "raw" / "01-a-open-c200" / name).write_bytes(bytes(40))
     assert ready.resume() == 0
     assert min(ready.column("trial", "valid")) == ("01-a-open-c200", "true")
     assert (ready.run_dir / "abandoned" / "01-a-open-c200-1").is_dir()
@@ -250,29 +233,26 @@ def test_space_is_checked_before_every_trial_for_what_it_will_write(
     free = iter([2**30, 30 * 2**20, 29 * 2**20])
     usage = shutil.disk_usage(ready.place.results)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=next(free)))
-    with pytest.raises(
-        LabError, match=r"has 29 MiB free; 02-a-root-open-c200 needs 30 MiB"
-    ) as said:
+    said = r"^[^\n]*has 29 MiB free; 02-a-root-open-c200 needs 30 MiB[^\n]*$"
+    with pytest.raises(LabError, match=said):
         ready.run(servers=("a",), modes=("open",), routes=("/downstream", "/"), rate_rps=900)
-    assert "\n" not in str(said.value)
     assert ready.column("valid") == ["true"]
     assert ready.manifest["status"] == "failed"
 
 
 @pytest.mark.parametrize(
-    ("plan_of", "expected_rps", "rps"),
+    ("mode", "expected_rps", "rps"),
     [
-        ({"offered_rps": 450}, 500.0, 450),
-        ({"mode": "closed"}, 500.0, 1000),
-        ({"mode": "closed"}, None, MOST_RPS),
-        ({"mode": "closed"}, 1e6, MOST_RPS),
+        ("open", 500.0, 450),
+        ("closed", 500.0, 1000),
+        ("closed", None, MOST_RPS),
+        ("closed", 1e6, MOST_RPS),
     ],
 )
 def test_what_a_trial_will_write_follows_from_its_rate(
-    plan_of: dict[str, Any], expected_rps: float | None, rps: int
+    mode: Mode, expected_rps: float | None, rps: int
 ) -> None:
-    of = plan(**{"mode": "open", **plan_of})
-    engine = Pacer()
+    of, engine = plan(mode), Pacer()
     schedule = engine.schedule(of, Path())
     needed = output_bytes(engine, schedule, of, expected_rps)
     assert needed == rps * schedule.total_s * engine.answer_bytes(of)
@@ -282,12 +262,10 @@ def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Be
     stress = Stress(Objective(p95_ms=500.0), first=100, step=100, most=300, resolution=60, fall=0.1)
     # In the second trial.
     ready.lab.system.at(40.0, lambda: ready.lab.down.add("b"))
-    ready.run(
-        kind="stress", own=to_json(stress), concurrencies=(100,), modes=("open",), servers=("b",)
-    )
+    ready.run(**{**SEARCH, "own": to_json(stress), "servers": ("b",)})
     assert ready.column("concurrency", "valid")[0] == ("100", "true")
-    found = {one["name"]: one for one in json.loads((ready.run_dir / "findings.json").read_text())}
-    assert "the server did not come back, in 2 trials" in found["breaking point"]["text"]
+    found = {one["name"]: one["text"] for one in ready.findings}
+    assert "the server did not come back, in 2 trials" in found["breaking point"]
 
 
 def test_a_run_without_a_valid_trial_ends_with_one_line_and_not_with_0(ready: Bench) -> None:
@@ -320,10 +298,7 @@ def test_the_agent_is_told_of_the_next_trial_after_it_was_lost(ready: Bench) -> 
     ready.lab.system.at(20.0, lambda: setattr(ready.lab, "agent_up", True))
     ready.run(modes=("open",))
     assert ready.lab.marks == [
-        ("01-a-open-c200", "warmup"),
-        ("01-a-open-c200", "measure"),
-        ("", "end"),
-        ("02-b-open-c200", "warmup"),
-        ("02-b-open-c200", "measure"),
-        ("", "end"),
+        mark
+        for trial in ("01-a-open-c200", "02-b-open-c200")
+        for mark in ((trial, "warmup"), (trial, "measure"), ("", "end"))
     ]
