@@ -30,25 +30,17 @@ def test_the_answer_comes_first_on_the_console_and_in_both_reports(ready: Bench)
     assert ready.run(**SEARCH) == 0
     # Doubled until the most, which is tried three times.
     assert ready.column("offered_rps") == ["100", "200", "400", "400", "400"]
-    text = ready.text.getvalue()
     # And nothing else but where the rest is.
-    *_, after = text.partition(HOLDS)
+    *_, after = ready.text.getvalue().partition(HOLDS)
     assert "5 trials, 0 of them invalid" in after
     assert "report.html" in after
     assert len(after.splitlines()) <= 5
-    report = (ready.run_dir / "REPORT.md").read_text().splitlines()
-    assert report[2:4] == ["```", HOLDS]
+    assert ready.report.splitlines()[2:4] == ["```", HOLDS]
     page = (ready.run_dir / "report.html").read_text()
     assert page.index(f'<pre class="answer">{HOLDS}</pre>') < page.index("<nav")
-
-
-def test_it_says_beforehand_how_many_trials_and_how_long(ready: Bench) -> None:
-    ready.run(**SEARCH)
-    # 36 × (25 + 4) s, and 22 s to warm up the JVM.
-    most = (
-        "at most 36 trials (more if some are invalid), each of about 25 s and warm-up, about 17m46s"
-    )
-    assert f"{most} in all, with wrk2, open load, at a rate that is searched" in ready.said
+    # Beforehand: how many trials, and how long; 36 × (25 + 4) s, and 22 s to warm up the JVM.
+    most = "at most 36 trials (more if some are invalid), each of about 25 s and warm-up, about"
+    assert f"{most} 17m46s in all, with wrk2, open load, at a rate that is searched" in ready.said
     assert "[1] b open CONC=72 warm-up\n" in ready.text.getvalue()
     ready.text.truncate(0)
     ready.run(servers=("a", "b"), modes=("closed",), duration_s=30)
@@ -116,47 +108,26 @@ def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
     assert "with 20% of the CPUs taken away it breaks at 141 req/s and holds 99" in ready.said
 
 
-LINES = (
-    (
-        "virtual-threads",
-        "holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]",
-        "then: host CPU (strong)",
-    ),
-    ("fixed-pool", "holds 970 req/s at p99 ≤ 500 ms [950, 985]", "then: worker pool (strong)"),
-    ("Not told apart: x.",),
-)
+VIRTUAL = "holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]"
+POOL = "holds 970 req/s at p99 ≤ 500 ms [950, 985]"
+CPU, WORKERS = "then: host CPU (strong)", "then: worker pool (strong)"
+LINES = (("virtual-threads", VIRTUAL, CPU), ("fixed-pool", POOL, WORKERS), ("Not told apart: x.",))
 
 
-@pytest.mark.parametrize(
-    ("width", "lines"),
-    [
-        (
-            120,
-            (
-                "virtual-threads  holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]   "
-                "then: host CPU (strong)",
-                "fixed-pool       holds 970 req/s at p99 ≤ 500 ms [950, 985]         "
-                "then: worker pool (strong)",
-            ),
-        ),
-        (
-            80,
-            (
-                "virtual-threads  holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]",
-                "                 then: host CPU (strong)",
-                "fixed-pool       holds 970 req/s at p99 ≤ 500 ms [950, 985]",
-                "                 then: worker pool (strong)",
-            ),
-        ),
-    ],
-)
-def test_answers_fit_the_width(width: int, lines: tuple[str, ...]) -> None:
-    assert answers.lines(LINES, width) == lines
+def test_answers_fit_the_width() -> None:
+    assert answers.lines(LINES, 120) == (
+        f"virtual-threads  {VIRTUAL}   {CPU}",
+        f"fixed-pool       {POOL}         {WORKERS}",
+    )
+    assert answers.lines(LINES, 80) == (
+        f"virtual-threads  {VIRTUAL}",
+        f"                 {CPU}",
+        f"fixed-pool       {POOL}",
+        f"                 {WORKERS}",
+    )
     assert answers.notes(LINES) == ("Not told apart: x.",)
-    assert answers.lines((), width) == ()
-
-
-def test_what_is_beside_an_answer_has_lines_of_its_own() -> None:
+    assert answers.lines((), 120) == ()
+    # What is beside an answer has lines of its own.
     of = (("a", "holds 1 req/s", "", "of the 310 ms 71% is in the queue"), ("bb", "holds 2 req/s"))
     assert answers.lines(of, 30) == (
         *("a   holds 1 req/s", "    of the 310 ms 71% is in", "      the queue"),
@@ -164,42 +135,41 @@ def test_what_is_beside_an_answer_has_lines_of_its_own() -> None:
     )
 
 
-def test_no_interval_is_broken_where_a_line_is() -> None:
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_interval_is_broken_where_a_line_is(width: int) -> None:
     of = (
-        (
-            "quarkus-virtual-shipped",
-            "holds 12,310 req/s at p99 ≤ 500 ms [12,120, 14,480], not finished",
-            "then: host CPU, 96% busy: of the lab's CPU time server 38%, proxy 27% (strong)",
-            "with 20% of the CPUs taken away it breaks at 12,310 req/s and holds 8,617 req/s",
-        ),
+        "quarkus-virtual-shipped",
+        "holds 12,310 req/s at p99 ≤ 500 ms [12,120, 14,480], not finished",
+        "then: host CPU, 96% busy: of the lab's CPU time server 38%, proxy 27% (strong)",
+        "with 20% of the CPUs taken away it breaks at 12,310 req/s and holds 8,617 req/s",
     )
-    for width in (60, 80):
-        told = answers.lines(of, width)
-        assert max(map(len, told)) <= width
-        assert any("[12,120, 14,480]" in line for line in told)
-        assert " ".join(" ".join(told).split()) == " ".join(of[0])
+    told = answers.lines((of,), width)
+    assert max(map(len, told)) <= width
+    assert any("[12,120, 14,480]" in line for line in told)
+    assert " ".join(" ".join(told).split()) == " ".join(of)
 
 
-@pytest.mark.parametrize("kind", ["capacity", "bench", "stress"])
+STRESS = to_json(Stress(Objective(p95_ms=500.0), 100, 100, 400, 50, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "begin"),
+    [
+        ({**SEARCH, "servers": ("a", "b")}, "a  holds"),
+        ({}, "a  reached"),
+        ({"kind": "stress", "modes": ("open",), "own": STRESS}, "a  held"),
+    ],
+    ids=["capacity", "bench", "stress"],
+)
 def test_at_80_columns_nothing_is_cut(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch, kind: str
+    ready: Bench, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], begin: str
 ) -> None:
-    def terminal(self: Bench) -> Console:
-        return Console(
-            file=self.text, width=80, force_terminal=True, no_color=True, highlight=False
-        )
-
-    monkeypatch.setattr(Bench, "console", property(terminal))
-    stress = to_json(Stress(Objective(p95_ms=500.0), 100, 100, 400, 50, 0.1))
-    of: dict[str, dict[str, object]] = {
-        "capacity": {**SEARCH, "servers": ("a", "b")},
-        "bench": {},
-        "stress": {"kind": "stress", "modes": ("open",), "own": stress},
-    }
-    ready.run(**of[kind])
+    looks = {"force_terminal": True, "no_color": True, "highlight": False}
+    console = property(lambda self: Console(file=self.text, width=80, **looks))
+    monkeypatch.setattr(Bench, "console", console)
+    ready.run(**changes)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", ready.text.getvalue())
     # What comes at the end, after the progress.
-    begins = {"capacity": "a  holds", "bench": "a  reached", "stress": "a  held"}
-    screen = text[text.rindex(begins[kind]) :]
+    screen = text[text.rindex(begin) :]
     assert max(map(len, screen.splitlines())) <= 80
     assert "…" not in screen.replace("EXP=…", "")
