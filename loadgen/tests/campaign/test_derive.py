@@ -1,6 +1,9 @@
+"""What is derived from the raw data of a run, and when it is written."""
+
 import dataclasses
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,22 +45,20 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     assert said["family"] == {"answers": 2, "looks": 1}
 
 
-def test_again_gives_the_same_bytes_and_writes_nothing(run_dir: Path) -> None:
+def test_again_or_elsewhere_gives_the_same_bytes_and_writes_nothing(
+    run_dir: Path, tmp_path: Path
+) -> None:
     derive(run_dir, [Jittery()])
     before = contents(run_dir)
     times = {path: path.stat().st_mtime_ns for path in run_dir.iterdir()}
     assert derive(run_dir, [Jittery()]).changed == ()
     assert contents(run_dir) == before
     assert {path: path.stat().st_mtime_ns for path in run_dir.iterdir()} == times
-
-
-def test_another_place_on_disk_gives_the_same_bytes(run_dir: Path, tmp_path: Path) -> None:
-    derive(run_dir, [Jittery()])
     copy = tmp_path / "elsewhere" / "copy"
     shutil.copytree(run_dir / "raw", copy / "raw")
     shutil.copy(run_dir / "manifest.json", copy)
     derive(copy, [Jittery()])
-    assert contents(copy) == contents(run_dir)
+    assert contents(copy) == before
 
 
 def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> None:
@@ -69,31 +70,36 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
     assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
 
 
-def test_a_table_cut_short_by_a_kill_is_completed(run_dir: Path) -> None:
-    derive(run_dir, [Jittery()])
-    path = run_dir / "trials.csv"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-200])
-    derived = derive(run_dir, [Jittery()])
-    assert derived.changed == ("trials.csv",)
-    assert path.read_bytes() == whole
-
-
-def test_what_said_something_else_is_replaced_and_named(run_dir: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        # Cut short by a kill.
+        ("trials.csv", lambda whole: whole[:-200]),
+        ("REPORT.md", lambda whole: b"something else"),
+    ],
+)
+def test_what_says_something_else_is_replaced_and_named(
+    run_dir: Path, name: str, change: Callable[[bytes], bytes]
+) -> None:
     derive(run_dir, [Jittery()])
     before = contents(run_dir)
-    (run_dir / "REPORT.md").write_text("something else")
-    assert derive(run_dir, [Jittery()]).changed == ("REPORT.md",)
+    (run_dir / name).write_bytes(change(before[name]))
+    assert derive(run_dir, [Jittery()]).changed == (name,)
     assert contents(run_dir) == before
 
 
-def test_a_trial_that_never_ended_is_left_out_and_named(run_dir: Path) -> None:
-    (run_dir / "raw" / "29-a-closed").mkdir()
-    (run_dir / "raw" / "29-a-closed" / "pacer.jsonl").write_text("")
+def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Path) -> None:
+    raw = run_dir / "raw"
+    (raw / "29-a-closed").mkdir()
+    (raw / "29-a-closed" / "pacer.jsonl").write_text("")
+    shutil.copytree(raw / "01-a-closed", raw / "30-a-closed")
     derived = derive(run_dir, [Jittery()])
-    assert derived.unfinished == ("29-a-closed",)
+    assert derived.unfinished == ("29-a-closed", "30-a-closed")
     assert len(derived.rows) == 28
-    assert "raw/29-a-closed is not in any table" in (run_dir / "REPORT.md").read_text()
+    assert not {"29-a-closed", "30-a-closed"} & {row.trial for row in derived.rows}
+    report = (run_dir / "REPORT.md").read_text()
+    for name in derived.unfinished:
+        assert f"raw/{name} is not in any table" in report
 
 
 def test_trials_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -109,25 +115,16 @@ def test_a_folder_that_is_no_trial_is_refused_and_nothing_written(run_dir: Path)
     assert list(contents(run_dir)) == ["manifest.json"]
 
 
-def test_a_trial_copied_under_another_name_is_left_out(run_dir: Path) -> None:
-    shutil.copytree(run_dir / "raw" / "01-a-closed", run_dir / "raw" / "29-a-closed")
-    derived = derive(run_dir, [Jittery()])
-    assert derived.unfinished == ("29-a-closed",)
-    assert "29-a-closed" not in [row.trial for row in derived.rows]
-
-
 def test_each_trial_is_one_json_object_with_all_that_is_known(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
     told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
     assert [one["trial"] for one in told] == [row.trial for row in derived.rows]
     first = told[0]
     assert set(Row.columns()) < set(first)
-    assert first["launch"] == 1
-    assert first["argv"] == ["fake"]
+    known = {"launch": 1, "argv": ["fake"], "jit_share": 0.02, "sent": None}
+    assert {name: first[name] for name in known} == known
     assert first["usage"]["run_cpu_s"] == 5.0
     assert first["warmth"]["steady"] is True
-    assert first["jit_share"] == 0.02
-    assert first["sent"] is None
 
 
 def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
