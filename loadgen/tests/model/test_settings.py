@@ -20,11 +20,7 @@ from support.runs import EXPERIMENT, write_manifest
 USUAL = dataclasses.replace(IDENTITY, jvm_flags=tuple(settings.JVM_FLAGS.split()))
 BENCH = dataclasses.replace(EXPERIMENT, words=("CONC=100",), question="", hypothesis="")
 EXPLAIN = dataclasses.replace(
-    BENCH,
-    kind="explain",
-    servers=("a",),
-    launches=0,
-    words=("CONC=400", "SUSPECT=worker pool"),
+    BENCH, kind="explain", servers=("a",), launches=0, words=("CONC=400", "SUSPECT=worker pool")
 )
 
 
@@ -79,33 +75,63 @@ def test_the_verb_is_the_one_it_was_started_with(
     assert again(content(tmp_path, of)) == (command, ())
 
 
-def test_settings_that_all_servers_had_are_words(tmp_path: Path) -> None:
-    flags = ("--enable-preview", "-Xms40m", "-Xmx40m", "-Dsun.net.httpserver.nodelay=true",
-             "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml")  # fmt: skip
-    small = dataclasses.replace(
-        server(), identity=dataclasses.replace(IDENTITY, jvm_flags=flags), downstream_delay_ms=50.0
-    )
-    assert again(content(tmp_path, a=small)) == (
-        "make bench CONC=100 'SERVER_JVM_FLAGS=-Xms40m -Xmx40m' DOWNSTREAM_DELAY_MS=50",
-        (),
-    )
-    drawn = dataclasses.replace(server(), spread=SPREAD)
-    assert again(content(tmp_path, a=drawn))[0] == (
-        "make bench CONC=100 DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=800"
-    )
-    # A model that has no such setting is not asked for it.
-    loops = server("event-loop", pool_size=None, loops=1, block_the_loop=True)
-    assert again(content(tmp_path, a=server(pool_size=20, backlog=4096), b=loops)) == (
-        "make bench CONC=100 SERVER_POOL_SIZE=20 BLOCK_THE_LOOP=true",
-        (),
-    )
+FLAGS = ("--enable-preview", "-Xms40m", "-Xmx40m", "-Dsun.net.httpserver.nodelay=true",
+         "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml")  # fmt: skip
+SMALL = dataclasses.replace(
+    server(), identity=dataclasses.replace(IDENTITY, jvm_flags=FLAGS), downstream_delay_ms=50.0
+)
+DRAWN = dataclasses.replace(server(), spread=SPREAD)
+NO_POOL = server("event-loop", pool_size=None, loops=1, block_the_loop=True)
+FOREIGN = snapshot(identity=None, settings={"url": "http://a:80"}, toxics=ToxicState(("x",)))
 
 
-def test_as_many_loops_as_a_model_has_by_itself_are_no_setting(tmp_path: Path) -> None:
-    of = content(tmp_path, a=server("event-loop", loops=1), b=server("netty", loops=2))
-    assert again(of)[0] == "make bench CONC=100"
-    of = content(tmp_path, a=server("event-loop", loops=2), b=server("netty", loops=2))
-    assert again(of)[0] == "make bench CONC=100 LOOPS=2"
+def limited(**changes: Any) -> Snapshot:
+    """A server whose container has the usual limits but for these."""
+    usual = {"cpu_quota": None, "memory_limit_bytes": 2**31, "cpuset": "0-1"}
+    return server(**{**usual, **changes})
+
+
+@pytest.mark.parametrize(
+    ("servers", "more"),
+    [
+        ([SMALL], " 'SERVER_JVM_FLAGS=-Xms40m -Xmx40m' DOWNSTREAM_DELAY_MS=50"),
+        ([DRAWN], " DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=800"),
+        # A model that has no such setting is not asked for it.
+        ([server(pool_size=20, backlog=4096), NO_POOL], " SERVER_POOL_SIZE=20 BLOCK_THE_LOOP=true"),
+        # As many loops as a model has by itself are no setting.
+        ([server("event-loop", loops=1), server("netty", loops=2)], ""),
+        ([server("event-loop", loops=2), server("netty", loops=2)], " LOOPS=2"),
+        ([limited()], ""),
+        ([limited(cpu_quota=1.5)], " SERVER_CPUS=1.5"),
+        ([limited(memory_limit_bytes=3 * 2**29)], " SERVER_MEMORY=1536m"),
+        ([limited(memory_limit_bytes=None)], " SERVER_MEMORY=0"),
+        ([limited(cpuset="1")], " SERVER_CPUSET=1"),
+        ([limited(cpuset="0,3")], ""),
+        ([limited(cpuset=None)], ""),
+        # Of a service that is not the lab's nothing is known.
+        ([FOREIGN], ""),
+    ],
+)
+def test_settings_and_limits_that_all_servers_had_are_words(
+    tmp_path: Path, servers: list[Snapshot], more: str
+) -> None:
+    of = content(tmp_path, **dict(zip("ab", servers, strict=False)))
+    assert again(of) == (f"make bench CONC=100{more}", ())
+
+
+def test_a_set_that_the_lab_chose_is_no_setting_and_what_is_not_read_back_a_word(
+    tmp_path: Path,
+) -> None:
+    of = content(tmp_path, a=limited(cpuset="4-7"))
+    host = {**of.manifest.host, "cores": 8}
+    chosen = {**host, "cpu_sets": "auto"}
+    for changes, more in (
+        ({"host": chosen}, ""),
+        ({"host": host}, " SERVER_CPUSET=4-7"),
+        ({"host": chosen, "settings": ("NOFILE=300",)}, " NOFILE=300"),
+    ):
+        seen = dataclasses.replace(of, manifest=dataclasses.replace(of.manifest, **changes))
+        assert again(seen) == (f"make bench CONC=100{more}", ())
 
 
 def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
@@ -126,59 +152,17 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "words_of"),
+    ("of", "changes", "question"),
     [
-        ({}, ""),
-        ({"cpu_quota": 1.5}, " SERVER_CPUS=1.5"),
-        ({"memory_limit_bytes": 3 * 2**29}, " SERVER_MEMORY=1536m"),
-        ({"memory_limit_bytes": None}, " SERVER_MEMORY=0"),
-        ({"cpuset": "1"}, " SERVER_CPUSET=1"),
-        ({"cpuset": "0,3"}, ""),
-        ({"cpuset": None}, ""),
-    ],
-)
-def test_limits_of_the_container_are_words(
-    tmp_path: Path, limits: dict[str, Any], words_of: str
-) -> None:
-    usual = {"cpu_quota": None, "memory_limit_bytes": 2**31, "cpuset": "0-1"}
-    of = content(tmp_path, a=server(**{**usual, **limits}))
-    assert again(of) == (f"make bench CONC=100{words_of}", ())
-
-
-def test_a_set_that_the_lab_chose_is_no_setting(tmp_path: Path) -> None:
-    of = content(tmp_path, a=server(cpu_quota=None, memory_limit_bytes=2**31, cpuset="4-7"))
-    for chosen, words_of in (({"cpu_sets": "auto"}, ""), ({}, " SERVER_CPUSET=4-7")):
-        host = {**of.manifest.host, "cores": 8, **chosen}
-        seen = dataclasses.replace(of, manifest=dataclasses.replace(of.manifest, host=host))
-        assert again(seen) == (f"make bench CONC=100{words_of}", ())
-
-
-def test_what_was_given_and_is_not_read_back_is_a_word(tmp_path: Path) -> None:
-    of = content(tmp_path)
-    given = dataclasses.replace(of.manifest, settings=("NOFILE=300",))
-    assert again(dataclasses.replace(of, manifest=given))[0] == "make bench CONC=100 NOFILE=300"
-
-
-def test_of_a_service_that_is_not_the_lab_s_nothing_is_known(tmp_path: Path) -> None:
-    foreign = snapshot(identity=None, settings={"url": "http://a:80"}, toxics=ToxicState(("x",)))
-    assert again(content(tmp_path, a=foreign)) == ("make bench CONC=100", ())
-
-
-@pytest.mark.parametrize(
-    ("changes", "question"),
-    [
-        ({"servers": ("a",)}, "What does a do at 100 connections?"),
-        ({"concurrencies": (1,)}, "What do a, b do at 1 connection?"),
-        ({"concurrencies": (1, 5000)}, "What do a, b do at 1, 5,000 connections?"),
-        ({"question": "\nWhy?\n"}, "Why?"),
+        (BENCH, {"servers": ("a",)}, "What does a do at 100 connections?"),
+        (BENCH, {"concurrencies": (1,)}, "What do a, b do at 1 connection?"),
+        (BENCH, {"concurrencies": (1, 5000)}, "What do a, b do at 1, 5,000 connections?"),
+        (BENCH, {"question": "\nWhy?\n"}, "Why?"),
+        (EXPLAIN, {}, "What limits a at 100 connections?"),
     ],
 )
 def test_a_question_that_nobody_wrote(
-    tmp_path: Path, changes: dict[str, Any], question: str
+    tmp_path: Path, of: Experiment, changes: dict[str, Any], question: str
 ) -> None:
-    of = dataclasses.replace(BENCH, **changes)
-    assert words.question(content(tmp_path, of)) == question
-
-
-def test_the_question_of_an_explanation(tmp_path: Path) -> None:
-    assert words.question(content(tmp_path, EXPLAIN)) == "What limits a at 100 connections?"
+    asked = dataclasses.replace(of, **changes)
+    assert words.question(content(tmp_path, asked)) == question
