@@ -18,33 +18,29 @@ def changed(of: OwnLever, enough: int | None = None, **host: str) -> OwnChange:
 
 def test_a_number_is_doubled_and_lifted_to_what_is_enough_or_four_times() -> None:
     assert changed(POOL, 400) == OwnChange(
-        {"ENV_POOL_SIZE": "40"},
-        {"ENV_POOL_SIZE": "400"},
-        "POOL_SIZE 20 → 40",
-        "POOL_SIZE=400",
-        2.0,
+        {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "400"}, "POOL_SIZE 20 → 40", "POOL_SIZE=400", 2.0
     )
     assert changed(POOL).lift == {"ENV_POOL_SIZE": "80"}
     # Never to less than its step.
     assert changed(POOL, 30).lift == {"ENV_POOL_SIZE": "40"}
-
-
-def test_what_was_lifted_before_goes_on_from_there() -> None:
+    # What was lifted before goes on from there.
     assert changed(POOL, 400, ENV_POOL_SIZE="80").step_text == "POOL_SIZE 80 → 160"
-    lifted = "-XX:+UseG1GC -Xms512m -Xmx512m"
-    after = changed(HEAP, ENV_JAVA_OPTS=lifted, OWN_MEMORY="2048m")
-    assert after.step == {
-        "ENV_JAVA_OPTS": "-XX:+UseG1GC -Xms1024m -Xmx1024m",
-        "OWN_MEMORY": "4096m",
-    }
+    # Nothing is set beyond what it takes.
+    limited = OwnLever(variable="POOL_SIZE", value=20, most=30)
+    assert changed(limited, 400).lift == changed(limited, 400).step == {"ENV_POOL_SIZE": "30"}
+    full = change_of(limited, {"ENV_POOL_SIZE": "30"}, 400, 4)
+    assert full == "POOL_SIZE is 30 already, the most there is"
 
 
 def test_what_belongs_together_changes_together() -> None:
+    once, twice = (f"-XX:+UseG1GC -Xms{size}m -Xmx{size}m" for size in (512, 1024))
     both = changed(HEAP)
-    assert both.step == {"ENV_JAVA_OPTS": "-XX:+UseG1GC -Xms512m -Xmx512m", "OWN_MEMORY": "2048m"}
+    assert both.step == {"ENV_JAVA_OPTS": once, "OWN_MEMORY": "2048m"}
     assert both.lift["OWN_MEMORY"] == "4096m"
     assert both.step_text.endswith("-Xmx512m and memory 1024m → 2048m")
     assert both.factor is None
+    after = changed(HEAP, ENV_JAVA_OPTS=once, OWN_MEMORY="2048m")
+    assert after.step == {"ENV_JAVA_OPTS": twice, "OWN_MEMORY": "4096m"}
 
 
 def test_cpus_are_lifted_to_all_of_the_machine() -> None:
@@ -53,13 +49,6 @@ def test_cpus_are_lifted_to_all_of_the_machine() -> None:
     )
     assert changed(OwnLever(cpus=3)).step == {"OWN_CPUS": "4"}
     assert change_of(OwnLever(cpus=4), {}, None, 4) == "cpus is 4 already, the most there is"
-
-
-def test_nothing_is_set_beyond_what_it_takes() -> None:
-    limited = OwnLever(variable="POOL_SIZE", value=20, most=30)
-    assert changed(limited, 400).lift == changed(limited, 400).step == {"ENV_POOL_SIZE": "30"}
-    full = change_of(limited, {"ENV_POOL_SIZE": "30"}, 400, 4)
-    assert full == "POOL_SIZE is 30 already, the most there is"
 
 
 @pytest.mark.parametrize(
@@ -90,17 +79,13 @@ def test_what_is_no_lever(of: OwnLever, says: str) -> None:
 @pytest.mark.parametrize("of", [POOL, HEAP, OwnLever(cpus=0.5)])
 def test_every_change_is_what_the_host_allows(of: OwnLever) -> None:
     assert not list(of.problems())
-    patterns = of.patterns
-    for settings in (changed(of, 5000).step, changed(of, 5000).lift):
+    patterns, change = of.patterns, changed(of, 5000)
+    for settings in (change.step, change.lift):
         assert settings.keys() == patterns.keys()
         for name, value in settings.items():
             assert matches_in_bash(patterns[name], value)
-            for wrong in (
-                f"{value}x",
-                f"{value};x",
-                f"x{value}",
-                value.replace("5", "a5", 1) + "$",
-            ):
+            other = value.replace("5", "a5", 1) + "$"
+            for wrong in (f"{value}x", f"{value};x", f"x{value}", other):
                 assert not matches_in_bash(patterns[name], wrong)
 
 
