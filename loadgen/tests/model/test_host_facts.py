@@ -1,3 +1,5 @@
+"""What the host tells of itself, as a manifest has it."""
+
 import json
 from typing import Any
 
