@@ -1,3 +1,5 @@
+"""Files of results: written whole, read with bounds, and refused in one line where damaged."""
+
 import errno
 import gzip
 import json
@@ -27,47 +29,45 @@ from lab.store.records import (
     write_json,
     write_packed_lines,
 )
-from support.fakes import plan, record, snapshot
+from support.fakes import plan, record
 from support.runs import write_manifest
 
+WARMTH = Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5), WarmCycle(5, 5, 99, 2.0, 0)))
 
-def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "trial.json"
-    warmth = Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5), WarmCycle(5, 5, 99, 2.0, 0)))
-    for written in (
+
+@pytest.mark.parametrize(
+    "written",
+    [
         record(),
         record(plan("closed"), after=None, after_problem="gone"),
-        record(warmth=warmth, jit_share=0.01),
-    ):
-        write_json(path, written)
-        assert read_json(path, TrialRecord) == written
+        record(warmth=WARMTH, jit_share=0.01),
+    ],
+)
+def test_a_record_comes_back_as_it_was(tmp_path: Path, written: TrialRecord) -> None:
+    path = tmp_path / "trial.json"
+    write_json(path, written)
+    assert read_json(path, TrialRecord) == written
+    # No temporary file stays.
+    assert [*tmp_path.iterdir()] == [path]
 
 
-def test_no_temporary_file_stays(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", snapshot())
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
-
-
-def test_an_unknown_field_is_refused() -> None:
-    with pytest.raises(ValueError, match="no field colour"):
-        from_json(TrialPlan, {**to_json(plan()), "colour": "red"})
-    nested = to_json(record(warmth=Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5),))))
-    nested["warmth"]["cycles"][0]["colour"] = "red"
-    with pytest.raises(ValueError, match=r"TrialRecord.warmth.cycles has no field colour"):
-        from_json(TrialRecord, nested)
-
-
-def test_a_missing_or_mistyped_field_is_refused() -> None:
+def test_an_unknown_missing_or_mistyped_field_is_refused() -> None:
     whole = to_json(plan())
-    with pytest.raises(ValueError, match=r"Expected `int`, got `str` - at `\$\.concurrency`"):
-        from_json(TrialPlan, {**whole, "concurrency": "100"})
-    with pytest.raises(ValueError, match=r"Expected `int`, got `float`"):
-        from_json(TrialPlan, {**whole, "concurrency": 100.0})
-    with pytest.raises(ValueError, match="concurrency, duration and cores start at 1"):
-        from_json(TrialPlan, {**whole, "concurrency": 0})
+    for changes, said in (
+        ({"colour": "red"}, "no field colour"),
+        ({"concurrency": "100"}, r"Expected `int`, got `str` - at `\$\.concurrency`"),
+        ({"concurrency": 100.0}, r"Expected `int`, got `float`"),
+        ({"concurrency": 0}, "concurrency, duration and cores start at 1"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            from_json(TrialPlan, {**whole, **changes})
     del whole["trial"]
     with pytest.raises(ValueError, match="trial"):
         from_json(TrialPlan, whole)
+    nested = to_json(record(warmth=WARMTH))
+    nested["warmth"]["cycles"][0]["colour"] = "red"
+    with pytest.raises(ValueError, match=r"TrialRecord.warmth.cycles has no field colour"):
+        from_json(TrialRecord, nested)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
@@ -78,22 +78,42 @@ def test_a_broken_file_is_refused_with_its_name(tmp_path: Path, text: str) -> No
         read_json(path, TrialRecord)
 
 
-def test_host_facts_are_optional_and_opaque(tmp_path: Path) -> None:
-    assert read_object(tmp_path / "host.json") == {}
-    (tmp_path / "host.json").write_text('{"cores": 2}')
-    assert read_object(tmp_path / "host.json") == {"cores": 2}
-    (tmp_path / "host.json").write_text("no")
-    with pytest.raises(RawDataError):
-        read_object(tmp_path / "host.json")
+NESTED = "[" * 100_000
+# json.loads reads it, and Python's own recursion ends before it does.
+DEEP = "[" * 2000 + "]" * 2000
 
 
-def test_an_experiment_comes_back_with_what_belongs_to_its_kind() -> None:
-    own = {"objective": {"p95_ms": 1000.0}, "first": 100, "cases": ["a", None]}
-    whole = Experiment("x", ("a",), ("/",), (1,), ("closed",), None, 15, None, kind="s", own=own)
-    assert from_json(Experiment, to_json(whole)) == whole
+@pytest.mark.parametrize("text", [NESTED, f'{{"notes": {DEEP}}}', f'{{"a": {NESTED}'])
+def test_json_that_is_nested_too_deeply_is_a_damaged_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trial.json"
+    path.write_text(text)
+    with pytest.raises(RawDataError, match=r"trial\.json"):
+        read_json(path, TrialRecord)
+    with pytest.raises(ValueError, match=r"^Fairness: "):
+        from_json(Fairness, {"equal": {"a": json.loads(DEEP)}, "own": {}, "unequal": {}})
+    packed = tmp_path / "series.jsonl.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(RawDataError, match=r"series\.jsonl"), packed_lines(packed) as lines:
+        from_json(Fairness, {"equal": next(lines), "own": {}, "unequal": {}})
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '"\\ud800"'])
+def test_json_that_cannot_be_written_again_is_a_damaged_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "host.json"
+    # Facts of the host are optional, and opaque.
+    assert read_object(path) == {}
+    path.write_text('{"a": "\\ud83d\\ude00", "cores": 2}')
+    assert read_object(path) == {"a": "\U0001f600", "cores": 2}
+    for damaged, line in (("no", ":1"), (f'{{"a": {text}}}', "")):
+        path.write_text(damaged)
+        with pytest.raises(RawDataError, match=rf"host\.json{line}: is not JSON: "):
+            read_object(path)
 
 
 def test_mappings_come_back_with_their_kinds_and_json_as_it_is() -> None:
+    own = {"objective": {"p95_ms": 1000.0}, "first": 100, "cases": ["a", None]}
+    whole = Experiment("x", ("a",), ("/",), (1,), ("closed",), None, 15, None, kind="s", own=own)
+    assert from_json(Experiment, to_json(whole)) == whole
     fairness = Fairness({"gc": ["G1"], "n": 1}, {"pool": {"a": 200, "b": None}}, {})
     assert from_json(Fairness, to_json(fairness)) == fairness
     with pytest.raises(ValueError, match=r"Fairness: Expected `object`, got `int` - at `\$\.own"):
@@ -134,12 +154,15 @@ def test_a_torn_last_row_is_dropped(
     assert len(read_rows(path, Numbered)) == rows
 
 
-def test_a_row_of_which_the_disk_takes_a_part_is_taken_back(
+def test_a_row_that_the_disk_takes_in_parts_is_whole_or_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = table(tmp_path / "rows.csv")
-    before, write = path.read_bytes(), os.write
-    room = iter([3, 2])
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda number, content: write(number, content[:2]))
+        path = table(tmp_path / "rows.csv")
+    assert read_rows(path, Numbered) == (Numbered(1, "a"), Numbered(2, "b"))
+    before, room = path.read_bytes(), iter([3, 2])
 
     def almost_full(number: int, content: bytes) -> int:
         left = next(room, None)
@@ -151,15 +174,6 @@ def test_a_row_of_which_the_disk_takes_a_part_is_taken_back(
     with pytest.raises(CannotWrite, match=r"rows\.csv: No space left on device"):
         append_row(path, ("number", "name"), ("3", "cccccccc"))
     assert path.read_bytes() == before
-
-
-def test_a_row_that_the_disk_takes_in_parts_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda number, content: write(number, content[:2]))
-    path = table(tmp_path / "rows.csv")
-    assert read_rows(path, Numbered) == (Numbered(1, "a"), Numbered(2, "b"))
 
 
 @pytest.mark.parametrize(
@@ -223,33 +237,7 @@ def test_a_torn_row_names_no_trial(tmp_path: Path) -> None:
     assert csv.trials(path) == ("0011-netty-open",)
 
 
-NESTED = "[" * 100_000
 # json.loads reads it, and Python's own recursion ends before it does.
-DEEP = "[" * 2000 + "]" * 2000
-
-
-@pytest.mark.parametrize("text", [NESTED, f'{{"notes": {DEEP}}}', f'{{"a": {NESTED}'])
-def test_json_that_is_nested_too_deeply_is_a_damaged_file(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "trial.json"
-    path.write_text(text)
-    with pytest.raises(RawDataError, match=r"trial\.json"):
-        read_json(path, TrialRecord)
-    with pytest.raises(ValueError, match=r"^Fairness: "):
-        from_json(Fairness, {"equal": {"a": json.loads(DEEP)}, "own": {}, "unequal": {}})
-    packed = tmp_path / "series.jsonl.gz"
-    packed.write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(RawDataError, match=r"series\.jsonl"), packed_lines(packed) as lines:
-        from_json(Fairness, {"equal": next(lines), "own": {}, "unequal": {}})
-
-
-@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '"\\ud800"'])
-def test_json_that_cannot_be_written_again_is_a_damaged_file(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "trial.json"
-    path.write_text(f'{{"a": {text}}}')
-    with pytest.raises(RawDataError, match=r"trial\.json: is not JSON: "):
-        read_object(path)
-    path.write_text('{"a": "\\ud83d\\ude00"}')
-    assert read_object(path) == {"a": "\U0001f600"}
 
 
 @pytest.mark.parametrize("labels", [5, {"a": []}, ["a"]])
@@ -262,12 +250,12 @@ def test_labels_that_are_no_texts_are_a_damaged_file(tmp_path: Path, labels: obj
 
 
 def test_a_kind_that_is_no_name_is_a_damaged_manifest(tmp_path: Path) -> None:
-    run_dir = write_manifest(tmp_path)
-    told = read_object(run_dir / "manifest.json")
+    path = write_manifest(tmp_path) / "manifest.json"
+    told = read_object(path)
     told["experiment"]["kind"] = []
-    write_json(run_dir / "manifest.json", told)
+    write_json(path, told)
     with pytest.raises(RawDataError, match=r"manifest\.json: Manifest: "):
-        manifest.read(run_dir)
+        manifest.read(path.parent)
 
 
 def test_a_time_out_of_the_calendar_is_a_damaged_file() -> None:
@@ -312,19 +300,15 @@ def test_a_file_that_unpacks_without_a_bound_is_refused(
 
 
 @pytest.mark.parametrize("read", [lambda p: read_json(p, TrialRecord), read_object, csv.read])
-def test_a_huge_file_is_not_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    os.truncate(path, records.MOST_BYTES + 1)
-    with pytest.raises(RawDataError, match="file: is larger than 512 MiB"):
-        read(path)
-
-
-@pytest.mark.parametrize("read", [lambda p: read_json(p, TrialRecord), read_object, csv.read])
 def test_a_pipe_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RawDataError, match="it is no regular file"):
         read(tmp_path / "pipe")
+    # Nor is a huge file read.
+    (tmp_path / "file").touch()
+    os.truncate(tmp_path / "file", records.MOST_BYTES + 1)
+    with pytest.raises(RawDataError, match="file: is larger than 512 MiB"):
+        read(tmp_path / "file")
 
 
 @pytest.mark.parametrize("first", "=+-@\t\r")
@@ -336,9 +320,7 @@ def test_no_cell_is_a_formula_and_each_comes_back(tmp_path: Path, first: str) ->
     assert f"'{first}1+cmd".encode() in cells
     assert b"2,'quoted\n-3,-4.5\n" in cells
     assert [one.name for one in read_rows(path, Numbered)] == [f"{first}1+cmd", "'quoted", "-4.5"]
-
-
-def test_numbers_are_no_formulas() -> None:
+    # Numbers are none.
     numbers = [["-1", "+2.5", "-0.003", "=-1", "-1-1", "-"]]
     assert csv_text(numbers) == "-1,+2.5,-0.003,'=-1,'-1-1,'-\n"
 
