@@ -31,6 +31,7 @@ def models() -> set[str]:
 # A lane that is another one's image with a property changed. Each framework's has one as it ships.
 SECOND_LANES = {"spring-mvc-virtual": "spring-mvc"}
 SHIPPED = "-shipped"
+PUBLISHED = ("LOADGEN_PORT}:9464", "PROMETHEUS_PORT}:9090", "TOXIPROXY_PORT}:8475")
 
 
 def first_lane(name: str) -> str:
@@ -60,11 +61,8 @@ def test_servers_and_what_they_call_start_at_once(compose: dict[str, Any]) -> No
     assert waits == {"grafana": "prometheus"}
 
 
-def test_there_are_models(models: set[str]) -> None:
-    assert models >= {"fixed-pool", "virtual-threads"}
-
-
 def test_every_model_is_a_module(models: set[str]) -> None:
+    assert models >= {"fixed-pool", "virtual-threads"}
     modules = set(re.findall(r"<module>([^<]+)</module>", (REPO / "servers/pom.xml").read_text()))
     assert models <= modules
     for module in modules:
@@ -78,21 +76,27 @@ def test_every_model_is_a_service_with_its_own_image(
     levelled = models | set(SECOND_LANES)
     frameworks = [name for name, of in services.items() if of.get("profiles") == ["frameworks"]]
     assert set(services) == levelled | {name + SHIPPED for name in frameworks}
+    pom = (REPO / "servers/pom.xml").read_text()
+    of_frameworks = pom.partition("<id>frameworks</id>")[2].partition("</profile>")[0]
     for name, service in services.items():
         # A second name of one image, so that a run's record has an image for each server.
         assert service["image"] == f"concurrency-lab/{name}:${{LAB_TAG:-local}}"
-        assert service["build"]["args"]["MODEL"] == first_lane(name)
+        args = service["build"]["args"]
+        assert args["MODEL"] == first_lane(name)
+        # Frameworks are built by their own part of the pom, all others with the core's.
+        apart = f"<module>{args['MODEL']}</module>" in of_frameworks
+        assert args.get("PROFILE") == ("frameworks" if apart else None), name
+        # What can run on an older JDK is compiled for it.
+        own_pom = (REPO / "servers" / args["MODEL"] / "pom.xml").read_text()
+        older = "<maven.compiler.release>21</maven.compiler.release>" in own_pom
+        assert ("BLOCKING_JRE_IMAGE" in args["JRE_IMAGE"]) == older, name
 
 
 def test_models_differ_in_nothing_but_name_image_and_profile(compose: dict[str, Any]) -> None:
-    services = servers(compose)
+    apart = {"image", "build", "profiles"}
     alike = {
-        name: {
-            key: value
-            for key, value in service.items()
-            if key not in {"image", "build", "profiles"}
-        }
-        for name, service in services.items()
+        name: {key: value for key, value in service.items() if key not in apart}
+        for name, service in servers(compose).items()
     }
     plain = alike["fixed-pool"]["environment"]
     for name, service in alike.items():
@@ -113,39 +117,8 @@ def test_every_model_is_scraped_where_its_profile_says(compose: dict[str, Any]) 
     for path in (REPO / "prometheus/servers").glob("*.json"):
         for group in json.loads(path.read_text()):
             listed |= dict.fromkeys(group["targets"], path.stem)
-    assert listed == {
-        name: service.get("profiles", ["core"])[0] for name, service in servers(compose).items()
-    }
-
-
-def test_frameworks_are_built_by_their_own_part_of_the_pom(compose: dict[str, Any]) -> None:
-    pom = (REPO / "servers/pom.xml").read_text()
-    of_frameworks = pom.partition("<id>frameworks</id>")[2].partition("</profile>")[0]
-    for name, service in servers(compose).items():
-        # All others are built with the core's, by the same run of Maven.
-        is_one = f"<module>{service['build']['args']['MODEL']}</module>" in of_frameworks
-        of_maven = "frameworks" if is_one else None
-        assert service["build"]["args"].get("PROFILE") == of_maven, name
-
-
-def test_what_can_run_on_an_older_jdk_is_compiled_for_it(compose: dict[str, Any]) -> None:
-    for name, service in servers(compose).items():
-        model, jre = service["build"]["args"]["MODEL"], service["build"]["args"]["JRE_IMAGE"]
-        pom = (REPO / "servers" / model / "pom.xml").read_text()
-        older = "<maven.compiler.release>21</maven.compiler.release>" in pom
-        assert ("BLOCKING_JRE_IMAGE" in jre) == older, name
-
-
-def test_what_is_published_binds_to_loopback(compose: dict[str, Any]) -> None:
-    for name, service in compose["services"].items():
-        for port in service.get("ports", ()):
-            assert port.startswith("127.0.0.1:"), (name, port)
-            assert not port.endswith(":8081"), f"{name} publishes its management port"
-
-
-def test_grafana_answers_to_localhost_only(compose: dict[str, Any]) -> None:
-    told = compose["services"]["grafana"]["environment"]
-    assert (told["GF_SERVER_DOMAIN"], told["GF_SERVER_ENFORCE_DOMAIN"]) == ("localhost", "true")
+    profiles = {name: of.get("profiles", ["core"])[0] for name, of in servers(compose).items()}
+    assert listed == profiles
 
 
 def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
@@ -161,6 +134,17 @@ def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
             if name != "cadvisor":
                 assert "docker.sock" not in volume, name
                 assert not volume.startswith("/"), name
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:"), (name, port)
+            assert not port.endswith(":8081"), f"{name} publishes its management port"
+        # Two labs of one machine share no image.
+        if service["image"].startswith("concurrency-lab/"):
+            assert service["image"].endswith(":${LAB_TAG:-local}"), name
+
+
+def test_grafana_answers_to_localhost_only(compose: dict[str, Any]) -> None:
+    told = compose["services"]["grafana"]["environment"]
+    assert (told["GF_SERVER_DOMAIN"], told["GF_SERVER_ENFORCE_DOMAIN"]) == ("localhost", "true")
 
 
 def test_a_pool_of_any_size_has_its_threads(compose: dict[str, Any]) -> None:
@@ -183,15 +167,11 @@ def test_only_programs_that_end_have_the_results(compose: dict[str, Any]) -> Non
     assert having == {"driver", "jmh"}
 
 
-def test_load_engine_and_downstream_have_more_weight_than_the_servers(
-    compose: dict[str, Any],
-) -> None:
+def test_load_engine_and_downstream_have_more_weight_than_servers(compose: dict[str, Any]) -> None:
     services = compose["services"].items()
+    shares = {name: of["cpu_shares"] for name, of in services if "cpu_shares" in of}
     # Docker gives every other container 1024.
-    assert {name: of["cpu_shares"] for name, of in services if "cpu_shares" in of} == {
-        "driver": 8 * 1024,
-        "downstream": 8 * 1024,
-    }
+    assert shares == dict.fromkeys(("driver", "downstream"), 8 * 1024)
 
 
 def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[str, Any]) -> None:
@@ -223,27 +203,17 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
         assert services[name]["network_mode"] == f"service:{holder}"
         assert not {"networks", "ports", "sysctls"} & set(services[name]), name
     # What the host asks comes past its front: no other container publishes what it passes on.
-    ports = {
-        re.fullmatch(r"127\.0\.0\.1:\$\{(\w+):-\d+\}:(\d+)", published).groups()
-        for published in services[holder]["ports"]
-    }
-    published = {("TOXIPROXY_PORT", "8475"), ("PROMETHEUS_PORT", "9090"), ("LOADGEN_PORT", "9464")}
-    assert ports == published
+    published = [f"127.0.0.1:${{{port}" for port in PUBLISHED]
+    assert sorted(re.sub(r":-\d+\}", "}", port) for port in services[holder]["ports"]) == published
     routes = ["8475=127.0.0.1:8474", "9090=prometheus:9090", "9464=loadgen:9464"]
     assert services[holder]["command"] == ["-hold", *routes]
-    publishing = [name for name, of in services.items() if "ports" in of]
-    assert publishing == [holder, "grafana"]
+    assert [name for name, of in services.items() if "ports" in of] == [holder, "grafana"]
     # Nobody reaches Toxiproxy's API but by the front.
     assert "-host=127.0.0.1" in services["toxiproxy"]["command"]
     # It alone has the token of the page, and driver and agent alone have the secret of all others.
-    having = {
-        name: [one for one in ("LAB_SECRET", "LAB_PAGE_TOKEN") if one in of.get("environment", ())]
-        for name, of in services.items()
-    }
-    secret = ["LAB_SECRET"]
-    assert {name: told for name, told in having.items() if told} == {
-        holder: ["LAB_PAGE_TOKEN"], "loadgen": secret, "driver": secret,
-    }  # fmt: skip
+    told = {name: of.get("environment", ()) for name, of in services.items()}
+    assert [name for name, of in told.items() if "LAB_PAGE_TOKEN" in of] == [holder]
+    assert sorted(name for name, of in told.items() if "LAB_SECRET" in of) == ["driver", "loadgen"]
     # `up --wait` of Compose 2.26 fails where the image has a health check and the service none.
     assert not services[holder]["healthcheck"].get("disable")
     assert services[holder]["networks"] == {"lab": {"aliases": ["toxiproxy", "downstream"]}}
@@ -253,12 +223,9 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
     ports = dict(re.findall(r"(\w+Port): (\d+)", settings))
     assert proxy["upstream"] == f"127.0.0.1:{ports['HTTPPort']}"
     assert proxy["listen"] == f"0.0.0.0:{ports['ProxyPort']}"
-
-
-def test_a_server_can_call_what_the_proxy_calls() -> None:
-    (proxy,) = json.loads((REPO / "toxiproxy/toxiproxy.json").read_text())
-    ports = [proxy[name].rpartition(":")[2] for name in ("listen", "upstream")]
-    assert [f"http://toxiproxy:{ports[0]}/", f"http://downstream:{ports[1]}/"] == [PROXIED, DIRECT]
+    # A server can call what the proxy calls.
+    assert f"http://toxiproxy:{ports['ProxyPort']}/" == PROXIED
+    assert f"http://downstream:{ports['HTTPPort']}/" == DIRECT
 
 
 def test_what_the_host_can_change_of_a_server_reaches_it(compose: dict[str, Any]) -> None:
@@ -271,12 +238,6 @@ def test_two_labs_of_one_checkout_share_no_state() -> None:
     mounted = set(re.findall(r"- \./\.lab/(\S+):/", text))
     assert len(mounted) == 2
     assert all(path.startswith("${COMPOSE_PROJECT_NAME:-concurrency-lab}/") for path in mounted)
-
-
-def test_two_labs_of_one_machine_share_no_image(compose: dict[str, Any]) -> None:
-    for name, service in compose["services"].items():
-        if service["image"].startswith("concurrency-lab/"):
-            assert service["image"].endswith(":${LAB_TAG:-local}"), name
 
 
 def test_every_upstream_image_is_pinned() -> None:
@@ -303,22 +264,16 @@ def test_servers_and_probe_share_one_list_of_buckets() -> None:
     assert tuple(float(bound) for bound in listed[1].split(",")) == BUCKETS_S
 
 
-def test_make_help_fits_one_screen() -> None:
+def test_make_help_fits_one_screen_and_every_verb_is_on_its_page() -> None:
     env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     asked = subprocess.run(["make", "help"], cwd=REPO, env=env, capture_output=True, check=True)
     lines = asked.stdout.decode().splitlines()
     assert 10 <= len(lines) <= 24
     assert max(map(len, lines)) <= 80
-
-
-def test_every_verb_is_on_its_page() -> None:
     makefile = (REPO / "Makefile").read_text()
     helped = re.findall(r"^([a-z-]+):.*## .", makefile, re.MULTILINE)
-    page = (REPO / "docs/verbs.md").read_text()
-    users, maintainers = (
-        re.findall(r"^\| `([a-z-]+)` \|", part, re.MULTILINE)
-        for part in page.split("## For maintainers")
-    )
+    parts = (REPO / "docs/verbs.md").read_text().split("## For maintainers")
+    users, maintainers = (re.findall(r"(?m)^\| `([a-z-]+)` \|", part) for part in parts)
     assert users == helped
     [phony] = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     steps = {"help", "ready", "idle", "driver"}
@@ -347,12 +302,12 @@ def test_no_jvm_is_given_a_flag_that_it_does_not_know(
     (tmp_path / "release").write_text(f'IMPLEMENTOR="Debian"\nJAVA_VERSION="{version}"\n')
     (tmp_path / "java").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "java").chmod(0o755)
-    flags = re.findall(r"^SERVER_JVM_FLAGS=(.*)$", (REPO / ".env").read_text(), re.MULTILINE)[0]
+    [flags] = re.findall(r"(?m)^SERVER_JVM_FLAGS=(.*)$", (REPO / ".env").read_text())
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "JAVA_HOME": str(tmp_path), "LAB_JVM_FLAGS": flags}
     command = ["sh", REPO / "servers/start.sh"]
     given = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-    assert ("-XX:+UseCompactObjectHeaders" in given) == newer
-    assert ("--sun-misc-unsafe-memory-access=allow" in given) == newer
+    for flag in ("-XX:+UseCompactObjectHeaders", "--sun-misc-unsafe-memory-access=allow"):
+        assert (flag in given) == newer
     assert "-Xmx1g" in given
 
 
@@ -384,8 +339,8 @@ def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
 
 
 def test_scripts_of_the_host_use_what_macos_has_too() -> None:
-    scripts = [REPO / "lab", *(REPO / "host/lab").glob("*.sh"), *(REPO / "images").glob("*.sh")]
-    scripts += (REPO / "host").glob("*.sh")
+    folders = ("host/lab", "images", "host")
+    scripts = [REPO / "lab", *(path for name in folders for path in (REPO / name).glob("*.sh"))]
     assert len(scripts) > 12
     not_there = re.compile(
         r"\b(realpath|mapfile|readarray|readlink -f|sed -i|declare -A|wait -n|xargs -r|grep -P)\b"
@@ -395,16 +350,13 @@ def test_scripts_of_the_host_use_what_macos_has_too() -> None:
     assert [one for one in code if not_there.search(one[1])] == []
 
 
-def test_make_down_removes_the_volumes_of_the_lab_and_no_others() -> None:
+def test_make_down_removes_the_volumes_of_the_lab_and_no_others(compose: dict[str, Any]) -> None:
     removed = re.findall(r'"\$\{project\}_(\w+)"', (REPO / "host/lab/containers.sh").read_text())
-    assert set(removed) == set(yaml.safe_load((REPO / "compose.yaml").read_text())["volumes"])
+    assert set(removed) == set(compose["volumes"])
 
 
 def test_no_two_scripts_of_the_suite_define_one_function() -> None:
     # All are sourced into one shell: the later would take the place of the other without a word.
-    names = [
-        name
-        for script in (REPO / ".ci").glob("*.sh")
-        for name in re.findall(r"(?m)^(\w+)\(\)", script.read_text())
-    ]
+    texts = [script.read_text() for script in (REPO / ".ci").glob("*.sh")]
+    names = [name for text in texts for name in re.findall(r"(?m)^(\w+)\(\)", text)]
     assert len(names) == len(set(names))
