@@ -29,9 +29,6 @@ def test_the_numbers_of_a_block_are_those_of_its_files(mark: published.Mark) -> 
 def test_every_file_is_behind_a_page_and_says_of_which_run_it_is() -> None:
     assert sorted({name for _, mark in MARKED for name in mark.files}) == FILES
     assert sorted(path.stem for path in published.FOLDER.glob("*.json")) == FILES
-
-
-def test_the_readme_lists_the_files_and_counts_what_is_recomputed() -> None:
     text = published.PAGE.read_text()
     assert published.with_tables(text) == text, "run: python3 .ci/published.py page"
 
@@ -76,8 +73,7 @@ def test_the_numbers_of_a_table_are_those_of_its_files_and_another_digit_in_any_
                 other = str((int(cells[at][last]) + 5) % 10)
                 cell = cells[at][:last] + other + cells[at][last + 1 :]
                 wrong = " | ".join([*cells[:at], cell, *cells[at + 1 :]])
-                block = mark.block.replace(row, wrong)
-                (found,) = problems(replace(mark, block=block))
+                (found,) = problems(replace(mark, block=mark.block.replace(row, wrong)))
                 assert found.startswith(f"{label}, {asked} of ")
 
 
@@ -90,52 +86,50 @@ def test_a_file_of_several_loads_gives_the_rows_with_the_cells_that_are_named() 
             rows_of(f"sweep-thousand{wrong}")
 
 
+SIX, FEW, SLOPES = (1, 2, 3, 4, 5, 6), (1, 2, 3), (-1.5, -0.42, 0.2)
+
+
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "values", "wrong"),
     [
-        ("3.5 [1, 6]", False),
-        ("4 [1, 6]", False),  # 3.5 is between 3 and 4.
-        ("3.50 [1.0, 6]", False),
-        ("3.4 [1, 6]", True),
-        ("3.5 [2, 6]", True),
-        ("3.5 (1 to 6)", True),
-        ("3.5", True),
-        ("3.5 req/s [1, 6]", True),
+        ("3.5 [1, 6]", SIX, False),
+        ("4 [1, 6]", SIX, False),  # 3.5 is between 3 and 4.
+        ("3.50 [1.0, 6]", SIX, False),
+        ("3.4 [1, 6]", SIX, True),
+        ("3.5 [2, 6]", SIX, True),
+        ("3.5 (1 to 6)", SIX, True),
+        ("3.5", SIX, True),
+        ("3.5 req/s [1, 6]", SIX, True),
+        # A range of few is in round brackets, and one value has none.
+        ("2 (1 to 3)", FEW, False),
+        ("2 [1, 3]", FEW, True),
+        ("1,234", (1234.4,), False),
+        # A slope may fall.
+        ("-0.4 (-1.5 to 0.2)", SLOPES, False),
+        ("0.4 (-1.5 to 0.2)", SLOPES, True),
+        ("-0.4 (1.5 to 0.2)", SLOPES, True),
     ],
 )
 def test_a_number_is_the_files_rounded_and_its_brackets_say_what_they_are(
-    text: str, wrong: bool
+    text: str, values: tuple[float, ...], wrong: bool
 ) -> None:
-    of = median_of(range(1, 7))
-    assert bool(otherwise(text, of.median, of.interval, range(1, 7))) == wrong
-
-
-def test_a_range_of_few_is_in_round_brackets_and_one_has_none() -> None:
-    assert otherwise("2 (1 to 3)", 2, None, [1, 2, 3]) is None
-    assert otherwise("2 [1, 3]", 2, None, [1, 2, 3])
-    assert otherwise("1,234", 1234.4, None, [1234.4]) is None
-
-
-def test_a_slope_may_fall() -> None:
-    assert otherwise("-0.4 (-1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2]) is None
-    assert otherwise("0.4 (-1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2])
-    assert otherwise("-0.4 (1.5 to 0.2)", -0.42, None, [-1.5, -0.42, 0.2])
+    of = median_of(values)
+    assert bool(otherwise(text, of.median, of.interval, values)) == wrong
 
 
 def test_gates_of_measured_launches_are_as_right_as_their_scatter_lets_them_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def launch(number: int, arm: str, cpu_us: float) -> Row:
-        return row(
-            plan("closed", launch=number, arm=arm),
-            achieved_rps=1000.0,
-            ok=15_000,
-            cpu_server_us=cpu_us,
-        )
+        load = plan("closed", launch=number, arm=arm)
+        return row(load, achieved_rps=1000.0, ok=15_000, cpu_server_us=cpu_us)
 
-    def launches(scatter: float) -> list[Row]:
-        cpu_us = {number: 100 + scatter * (number % 5 - 2) for number in range(1, 31)}
-        pairs = [(launch(n, "a", 100.0), launch(n, "b", us)) for n, us in cpu_us.items()]
+    def launches(
+        scatter: float, more: float = 1.0, arms: tuple[str, str] = ("a", "b")
+    ) -> list[Row]:
+        a, b = arms
+        cpu_us = {number: (100 + scatter * (number % 5 - 2)) * more for number in range(1, 31)}
+        pairs = [(launch(n, a, 100.0), launch(n, b, us)) for n, us in cpu_us.items()]
         return [one for pair in pairs for one in pair]
 
     monkeypatch.setattr(resampled, "GATES", 50)
@@ -149,12 +143,7 @@ def test_gates_of_measured_launches_are_as_right_as_their_scatter_lets_them_be(
         resampled.shares(launches(0.5), 32, 1.0)
     # One after the other, as they were measured. 30 launches are four gates of 7.
     assert resampled.in_turn(launches(0.5), 7) == ["not worse"] * 4
-    names = {"a": "base", "b": "candidate"}
-    images = [
-        replace(one, arm=names[one.arm or ""], cpu_server_us=(one.cpu_server_us or 0) * more)
-        for one in launches(0.5)
-        for more in [1.1 if one.arm == "b" else 1.0]
-    ]
+    images = launches(0.5, 1.1, ("base", "candidate"))
     assert resampled.in_turn(images, 6) == ["worse"] * 5
     # Of two images the base is never the candidate.
     assert resampled.shares(images, 6, 1.0) == {"worse": 1.0}
