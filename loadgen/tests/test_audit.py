@@ -8,7 +8,7 @@ import sys
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ import pytest
 from support.repo import REPO, script
 
 audit = script("audit")
+# Of an OSV by its address: the status, and what is printed.
+type Scan = Callable[[str], tuple[int, str]]
 Component = audit.Component
 
 STATUS = """Package: libc6
@@ -67,21 +69,20 @@ MODULES = (
 )
 
 
-def jar(files: dict[str, str]) -> bytes:
+def jar(name: str, content: str = "") -> bytes:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as out:
-        for name, content in files.items():
-            out.writestr(name, content)
+        out.writestr(name, content)
     return written.getvalue()
 
 
-SAYS = jar({"META-INF/maven/a.b/c/pom.properties": "#x\ngroupId=a.b\nartifactId=c\nversion=1.0\n"})
-OWN = jar({"META-INF/maven/lab/contract/pom.properties": "groupId=lab\nartifactId=c\nversion=1\n"})
-SAYS_NOTHING = jar({"A.class": ""})
-KNOWN = jar({"B.class": ""})
+SAYS = jar("META-INF/maven/a.b/c/pom.properties", "#x\ngroupId=a.b\nartifactId=c\nversion=1.0\n")
+OWN = jar("META-INF/maven/lab/contract/pom.properties", "groupId=lab\nartifactId=c\nversion=1\n")
+SAYS_NOTHING = jar("A.class")
+KNOWN = jar("B.class")
 
 
-def image(files: dict[str, bytes]) -> tarfile.TarFile:
+def written_image(files: dict[str, bytes]) -> io.BytesIO:
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as out:
         for name, content in files.items():
@@ -89,28 +90,25 @@ def image(files: dict[str, bytes]) -> tarfile.TarFile:
             file.size, file.mode = len(content), 0o755
             out.addfile(file, io.BytesIO(content))
     written.seek(0)
-    return tarfile.open(fileobj=written, mode="r|")
+    return written
+
+
+def kinds_and_names(files: dict[str, bytes]) -> list[tuple[str, str]]:
+    """What an image of these files is found to hold."""
+    with tarfile.open(fileobj=written_image(files), mode="r|") as image:
+        return [(held.kind, held.name) for held in audit.inventory(image, {}, ())]
 
 
 def test_packages_of_debian_are_told_by_their_sources() -> None:
-    assert list(audit.of_debian(STATUS)) == [
-        Component("Debian", "glibc", "2.41-12"),
-        Component("Debian", "gcc-14", "14.2.0-19.1"),
-        Component("Debian", "wrk", "4.1.0-4"),
-    ]
+    packages = (("glibc", "2.41-12"), ("gcc-14", "14.2.0-19.1"), ("wrk", "4.1.0-4"))
+    assert list(audit.of_debian(STATUS)) == [Component("Debian", *one) for one in packages]
 
 
 def test_a_program_of_gos_tells_its_modules_and_the_standard_library() -> None:
-    assert list(audit.of_go(program(MODULES))) == [
-        Component("Go", "stdlib", "1.27.4"),
-        Component("Go", "golang.org/x/net", "0.50.0"),
-        Component("Go", "example.org/new", "1.2.3"),
-    ]
-
-
-@pytest.mark.parametrize("other", [b"\x7fELF", b"", program(MODULES, flags=0)])
-def test_another_program_tells_nothing(other: bytes) -> None:
-    assert list(audit.of_go(other)) == []
+    modules = (("stdlib", "1.27.4"), ("golang.org/x/net", "0.50.0"), ("example.org/new", "1.2.3"))
+    assert list(audit.of_go(program(MODULES))) == [Component("Go", *one) for one in modules]
+    for other in (b"\x7fELF", b"", program(MODULES, flags=0)):
+        assert list(audit.of_go(other)) == []
 
 
 def test_a_real_program_of_gos_is_read() -> None:
@@ -126,35 +124,31 @@ def test_a_jar_is_what_its_sum_says_else_what_it_says_itself(tmp_path: Path) -> 
     path = "org/example/known/7.0/known-7.0.jar"
     sums.write_text(f"{hashlib.sha256(KNOWN).hexdigest()}  {path}\nff  a/b/c/1/c-1.pom\n")
     known = audit.trusted_jars(sums)
-    known_one = Component("Maven", "org.example:known", "7.0")
-    assert list(audit.of_jar("k.jar", KNOWN, known)) == [known_one]
-    assert list(audit.of_jar("s.jar", SAYS, known)) == [Component("Maven", "a.b:c", "1.0")]
-    assert list(audit.of_jar("own.jar", OWN, known)) == []
     digest = hashlib.sha256(SAYS_NOTHING).hexdigest()[:12]
-    assert list(audit.of_jar("n.jar", SAYS_NOTHING, known)) == [Component("jar", "n.jar", digest)]
+    for name, content, held in (
+        ("k.jar", KNOWN, [Component("Maven", "org.example:known", "7.0")]),
+        ("s.jar", SAYS, [Component("Maven", "a.b:c", "1.0")]),
+        ("own.jar", OWN, []),
+        ("n.jar", SAYS_NOTHING, [Component("jar", "n.jar", digest)]),
+    ):
+        assert list(audit.of_jar(name, content, known)) == held
     for name in ("n.jar", "n-1.0.0.jar", "lab.n-1.0.0.jar", "modified-lab.n-1.0.0.jar"):
         assert list(audit.of_jar(name, SAYS_NOTHING, known, {"n"})) == []
     assert audit.trusted_jars(tmp_path / "none") == {}
 
 
 def test_an_image_is_read_file_by_file() -> None:
-    held = audit.inventory(
-        image(
-            {
-                "var/lib/dpkg/status": STATUS.encode(),
-                "opt/lab/Some_Thing.dist-info/METADATA": b"Name: Some_Thing\nVersion: 2.0\n\nText",
-                "opt/lab/lab.dist-info/METADATA": b"Name: lab\nVersion: 0.1.0\n",
-                "lab/app/lib/c.jar": SAYS,
-                "usr/share/java/elses.jar": SAYS,
-                "usr/bin/x": program(MODULES).ljust(600_000, b"\0"),
-                "usr/bin/small": program(MODULES),
-                "etc/passwd": b"",
-            }
-        ),
-        {},
-        (),
-    )
-    kinds = [one.kind for one in held]
+    files = {
+        "var/lib/dpkg/status": STATUS.encode(),
+        "opt/lab/Some_Thing.dist-info/METADATA": b"Name: Some_Thing\nVersion: 2.0\n\nText",
+        "opt/lab/lab.dist-info/METADATA": b"Name: lab\nVersion: 0.1.0\n",
+        "lab/app/lib/c.jar": SAYS,
+        "usr/share/java/elses.jar": SAYS,
+        "usr/bin/x": program(MODULES).ljust(600_000, b"\0"),
+        "usr/bin/small": program(MODULES),
+        "etc/passwd": b"",
+    }
+    kinds = [kind for kind, _ in kinds_and_names(files)]
     assert kinds == ["PyPI", "Maven"] + ["Go"] * 3 + ["Debian"] * 3
 
 
@@ -166,15 +160,10 @@ def test_what_is_not_debians_is_not_asked_for_as_if_it_were() -> None:
     }
     alpine = {"lib/apk/db/installed": b"C:Q1\nP:musl\nV:1.2.5-r0\n\nP:busybox\nV:1.37\n\n"}
     debian = {"usr/lib/jvm/java-25/release": b'JAVA_VERSION="25.0.1"\n'}
-    named = [
-        (one.kind, one.name)
-        for files in (ubuntu, alpine, debian)
-        for one in audit.inventory(image(files), {}, ())
-    ]
-    assert named == [
-        ("other", name)
-        for name in ("jdk", "ubuntu/glibc", "ubuntu/gcc-14", "ubuntu/wrk", "alpine/musl")
-    ] + [("other", "alpine/busybox")]
+    of_ubuntu = ["jdk", "ubuntu/glibc", "ubuntu/gcc-14", "ubuntu/wrk"]
+    assert kinds_and_names(ubuntu) == [("other", name) for name in of_ubuntu]
+    assert kinds_and_names(alpine) == [("other", "alpine/musl"), ("other", "alpine/busybox")]
+    assert kinds_and_names(debian) == []
 
 
 # --- what is asked ------------------------------------------------------------------------
@@ -202,6 +191,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def scanned(folder: Path, capsys: pytest.CaptureFixture[str]) -> Scan:
+    return lambda osv: (audit.scan(folder, osv, "13", "abc"), capsys.readouterr().out)
+
+
 class Osv(BaseHTTPRequestHandler):
     """OSV's querybatch: an answer for each question, in their order."""
 
@@ -212,12 +206,8 @@ class Osv(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         [*queries] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
         type(self).asked += queries
-        results = [
-            {"vulns": [{"id": "GO-1"}, {"id": "GO-2"}]}
-            if one["package"]["name"] == self.faulty
-            else {}
-            for one in queries
-        ]
+        found = {"vulns": [{"id": "GO-1"}, {"id": "GO-2"}]}
+        results = [found if one["package"]["name"] == self.faulty else {} for one in queries]
         self.send_response(200 if self.path == "/v1/querybatch" else 404)
         self.end_headers()
         self.wfile.write(json.dumps({"results": results if self.answers else results[1:]}).encode())
@@ -236,11 +226,9 @@ def osv() -> Iterator[str]:
     server.server_close()
 
 
-def test_where_all_is_checked_and_nothing_known_the_answer_is_no(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert audit.scan(folder, osv, "13", "abc") == 0
-    said = capsys.readouterr().out
+def test_where_all_is_checked_and_nothing_known_the_answer_is_no(scanned: Scan, osv: str) -> None:
+    status, said = scanned(osv)
+    assert status == 0
     assert said.endswith("\n0 packages with known faults, 0 packages not checked\n")
     assert "4 components: 1 Debian, 1 Go, 1 Maven, 1 PyPI" in said
     assert Osv.asked == [
@@ -250,15 +238,13 @@ def test_where_all_is_checked_and_nothing_known_the_answer_is_no(
     ]
 
 
-def test_what_is_known_is_told_and_is_a_failure(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_known_is_told_and_is_a_failure(folder: Path, scanned: Scan, osv: str) -> None:
     Osv.faulty = "stdlib"
     vulnerable = {"id": "PYSEC-1", "aliases": ["CVE-2026-1", "GHSA-x"], "fix_versions": ["0.2"]}
     pypi = {"dependencies": [PYPI["dependencies"][0] | {"vulns": [vulnerable]}]}
     (folder / "pip-audit.txt").write_text(json.dumps(pypi))
-    assert audit.scan(folder, osv, "13", "abc") == audit.FOUND
-    said = capsys.readouterr().out
+    status, said = scanned(osv)
+    assert status == audit.FOUND
     assert "\nFOUND        Go stdlib 1.20: GO-1; GO-2\n" in said
     assert "\nFOUND        PyPI starlette 0.1: PYSEC-1 = CVE-2026-1, mended in 0.2\n" in said
     assert said.endswith("\n2 packages with known faults, 0 packages not checked\n")
@@ -270,28 +256,22 @@ def test_what_is_known_is_told_and_is_a_failure(
     [("http://127.0.0.1:9", "http://127.0.0.1:9 did not answer ("), ("", "AUDIT_OSV is empty")],
 )
 def test_what_could_not_be_checked_is_said_and_is_no_success(
-    folder: Path, url: str, reason: str, capsys: pytest.CaptureFixture[str]
+    scanned: Scan, url: str, reason: str
 ) -> None:
-    assert audit.scan(folder, url, "13", "abc") == audit.NOT_ALL_CHECKED
-    said = capsys.readouterr().out
+    status, said = scanned(url)
+    assert status == audit.NOT_ALL_CHECKED
     for kind, what in (("Debian", "glibc 2.41-12"), ("Go", "stdlib 1.20"), ("Maven", "a.b:c 1.0")):
         assert f"\nNOT CHECKED  {kind}: 1 packages ({what}): {reason}" in said
     assert "\nchecked      PyPI: 1 packages, of which 0 have known faults\n" in said
     assert said.endswith("\n0 packages with known faults, 3 packages not checked\n")
 
 
-def test_an_answer_that_lacks_some_is_none(
-    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Osv.answers = False
-    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    assert "2 answers to 3 questions" in capsys.readouterr().out
-
-
 NOT_IN_THE_LOCKS = {"dependencies": [{"name": "starlette", "version": "0.2", "vulns": []}]}
 # As it answers where the index has no JSON API, with "No known vulnerabilities found".
 SKIPPED = {"dependencies": [{"name": "starlette", "skip_reason": "not found on PyPI"}]}
 STARLETTE = "PyPI: 1 packages (starlette 0.1): "
+JAR = {"image": "lab/c:1", "components": [["jar", "x.jar", "0123456789ab"]]}
+ABSENT = {"image": "lab/d:1", "components": [["image", "lab/d:1", ""]]}
 
 
 @pytest.mark.parametrize(
@@ -303,31 +283,27 @@ STARLETTE = "PyPI: 1 packages (starlette 0.1): "
         ),
         ("pip-audit.txt", json.dumps(NOT_IN_THE_LOCKS), f"{STARLETTE}not in the locks\n"),
         ("pip-audit.txt", json.dumps(SKIPPED), f"{STARLETTE}pip-audit: not found on PyPI\n"),
-        (
-            "image-3.json",
-            '{"image": "lab/c:1", "components": [["jar", "x.jar", "0123456789ab"]]}',
-            "jar: 1 packages (x.jar 0123456789ab): nobody knows",
-        ),
-        (
-            "image-3.json",
-            '{"image": "lab/d:1", "components": [["image", "lab/d:1", ""]]}',
-            "image: 1 packages (lab/d:1 ): not on this machine",
-        ),
+        ("image-3.json", json.dumps(JAR), "jar: 1 packages (x.jar 0123456789ab): nobody knows"),
+        ("image-3.json", json.dumps(ABSENT), "image: 1 packages (lab/d:1 ): not on this machine"),
     ],
 )
 def test_what_nobody_looked_at_is_not_checked(
-    folder: Path,
-    osv: str,
-    name: str,
-    text: str | None,
-    said: str,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, scanned: Scan, osv: str, name: str, text: str | None, said: str
 ) -> None:
     (folder / name).unlink(missing_ok=True)
     if text is not None:
         (folder / name).write_text(text)
-    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
-    assert f"\nNOT CHECKED  {said}" in capsys.readouterr().out
+    status, printed = scanned(osv)
+    assert status == audit.NOT_ALL_CHECKED
+    assert f"\nNOT CHECKED  {said}" in printed
+    # Nor is anything where an answer lacks.
+    Osv.answers = False
+    status, printed = scanned(osv)
+    assert status == audit.NOT_ALL_CHECKED
+    assert "2 answers to 3 questions" in printed
+
+
+# As it answers where the index has no JSON API, with "No known vulnerabilities found".
 
 
 def test_the_sbom_names_each_package_once_with_the_images_that_hold_it(folder: Path) -> None:
@@ -348,17 +324,9 @@ def test_the_sbom_names_each_package_once_with_the_images_that_hold_it(folder: P
 
 def test_as_a_program_it_reads_an_image_and_refuses_other_words() -> None:
     command = [sys.executable, str(REPO / ".ci/audit.py")]
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w") as out:
-        file = tarfile.TarInfo("var/lib/dpkg/status")
-        file.size = len(STATUS)
-        out.addfile(file, io.BytesIO(STATUS.encode()))
-    told = subprocess.run(
-        [*command, "inventory", "lab/a:1", "none"],
-        input=written.getvalue(),
-        capture_output=True,
-        check=True,
-    )
+    image = written_image({"var/lib/dpkg/status": STATUS.encode()}).getvalue()
+    words = [*command, "inventory", "lab/a:1", "none"]
+    told = subprocess.run(words, input=image, capture_output=True, check=True)
     assert json.loads(told.stdout)["image"] == "lab/a:1"
     assert len(json.loads(told.stdout)["components"]) == 3
     refused = subprocess.run([*command, "x"], capture_output=True, check=False)
