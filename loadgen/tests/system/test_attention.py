@@ -1,3 +1,5 @@
+"""What Prometheus looks at closely, and how long a trial waits for that."""
+
 from lab.system.attention import HEEDED_S, POLL_S, WAIT_S, Attention
 from support.fakes import FakeLab
 
@@ -10,16 +12,8 @@ def test_the_agent_is_told_which_servers_are_measured() -> None:
     fake = FakeLab()
     attention(fake).turn("b", "a")
     assert fake.attended == [["b", "a"]]
-
-
-def test_without_an_agent_the_trial_goes_on() -> None:
-    fake = FakeLab(agent_up=False)
-    attention(fake).turn("b")
-    assert fake.attended == []
-
-
-def only(job: str) -> FakeLab:
-    return FakeLab(scraped=[({"__name__": "up", "job": job}, lambda _: 1.0)])
+    # Without an agent the trial goes on.
+    attention(FakeLab(agent_up=False)).turn("b")
 
 
 def waited_s(fake: FakeLab, warm_up_s: float = 0, told: Attention | None = None) -> float:
@@ -34,15 +28,17 @@ def waited_s(fake: FakeLab, warm_up_s: float = 0, told: Attention | None = None)
     return fake.system.monotonic() - began
 
 
-def test_a_server_that_is_scraped_every_second_is_not_waited_for() -> None:
+def test_there_is_no_wait_for_a_close_look_or_for_a_prometheus_that_is_away() -> None:
     assert waited_s(FakeLab()) == 0
+    assert waited_s(FakeLab(down={"prometheus"})) == 0
 
 
 def test_a_trial_waits_until_its_server_is_scraped_every_second() -> None:
     # Its last scrape was 58 s ago: what is asked is the past, so it stays so.
     assert WAIT_S <= waited_s(FakeLab(scraped_until=2.0), 10) < WAIT_S + 2 * POLL_S
     assert WAIT_S <= waited_s(FakeLab(scraped=[])) < WAIT_S + 2 * POLL_S
-    assert WAIT_S <= waited_s(only("server")) < WAIT_S + 2 * POLL_S
+    only = FakeLab(scraped=[({"__name__": "up", "job": "server"}, lambda _: 1.0)])
+    assert WAIT_S <= waited_s(only) < WAIT_S + 2 * POLL_S
 
 
 def test_it_waits_no_longer_than_the_warm_up_leaves_prometheus_to_heed_what_it_was_told() -> None:
@@ -55,7 +51,3 @@ def test_it_waits_no_longer_than_the_warm_up_leaves_prometheus_to_heed_what_it_w
     # An agent that was not reached has told nobody.
     fake = FakeLab(scraped=[], agent_up=False)
     assert waited_s(fake, HEEDED_S, attention(fake)) >= WAIT_S
-
-
-def test_a_prometheus_that_does_not_answer_is_not_waited_for() -> None:
-    assert waited_s(FakeLab(down={"prometheus"})) == 0

@@ -18,7 +18,7 @@ from support.system import FakeSystem
 SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
 
 
-class FakeHostChanges(HostChanges):
+class FakeHost(HostChanges):
     """Does what is asked: another JVM where it takes one. `refuses` is the host's answer."""
 
     def __init__(self, lab: FakeLab) -> None:
@@ -40,13 +40,13 @@ class FakeHostChanges(HostChanges):
 
 
 @pytest.fixture
-def host_changes(lab: FakeLab) -> FakeHostChanges:
-    return FakeHostChanges(lab)
+def host(lab: FakeLab) -> FakeHost:
+    return FakeHost(lab)
 
 
 @pytest.fixture
-def conditions(lab: FakeLab, host_changes: FakeHostChanges) -> Conditions:
-    return Conditions(lab.stack, host_changes, lab.system, FakeSystem())
+def conditions(lab: FakeLab, host: FakeHost) -> Conditions:
+    return Conditions(lab.stack, host, lab.system, FakeSystem())
 
 
 def names(lab: FakeLab) -> list[object]:
@@ -60,9 +60,7 @@ def test_as_it_is_asks_and_changes_nothing(conditions: Conditions, lab: FakeLab)
     assert conditions.restore() == []
 
 
-def test_knobs_are_turned_and_turned_back_to_what_they_were(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_knobs_change_and_change_back(conditions: Conditions, lab: FakeLab) -> None:
     lab.pool_sizes["a"] = 123
     conditions.bring("a", Condition(knobs={"pool_size": 20}))
     assert lab.pool_sizes["a"] == 20
@@ -82,13 +80,11 @@ def test_what_is_in_force_is_not_brought_again(conditions: Conditions, lab: Fake
     assert (len(lab.patches), len(lab.toxic_calls)) == (patched, called)
 
 
-def test_another_server_finds_the_first_as_it_was(
-    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
-) -> None:
+def test_the_last_server_is_restored(conditions: Conditions, lab: FakeLab, host: FakeHost) -> None:
     conditions.bring("a", Condition(knobs={"pool_size": 20}, host={"SERVER_CPUS": "0.5"}))
     conditions.bring("b", AS_IT_IS)
     assert lab.pool_sizes["a"] == 200
-    assert host_changes.asked == [("a", {"SERVER_CPUS": "0.5"}), ("a", {})]
+    assert host.asked == [("a", {"SERVER_CPUS": "0.5"}), ("a", {})]
 
 
 def test_a_knob_the_model_does_not_have_is_the_servers_own_words(conditions: Conditions) -> None:
@@ -97,9 +93,7 @@ def test_a_knob_the_model_does_not_have_is_the_servers_own_words(conditions: Con
     assert conditions.restore() == []
 
 
-def test_toxics_come_and_go_and_those_of_the_user_stay(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_toxics_come_and_go_and_the_user_s_stay(conditions: Conditions, lab: FakeLab) -> None:
     own = toxic("own", latency=5)
     lab.toxics.append(own)
     conditions.bring("a", Condition(toxics=(SLOW,)))
@@ -111,9 +105,7 @@ def test_toxics_come_and_go_and_those_of_the_user_stay(
     assert lab.toxics == [own]
 
 
-def test_a_condition_whose_toxics_are_gone_is_brought_again(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_toxics_that_are_gone_are_brought_again(conditions: Conditions, lab: FakeLab) -> None:
     slow = Condition(toxics=(SLOW,))
     conditions.bring("a", slow)
     # Toxiproxy was restarted: it has none.
@@ -145,9 +137,7 @@ def test_a_trial_without_the_toxics_that_others_had_does_not_begin(
     conditions.bring("a", next_one)
 
 
-def test_another_server_that_is_away_costs_its_own_trials_only(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_a_server_that_is_away_costs_its_own_trials(conditions: Conditions, lab: FakeLab) -> None:
     conditions.bring("a", Condition(knobs={"pool_size": 20}))
     lab.down.add("a")
     conditions.bring("b", Condition(toxics=(SLOW,)))
@@ -157,23 +147,18 @@ def test_another_server_that_is_away_costs_its_own_trials_only(
     assert lab.pool_sizes["a"] == 200
 
 
-def test_a_cpu_limit_alone_keeps_the_jvm(conditions: Conditions, lab: FakeLab) -> None:
+def test_a_cpu_limit_keeps_the_jvm(conditions: Conditions, lab: FakeLab) -> None:
     condition = Condition(host={"SERVER_CPUS": "0.5"})
     before = lab.identities["a"]
     assert not conditions.recreates("a", condition)
     assert at_start(condition) == AS_IT_IS
     conditions.bring("a", condition)
     assert lab.identities["a"] == before
-
-
-def test_a_jvm_with_settings_of_its_own_is_warmed_up_without_its_cpu_limit() -> None:
     both = Condition(host={"SERVER_BACKLOG": "1", "SERVER_CPUS": "0.5"}, knobs={"pool_size": 20})
     assert at_start(both) == Condition(host={"SERVER_BACKLOG": "1"})
 
 
-def test_other_settings_take_another_jvm_whose_knobs_are_turned_again(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_other_settings_take_another_jvm(conditions: Conditions, lab: FakeLab) -> None:
     lab.pool_sizes["a"] = 123
     condition = Condition(host={"SERVER_BACKLOG": "1"}, toxics=(SLOW,))
     assert conditions.recreates("a", condition)
@@ -187,65 +172,53 @@ def test_other_settings_take_another_jvm_whose_knobs_are_turned_again(
     assert (lab.identities["a"].start_time_ms, lab.pool_sizes["a"]) == (1002, 123)
 
 
-def test_a_knob_that_the_container_sets_is_left_as_the_jvm_has_it(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_a_knob_that_the_container_sets_stays(conditions: Conditions, lab: FakeLab) -> None:
     conditions.bring("a", Condition(host={"SERVER_POOL_SIZE": "50"}))
     assert lab.pool_sizes["a"] == 50
     assert conditions.restore() == []
     assert lab.pool_sizes["a"] == 200
 
 
-def test_a_service_of_the_users_own_gets_a_container_with_its_levers_and_then_its_own(
-    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
-) -> None:
+def test_a_service_has_its_levers(conditions: Conditions, lab: FakeLab, host: FakeHost) -> None:
     lab.foreign, lab.identities["shop"] = {"shop"}, lab.identities["a"]
     lab.stack.adopt("shop", "http://shop:8080")
-    lab.asked.clear()
     condition = Condition(host={"ENV_POOL_SIZE": "40"})
+    changed, restored = ("shop", {"ENV_POOL_SIZE": "40"}), ("shop", {})
+    lab.down.add("shop")
+    with pytest.raises(LabUnreachable, match="does not answer"):
+        conditions.bring("shop", condition)
+    lab.down.clear()
+    assert conditions.restore() == []
+    assert host.asked == [changed, restored]
+    lab.asked.clear()
     assert conditions.recreates("shop", condition)
     assert at_start(condition) == condition
     conditions.bring("shop", condition)
     assert not conditions.recreates("shop", condition)
     conditions.bring("shop", condition)
-    assert host_changes.asked == [("shop", {"ENV_POOL_SIZE": "40"})]
-    # It was waited for on its own port, and nobody looked for a management port.
+    assert host.asked[2:] == [changed]
+    # Its own port is asked until it answers, and it has no management port.
     assert lab.asked == [("shop", 8080)]
     assert conditions.restore() == []
-    assert host_changes.asked[1:] == [("shop", {})]
+    assert host.asked[3:] == [restored]
     assert conditions.as_it_is
 
 
-def test_one_that_does_not_come_back_ends_the_trial(
-    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
-) -> None:
-    lab.foreign, lab.identities["shop"] = {"shop"}, lab.identities["a"]
-    lab.stack.adopt("shop", "http://shop:8080")
-    lab.down |= {"shop"}
-    with pytest.raises(LabUnreachable, match="does not answer"):
-        conditions.bring("shop", Condition(host={"ENV_POOL_SIZE": "40"}))
-    lab.down.clear()
-    assert conditions.restore() == []
-    assert host_changes.asked[1:] == [("shop", {})]
-
-
-def test_the_generator_is_limited_and_freed(
-    conditions: Conditions, host_changes: FakeHostChanges
-) -> None:
+def test_the_generator_is_limited_and_freed(conditions: Conditions, host: FakeHost) -> None:
     conditions.bring("a", Condition(generator_cpus=0.05))
     conditions.free_generator()
     conditions.free_generator()
-    assert host_changes.asked == [("generator", {"GENERATOR_CPUS": "0.05"}), ("generator", {})]
+    assert host.asked == [("generator", {"GENERATOR_CPUS": "0.05"}), ("generator", {})]
     assert conditions.as_it_is
 
 
 def test_what_cannot_be_put_back_is_said_and_the_rest_is(
-    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
+    conditions: Conditions, lab: FakeLab, host: FakeHost
 ) -> None:
     conditions.bring(
         "a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
     )
-    host_changes.refuses = "no engine"
+    host.refuses = "no engine"
     assert conditions.restore() == [
         "the lab could not be put back as it was: no engine",
         # Knobs need no engine.
@@ -275,9 +248,7 @@ def test_whatever_fails_the_rest_is_put_back(
     assert lab.pool_sizes["a"] == 200
 
 
-def test_toxics_of_which_half_is_in_force_are_brought_again(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_half_of_the_toxics_are_brought_again(conditions: Conditions, lab: FakeLab) -> None:
     second = {"TYPE": "latency", "LATENCY": "9", "NAME": "second"}
     lab.system.elapsed_s = 1.0
     slow = Condition(toxics=(SLOW, second))
@@ -298,55 +269,35 @@ def test_toxics_of_which_half_is_in_force_are_brought_again(
     assert conditions.as_it_is
 
 
+@pytest.mark.parametrize(
+    ("server", "limited", "setting"),
+    [
+        ("a", Condition(host={"SERVER_CPUS": "0.5"}), {"SERVER_CPUS": "0.5"}),
+        ("generator", Condition(generator_cpus=0.05), {"GENERATOR_CPUS": "0.05"}),
+    ],
+    ids=["a", "generator"],
+)
 def test_what_the_host_may_have_done_by_half_is_asked_for_again(
-    conditions: Conditions, host_changes: FakeHostChanges
+    conditions: Conditions, host: FakeHost, server: str, limited: Condition, setting: dict[str, str]
 ) -> None:
-    limit = ("a", {"SERVER_CPUS": "0.5"})
-    limited = Condition(host=limit[1])
-    host_changes.refuses = "no answer in time"
-    for _ in range(2):
-        with pytest.raises(LabError, match="no answer in time"):
-            conditions.bring("a", limited)
-    # It may have another JVM meanwhile.
-    assert conditions.recreates("a", limited)
-    host_changes.refuses = None
-    conditions.bring("a", limited)
-    assert not conditions.recreates("a", limited)
-    assert host_changes.asked == [limit] * 3
-    host_changes.refuses = "no answer in time"
-    for _ in range(2):
-        with pytest.raises(LabError, match="no answer in time"):
-            conditions.bring("a", AS_IT_IS)
-    host_changes.refuses = None
-    conditions.bring("a", AS_IT_IS)
-    assert host_changes.asked[3:] == [("a", {})] * 3
-    assert conditions.as_it_is
-
-
-def test_so_is_a_limit_of_the_generator(
-    conditions: Conditions, host_changes: FakeHostChanges
-) -> None:
-    limited = Condition(generator_cpus=0.05)
-    host_changes.refuses = "no answer in time"
-    with pytest.raises(LabError):
-        conditions.bring("a", limited)
-    host_changes.refuses = None
-    conditions.bring("a", limited)
-    assert host_changes.asked == [("generator", {"GENERATOR_CPUS": "0.05"})] * 2
-    host_changes.refuses = "no answer in time"
-    with pytest.raises(LabError):
-        conditions.free_generator()
-    host_changes.refuses = None
-    conditions.free_generator()
-    assert host_changes.asked[2:] == [("generator", {})] * 2
+    for condition, wanted in ((limited, setting), (AS_IT_IS, {})):
+        host.refuses = "no answer in time"
+        for _ in range(2):
+            with pytest.raises(LabError, match="no answer in time"):
+                conditions.bring("a", condition)
+        # It may have another JVM meanwhile.
+        assert conditions.recreates("a", condition) == (server == "a")
+        host.refuses = None
+        conditions.bring("a", condition)
+        assert not conditions.recreates("a", condition)
+        assert host.asked == [(server, wanted)] * 3
+        host.asked.clear()
     assert conditions.as_it_is
 
 
 def test_in_the_end_what_else_a_run_left_changed_is_put_back(lab: FakeLab, tmp_path: Path) -> None:
     undo_log = UndoLog(tmp_path / "changed.json")
-    conditions = Conditions(
-        lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), undo_log=undo_log
-    )
+    conditions = Conditions(lab.stack, FakeHost(lab), lab.system, FakeSystem(), undo_log)
     # A proxy that was taken down, as to cut what it had open, and did not come up again.
     before = lab.stack.toxiproxy.in_force()
     lab.enabled = False
@@ -358,15 +309,11 @@ def test_in_the_end_what_else_a_run_left_changed_is_put_back(lab: FakeLab, tmp_p
     assert not (tmp_path / "changed.json").exists()
 
 
-def test_putting_back_is_not_cut_short(conditions: Conditions, lab: FakeLab) -> None:
+def test_a_change_is_cut_short_and_putting_back_not(conditions: Conditions, lab: FakeLab) -> None:
     conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
     lab.system.interrupt_at = 0.0
     assert conditions.restore() == []
     assert lab.identities["a"].start_time_ms == 1002
-
-
-def test_a_change_can_be_interrupted(conditions: Conditions, system: FakeSystem) -> None:
-    system.interrupt_at = 0.0
     with pytest.raises(Interrupted):
         conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
     assert conditions.restore() == []
@@ -404,14 +351,11 @@ def test_a_request_is_a_link_and_an_answer_is_a_code(home: Path, system: FakeSys
         assert str(refused.value) == f"the host refused a with its defaults: {why} ({log})"
 
 
-def test_a_request_that_a_link_cannot_hold(home: Path, system: FakeSystem) -> None:
-    with pytest.raises(LabError, match="the host cannot be asked: File name too long"):
-        HostChanges(home).change("a", {"SERVER_JVM_FLAGS": "-Xmx64m " * 1000}, system)
-
-
-def test_a_host_that_says_nothing_is_given_up(home: Path, system: FakeSystem) -> None:
+def test_a_request_that_fails_says_why(home: Path, system: FakeSystem) -> None:
     host_changes = HostChanges(home)
-    for number in (1, 2):
+    with pytest.raises(LabError, match="the host cannot be asked: File name too long"):
+        host_changes.change("a", {"SERVER_JVM_FLAGS": "-Xmx64m " * 1000}, system)
+    for number in (2, 3):
         with pytest.raises(LabError, match="did not answer within 90 s: a with NOFILE=300"):
             host_changes.change("a", {"NOFILE": "300"}, system)
         # What the host reads late is no change, and the next request has another number.

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,19 +11,41 @@ import pytest
 
 from lab.errors import EngineError, Interrupted, LabError
 from lab.system import host
-from lab.system.host import HostCpu, System, pin, source_ports
+from lab.system.host import HostCpu, Process, System, pin, source_ports
 from lab.system.lock import claimed
 from support.locks import is_claimed
 
 
-def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path) -> None:
-    output = tmp_path / "out.txt"
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "out.txt"
+
+
+def until(output: Path, text: str) -> None:
+    """Returns when a process has written this."""
+    while text not in output.read_text():
+        time.sleep(0.01)
+
+
+def begun(script: str, output: Path, *argv: str) -> Process:
+    """A process that runs a script of Python and has written that it is ready."""
+    process = System().start([sys.executable, "-c", script, *argv], output)
+    until(output, "ready")
+    return process
+
+
+def ended(script: str, output: Path) -> Process:
+    """A process that ran a script of Python to its end."""
+    process = System().start([sys.executable, "-c", script], output)
+    while process.poll() is None:
+        time.sleep(0.01)
+    return process
+
+
+def test_output_and_errors_go_to_the_file_and_the_status_is_known(output: Path) -> None:
     script = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
-    system = System()
-    process = system.start([sys.executable, "-c", script], output)
-    while (status := process.poll()) is None:
-        system.sleep(0.01)
-    assert status == 3
+    process = ended(script, output)
+    assert process.poll() == 3
     assert output.read_text() == "out\nerr\n"
     assert process.cpu_s() > 0
 
@@ -47,15 +70,12 @@ def own_cpus() -> Iterator[set[int]]:
 
 def test_a_crowd_on_its_cpu_shows(own_cpus: set[int], tmp_path: Path) -> None:
     os.sched_setaffinity(0, {max(own_cpus)})
-    # A quota of the tests' container stops all of them alike, and is not asked for.
-    system, script = System((tmp_path / "none",)), "print('ready', flush=True)\nwhile True: pass"
-    outputs = [tmp_path / name for name in "abc"]
-    others = [system.start([sys.executable, "-c", script], output) for output in outputs]
+    script = "print('ready', flush=True)\nwhile True: pass"
+    others = [begun(script, tmp_path / name) for name in "abc"]
     try:
-        while not all(output.read_text() for output in outputs):
-            system.sleep(0.01)
-        # Four want the CPU, and each gets a quarter of it.
-        crowd = system.crowd(1.0)
+        # Four want the CPU, and each gets a quarter of it. A quota of the tests' container stops
+        # all of them alike, and is not asked for.
+        crowd = System((tmp_path / "none",)).crowd(1.0)
     finally:
         for other in others:
             other.stop()
@@ -82,11 +102,7 @@ def test_what_is_busy_beside_it_shows(tmp_path: Path) -> None:
     assert beside == pytest.approx(0.75 - (1 - waited) / 2)
 
 
-def test_nobody_tells_the_crowd_of_several_machines() -> None:
-    assert System(shared=False).crowd(0.01) is None
-
-
-def test_a_thread_that_its_own_quota_stops_sees_no_crowd(tmp_path: Path) -> None:
+def test_a_crowd_is_unknown_on_several_machines_and_under_a_quota() -> None:
     class Throttled(System):
         told = 0.0
 
@@ -95,84 +111,65 @@ def test_a_thread_that_its_own_quota_stops_sees_no_crowd(tmp_path: Path) -> None
             return self.told
 
     assert Throttled().crowd(0.01) is None
+    assert System(shared=False).crowd(0.01) is None
 
 
 def test_a_pinned_driver_and_its_engines_keep_to_their_cpus(
-    own_cpus: set[int], tmp_path: Path
+    own_cpus: set[int], output: Path
 ) -> None:
-    one = max(own_cpus)
+    for cpu_set in ("4000", "x"):
+        with pytest.raises(LabError, match=f"LOADGEN_CPUSET={cpu_set} is not a set"):
+            pin(cpu_set)
     pin("")
     assert os.sched_getaffinity(0) == own_cpus
-    pin(f"{one}")
-    script = "import os; print(*os.sched_getaffinity(0))"
-    process = System().start([sys.executable, "-c", script], tmp_path / "out.txt")
-    while process.poll() is None:
-        System().sleep(0.01)
-    assert (tmp_path / "out.txt").read_text() == f"{one}\n"
+    last = max(own_cpus)
+    pin(f"{last}")
+    ended("import os; print(*os.sched_getaffinity(0))", output)
+    assert output.read_text() == f"{last}\n"
     # The container may still use all of its own, which a spinner takes its share of.
     assert System().own_cpus() == len(own_cpus)
-    assert os.sched_getaffinity(0) == {one}
+    assert os.sched_getaffinity(0) == {last}
 
 
-@pytest.mark.parametrize("cpu_set", ["4000", "x"])
-def test_a_set_of_cpus_that_are_not_there_is_refused(own_cpus: set[int], cpu_set: str) -> None:
-    with pytest.raises(LabError, match=f"LOADGEN_CPUSET={cpu_set} is not a set"):
-        pin(cpu_set)
-    assert os.sched_getaffinity(0) == own_cpus
-
-
-def test_stop_ends_the_whole_process_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_the_whole_process_group(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "GRACE_S", 60.0)
     child = "import time; print('ready', flush=True); time.sleep(60)"
-    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    output = tmp_path / "out.txt"
-    system = System()
-    process = system.start([sys.executable, "-c", script], output)
-    while "ready" not in output.read_text():
-        system.sleep(0.01)
+    process = begun(
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])", output
+    )
     process.stop()
     assert process.poll() == -signal.SIGTERM
     process.stop()
-
-
-def test_a_missing_engine_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot start no-such-engine"):
-        System().start(["no-such-engine"], tmp_path / "out.txt")
+        System().start(["no-such-engine"], output)
 
 
-@pytest.fixture
-def signals() -> Iterator[None]:
-    """What the test does to the handlers of signals is undone."""
-    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
-    yield
-    for number, handler in before:
-        signal.signal(number, handler)
-
-
-@pytest.mark.usefixtures("signals")
 def test_a_signal_is_heard_at_the_next_wait() -> None:
-    system = System()
-    system.catch_signals()
-    signal.raise_signal(signal.SIGTERM)
-    with pytest.raises(Interrupted, match="SIGTERM"):
-        system.sleep(60)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    try:
+        system = System()
+        system.catch_signals()
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted, match="SIGTERM"):
+            system.sleep(60)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
-def test_shares_of_the_host() -> None:
+def test_the_hosts_counters_can_be_read_and_compared() -> None:
+    cpu = System().host_cpu()
+    assert cpu.total >= cpu.idle > 0
+    # On several machines it would be the wrong one's.
+    assert System(shared=False).host_cpu() is None
     before = HostCpu(total=100, idle=50, steal=1)
     assert HostCpu(total=200, idle=60, steal=6).shares_since(before) == (0.9, 0.05)
     assert before.shares_since(before) is None
 
 
-def test_the_hosts_counters_can_be_read() -> None:
-    cpu = System().host_cpu()
-    assert cpu.total >= cpu.idle > 0
-    # Of several machines it would be the wrong one's.
-    assert System(shared=False).host_cpu() is None
-
-
-def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
-    output, go = tmp_path / "out.txt", tmp_path / "go"
+def test_turns_count_threads_that_have_ended(output: Path, tmp_path: Path) -> None:
+    go = tmp_path / "go"
     script = (
         "import pathlib, sys, threading, time\n"
         "worked, go = threading.Barrier(4), threading.Event()\n"
@@ -185,24 +182,15 @@ def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
         "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)\n"
         "go.set(); [t.join() for t in ts]; print('joined', flush=True); time.sleep(60)\n"
     )
-    system = System()
-    process = system.start([sys.executable, "-c", script, str(go)], output)
-    while "ready" not in output.read_text():
-        system.sleep(0.01)
+    process = begun(script, output, str(go))
     with_threads = process.turns()
     go.touch()
-    while "joined" not in output.read_text():
-        system.sleep(0.01)
+    until(output, "joined")
     without = process.turns()
     process.stop()
     # Three threads of some twenty turns each.
     assert without.slices >= with_threads.slices >= 60
     assert without.wait_s >= with_threads.wait_s >= 0
-
-
-def test_throttling_is_known_or_not_but_never_below_zero() -> None:
-    throttled_s = System().throttled_s()
-    assert throttled_s is None or throttled_s >= 0
 
 
 @pytest.mark.parametrize(
@@ -213,7 +201,10 @@ def test_throttling_is_known_or_not_but_never_below_zero() -> None:
         ("usage_usec 5\n", None),
     ],
 )
-def test_both_versions_of_cgroups_tell_it(tmp_path: Path, text: str, seconds: float | None) -> None:
+def test_both_versions_of_cgroups_tell_throttling(
+    tmp_path: Path, text: str, seconds: float | None
+) -> None:
+    assert (System().throttled_s() or 0) >= 0
     file = tmp_path / "cpu.stat"
     file.write_text(text)
     assert System((tmp_path / "none", file)).throttled_s() == seconds
@@ -232,16 +223,12 @@ def test_segments_sent_again_are_counted_without_attempts_to_connect(
     assert System().resent() == 49
 
 
-def test_open_sockets_are_counted(tmp_path: Path) -> None:
+def test_open_sockets_are_counted(output: Path) -> None:
     opens = (
         "import socket, time; kept = [socket.socket() for _ in range(7)]; "
         "print('ready', flush=True); time.sleep(60)"
     )
-    output = tmp_path / "out.txt"
-    system = System()
-    process = system.start([sys.executable, "-c", opens], output)
-    while "ready" not in output.read_text():
-        system.sleep(0.01)
+    process = begun(opens, output)
     assert process.sockets() == 7
     process.stop()
     assert process.sockets() is None

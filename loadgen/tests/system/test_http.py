@@ -113,9 +113,6 @@ def test_a_metric_that_is_no_number_is_refused(value: str) -> None:
     page = f"process_resident_memory_bytes {value}\n".encode()
     with pytest.raises(LabUnreachable, match="process_resident_memory_bytes is"):
         stack_of(page).exporter.resident_bytes("a")
-
-
-def test_other_shapes_of_prometheus_are_one_line() -> None:
     for body in (b'{"data": []}', b'{"data": 1}', b"{}"):
         assert stack_of(body).prometheus.version() == "unknown"
 
@@ -160,26 +157,31 @@ class Dripping:
                 return
 
 
+@pytest.fixture
+def http() -> Iterator[Http]:
+    asked = Http()
+    yield asked
+    asked.close()
+
+
 @pytest.mark.parametrize(
     "first",
     [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"],
     ids=["head", "body"],
 )
-def test_a_real_server_that_drips_has_no_more_than_the_deadline(first: bytes) -> None:
-    """httpx counts its own deadline anew with each byte."""
-    http = Http()
+def test_a_real_server_that_drips_has_no_more_than_the_deadline(http: Http, first: bytes) -> None:
+    """httpx counts its own deadline again from each byte."""
     with pytest.raises(LabUnreachable, match=r"does not answer: .* \(in 0\.3 s\)$"):
         http.get("a", Dripping(first).url, deadline_s=0.3)
-    http.close()
 
 
-def test_an_address_that_nobody_can_ask_is_no_answer() -> None:
-    http = Http()
-    for url in ("http://10.0.0.256:8080/", "http://my..service/", "http://xn--/", "http://a:x/"):
-        with pytest.raises(NoAnswer) as refused, http.stream("GET", url, 1.0):
-            pass
-        assert str(refused.value).startswith(f"{url} does not answer: ")
-    http.close()
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.256:8080/", "http://my..service/", "http://xn--/", "http://a:x/"]
+)
+def test_an_address_that_is_none_gives_no_answer(http: Http, url: str) -> None:
+    with pytest.raises(NoAnswer) as refused, http.stream("GET", url, 1.0):
+        pass
+    assert str(refused.value).startswith(f"{url} does not answer: ")
 
 
 VALUES = (None, True, [], {}, "", "x", -1, 0, 1e300, 1 << 63, [[]], [None], {"a": 1}, "\u202e")

@@ -36,12 +36,8 @@ def test_exactly_the_window_can_be_told_from_what_was_stored(lab: FakeLab, tmp_p
     assert points[-1] == (START.timestamp() + 30, 4000)
     assert observation.covers("server")
     assert observation.covers("cadvisor")
-
-
-def test_what_the_machine_has_is_kept_as_a_rule_says(lab: FakeLab, tmp_path: Path) -> None:
-    assert observed(lab, tmp_path) is None
-    assert {value for _, value in load(tmp_path).points("machine:machine_cpu_cores:max")} == {2}
-    assert MACHINE in selectors("my-service", "/x", foreign=True)
+    # What the machine has is kept as a rule says.
+    assert {value for _, value in observation.points("machine:machine_cpu_cores:max")} == {2}
 
 
 def test_the_file_is_the_same_whenever_it_is_written(lab: FakeLab, tmp_path: Path) -> None:
@@ -64,23 +60,28 @@ def test_samples_that_are_not_numbers_are_left_out(lab: FakeLab, tmp_path: Path)
     assert len(points) == 11
 
 
-def test_it_waits_until_prometheus_has_seen_the_end(lab: FakeLab, tmp_path: Path) -> None:
-    lab.scraped_until = 25.0
+@pytest.mark.parametrize(("scraped_s", "waits_s"), [(25.0, 4), (26.0, 0)])
+def test_it_waits_for_a_sample_after_the_end_and_no_more(
+    lab: FakeLab, tmp_path: Path, scraped_s: float, waits_s: float
+) -> None:
+    lab.scraped_until = scraped_s
     lab.system.at(4.0, lambda: setattr(lab, "scraped_until", 1e9))
     assert observed(lab, tmp_path) is None
-    assert lab.system.elapsed_s == pytest.approx(4, abs=1)
+    assert lab.system.elapsed_s == pytest.approx(waits_s, abs=waits_s / 4)
+
+
+def until(last: float) -> Callable[[float], float]:
+    """The values of a series that ends."""
+    return lambda at: 1.0 if at <= last else float("nan")
 
 
 def test_a_container_that_was_read_before_the_end_is_waited_for(
     lab: FakeLab, tmp_path: Path
 ) -> None:
-    def read(until: float) -> Callable[[float], float]:
-        return lambda at: at if at <= until else float("nan")
-
-    used = {"__name__": "container_cpu_usage_seconds_total", "job": "cadvisor"}
-    lab.scraped += [({**used, "service": "a"}, read(1e9)), ({**used, "service": "b"}, read(25.0))]
     # One that is gone has no sample near the end.
-    lab.scraped.append(({**used, "service": "c"}, read(20.0)))
+    for service, last in (("a", 1e9), ("b", 25.0), ("c", 20.0)):
+        labels = {"__name__": "container_cpu_usage_seconds_total", "job": "cadvisor"}
+        lab.scraped.append(({**labels, "service": service}, until(last)))
     # The first scrape after the window, at 26 s, has no newer one of b; at 28 s it must have one.
     lab.scraped_until = 26.0
     lab.system.at(3.0, lambda: setattr(lab, "scraped_until", 28.0))
@@ -91,24 +92,14 @@ def test_a_container_that_was_read_before_the_end_is_waited_for(
 def test_each_machine_is_waited_for(lab: FakeLab, tmp_path: Path) -> None:
     up = {"__name__": "up", "job": "cadvisor", "instance": "b:8080"}
     # The first machine's is there; of the second nothing has come since 24 s, until it answers.
-    seen_until = 24.0
-    lab.scraped.append((up, lambda at: 1.0 if at <= seen_until else float("nan")))
+    lab.scraped.append((up, until(24.0)))
 
     def answer() -> None:
-        nonlocal seen_until
-        seen_until = 1e9
+        lab.scraped[-1] = (up, until(1e9))
 
     lab.system.at(3.0, answer)
     assert observed(lab, tmp_path) is None
     assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
-
-
-def test_it_does_not_wait_for_more_than_a_sample_after_the_end(
-    lab: FakeLab, tmp_path: Path
-) -> None:
-    lab.scraped_until = 26.0
-    assert observed(lab, tmp_path) is None
-    assert lab.system.elapsed_s == 0
 
 
 def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
@@ -123,17 +114,14 @@ def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
     assert observation.increase("lab_http_requests_total") is None
 
 
-def test_without_prometheus_nothing_is_stored(lab: FakeLab, tmp_path: Path) -> None:
-    lab.down.add("prometheus")
-    problem = observed(lab, tmp_path)
-    assert problem.startswith("no series were stored: prometheus")
-    assert load_or_none(tmp_path) is None
-
-
-def test_a_prometheus_that_comes_back_is_asked_again(lab: FakeLab, tmp_path: Path) -> None:
+def test_a_prometheus_that_is_away_is_asked_again_and_else_nothing_is_stored(
+    lab: FakeLab, tmp_path: Path
+) -> None:
     lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
     lab.down.add("prometheus")
-    lab.system.at(4.0, lab.down.clear)
+    assert observed(lab, tmp_path).startswith("no series were stored: prometheus")
+    assert load_or_none(tmp_path) is None
+    lab.system.at(lab.system.elapsed_s + 4.0, lab.down.clear)
     assert observed(lab, tmp_path) is None
     assert load(tmp_path).increase("lab_http_requests_total") == pytest.approx(1500)
 
@@ -152,6 +140,7 @@ def test_only_the_trials_own_route_keeps_its_histogram() -> None:
     asked = selectors("a", "/block?wait_ms=5")
     assert 'lab_http_request_seconds_bucket{job="server",server="a",route="/block"}' in asked
     assert '{job="server",server="a",__name__!="lab_http_request_seconds_bucket"}' in asked
+    assert MACHINE in selectors("my-service", "/x", foreign=True)
 
 
 @pytest.mark.parametrize(
@@ -184,40 +173,52 @@ def up(*times: float, failed: tuple[float, ...] = ()) -> Series:
     return Series({"__name__": "up", "job": "server"}, times, values)
 
 
-def test_a_counter_that_began_again() -> None:
+BORN = counter((12, 5), (20, 9), outcome="error")
+BORN_HIGH = counter((14, 50_000), (20, 50_006))
+WHOLE = counter((8, 0), (18, 10), outcome="ok")
+ENDED = counter((8, 0), (15, 10), outcome="error")
+
+
+RISES: dict[str, tuple[tuple[Series, ...], float | None]] = {
     # 8 at the window's start; 10, then 4 of a new process: +2 and +4; 1 more by its end.
-    seen = Observation((9.0, 16.0), (counter((8, 6), (10, 10), (14, 4), (18, 6)),))
-    assert seen.increase("n") == pytest.approx(2 + 4 + 1)
+    "a new process": ((counter((8, 6), (10, 10), (14, 4), (18, 6)),), 2 + 4 + 1),
+    "born in the window, at zero": ((BORN, up(8, 12, 20)), 7),
+    "perhaps not new, as its job was not seen before": ((BORN, up(12, 20)), None),
+    "scrapes before it failed": (
+        (BORN_HIGH, up(8, 10, 12, 14, 16, 20, failed=(10, 12))),
+        None,
+    ),
+    "an earlier scrape failed": ((BORN_HIGH, up(8, 10, 12, 14, 20, failed=(8,))), 50_002),
+    "to the window's end": ((WHOLE,), 7),
+    "with one that ends too early": ((WHOLE, ENDED), None),
+    "none": ((), None),
+}
 
 
-def test_a_counter_born_in_the_window_began_at_zero() -> None:
-    born = counter((12, 5), (20, 9), outcome="error")
-    assert Observation((9.0, 16.0), (born, up(8, 12, 20))).increase("n") == pytest.approx(7)
-    # Whether it is new is not known where its job was not seen before.
-    assert Observation((9.0, 16.0), (born, up(12, 20))).increase("n") is None
+@pytest.mark.parametrize(("series", "rise"), RISES.values(), ids=RISES)
+def test_the_rise_of_a_counter(series: tuple[Series, ...], rise: float | None) -> None:
+    assert Observation((9.0, 16.0), series).increase("n") == pytest.approx(rise)
+    assert Observation((9.0, 16.0), (WHOLE, ENDED)).increase("n", outcome="ok") == pytest.approx(7)
 
 
-def test_a_counter_that_first_shows_after_a_failed_scrape_has_no_known_rise() -> None:
-    # The scrapes at 10 and 12 failed: nobody knows what it had risen to when the window began.
-    born = counter((14, 50_000), (20, 50_006))
-    seen = Observation((9.0, 16.0), (born, up(8, 10, 12, 14, 16, 20, failed=(10, 12))))
-    assert seen.increase("n") is None
-    # One that failed earlier says nothing of it.
-    seen = Observation((9.0, 16.0), (born, up(8, 10, 12, 14, 20, failed=(8,))))
-    assert seen.increase("n") == pytest.approx(50_002)
-
-
-def test_a_scrape_that_failed_has_not_seen_the_window() -> None:
-    assert Observation((9.0, 16.0), (up(8, 14, 20),)).covers("server")
-    assert not Observation((9.0, 16.0), (up(8, 14, 20, failed=(8,)),)).covers("server")
-    assert not Observation((9.0, 16.0), (up(8, 14, 20, failed=(20,)),)).covers("server")
-    assert not Observation((9.0, 16.0), (up(8, 20, failed=(8, 20)),)).covers("server")
-    # Nor have those that failed in it, where they are many.
-    in_it = up(8, 10, 12, 14, 16, failed=(10, 12, 14))
-    assert not Observation((9.0, 16.0), (in_it,)).covers("server")
-    # What is before it and after it is no matter, and of a long window one may be missing.
-    assert Observation((9.0, 16.0), (up(0, 8, 12, 16, 30),)).covers("server")
-    assert Observation((9.0, 39.0), (up(8, 20, 30, 40),)).covers("server")
+@pytest.mark.parametrize(
+    ("closes", "scraped", "covered"),
+    [
+        (16.0, up(8, 14, 20), True),
+        (16.0, up(8, 14, 20, failed=(8,)), False),
+        (16.0, up(8, 14, 20, failed=(20,)), False),
+        (16.0, up(8, 20, failed=(8, 20)), False),
+        # Nor have those that failed in it, where they are many.
+        (16.0, up(8, 10, 12, 14, 16, failed=(10, 12, 14)), False),
+        # What is before it and after it is no matter, and of a long window one may be missing.
+        (16.0, up(0, 8, 12, 16, 30), True),
+        (39.0, up(8, 20, 30, 40), True),
+    ],
+)
+def test_a_scrape_that_failed_has_not_seen_the_window(
+    closes: float, scraped: Series, covered: bool
+) -> None:
+    assert Observation((9.0, closes), (scraped,)).covers("server") is covered
 
 
 def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
@@ -235,18 +236,10 @@ def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
     assert not observation.covers("jvm")
 
 
-def test_counters_are_summed_and_one_that_is_not_covered_spoils_the_sum() -> None:
-    whole = counter((8, 0), (18, 10), outcome="ok")
-    ended = counter((8, 0), (15, 10), outcome="error")
-    seen = Observation((9.0, 16.0), (whole, ended))
-    assert seen.increase("n", outcome="ok") == pytest.approx(7)
-    assert seen.increase("n") is None
-    assert seen.increase("other") is None
-
-
 def test_points_of_several_series_are_not_mixed() -> None:
     seen = Observation((9.0, 16.0), (counter((8, 0), a="1"), counter((8, 0), a="2")))
     assert seen.points("n", a="1") == ((8, 0),)
+    assert seen.increase("other") is None
     with pytest.raises(ValueError, match="2 series"):
         seen.points("n")
 

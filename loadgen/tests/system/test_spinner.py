@@ -36,50 +36,48 @@ class Cpu:
         self.now_s += seconds
 
 
-@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
-def test_a_share_of_the_time_is_used(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+@pytest.fixture
+def cpu(monkeypatch: pytest.MonkeyPatch) -> Cpu:
     cpu = Cpu()
     monkeypatch.setattr(spinner, "time", cpu)
+    return cpu
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
+def test_a_share_of_the_time_is_used(cpu: Cpu, share: float) -> None:
     spin(os.getppid(), share, 20.0)
     # The looks at the clocks of a period are beyond its share.
     assert cpu.used_s / cpu.now_s == pytest.approx(share, abs=0.003 / PERIOD_S)
     assert cpu.now_s == pytest.approx(20.0, abs=2 * PERIOD_S)
 
 
-def test_what_it_cannot_get_is_not_taken_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu = Cpu(got=0.1)
-    monkeypatch.setattr(spinner, "time", cpu)
-    spin(os.getppid(), 0.5, 20.0)
-    starved_s = cpu.used_s
-    assert starved_s == pytest.approx(2.0, abs=0.2)
-    cpu.got, cpu.now_s, cpu.used_s = 1.0, 0.0, 0.0
-    spin(os.getppid(), 0.5, 20.0)
-    assert cpu.used_s == pytest.approx(10.0, abs=0.7)
+def test_what_it_cannot_get_is_not_taken_later(cpu: Cpu) -> None:
+    for got, used_s in ((0.1, pytest.approx(2.0, abs=0.2)), (1.0, pytest.approx(10.0, abs=0.7))):
+        cpu.got, cpu.now_s, cpu.used_s = got, 0.0, 0.0
+        spin(os.getppid(), 0.5, 20.0)
+        assert cpu.used_s == used_s
 
 
-def test_there_is_one_for_each_cpu_and_it_ends_with_the_block() -> None:
-    system = FakeSystem()
+def test_each_cpu_has_a_spinner_while_the_block_lasts(system: FakeSystem) -> None:
+    with spinning(system, None, 60.0) as of:
+        assert of.taken_s() is None
+    system.free_cpus = 1
+    with pytest.raises(LabError, match="1 of 2 CPUs: the driver"), spinning(system, 0.2, 60.0):
+        pass
+    assert system.spinners == []
+    system.free_cpus = 2
     with spinning(system, 0.2, 60.0) as of:
         system.sleep(5.0)
         assert of.taken_s() == pytest.approx(1.0)
-        assert len(system.spinners) == 2
-        assert all(one.poll() is None for one in system.spinners)
-    assert all(one.stopped_early for one in system.spinners)
-
-
-def test_without_a_share_there_is_none() -> None:
-    system = FakeSystem()
-    with spinning(system, None, 60.0) as of:
-        assert of.taken_s() is None
-    assert system.spinners == []
+        assert [spinner.poll() for spinner in system.spinners] == [None, None]
+    assert all(spinner.stopped_early for spinner in system.spinners)
 
 
 @pytest.mark.parametrize("failure", [Interrupted("stopped by SIGINT"), LabError("x"), OSError()])
-def test_it_ends_however_the_block_is_left(failure: Exception) -> None:
-    system = FakeSystem()
+def test_it_ends_however_the_block_is_left(system: FakeSystem, failure: Exception) -> None:
     with pytest.raises(type(failure)), spinning(system, 0.2, 60.0):
         raise failure
-    assert [one.stopped_early for one in system.spinners] == [True, True]
+    assert [spinner.stopped_early for spinner in system.spinners] == [True, True]
 
 
 def test_the_first_ends_where_the_second_cannot_start() -> None:
@@ -93,14 +91,6 @@ def test_the_first_ends_where_the_second_cannot_start() -> None:
     with pytest.raises(EngineError), spinning(system, 0.2, 60.0):
         pass
     assert [one.stopped_early for one in system.spinners] == [True]
-
-
-def test_a_driver_that_may_not_use_every_cpu_takes_nothing() -> None:
-    system = FakeSystem()
-    system.free_cpus = 1
-    with pytest.raises(LabError, match="1 of 2 CPUs: the driver"), spinning(system, 0.2, 60.0):
-        pass
-    assert system.spinners == []
 
 
 def test_real_processes_spin_and_are_gone_afterwards() -> None:

@@ -1,3 +1,5 @@
+"""Toxics as the verbs change and show them, and the latency that they add."""
+
 import dataclasses
 import io
 from typing import Any
@@ -39,65 +41,45 @@ def test_a_toxic_is_created_and_shown_as_read_back(toxiproxy: Any) -> None:
         "downstream  up     latency  latency  downstream  1         jitter=50 ms, latency=300 ms\n"
     )
     assert toxiproxy.toxics["latency"]["attributes"] == {"latency": 300, "jitter": 50}
+    assert "0.333333" in do("toxic", toxiproxy, TYPE="timeout", TIMEOUT="0", TOXICITY="0.333333")
 
 
-def test_the_same_name_again_updates_and_what_is_not_given_takes_its_default(
-    toxiproxy: Any,
-) -> None:
+def test_the_same_name_updates_and_another_stream_or_type_replaces(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300", JITTER="50")
     do("toxic", toxiproxy, TYPE="latency", LATENCY="100")
     assert toxiproxy.toxics["latency"]["attributes"] == {"latency": 100, "jitter": 0}
-    assert toxiproxy.changes == [
-        "POST /proxies/downstream/toxics",
-        "POST /proxies/downstream/toxics/latency",
-    ]
+    toxics = "POST /proxies/downstream/toxics"
+    assert toxiproxy.changes == [toxics, f"{toxics}/latency"]
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="300", STREAM="upstream")
+    assert toxiproxy.toxics["latency"]["stream"] == "upstream"
+    do("toxic", toxiproxy, TYPE="bandwidth", RATE="10", NAME="latency")
+    assert toxiproxy.toxics["latency"]["type"] == "bandwidth"
 
 
-def test_another_stream_or_type_replaces_the_toxic_of_that_name(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300", NAME="mine")
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300", NAME="mine", STREAM="upstream")
-    assert toxiproxy.toxics["mine"]["stream"] == "upstream"
-    do("toxic", toxiproxy, TYPE="bandwidth", RATE="10", NAME="mine")
-    assert toxiproxy.toxics["mine"]["type"] == "bandwidth"
-
-
-def test_reset_removes_all_and_brings_the_proxy_up(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    assert "DOWN" in do("toxic", toxiproxy, TYPE="down")
-    assert do("toxics-reset", toxiproxy) == ("proxy       state  toxic\ndownstream  up     none\n")
-
-
-def test_reset_that_leaves_something_is_an_error(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    toxiproxy.keeps_toxics = True
-    with pytest.raises(LabUnreachable, match="still in force: downstream/latency"):
-        do("toxics-reset", toxiproxy)
-
-
-def test_one_toxic_is_removed_by_name(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="20", NAME="more")
-    do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
-    assert list(toxiproxy.toxics) == ["more"]
-    with pytest.raises(LabUnreachable, match=r"'latency' is not in force.*in force are more"):
-        do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
-
-
-def test_up_ends_down_and_leaves_toxics(toxiproxy: Any) -> None:
+def test_up_ends_down_and_a_reset_removes_toxics_as_well(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
     assert "DOWN" in do("toxic", toxiproxy, TYPE="down")
     assert "up     latency" in do("toxic", toxiproxy, TYPE="up")
+    do("toxic", toxiproxy, TYPE="down")
+    toxiproxy.keeps_toxics = True
+    with pytest.raises(LabUnreachable, match="still in force: downstream/latency"):
+        do("toxics-reset", toxiproxy)
+    toxiproxy.keeps_toxics = False
+    do("toxic", toxiproxy, TYPE="down")
+    assert do("toxics-reset", toxiproxy) == ("proxy       state  toxic\ndownstream  up     none\n")
 
 
-def test_by_its_name_a_toxic_is_changed_and_taken_away(toxiproxy: Any) -> None:
+def test_a_toxic_is_changed_and_removed_by_its_name(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300", JITTER="50", NAME="slow")
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="20", NAME="more")
     do("toxic", toxiproxy, NAME="slow", LATENCY="100", TOXICITY="0.5")
     assert toxiproxy.toxics["slow"]["attributes"] == {"latency": 100, "jitter": 50}
     assert toxiproxy.toxics["slow"]["toxicity"] == 0.5
     do("toxic", toxiproxy, NAME="slow", REMOVE="yes")
-    assert toxiproxy.toxics == {}
-    with pytest.raises(LabUnreachable, match="'slow' is not in force on downstream"):
-        do("toxic", toxiproxy, NAME="slow", LATENCY="100")
+    assert list(toxiproxy.toxics) == ["more"]
+    for change in ({"REMOVE": "yes"}, {"LATENCY": "100"}):
+        with pytest.raises(LabUnreachable, match=r"'slow' is not in force on .*in force are more"):
+            do("toxic", toxiproxy, NAME="slow", **change)
 
 
 def test_restore_brings_back_what_was_touched_and_nothing_else(toxiproxy: Any) -> None:
@@ -131,17 +113,7 @@ def test_a_script_is_played_through_in_thought() -> None:
         applied(up, parse_toxic({"NAME": "slow", "REMOVE": "yes"}))
 
 
-def test_what_was_there_before_the_agent_looked_says_so(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="bandwidth", RATE="5")
-    assert "before 2025-06-01 11:00:00 UTC" in do("toxics", toxiproxy)
-
-
-def test_show_tells_since_when_as_the_agent_saw_it(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    assert "2025-06-01 12:00:00 UTC" in do("toxics", toxiproxy)
-
-
-def test_show_tells_since_when_the_proxy_is_down_also_with_toxics_on_it(toxiproxy: Any) -> None:
+def test_toxics_and_a_proxy_that_is_down_are_shown_with_their_time(toxiproxy: Any) -> None:
     toxiproxy.seen = {"": "12:10:00", "(removed)": "12:20:00"}
     do("toxic", toxiproxy, TYPE="down")
     assert do("toxics", toxiproxy).splitlines()[1] == (
@@ -153,6 +125,10 @@ def test_show_tells_since_when_the_proxy_is_down_also_with_toxics_on_it(toxiprox
     assert toxic.endswith("2025-06-01 12:00:00 UTC")
     do("toxics-reset", toxiproxy)
     assert do("toxics", toxiproxy).endswith("none   2025-06-01 12:20:00 UTC\n")
+    # It was there before the agent looked.
+    toxiproxy.seen.clear()
+    do("toxic", toxiproxy, TYPE="bandwidth", RATE="5")
+    assert "before 2025-06-01 11:00:00 UTC" in do("toxics", toxiproxy)
 
 
 def test_every_change_makes_the_agent_look(toxiproxy: Any) -> None:
@@ -160,10 +136,6 @@ def test_every_change_makes_the_agent_look(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
     do("toxics-reset", toxiproxy)
     assert toxiproxy.looks == [["latency"], [], []]
-
-
-def test_a_toxicity_reads_back_as_it_was_given(toxiproxy: Any) -> None:
-    assert "0.333333" in do("toxic", toxiproxy, TYPE="timeout", TIMEOUT="0", TOXICITY="0.333333")
 
 
 def test_a_change_and_a_look_work_without_the_agent(toxiproxy: Any) -> None:
@@ -177,15 +149,12 @@ def test_a_change_and_a_look_work_without_the_agent(toxiproxy: Any) -> None:
     assert "DOWN" in do("toxic", alone, TYPE="down")
 
 
-def test_a_wrong_word_changes_nothing(toxiproxy: Any) -> None:
+def test_a_wrong_word_or_proxy_changes_nothing(toxiproxy: Any) -> None:
     with pytest.raises(WordError):
         do("toxic", toxiproxy, TYPE="latency", LATENCY="fast")
-    assert toxiproxy.changes == []
-
-
-def test_an_unknown_proxy_is_named_with_those_there_are(toxiproxy: Any) -> None:
     with pytest.raises(LabUnreachable, match="'other' does not exist: toxiproxy has downstream"):
         do("toxic", toxiproxy, TYPE="latency", LATENCY="1", PROXY="other")
+    assert toxiproxy.changes == []
 
 
 def test_the_client_is_not_taken_for_a_browser(toxiproxy: Any) -> None:
@@ -194,53 +163,45 @@ def test_the_client_is_not_taken_for_a_browser(toxiproxy: Any) -> None:
     assert "concurrency-lab" in toxiproxy.user_agents
 
 
-@pytest.mark.parametrize("answer", ["[]", '{"a": 1}', '{"a": {"name": "a"}}', "not json"])
-def test_nonsense_answers_are_one_clear_error(answer: str) -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=answer))
-    with pytest.raises(LabUnreachable, match=r"http://toxiproxy:8474: cannot read its proxies"):
-        do("toxics", transport)
+@pytest.mark.parametrize("answer", ["[]", '{"a": 1}', '{"a": {"name": "a"}}', "not json", None])
+def test_nonsense_answers_and_none_are_one_clear_error(answer: str | None) -> None:
+    def answered(request: httpx.Request) -> httpx.Response:
+        if answer is None:
+            raise httpx.ConnectError("connection refused")
+        return httpx.Response(200, text=answer)
+
+    says = ": cannot read its proxies" if answer else "/proxies does not"
+    with pytest.raises(LabUnreachable, match=f"^toxiproxy.* http://toxiproxy:8474{says}"):
+        do("toxics", httpx.MockTransport(answered))
 
 
-def test_no_toxiproxy_is_one_clear_error() -> None:
-    def refused(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("connection refused")
-
-    with pytest.raises(LabUnreachable, match="toxiproxy: http://toxiproxy:8474/proxies does not"):
-        do("toxics", httpx.MockTransport(refused))
-
-
-@pytest.mark.parametrize("toxic", [latency(-5), latency(-5, 3), latency(5, -3)])
-def test_of_a_negative_latency_nobody_knows_what_it_adds(toxic: Toxic) -> None:
-    assert in_force(toxic).unpredicted == ("downstream/latency",)
-
-
-def test_mean_added_latency_sums_both_streams() -> None:
-    both = in_force(latency(300, 50), latency(20, name="up", stream="upstream"))
-    assert both.added_latency_ms == 320.0
-    assert both.unpredicted == ()
-
-
-def test_mean_added_latency_counts_the_share_of_connections() -> None:
-    # On half of the connections: 100 connections / 350 ms are 286/s, and these get 50 / 500 ms and
-    # 50 / 200 ms, 350/s.
-    some = in_force(latency(300, toxicity=0.5))
-    assert (some.added_latency_ms, len(some.unpredicted)) == (0.0, 1)
-
-
-def test_a_jitter_above_the_latency_is_cut_at_zero() -> None:
-    # U(-100, 300) cut at 0: 3/4 of the draws, mean 150 -> 112.5; (100+200)^2 / 800 = 112.5.
-    assert in_force(latency(100, 200)).added_latency_ms == 112.5
+@pytest.mark.parametrize(
+    ("toxics", "added_ms", "unpredicted"),
+    [
+        ([latency(300, 50), latency(20, name="up", stream="upstream")], 320.0, ()),
+        # On half of the connections: 100 connections / 350 ms are 286/s, and these get 50 / 500 ms
+        # and 50 / 200 ms, 350/s.
+        ([latency(300, toxicity=0.5)], 0.0, ("downstream/latency",)),
+        # U(-100, 300) cut at 0: 3/4 of the draws, mean 150 -> 112.5; (100+200)^2 / 800 = 112.5.
+        ([latency(100, 200)], 112.5, ()),
+        ([latency(-5)], 0.0, ("downstream/latency",)),
+        ([latency(-5, 3)], 0.0, ("downstream/latency",)),
+        ([latency(5, -3)], 0.0, ("downstream/latency",)),
+        ([Toxic("slow", "bandwidth", "upstream", 1.0, {"rate": 10})], 0.0, ("downstream/slow",)),
+    ],
+    ids=["both streams", "some", "cut at zero", "negative", "near 0", "jitter", "bandwidth"],
+)
+def test_the_mean_latency_that_toxics_add(
+    toxics: list[Toxic], added_ms: float, unpredicted: tuple[str, ...]
+) -> None:
+    assert in_force(*toxics).added_latency_ms == added_ms
+    assert in_force(*toxics).unpredicted == unpredicted
+    assert in_force(*toxics, enabled=False).unpredicted == ("downstream", *unpredicted)
 
 
 def test_whether_a_toxic_spreads_latencies_is_part_of_what_a_trial_depends_on() -> None:
     assert toxic_state(in_force(latency(300, 1))).jittered
     assert not toxic_state(in_force(latency(300), latency(20, name="up"))).jittered
-
-
-def test_what_cannot_be_predicted_is_named() -> None:
-    slow = Toxic("slow", "bandwidth", "upstream", 1.0, {"rate": 10})
-    assert in_force(slow, enabled=False).unpredicted == ("downstream", "downstream/slow")
-    assert in_force(slow).added_latency_ms == 0.0
 
 
 def test_answers_of_toxiproxy_are_read_in_name_order() -> None:

@@ -17,7 +17,7 @@ from lab.system.toxic_timeline import Timeline
 from lab.system.undo_log import UndoLog
 from support.fakes import FakeLab, plan, toxic
 from support.system import FakeSystem
-from system.test_conditions import SLOW, FakeHostChanges
+from system.test_conditions import SLOW, FakeHost
 
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,))
 SCRIPT = (
@@ -26,7 +26,9 @@ SCRIPT = (
     ToxicStep(8, {"NAME": "own", "REMOVE": "yes"}),
     ToxicStep(9, {"TYPE": "down"}),
 )
-OWN = toxic("own", latency=5, toxicity=0.5)
+OWN, PLANTED = toxic("own", latency=5, toxicity=0.5), toxic("planted", latency=800)
+LEFT = "what a run had left changed: "
+BACK = f"{LEFT}put back as they were: "
 
 
 @pytest.fixture
@@ -34,49 +36,54 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / ".changed.concurrency-lab.json"
 
 
+def changing(lab: FakeLab, undo_log: UndoLog) -> Conditions:
+    return Conditions(lab.stack, FakeHost(lab), lab.system, FakeSystem(), undo_log)
+
+
 @pytest.fixture
 def conditions(lab: FakeLab, path: Path) -> Conditions:
-    return Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), UndoLog(path))
+    return changing(lab, UndoLog(path))
 
 
-def test_knobs_and_toxics_of_a_killed_driver_are_put_back(
-    conditions: Conditions, lab: FakeLab, path: Path
+def timeline(lab: FakeLab, undo_log: UndoLog, *steps: ToxicStep) -> Timeline:
+    """The script, or these steps, of a load whose window opens at 10 s."""
+    script = plan(script=steps or SCRIPT)
+    return Timeline(script, 10.0, lab.stack.toxiproxy, lab.system, undo_log)
+
+
+@pytest.mark.parametrize(
+    ("pool_size", "toxics", "said", "left"),
+    [
+        (20, [OWN, PLANTED], f"{BACK}downstream/planted, pool_size of a", (123, [OWN])),
+        (
+            77,
+            [OWN, toxic("planted", latency=100)],
+            f"{LEFT}changed since, so left alone: downstream/planted, pool_size of a",
+            (77, [OWN, toxic("planted", latency=100)]),
+        ),
+        (123, [OWN], None, (123, [OWN])),
+    ],
+    ids=["as it was left", "changed since", "back already, or not done yet"],
+)
+def test_what_a_killed_driver_left_is_put_back(
+    conditions: Conditions,
+    lab: FakeLab,
+    path: Path,
+    pool_size: int,
+    toxics: list[dict[str, object]],
+    said: str | None,
+    left: tuple[int, list[dict[str, object]]],
 ) -> None:
     lab.pool_sizes["a"] = 123
     lab.toxics.append(OWN)
     conditions.bring("a", LIMITED)
-    assert UndoLog(path).put_back(lab.stack) == (
-        "what a run had left changed: put back as they were: downstream/planted, pool_size of a"
-    )
-    assert (lab.pool_sizes["a"], lab.toxics) == (123, [OWN])
-    assert not path.exists()
-    assert UndoLog(path).put_back(lab.stack) is None
-
-
-def test_what_somebody_changed_since_stays(
-    conditions: Conditions, lab: FakeLab, path: Path
-) -> None:
-    conditions.bring("a", LIMITED)
-    lab.pool_sizes["a"] = 77
-    lab.toxics[0] |= {"attributes": {"latency": 100, "jitter": 0}}
-    changed, patches = list(lab.toxics), len(lab.patches)
-    assert UndoLog(path).put_back(lab.stack) == (
-        "what a run had left changed: changed since, so left alone: downstream/planted, "
-        "pool_size of a"
-    )
-    assert (lab.toxics, len(lab.patches)) == (changed, patches)
-    assert not path.exists()
-
-
-def test_what_was_not_done_yet_or_is_back_already_is_nothing_to_say(
-    conditions: Conditions, lab: FakeLab, path: Path
-) -> None:
-    conditions.bring("a", LIMITED)
-    lab.pool_sizes["a"] = 200
-    lab.toxics.clear()
     assert path.exists()
-    assert UndoLog(path).put_back(lab.stack) is None
+    lab.pool_sizes["a"], lab.toxics, patches = pool_size, [*toxics], len(lab.patches)
+    assert UndoLog(path).put_back(lab.stack) == said
+    assert (lab.pool_sizes["a"], lab.toxics) == left
+    assert (len(lab.patches) > patches) == (pool_size == 20)
     assert not path.exists()
+    assert UndoLog(path).put_back(lab.stack) is None
 
 
 def test_it_is_written_before_the_change(conditions: Conditions, lab: FakeLab, path: Path) -> None:
@@ -94,99 +101,79 @@ def test_a_run_that_puts_all_back_itself_leaves_no_file(conditions: Conditions, 
     assert not path.exists()
 
 
-def test_what_a_run_could_not_put_back_is_left_to_the_next(
-    conditions: Conditions, lab: FakeLab, path: Path
-) -> None:
+def test_the_next_run_puts_back_the_rest(conditions: Conditions, lab: FakeLab, path: Path) -> None:
     conditions.bring("a", LIMITED)
     lab.down.add("toxiproxy")
     assert len(conditions.restore()) == 1
     # Nor can the next, which says nothing of what does not answer.
     assert UndoLog(path).put_back(lab.stack) is None
     lab.down.clear()
-    said = UndoLog(path).put_back(lab.stack)
-    assert said == "what a run had left changed: put back as they were: downstream/planted"
+    assert UndoLog(path).put_back(lab.stack) == f"{BACK}downstream/planted"
     assert lab.toxics == []
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
 def test_a_script_that_was_cut_short_is_taken_back(steps: int, lab: FakeLab, path: Path) -> None:
     lab.toxics.append(OWN)
-    script = Timeline(plan(script=SCRIPT), 10.0, lab.stack.toxiproxy, lab.system, UndoLog(path))
+    script = timeline(lab, UndoLog(path))
     for step in SCRIPT[:steps]:
         script.tick(10.0 + step.at_s)
     assert lab.enabled == (steps < 4)
     said = UndoLog(path).put_back(lab.stack)
-    assert said.partition("as they were: ")[2].split(", ") == [
-        "downstream/latency", "downstream/own", "downstream",
-    ][: max(1, steps - 1)]  # fmt: skip
+    changed = ["downstream/latency", "downstream/own", "downstream"]
+    assert said == BACK + ", ".join(changed[: max(1, steps - 1)])
     assert (lab.toxics, lab.enabled) == ([OWN], True)
-
-
-def test_a_script_that_is_undone_leaves_no_file(lab: FakeLab, path: Path) -> None:
-    script = Timeline(plan(script=SCRIPT), 10.0, lab.stack.toxiproxy, lab.system, UndoLog(path))
+    # One that is undone leaves no file.
+    script = timeline(lab, UndoLog(path))
     script.tick(12.0)
     assert path.exists()
     script.undo()
     assert not path.exists()
 
 
-def test_what_a_script_could_not_take_back_is_left_to_the_next_run_whatever_follows(
-    lab: FakeLab, path: Path
-) -> None:
+def test_the_next_run_takes_a_script_back(lab: FakeLab, path: Path) -> None:
     undo_log = UndoLog(path)
-    for stuck in (True, False):
-        script = Timeline(plan(script=SCRIPT), 10.0, lab.stack.toxiproxy, lab.system, undo_log)
-        script.tick(12.0)
-        lab.toxiproxy_stuck = stuck
-        if stuck:
-            with pytest.raises(LabUnreachable):
-                script.undo()
-        else:
-            # To what it found: what the first one left.
-            script.undo()
-        lab.toxiproxy_stuck = False
+    script = timeline(lab, undo_log)
+    script.tick(12.0)
+    lab.toxiproxy_stuck = True
+    with pytest.raises(LabUnreachable):
+        script.undo()
+    lab.toxiproxy_stuck = False
+    # A later script goes back to what it found: what the first one left.
+    script = timeline(lab, undo_log)
+    script.tick(12.0)
+    script.undo()
     assert [toxic["name"] for toxic in lab.toxics] == ["latency"]
-    said = UndoLog(path).put_back(lab.stack)
-    assert said == "what a run had left changed: put back as they were: downstream/latency"
+    assert UndoLog(path).put_back(lab.stack) == f"{BACK}downstream/latency"
     assert lab.toxics == []
     assert not path.exists()
 
 
-def test_a_script_s_end_does_not_forget_what_the_condition_has_changed(
-    lab: FakeLab, path: Path
-) -> None:
+def test_a_script_s_end_keeps_what_the_condition_changed(lab: FakeLab, path: Path) -> None:
     undo_log = UndoLog(path)
-    conditions = Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), undo_log)
-    conditions.bring("a", Condition(toxics=(SLOW,)))
-    slower = ToxicStep(2, {"NAME": "planted", "LATENCY": "900"})
-    script = Timeline(plan(script=(slower,)), 10.0, lab.stack.toxiproxy, lab.system, undo_log)
+    changing(lab, undo_log).bring("a", Condition(toxics=(SLOW,)))
+    script = timeline(lab, undo_log, ToxicStep(2, {"NAME": "planted", "LATENCY": "900"}))
     script.tick(12.0)
     script.undo()
     assert UndoLog(path).put_back(lab.stack) is not None
     assert lab.toxics == []
 
 
-def test_a_knob_that_an_earlier_driver_left_is_not_forgotten_with_a_later_one_s(
-    conditions: Conditions, lab: FakeLab, path: Path
-) -> None:
+def test_a_later_driver_keeps_a_knob(conditions: Conditions, lab: FakeLab, path: Path) -> None:
     conditions.bring("a", LIMITED)
     lab.down |= {"a", "toxiproxy"}
     assert UndoLog(path).put_back(lab.stack) is None
     lab.down.clear()
     # What it finds now is what was left.
-    later = Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), UndoLog(path))
+    later = changing(lab, UndoLog(path))
     later.bring("a", Condition(knobs={"pool_size": 30}))
-    assert later.restore() == [
-        "what a run had left changed: put back as they were: downstream/planted, pool_size of a"
-    ]
+    assert later.restore() == [f"{BACK}downstream/planted, pool_size of a"]
     assert lab.pool_sizes["a"] == 200
     assert lab.toxics == []
     assert not path.exists()
 
 
-def test_a_proxy_that_is_taken_down_to_cut_connections_comes_up_again_in_any_case(
-    lab: FakeLab, path: Path
-) -> None:
+def test_a_proxy_that_is_taken_down_comes_up_again(lab: FakeLab, path: Path) -> None:
     lab.proxy_files = 16_000
     kept: list[str] = []
     lab.clock = lambda: float(kept.append(path.read_text()) or 0)
@@ -197,8 +184,7 @@ def test_a_proxy_that_is_taken_down_to_cut_connections_comes_up_again_in_any_cas
     lab.clock = lambda: 0.0
     lab.enabled = False
     path.write_text(kept[1])
-    said = UndoLog(path).put_back(lab.stack)
-    assert said == "what a run had left changed: put back as they were: downstream"
+    assert UndoLog(path).put_back(lab.stack) == f"{BACK}downstream"
     assert lab.enabled
 
 
