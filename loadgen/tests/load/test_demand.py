@@ -24,8 +24,8 @@ def lab(lab: FakeLab) -> FakeLab:
     return lab
 
 
-def measured(lab: FakeLab, raw: Path, route: str = "/downstream") -> Demand | None:
-    of = dataclasses.replace(plan("open"), concurrency=20, route=route)
+def measured(lab: FakeLab, raw: Path) -> Demand | None:
+    of = plan("open", concurrency=20)
     connections = light_connections(of, 20)
     return measure_demand(of, connections, lab.engine, lab.stack, lab.system, raw, 4)
 
@@ -51,25 +51,20 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, r
         ("/compute", 5000, 20),
     ],
 )
-def test_what_waits_is_loaded_like_the_largest_load_to_come_up_to_a_thousand(
+def test_a_light_load_of_what_waits_has_up_to_a_thousand_connections(
     route: str, most: int, connections: int
 ) -> None:
-    of = dataclasses.replace(plan("open"), concurrency=20, route=route)
-    assert light_connections(of, most) == connections
+    assert light_connections(plan("open", concurrency=20, route=route), most) == connections
 
 
-def test_a_machine_that_seems_to_use_less_than_one_process_on_it_is_noise(
-    lab: FakeLab, raw: Path
-) -> None:
+def test_a_cost_that_is_noise_is_unknown(lab: FakeLab, raw: Path) -> None:
+    # The machine seems to use less than one process on it does.
     lab.system.at(IDLE_S, lambda: lab.system.use(0.55))
     demand = measured(lab, raw)
     assert (demand.server_cpu_s, demand.host_cpu_s) == (pytest.approx(0.001), None)
-
-
-def test_a_load_that_costs_no_more_than_idling_says_nothing_of_cpu(lab: FakeLab, raw: Path) -> None:
+    # The load costs no more than idling.
     lab.cpu_s = lambda at: 0.1 * at
-    demand = measured(lab, raw)
-    assert demand == Demand(200, 2000, None, None)
+    assert measured(lab, raw) == Demand(200, 2000, None, None)
 
 
 @pytest.mark.parametrize("why", ["few", "failed", "no exporter", "restarted", "ended"])
@@ -89,7 +84,7 @@ def test_what_cannot_be_told_is_none(lab: FakeLab, raw: Path, why: str) -> None:
 
 
 def test_a_load_that_was_there_already_is_not_made_again(lab: FakeLab, raw: Path) -> None:
-    of = dataclasses.replace(plan("open"), concurrency=20)
+    of = plan("open", concurrency=20)
     # 4 s at 500 requests of 1 ms a second, before this; since then the lab idles.
     lab.answered, lab.cpu_s = lambda _: 3000, lambda at: 3.0 + 0.1 * at
     work = lab.stack.management.work("a", "/downstream")

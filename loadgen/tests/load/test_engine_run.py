@@ -1,3 +1,5 @@
+"""The process of an engine, what it writes, and loads beside a trial."""
+
 import json
 from pathlib import Path
 
@@ -17,21 +19,23 @@ def run_of(system: FakeSystem, length_s: float, tmp_path: Path) -> EngineRun:
 
 
 def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) -> None:
-    with run_of(system, 1.0, tmp_path) as run:
-        assert list(run.steps()) == pytest.approx([step * STEP_S for step in range(5)])
-        assert run.ended
-    assert not system.processes[0].stopped_early
-
-
-def test_the_engines_files_are_there_when_it_starts(system: FakeSystem, tmp_path: Path) -> None:
     started: list[str] = []
     start = system.start
     system.start = lambda argv, output, _: (
         started.append((tmp_path / "load.json").read_text()),
         start(argv, output),
     )[1]
-    with run_of(system, 1.0, tmp_path):
+    with run_of(system, 1.0, tmp_path) as run:
+        # Its files were there when it started.
         assert started == ["{}"]
+        assert list(run.steps()) == pytest.approx([step * STEP_S for step in range(5)])
+        assert run.ended
+    assert not system.processes[0].stopped_early
+    # Past its time it is ended with the block.
+    with run_of(system, 100.0, tmp_path) as run:
+        assert max(run.steps(most_s=2.0)) == pytest.approx(2.0)
+        assert not run.ended
+    assert system.processes[1].stopped_early
 
 
 def test_whole_lines_are_read_as_they_come_and_each_once(tmp_path: Path) -> None:
@@ -46,15 +50,6 @@ def test_whole_lines_are_read_as_they_come_and_each_once(tmp_path: Path) -> None
     with path.open("a") as file:
         file.write("ee\n")
     assert tail.lines() == ["three"]
-
-
-def test_an_engine_past_its_time_is_ended_with_the_block(
-    system: FakeSystem, tmp_path: Path
-) -> None:
-    with run_of(system, 100.0, tmp_path) as run:
-        assert max(run.steps(most_s=2.0)) == pytest.approx(2.0)
-        assert not run.ended
-    assert system.processes[0].stopped_early
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
@@ -74,18 +69,12 @@ def test_a_scratch_folder_begins_empty_and_is_gone_afterwards(tmp_path: Path) ->
     assert not (tmp_path / "x").exists()
 
 
-def test_a_side_load_takes_nothing_of_its_trial_but_the_target() -> None:
+def test_a_side_load_takes_nothing_of_its_trial_but_the_target(tmp_path: Path) -> None:
     load = closed_load(plan("open", warmup_s=20), "light-load", 7, 4)
-    assert (load.mode, load.concurrency, load.offered_rps, load.warmup_s) == (
-        "closed",
-        7,
-        None,
-        None,
-    )
+    assert (load.mode, load.concurrency) == ("closed", 7)
+    assert (load.offered_rps, load.warmup_s) == (None, None)
     assert load.url == plan().url
-
-
-def test_a_side_load_of_a_held_trial_is_a_whole_load(tmp_path: Path) -> None:
+    # That of a held trial is a whole load.
     load = closed_load(plan("closed", hold="in-flight"), "warm-up", 7, 4)
     assert load.hold is None
     (told,) = Pacer().schedule(load, tmp_path).files.values()

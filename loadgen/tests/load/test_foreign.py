@@ -1,6 +1,8 @@
 """A service that is not the lab's is warmed up, and what a request of it costs is measured."""
 
 import dataclasses
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,11 @@ from support.foreign import CONTAINER, URL, foreign, foreign_record, judged
 from support.system import FakeSystem
 
 
-def warm_up(lab: FakeLab, raw: Path) -> Warmth:
-    of = plan("closed", server="my-service", url=f"{URL}/x", route="/x")
-    return warm_foreign(of, 100, lab.engine, lab.stack, lab.system, raw, lambda _: None)
+def warm_up(lab: FakeLab, tmp_path: Path) -> Warmth:
+    of, raw = plan("closed", server="my-service", url=f"{URL}/x", route="/x"), tmp_path / "warm-up"
+    warmth = warm_foreign(of, 100, lab.engine, lab.stack, lab.system, raw, lambda _: None)
+    assert not raw.exists()
+    return warmth
 
 
 def told(lab: FakeLab, tmp_path: Path, concurrency: int = 100) -> Demand | None:
@@ -30,59 +34,53 @@ def told(lab: FakeLab, tmp_path: Path, concurrency: int = 100) -> Demand | None:
     return demand_of_foreign(of, 100, lab.engine, lab.stack, lab.system, raw, 2)
 
 
-def test_warm_is_proven_by_the_compiler_and_what_the_engine_saw(
-    outside: FakeLab, tmp_path: Path
-) -> None:
+def test_compiler_and_engine_prove_that_it_is_warm(outside: FakeLab, tmp_path: Path) -> None:
     # The fake engine takes 12 s a cycle. It compiles for the first two of them.
     outside.compiled_s = lambda at: 0.3 * min(at, 24) + 0.01 * at
-    warmth = warm_up(outside, tmp_path / "warm-up")
+    warmth = warm_up(outside, tmp_path)
     assert warmth.steady
     assert warmth.provable
     assert [cycle.rps for cycle in warmth.cycles] == [500.0] * 5
     assert [cycle.p50_ms for cycle in warmth.cycles] == [200.0] * 5
     assert [cycle.jit_share > 0.1 for cycle in warmth.cycles] == [True, True, False, False, False]
-    assert not (tmp_path / "warm-up").exists()
 
 
-def test_a_jvm_that_restarts_while_it_is_warmed_up_is_cold(
-    outside: FakeLab, tmp_path: Path
-) -> None:
-    outside.compiled_s = lambda at: 5.0 if at < 11 else 0.1
-    warmth = warm_up(outside, tmp_path / "warm-up")
-    assert warmth.problem == "the JVM restarted during the warm-up"
+COLD: dict[str, tuple[Callable[[float], float], bool, str]] = {
+    "restarted": (
+        lambda at: 5.0 if at < 11 else 0.1,
+        False,
+        "the JVM restarted during the warm-up",
+    ),
+    "compiles on": (lambda at: 0.3 * at, False, "not steady within 60 s.*"),
+    "engine hangs": (
+        lambda at: 5.0,
+        True,
+        "wrk2 did not end its short load in time, and was stopped",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COLD)
+def test_a_jvm_that_is_not_proven_warm_is_cold(outside: FakeLab, tmp_path: Path, case: str) -> None:
+    outside.compiled_s, hangs, problem = COLD[case]
+    outside.system.hangs = lambda argv: hangs
+    warmth = warm_up(outside, tmp_path)
     assert warmth.cold
+    assert re.fullmatch(problem, warmth.problem)
+    assert outside.system.processes[0].stopped_early == hangs
 
 
-def test_an_engine_that_never_ends_its_short_load_is_ended(
-    outside: FakeLab, tmp_path: Path
-) -> None:
-    outside.system.hangs = lambda argv: True
-    warmth = warm_up(outside, tmp_path / "warm-up")
-    assert warmth.problem == "wrk2 did not end its short load in time, and was stopped"
-    assert warmth.cold
-    assert outside.system.processes[0].stopped_early
-
-
-def test_one_that_compiles_on_is_cold(outside: FakeLab, tmp_path: Path) -> None:
-    outside.compiled_s = lambda at: 0.3 * at
-    warmth = warm_up(outside, tmp_path / "warm-up")
-    assert warmth.cold
-    assert "not steady within 60 s" in (warmth.problem or "")
-
-
-def test_without_an_exporter_it_is_loaded_for_a_fixed_time_which_proves_nothing(
-    lab: FakeLab, tmp_path: Path
-) -> None:
+def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path: Path) -> None:
     lab.foreign, lab.no_exporter = {"my-service"}, True
     lab.stack.adopt("my-service", URL)
-    warmth = warm_up(lab, tmp_path / "warm-up")
+    warmth = warm_up(lab, tmp_path)
     assert (warmth.steady, warmth.provable, warmth.cold) == (False, False, False)
-    assert "no JMX exporter at my-service:9404" in (warmth.problem or "")
+    assert "no JMX exporter at my-service:9404" in warmth.problem
     assert len(lab.system.started) == 1
     assert lab.system.elapsed_s == pytest.approx(10 + FIXED_WARM_S, abs=1)
 
 
-def test_one_connection_tells_r0_and_a_light_load_the_cost(
+def test_one_connection_gives_r0_and_a_light_load_the_cost(
     outside: FakeLab, tmp_path: Path
 ) -> None:
     # One connection for 3 s is too little at 200 ms each, so there is a second try.
@@ -95,9 +93,7 @@ def test_one_connection_tells_r0_and_a_light_load_the_cost(
     assert demand.requests == pytest.approx(2000, rel=0.1)
 
 
-def test_one_connection_tells_the_think_time_of_the_generator(
-    outside: FakeLab, tmp_path: Path
-) -> None:
+def test_one_connection_gives_the_generator_s_think_time(outside: FakeLab, tmp_path: Path) -> None:
     def quick(of: TrialPlan, raw: Path) -> Reading:
         think_ms = 0.05 if of.concurrency == 1 else 0.5
         return reading(500.0, of.duration_s, raw=latency(0.15), late=latency(think_ms))
@@ -107,12 +103,9 @@ def test_one_connection_tells_the_think_time_of_the_generator(
     assert (demand.r0_ms, demand.think_ms, demand.cycle_ms) == (0.15, 0.05, pytest.approx(0.2))
 
 
-def test_where_most_fails_neither_is_told(outside: FakeLab, tmp_path: Path) -> None:
-    def failing(of: TrialPlan, raw: Path) -> Reading:
-        said = reading(500.0, of.duration_s)
-        return dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=900))
-
-    outside.engine.read = failing
+def test_if_most_requests_fail_neither_is_known(outside: FakeLab, tmp_path: Path) -> None:
+    counts = dataclasses.replace(reading(500.0, 3).counts, http_errors=900)
+    outside.engine.read = lambda of, raw: reading(500.0, of.duration_s, counts=counts)
     assert told(outside, tmp_path) is None
 
 
@@ -130,43 +123,37 @@ def test_an_engine_that_needs_its_own_warm_up_gets_it(system: FakeSystem, tmp_pa
     assert done.closed == pytest.approx(12, abs=0.5)
 
 
-def test_an_engine_that_says_nothing_readable_gives_no_figures(
-    lab: FakeLab, tmp_path: Path
-) -> None:
+def test_an_unreadable_engine_gives_no_figures(lab: FakeLab, tmp_path: Path) -> None:
     lab.engine.broken = "is empty"
     done = short_load(plan(), lab.engine, lab.system, tmp_path / "x", 7, 2, lab.system.monotonic)
     assert done == "its load gave no figures: is empty"
 
 
-def lone(raw_ms: float, samples: int) -> Reading:
-    """What a single connection met."""
-    return reading(samples / 3, 3, raw=latency(raw_ms), samples=samples)
-
-
-def test_r0_is_unknown_where_many_connections_met_less(outside: FakeLab, tmp_path: Path) -> None:
+def test_r0_is_unknown_if_many_connections_met_less(outside: FakeLab, tmp_path: Path) -> None:
     def slow_alone(of: TrialPlan, raw: Path) -> Reading:
         return reading(500.0, of.duration_s, raw=latency(300 if of.concurrency == 1 else 200))
 
     outside.engine.read = slow_alone
     demand = told(outside, tmp_path)
     assert demand.r0_ms is None
-    assert "in 200 ms on average, sooner than a single one in 300 ms" in (demand.r0_problem or "")
-    # What the light load did is known all the same.
+    assert "in 200 ms on average, sooner than a single one in 300 ms" in demand.r0_problem
+    # What the light load did is known anyway.
     assert demand.light_rps == 500
+    unknown = "R0 unknown: 100 connections"
     of_trial = foreign_record(None, demand=demand)
-    said = judge(measurement(of_trial, reading(2000, raw=latency(200))), observation())
-    assert any(note.startswith("R0 unknown: 100 connections") for note in said.notes)
+    notes = judge(measurement(of_trial, reading(2000, raw=latency(200))), observation()).notes
+    assert any(note.startswith(unknown) for note in notes)
     found = judged(of_trial, *CONTAINER, rps=2000, raw_ms=200)
     assert found.bottleneck == "unknown"
-    assert any(line.startswith("R0 unknown: 100 connections") for line in found.missing)
+    assert any(line.startswith(unknown) for line in found.missing)
     assert predict("/x", 400, None, foreign(None), demand, 2).bounds == ()
 
 
 def test_r0_of_a_few_answers_is_unknown(outside: FakeLab, tmp_path: Path) -> None:
-    def slow(of: TrialPlan, raw: Path) -> Reading:
-        return lone(2000, 2) if of.concurrency == 1 else reading(25, of.duration_s)
-
-    outside.engine.read = slow
+    alone = reading(2 / 3, 3, raw=latency(2000), samples=2)
+    outside.engine.read = lambda of, raw: (
+        alone if of.concurrency == 1 else reading(25, of.duration_s)
+    )
     demand = told(outside, tmp_path, 50)
     assert demand.r0_ms is None
     assert demand.r0_problem == (
@@ -174,16 +161,10 @@ def test_r0_of_a_few_answers_is_unknown(outside: FakeLab, tmp_path: Path) -> Non
     )
 
 
-def test_a_service_of_two_speeds_is_not_said_to_have_given_all(
-    outside: FakeLab, tmp_path: Path
-) -> None:
+def test_a_service_of_two_speeds_may_have_more_to_give(outside: FakeLab, tmp_path: Path) -> None:
     # 60 % take 100 ms, 40 % take 1 ms: 60.4 ms on average, so 50 connections may have 828 req/s.
     mixed = Latency(60.4, 100, 100, 100, 100)
-
-    def two_speeds(of: TrialPlan, raw: Path) -> Reading:
-        return reading(of.concurrency / 0.0604, of.duration_s, raw=mixed)
-
-    outside.engine.read = two_speeds
+    outside.engine.read = lambda of, raw: reading(of.concurrency / 0.0604, of.duration_s, raw=mixed)
     demand = told(outside, tmp_path, 50)
     assert demand.r0_ms == 60.4
     of_trial = foreign_record(None, concurrency=50, demand=demand)

@@ -1,3 +1,5 @@
+"""A measurement from a trial's folder: the figures that have support, or why there are none."""
+
 from pathlib import Path
 
 import pytest
@@ -5,50 +7,44 @@ import pytest
 from lab.errors import RawDataError
 from lab.load.engines.base import told_apart
 from lab.load.measure import RECORD, measure, supported
-from lab.model import Reading, needed_samples
+from lab.model import Measurement, Reading, needed_samples
 from lab.store.records import write_json
 from support.fakes import FakeEngine, latency, reading, record
-
-
-def test_ten_samples_must_lie_beyond_a_percentile() -> None:
-    assert needed_samples(0.95) == 200
-    assert needed_samples(0.99) == 1000
 
 
 @pytest.mark.parametrize(
     ("samples", "p95", "p99"), [(1000, True, True), (999, True, False), (199, False, False)]
 )
 def test_percentiles_without_support_are_left_out(samples: int, p95: bool, p99: bool) -> None:
+    # Ten samples must lie beyond a percentile.
+    assert (needed_samples(0.95), needed_samples(0.99)) == (200, 1000)
     said = supported(reading(100.0, samples=samples))
     for one in (said.corrected, said.raw):
         assert (one.p95_ms is not None, one.p99_ms is not None) == (p95, p99)
     assert bool(said.notes) == (not p99)
 
 
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """The folder of a trial."""
+    write_json(tmp_path / RECORD, record())
+    return tmp_path
+
+
 @pytest.mark.parametrize(("errors", "kept"), [(0, True), (6, True), (7, False)])
-def test_of_an_engine_that_mixes_them_few_errors_move_no_percentile(
-    tmp_path: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, errors: int, kept: bool
+def test_a_few_errors_among_the_answers_move_no_percentile(
+    raw: Path, engine: FakeEngine, errors: int, kept: bool
 ) -> None:
     # 6 of 6,750 answers are 0.09 %, 7 are 0.104 %. The mean of all is that of Little's law.
-    write_json(tmp_path / RECORD, record())
-    mixed = reading(window_ok=6750 - errors, window_http_errors=errors)
-    monkeypatch.setattr(engine, "read", lambda plan, raw: mixed)
-    said = measure(tmp_path, [engine]).reading
+    engine.read = lambda plan, raw: reading(window_ok=6750 - errors, window_http_errors=errors)
+    said = measure(raw, [engine]).reading
     assert (said.raw is not None, said.corrected is not None) == (kept, kept)
     assert (said.answer_ms, said.in_flight) == (200, 90)
 
 
 def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
-    said = supported(
-        reading(
-            100.0,
-            window_ok=600,
-            window_http_errors=900,
-            all_ms=50.0,
-            failed=latency(1),
-            late=latency(0),
-        )
-    )
+    counts = {"window_ok": 600, "window_http_errors": 900, "all_ms": 50.0}
+    said = supported(reading(100.0, **counts, failed=latency(1), late=latency(0)))
     # 600 answers have a p95 and no p99. 900 errors have that too, and 1,500 requests both.
     assert (said.raw.p95_ms, said.raw.p99_ms) == (210, None)
     assert (said.failed.p95_ms, said.failed.p99_ms, said.late.p99_ms) == (11, None, 20)
@@ -56,20 +52,18 @@ def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
     assert told_apart(said) is said
 
 
-def test_unreadable_output_is_a_measurement_without_reading(
-    tmp_path: Path, engine: FakeEngine
-) -> None:
-    write_json(tmp_path / RECORD, record())
+def test_unreadable_output_is_a_measurement_without_reading(raw: Path, engine: FakeEngine) -> None:
+    def read(*_: object) -> Reading:
+        raise ValueError("percentiles must not fall")
+
     engine.broken = "ends before the spectrum"
-    measurement = measure(tmp_path, [engine])
-    assert measurement.reading is None
-    assert measurement.problem == "damaged: fake.txt:7: ends before the spectrum"
-
-
-def test_an_engine_nobody_knows_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / RECORD, record())
+    problem = "damaged: fake.txt:7: ends before the spectrum"
+    assert measure(raw, [engine]) == Measurement(record(), None, problem)
+    engine.read = read
+    problem = "damaged: the output of wrk2 is not what it writes: percentiles must not fall"
+    assert measure(raw, [engine]) == Measurement(record(), None, problem)
     with pytest.raises(RawDataError, match="no engine is called wrk2"):
-        measure(tmp_path, [])
+        measure(raw, [])
 
 
 @pytest.mark.parametrize(
@@ -84,17 +78,3 @@ def test_an_engine_that_failed_is_not_believed(
     measurement = measure(tmp_path, [engine])
     assert measurement.reading is None
     assert measurement.problem == f"wrk2 {how}: Error: database or disk is full"
-
-
-def test_output_that_makes_no_sense_is_a_measurement_without_reading(
-    tmp_path: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(*_: object) -> Reading:
-        raise ValueError("percentiles must not fall")
-
-    write_json(tmp_path / RECORD, record())
-    monkeypatch.setattr(engine, "read", read)
-    measurement = measure(tmp_path, [engine])
-    assert measurement.reading is None
-    problem = "damaged: the output of wrk2 is not what it writes: percentiles must not fall"
-    assert measurement.problem == problem

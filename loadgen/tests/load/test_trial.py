@@ -33,7 +33,7 @@ from lab.store.series import load_or_none
 from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
 from support import pacer
-from support.fakes import START, FakeEngine, FakeLab, plan, toxic
+from support.fakes import START, FakeEngine, FakeLab, plan, record, toxic
 from support.system import FakeSystem
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
@@ -72,9 +72,16 @@ class Lab:
             self.raw,
             self.warmth,
         )
-        record = read_json(self.raw / RECORD, TrialRecord)
-        observe(record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
-        return record
+        observe(self.record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
+        return self.record
+
+    @property
+    def record(self) -> TrialRecord:
+        return read_json(self.raw / RECORD, TrialRecord)
+
+    def ends(self, at_s: float, process: int = 0) -> None:
+        """A process ends by itself at this time."""
+        self.system.at(at_s, lambda: setattr(self.system.processes[process], "_length_s", 0.0))
 
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
@@ -137,15 +144,12 @@ def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("files", [199, 19_984])
-def test_requests_that_toxiproxy_may_not_have_accepted_are_not_measured(
-    lab: Lab, files: int
-) -> None:
+def test_what_toxiproxy_may_not_have_accepted_is_not_measured(lab: Lab, files: int) -> None:
     lab.fake.proxy_files = files
     told = lab.run(plan("closed", hold="in-flight"))
     assert told.live_heap_bytes is None
-    assert f"Toxiproxy had {files:,} of 20,000 files open, and the calls take 200" in str(
-        told.notes
-    )
+    note = f"Toxiproxy had {files:,} of 20,000 files open, and the calls take 200"
+    assert note in str(told.notes)
 
 
 def test_an_idle_connection_takes_no_file_of_toxiproxy(lab: Lab) -> None:
@@ -176,21 +180,8 @@ def test_a_jvm_that_collects_nothing_costs_a_note_and_no_trial(lab: Lab) -> None
 
 
 def test_a_spinner_runs_with_the_load_and_its_dose_is_recorded(lab: Lab) -> None:
-    of = dataclasses.replace(plan(), condition=Condition(spin=0.2))
-    assert lab.run(of).usage.spun == pytest.approx(0.2)
+    assert lab.run(plan(condition=Condition(spin=0.2))).usage.spun == pytest.approx(0.2)
     assert [one.stopped_early for one in lab.system.spinners] == [True, True]
-
-
-def test_a_spinner_ends_when_the_trial_is_interrupted(lab: Lab) -> None:
-    lab.system.interrupt_at = MID_WINDOW_S
-    with pytest.raises(Interrupted):
-        lab.run(dataclasses.replace(plan(), condition=Condition(spin=0.2)))
-    assert [one.stopped_early for one in lab.system.spinners] == [True, True]
-
-
-def test_without_a_spinner_no_dose_is_told(lab: Lab) -> None:
-    assert lab.run().usage.spun is None
-    assert lab.system.spinners == []
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
@@ -205,40 +196,39 @@ def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
 def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
     lab.fake.ahead_s = 0.03
     assert lab.judged() == Judgement((), ())
-    record = read_json(lab.raw / RECORD, TrialRecord)
-    assert [one.offset_s for one in record.clocks] == pytest.approx([0.03, 0.03])
+    assert [one.offset_s for one in lab.record.clocks] == pytest.approx([0.03, 0.03])
 
 
-APART = "the clocks of the lab were apart: that of Prometheus was"
+APART = "the clocks of the lab were apart: that of"
 
 
-@pytest.mark.parametrize(("ahead_s", "says"), [(2.1, "2.1 s ahead of"), (-60.0, "60.0 s behind")])
-def test_a_clock_of_prometheus_that_is_another(lab: Lab, ahead_s: float, says: str) -> None:
-    lab.fake.ahead_s = ahead_s
-    assert lab.reason() == f"{APART} {says} the driver's (± 0.0 s)"
+@pytest.mark.parametrize(
+    ("ahead_s", "set_s", "says"),
+    [
+        (2.1, 0, "2.1 s ahead of"),
+        (-60.0, 0, "60.0 s behind"),
+        (2.1, MID_WINDOW_S, "2.1 s ahead of"),
+    ],
+)
+def test_a_clock_of_prometheus_that_is_another(
+    lab: Lab, ahead_s: float, set_s: float, says: str
+) -> None:
+    lab.fake.ahead_s = 0.0 if set_s else ahead_s
+    lab.system.at(set_s, lambda: setattr(lab.fake, "ahead_s", ahead_s))
+    assert lab.reason() == f"{APART} Prometheus was {says} the driver's (± 0.0 s)"
 
 
-def test_the_clock_of_another_machine_is_named(lab: Lab) -> None:
+def test_the_clock_of_another_machine_is_named() -> None:
     clocks = (ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream"))
-    of = dataclasses.replace(lab.run(), clocks=clocks)
-    assert [*parts.clocks_apart(of)] == [
-        "the clocks of the lab were apart: that of the downstream was 3.0 s behind the driver's "
-        "(± 0.0 s)"
+    assert [*parts.clocks_apart(record(clocks=clocks))] == [
+        f"{APART} the downstream was 3.0 s behind the driver's (± 0.0 s)"
     ]
 
 
-def test_a_clock_of_prometheus_that_is_set_in_the_middle(lab: Lab) -> None:
-    lab.fake.ahead_s = 0.0
-    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "ahead_s", 2.1))
-    assert lab.reason().startswith(f"{APART} 2.1 s ahead of")
-
-
 @pytest.mark.parametrize(("offset_s", "apart"), [(0.9, False), (-0.9, False), (1.1, True)])
-def test_an_answer_that_took_long_may_be_of_the_same_clock(
-    lab: Lab, offset_s: float, apart: bool
-) -> None:
-    record = dataclasses.replace(lab.run(), clocks=(ClockOffset(offset_s, 0.5),))
-    assert bool([*parts.clocks_apart(record)]) == apart
+def test_an_answer_that_took_long_may_be_of_the_same_clock(offset_s: float, apart: bool) -> None:
+    of = record(clocks=(ClockOffset(offset_s, 0.5),))
+    assert bool([*parts.clocks_apart(of)]) == apart
 
 
 @pytest.mark.parametrize(
@@ -289,14 +279,14 @@ def test_what_changes_well_after_the_load_is_no_change_of_the_trial(lab: Lab) ->
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
     assert "cold JVM: the JIT compiler ran for 0.4" in lab.reason()
-    assert read_json(lab.raw / RECORD, TrialRecord).jit_share == pytest.approx(0.433, abs=0.01)
+    assert lab.record.jit_share == pytest.approx(0.433, abs=0.01)
 
 
 def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.4 * (at - 12)
     lab.fake.jit_s = lambda at: (4.0 + max(0.0, at - 12) * 0.06, 1.0 + max(0.0, at - 12) * 0.3)
     assert lab.judged() == Judgement((), ())
-    kept = read_json(lab.raw / RECORD, TrialRecord)
+    kept = lab.record
     assert kept.jit_cpu == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
     assert kept.jit_share == pytest.approx(0.35, abs=0.01)
 
@@ -306,7 +296,7 @@ def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> 
     assert lab.run().jit_share is None
 
 
-def test_usage_is_that_of_the_window(lab: Lab) -> None:
+def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
     lab.system.resent_rps = 4.0
     usage = lab.run().usage
     assert usage.window_resent == pytest.approx(4 * 15, rel=0.05)
@@ -314,6 +304,9 @@ def test_usage_is_that_of_the_window(lab: Lab) -> None:
     assert usage.window_wait_s == pytest.approx(0.05 * 15)
     assert usage.window_slices == pytest.approx(15_000, abs=10)
     assert usage.window_throttled_s == 0
+    # Without a spinner no dose is known.
+    assert (usage.spun, lab.system.spinners) == (None, [])
+    assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 25)
 
 
 def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
@@ -379,7 +372,7 @@ def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
     assert len({one.draw for one in engine.plans}) == 3
 
 
-def test_of_an_engine_that_tells_only_at_its_end_nothing_is_handed_on(
+def test_lines_of_an_engine_at_its_end_are_not_handed_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[object] = []
@@ -389,19 +382,12 @@ def test_of_an_engine_that_tells_only_at_its_end_nothing_is_handed_on(
 
 
 def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
-    lab.system.at(15.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
+    lab.ends(15.0, process=1)
     assert lab.reason(spike_plan()) == "spike 1 lasted 1.0 s instead of 3 s"
 
 
-def test_an_interrupt_in_a_peak_ends_both_loads(lab: Lab) -> None:
-    lab.system.interrupt_at = 15.0
-    with pytest.raises(Interrupted):
-        lab.run(spike_plan())
-    assert [process.stopped_early for process in lab.system.processes] == [True, True]
-
-
 def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
-    lab.system.at(15.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    lab.ends(15.0)
     assert lab.reason(spike_plan()) == "only 0 of 2 spikes were produced"
     assert lab.system.processes[1].stopped_early
 
@@ -418,7 +404,7 @@ def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -
     lab.system.hangs = lambda argv: True
     assert lab.reason() == "wrk2 did not end within 120 s after its time, and was stopped"
     assert lab.system.processes[0].stopped_early
-    assert read_json(lab.raw / RECORD, TrialRecord).run_s == pytest.approx(25 + 120, abs=1)
+    assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
 
 
 def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
@@ -429,49 +415,34 @@ def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
-    def answers(le: str, each_second: float) -> None:
+    for le, rps in (("0.01", 100), ("0.05", 500), ("+Inf", 500)):
         labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
-        lab.fake.scraped.append((labels, lambda at: each_second * (at + 600)))
-
-    answers("0.01", 100)
-    answers("0.05", 500)
-    answers("+Inf", 500)
+        lab.fake.scraped.append((labels, lambda at, rps=rps: rps * (at + 600)))
     assert "the downstream was late by 48 ms at p95 (allowed 20 ms)" in lab.reason()
 
 
-def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
-    lab.run()
-    seen = load_or_none(lab.raw)
-    assert seen.window == (START.timestamp() + 10, START.timestamp() + 25)
+STARTS: dict[str, tuple[list[int | None], int, tuple[str, ...]]] = {
+    "the third is good": ([100, 149, 150], 3, ()),
+    "none is good": ([100] * MOST_STARTS, MOST_STARTS, ("it sends in bursts",)),
+    "unknown": ([None], 1, ()),
+}
 
 
-def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
+@pytest.mark.parametrize("case", STARTS)
+def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab, case: str) -> None:
     lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.system.sockets = [100, 149, 150]
-    record = lab.run()
-    assert record.starts == 3
-    assert [process.stopped_early for process in lab.system.processes] == [True, True, False]
-    # The run, and so its window, counts from the good start.
-    assert (record.run_started_at - START).total_seconds() == pytest.approx(1.0, abs=0.1)
-    assert record.run_s == pytest.approx(25, abs=0.5)
-    assert record.notes == ()
+    lab.system.sockets, starts, notes = STARTS[case]
+    told = lab.run()
+    assert (told.starts, told.notes) == (starts, notes)
+    stopped = [process.stopped_early for process in lab.system.processes]
+    assert stopped == [True] * (starts - 1) + [False]
+    # The run, and so its window, counts from the last start.
+    started_s = (told.run_started_at - START).total_seconds()
+    assert started_s == pytest.approx(0.5 * (starts - 1), abs=0.1)
+    assert told.run_s == pytest.approx(25, abs=0.5)
 
 
-def test_a_start_that_never_goes_well_is_said_and_used(lab: Lab) -> None:
-    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.system.sockets = [100] * MOST_STARTS
-    record = lab.run()
-    assert record.notes == ("it sends in bursts",)
-    assert record.starts == MOST_STARTS
-    assert not lab.system.processes[-1].stopped_early
-
-
-def test_where_sockets_cannot_be_counted_the_start_is_believed(lab: Lab) -> None:
-    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.system.sockets = [None]
-    assert lab.run().starts == 1
-
-
+BESIDE = "toxics changed beside the script: downstream"
 # The window opens at 10 s: latency from 12 to 15, the downstream away from 18 to 20.
 SCRIPT = (
     ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
@@ -479,6 +450,7 @@ SCRIPT = (
     ToxicStep(8, {"TYPE": "down"}),
     ToxicStep(10, {"TYPE": "up"}),
 )
+SCRIPTED = plan(script=SCRIPT)
 
 
 def seen(at_s: int, toxic: str = "latency") -> dict[str, str]:
@@ -487,44 +459,35 @@ def seen(at_s: int, toxic: str = "latency") -> dict[str, str]:
 
 def test_a_script_is_played_and_leaves_the_trial_valid(lab: Lab) -> None:
     lab.fake.toxic_changes += [seen(12), seen(16), seen(18, ""), seen(21, "")]
-    assert lab.judged(plan(script=SCRIPT)).reasons == ()
-    record = read_json(lab.raw / RECORD, TrialRecord)
-    assert [step.started_s for step in record.script] == [12.0, 15.0, 18.0, 20.0]
-    assert [step.clear for step in record.script] == [False, True, False, True]
-    assert record.script[0].change == "TYPE=latency LATENCY=300"
-    assert record.toxic_changes == ()
+    assert lab.judged(SCRIPTED).reasons == ()
+    steps = lab.record.script
+    assert [step.started_s for step in steps] == [12.0, 15.0, 18.0, 20.0]
+    assert [step.clear for step in steps] == [False, True, False, True]
+    assert steps[0].change == "TYPE=latency LATENCY=300"
+    assert lab.record.toxic_changes == ()
     assert [at for at, _ in lab.fake.toxic_calls] == [12.0, 15.0, 18.0, 20.0]
 
 
-def test_what_another_changes_beside_a_script_is_seen_by_the_agent(lab: Lab) -> None:
-    lab.fake.toxic_changes += [seen(12), seen(24, "slow"), seen(21, "")]
-    reason = lab.reason(plan(script=SCRIPT))
-    assert reason == "toxics changed during the trial: downstream/slow at 12:00:24"
+# Others change "slow", once right after a step of the script.
+@pytest.mark.parametrize(("others_s", "last_s"), [([24], 21), ([13, 14], 14)])
+def test_the_agent_sees_what_others_change(lab: Lab, others_s: list[int], last_s: int) -> None:
+    lab.fake.toxic_changes += [seen(12), *(seen(at_s, "slow") for at_s in others_s)]
+    lab.fake.toxic_changes += [seen(21, "")] if last_s == 21 else []
+    changed = ", ".join(f"downstream/slow at 12:00:{at_s}" for at_s in others_s)
+    assert lab.reason(SCRIPTED) == f"toxics changed during the trial: {changed}"
 
 
-def test_what_another_changes_right_after_a_step_of_the_script_is_not_its_own(lab: Lab) -> None:
-    lab.fake.toxic_changes += [seen(12), seen(13, "slow"), seen(14, "slow")]
-    reason = lab.reason(plan(script=SCRIPT))
-    assert reason == (
-        "toxics changed during the trial: downstream/slow at 12:00:13, downstream/slow at 12:00:14"
-    )
-
-
-def test_what_another_changes_after_the_last_step_is_not_taken_back_in_silence(lab: Lab) -> None:
+def test_a_change_after_the_last_step_is_not_taken_back_in_silence(lab: Lab) -> None:
     # Within the two seconds in which the agent may still see the step itself.
     lab.fake.toxic_changes += [seen(20, ""), seen(21, "")]
     lab.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
-    reason = lab.reason(plan(script=SCRIPT))
-    assert (
-        reason
-        == "the script failed at step 4, TYPE=up: toxics changed beside the script: downstream"
-    )
+    assert lab.reason(SCRIPTED) == f"the script failed at step 4, TYPE=up: {BESIDE}"
     assert lab.fake.enabled
 
 
 def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
     # The removal of a reset_peer waits for it, and every look waits for the removal.
-    of = plan(script=SCRIPT)
+    of = SCRIPTED
     answer = lab.fake.answer
 
     def slowly(request: httpx.Request) -> httpx.Response:
@@ -540,35 +503,36 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
 def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
     lab.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
     lab.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
-    (reason, *_) = lab.judged(plan(script=SCRIPT)).reasons
-    assert reason == (
-        "the script failed at step 2, NAME=latency REMOVE=yes: toxics changed beside the script: "
-        "downstream"
-    )
+    (reason, *_) = lab.judged(SCRIPTED).reasons
+    assert reason == f"the script failed at step 2, NAME=latency REMOVE=yes: {BESIDE}"
 
 
-def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
-    lab.system.interrupt_at = 19.0
+@pytest.mark.parametrize(
+    ("of", "at_s", "started"),
+    [(plan(condition=Condition(spin=0.2)), 17.0, 3), (spike_plan(), 15.0, 2), (SCRIPTED, 19.0, 1)],
+    ids=["spinners", "peak", "script"],
+)
+def test_an_interrupt_ends_all(lab: Lab, of: TrialPlan, at_s: float, started: int) -> None:
+    lab.system.interrupt_at = at_s
     with pytest.raises(Interrupted):
-        lab.run(plan(script=SCRIPT))
-    assert lab.fake.enabled
-    assert lab.fake.toxics == []
+        lab.run(of)
+    processes = lab.system.processes + lab.system.spinners
+    assert [process.stopped_early for process in processes] == [True] * started
+    assert (lab.fake.enabled, lab.fake.toxics) == (True, [])
 
 
 def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
     lab.fake.toxics.append(toxic(latency=20))
-    lab.system.at(13.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
-    assert lab.reason(plan(script=SCRIPT)) == "only 1 of 4 steps of the script were made"
+    lab.ends(13.0)
+    assert lab.reason(SCRIPTED) == "only 1 of 4 steps of the script were made"
     assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}
 
 
 def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:
     lab.fake.toxiproxy_stuck = True
-    judgement = lab.judged(plan(script=SCRIPT))
-    assert judgement.reasons[0].startswith(
-        "the script failed at step 1, TYPE=latency LATENCY=300: toxi"
-    )
-    assert judgement.reasons[1] == "only 1 of 4 steps of the script were made"
+    failed, few = lab.judged(SCRIPTED).reasons[:2]
+    assert failed.startswith("the script failed at step 1, TYPE=latency LATENCY=300: toxi")
+    assert few == "only 1 of 4 steps of the script were made"
 
 
 def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None:

@@ -24,19 +24,18 @@ def raw(tmp_path: Path) -> Path:
     return tmp_path / "warm-up"
 
 
-def warm_up(lab: FakeLab, raw: Path, seen: list[float] | None = None) -> Warmth:
-    def progress(elapsed_s: float) -> None:
-        if seen is not None:
-            seen.append(elapsed_s)
-
-    return prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, progress)
+def warm_up(lab: FakeLab, raw: Path) -> Warmth:
+    return prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, lambda _: None)
 
 
 def test_a_jvm_that_stands_still_takes_three_cycles(lab: FakeLab, raw: Path) -> None:
     seen: list[float] = []
+    edges: list[Counters] = []
     # Its load rises while connections open, and that is no cycle.
     lab.answered = lambda at: 500 * max(0.0, at - OPENING_S)
-    warmth = warm_up(lab, raw, seen)
+    warmth = prove_warm(
+        plan(), 100, lab.engine, lab.stack, lab.system, raw, seen.append, edges.append
+    )
     assert warmth.steady
     assert warmth.problem is None
     assert [cycle.rps for cycle in warmth.cycles] == [500.0] * 3
@@ -47,6 +46,13 @@ def test_a_jvm_that_stands_still_takes_three_cycles(lab: FakeLab, raw: Path) -> 
     assert not raw.exists()
     assert seen[0] == 0
     assert len(seen) > 20
+    # The counters of every edge are passed on.
+    assert len(edges) == 4
+    opened, closed = last_cycles(edges)
+    assert (opened, closed) == (edges[1], edges[3])
+    requests = closed.work.requests - opened.work.requests
+    assert requests == pytest.approx(500 * (closed.at_s - opened.at_s))
+    assert last_cycles(edges[:2]) is None
 
 
 def test_errors_alone_prove_nothing_however_steady_they_are(lab: FakeLab, raw: Path) -> None:
@@ -69,18 +75,6 @@ def test_medians_of_few_drawn_delays_may_differ_by_their_draws(lab: FakeLab, raw
     asked = len(lab.asked)
     assert warm_up(lab, raw).steady
     assert ("downstream", 8081) in lab.asked[asked:]
-
-
-def test_who_watches_gets_the_counters_at_every_edge(lab: FakeLab, raw: Path) -> None:
-    edges: list[Counters] = []
-    prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, lambda _: None, edges.append)
-    assert len(edges) == 4
-    opened, closed = last_cycles(edges)
-    assert (opened, closed) == (edges[1], edges[3])
-    assert closed.work.requests - opened.work.requests == pytest.approx(
-        500 * (closed.at_s - opened.at_s)
-    )
-    assert last_cycles(edges[:2]) is None
 
 
 def test_the_compiler_must_have_calmed_down(lab: FakeLab, raw: Path) -> None:
@@ -118,23 +112,22 @@ def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw
     assert len(warmth.cycles) >= 27
 
 
-def test_a_jvm_restarted_in_its_warm_up_is_cold(lab: FakeLab, raw: Path) -> None:
-    lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
-    warmth = warm_up(lab, raw)
-    assert warmth.problem == "the JVM restarted during the warm-up"
-    assert lab.system.processes[0].stopped_early
-
-
-def test_load_that_ends_by_itself_proves_nothing(lab: FakeLab, raw: Path) -> None:
-    lab.system.at(3.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
-    warmth = warm_up(lab, raw)
-    assert warmth.problem == "the load engine ended early: fake"
-
-
-def test_a_server_that_tells_nothing_is_cold(lab: FakeLab, raw: Path) -> None:
-    lab.no_exporter = True
-    warmth = warm_up(lab, raw)
-    assert warmth.problem == "not steady within 60 s: its metrics could not be read"
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        ("restart", "the JVM restarted during the warm-up"),
+        ("end", "the load engine ended early: fake"),
+        ("no exporter", "not steady within 60 s: its metrics could not be read"),
+    ],
+)
+def test_what_is_not_proven_is_cold(lab: FakeLab, raw: Path, fault: str, problem: str) -> None:
+    if fault == "restart":
+        lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
+    elif fault == "end":
+        lab.system.at(3.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    lab.no_exporter = fault == "no exporter"
+    assert warm_up(lab, raw).problem == problem
+    assert lab.system.processes[0].stopped_early == (fault != "end")
 
 
 def cycles(*shown: tuple[float, float | None, float]) -> tuple[WarmCycle, ...]:

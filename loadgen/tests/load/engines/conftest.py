@@ -1,4 +1,4 @@
-"""Real outputs of the engines, and plans like the ones that made them."""
+"""Real outputs of wrk2, and plans like the ones that made them."""
 
 import shutil
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.load.engines.wrk2 import OUTPUT
 from lab.model import TrialPlan
 from support import fakes
 
@@ -13,31 +14,25 @@ CAPTURES = Path(__file__).parent / "captures"
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Puts a capture into a trial's raw folder under the name the engine writes."""
+def raw(tmp_path: Path) -> Callable[[str], Path]:
+    """Puts a capture of wrk2 into a trial's raw folder under the name that it writes."""
 
-    def put(capture: str, name: str) -> Path:
-        shutil.copy(CAPTURES / capture, tmp_path / name)
+    def put(capture: str) -> Path:
+        shutil.copy(CAPTURES / f"wrk2-{capture}.txt", tmp_path / OUTPUT)
         return tmp_path
 
     return put
 
 
-@pytest.fixture
-def plan() -> Callable[..., TrialPlan]:
-    def make(
-        concurrency: int = 100,
-        offered_rps: int | None = 2000,
-        duration_s: int = 9,
-        **changes: object,
-    ) -> TrialPlan:
-        return fakes.plan(
-            "closed" if offered_rps is None else "open",
-            concurrency=concurrency,
-            offered_rps=offered_rps,
-            duration_s=duration_s,
-            predicted_rps=None,
-            **changes,
-        )
-
-    return make
+def plan(
+    concurrency: int = 100, offered_rps: int | None = 2000, duration_s: int = 9, **changes: object
+) -> TrialPlan:
+    """A plan like the one of a capture."""
+    return fakes.plan(
+        "closed" if offered_rps is None else "open",
+        concurrency=concurrency,
+        offered_rps=offered_rps,
+        duration_s=duration_s,
+        predicted_rps=None,
+        **changes,
+    )

@@ -1,3 +1,5 @@
+"""Percentiles, mean and maximum of a histogram."""
+
 import pytest
 
 from lab.load.engines.histogram import Histogram
@@ -13,7 +15,4 @@ def test_mean_and_maximum_are_exact() -> None:
     latency = counted({100_001: 3, 900_003: 1}).latency()
     assert latency.mean_ms == pytest.approx((3 * 100.001 + 900.003) / 4)
     assert latency.max_ms == 900.003
-
-
-def test_nothing_has_no_latency() -> None:
     assert Histogram.sum_of([]).latency() is None

@@ -1,6 +1,5 @@
 """wrk2's real output, answers worked out by hand from the captures."""
 
-import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,24 +11,39 @@ from lab.load.engines.base import told_apart
 from lab.load.engines.wrk2 import OUTPUT, Wrk2, good_bounds, pause_s, start_check
 from lab.load.engines.wrk2_output import Spectrum, parse
 from lab.model import Reading, TrialPlan, good_share
+from load.engines.conftest import plan
 
-Raw = Callable[[str, str], Path]
-Plan = Callable[..., TrialPlan]
+Raw = Callable[[str], Path]
+# Connections, rate and duration of the captures that have others than `plan`.
+PLANNED: dict[str, tuple[int, int | None, int]] = {
+    "02-all-500": (20, 200, 1),
+    "02c-mixed-10pct-503": (20, 200, 1),
+    "03-never-answers": (20, 200, 1),
+    "03c-answers-after-3s-T2s": (20, 200, 3),
+    "04-server-closes-without-answer": (20, 200, 1),
+    "05c-conns-not-multiple-of-threads": (50, 300, 9),
+    "06b-stall-3s-after-calibration-U": (20, 500, 11),
+    "08-saturated-c100-max500rps-R1000": (100, 1000, 9),
+    "09-5000conns-R5000-d30": (5000, 5000, 7),
+    "09c-5000conns-R1000-d30-false-timeouts": (5000, 1000, 7),
+    "11-server-restart-midrun": (50, 1000, 3),
+    "12-ulimit-200-c1000": (1000, 1000, 9),
+}
 
 
-def read(raw: Raw, capture: str, plan: TrialPlan) -> Reading:
-    return Wrk2().read(plan, raw(f"wrk2-{capture}.txt", OUTPUT))
+def read(raw: Raw, capture: str, of: TrialPlan | None = None) -> Reading:
+    return Wrk2().read(of or plan(*PLANNED.get(capture, ())), raw(capture))
 
 
-def refuse(raw: Raw, capture: str, plan: TrialPlan) -> RawDataError:
+def refuse(raw: Raw, capture: str, of: TrialPlan | None = None) -> RawDataError:
     with pytest.raises(RawDataError) as refused:
-        read(raw, capture, plan)
+        read(raw, capture, of)
     return refused.value
 
 
-def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw, plan: Plan) -> None:
+def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw) -> None:
     # -t2 -c100 -d20: calibrated at 10 s + 5 ms × 50 = 10.25 s, so a window of 9.75 s.
-    reading = read(raw, "01b-healthy-U", plan(concurrency=100, offered_rps=2000, duration_s=9))
+    reading = read(raw, "01b-healthy-U")
     assert reading.window_s == pytest.approx(9.75)
     assert reading.samples == 19500
     assert reading.achieved_rps == pytest.approx(2000.0)
@@ -48,22 +62,20 @@ def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw, plan: 
     assert (counts.sent, counts.timeouts, counts.unfinished) == (None, None, None)
 
 
-def test_a_goodput_that_is_only_known_within_bounds_is_said(raw: Raw, plan: Plan) -> None:
+def test_a_goodput_that_is_only_known_within_bounds_is_said(raw: Raw) -> None:
     # 240 of 2402 answers were 503, 380 of them in the window: none of these, or 240.
-    reading = read(raw, "02c-mixed-10pct-503", plan(20, 200, 1))
+    reading = read(raw, "02c-mixed-10pct-503")
     assert good_share(reading) == pytest.approx(1 - 240 / 2402)
     [note] = [one for one in reading.notes if "goodput" in one]
     assert "36.8% to 100.0% of the window's answers were successes" in note
     assert note.endswith("goodput takes the run's 90.0%")
     # Where all were errors there is nothing to doubt.
-    assert not read(raw, "02-all-500", plan(20, 200, 1)).notes
+    assert not read(raw, "02-all-500").notes
 
 
 @pytest.mark.parametrize(("capture", "errors"), [("02c-mixed-10pct-503", 240), ("02-all-500", 381)])
-def test_latencies_that_may_be_of_errors_are_left_out(
-    raw: Raw, plan: Plan, capture: str, errors: int
-) -> None:
-    mixed = read(raw, capture, plan(20, 200, 1))
+def test_latencies_that_may_be_of_errors_are_left_out(raw: Raw, capture: str, errors: int) -> None:
+    mixed = read(raw, capture)
     reading = told_apart(mixed)
     assert (reading.corrected, reading.raw) == (None, None)
     assert mixed.corrected is not None
@@ -71,7 +83,7 @@ def test_latencies_that_may_be_of_errors_are_left_out(
         f"no latencies: up to {errors} of {mixed.samples} answers were errors, and this engine "
         "does not tell their latencies apart (allowed 0.1%)"
     )
-    healthy = read(raw, "01b-healthy-U", plan(concurrency=100, offered_rps=2000, duration_s=9))
+    healthy = read(raw, "01b-healthy-U")
     assert told_apart(healthy) is healthy
 
 
@@ -100,99 +112,64 @@ def told(reading: Reading, path: str) -> object:
     return found
 
 
+NO_ANSWERS = {"samples": 0, "achieved_rps": 0, "corrected": None, "raw": None}
+# Calibrated at 10.125 s of 14 s; read 47, and write 421225 while connections were refused.
+RESTARTED = {"counts.socket_errors": 47, "counts.sent": None, "achieved_rps": 3566 / 3.875}
+
+
 @pytest.mark.parametrize(
-    ("capture", "planned", "says"),
+    ("capture", "says"),
     [
         # Without -U there is no raw latency.
-        ("01-healthy-latency", (100, 2000, 9), {"raw": None, "corrected.p95_ms": 9.135}),
-        # Closed connections were never on pace: what wrk2 calls corrected means nothing then.
-        (
-            "08-saturated-c100-max500rps-R1000",
-            (100, None, 9),
-            {
-                "corrected": None,
-                "raw.p50_ms": 201.087,
-                "raw.p95_ms": 204.287,
-                "achieved_rps": 4848 / 9.75,
-            },
-        ),
+        ("01-healthy-latency", {"raw": None, "corrected.p95_ms": 9.135}),
         # Overload: corrected latency in seconds.
-        (
-            "08-saturated-c100-max500rps-R1000",
-            (100, 1000, 9),
-            {
-                "corrected.p50_ms": 7671.807,
-                "corrected.p95_ms": 9904.127,
-                "corrected.p99_ms": 10100,
-            },
-        ),
+        ("08-saturated-c100-max500rps-R1000", {"corrected.p50_ms": 7671.807}),
+        ("08-saturated-c100-max500rps-R1000", {"corrected.p95_ms": 9904.127}),
+        ("08-saturated-c100-max500rps-R1000", {"corrected.p99_ms": 10100}),
         # -t2 -c20 -d22: 10 s + 5 ms × 10 = 10.05 s, a window of 11.95 s.
-        (
-            "06b-stall-3s-after-calibration-U",
-            (20, 500, 11),
-            {
-                "window_s": 11.95,
-                "achieved_rps": 5972 / 11.95,
-                "corrected.mean_ms": 382.435,
-                "corrected.p95_ms": 2414.591,
-                "raw.p99_ms": 4.02,
-            },
-        ),
+        ("06b-stall-3s-after-calibration-U", {"window_s": 11.95, "achieved_rps": 5972 / 11.95}),
+        ("06b-stall-3s-after-calibration-U", {"corrected.mean_ms": 382.435, "raw.p99_ms": 4.02}),
+        ("06b-stall-3s-after-calibration-U", {"corrected.p95_ms": 2414.591}),
         # -d30: calibrated at 10 + 12.5 = 22.5 s. Printed: 3995 req/s, opening included; yet they
         # kept their rate.
-        ("09-5000conns-R5000-d30", (5000, 5000, 7), {"window_s": 7.5, "achieved_rps": 37258 / 7.5}),
-        (
-            "09c-5000conns-R1000-d30-false-timeouts",
-            (5000, 1000, 7),
-            {"counts.timeouts": None, "counts.socket_errors": 0},
-        ),
-        ("02-all-500", (20, 200, 1), {"counts.ok": 0, "counts.http_errors": 2402}),
-        ("02c-mixed-10pct-503", (20, 200, 1), {"counts.ok": 2162, "counts.http_errors": 240}),
-        (
-            "03-never-answers",
-            (20, 200, 1),
-            {"samples": 0, "achieved_rps": 0, "corrected": None, "raw": None},
-        ),
-        (
-            "04-server-closes-without-answer",
-            (20, 200, 1),
-            {"samples": 0, "achieved_rps": 0, "corrected": None, "raw": None},
-        ),
-        ("03c-answers-after-3s-T2s", (20, 200, 3), {"samples": 20, "raw.p50_ms": 3002.367}),
-        ("07-short-2s", (100, 2000, 9), {"window_s": 2.0}),
-        # Calibrated at 10.125 s of 14 s; read 47, and write 421225 while connections were refused.
-        (
-            "11-server-restart-midrun",
-            (50, 1000, 3),
-            {"counts.socket_errors": 47, "counts.sent": None, "achieved_rps": 3566 / 3.875},
-        ),
-        ("12-ulimit-200-c1000", (1000, 1000, 9), {"counts.socket_errors": 0}),
+        ("09-5000conns-R5000-d30", {"window_s": 7.5, "achieved_rps": 37258 / 7.5}),
+        ("09c-5000conns-R1000-d30-false-timeouts", {"counts.timeouts": None}),
+        ("09c-5000conns-R1000-d30-false-timeouts", {"counts.socket_errors": 0}),
+        ("02-all-500", {"counts.ok": 0, "counts.http_errors": 2402}),
+        ("02c-mixed-10pct-503", {"counts.ok": 2162, "counts.http_errors": 240}),
+        ("03-never-answers", NO_ANSWERS),
+        ("04-server-closes-without-answer", NO_ANSWERS),
+        ("03c-answers-after-3s-T2s", {"samples": 20, "raw.p50_ms": 3002.367}),
+        ("07-short-2s", {"window_s": 2.0}),
+        ("11-server-restart-midrun", RESTARTED),
+        ("12-ulimit-200-c1000", {"counts.socket_errors": 0}),
     ],
 )
-def test_a_run_is_read(
-    raw: Raw, plan: Plan, capture: str, planned: tuple[int, int | None, int], says: dict[str, float]
-) -> None:
-    reading = read(raw, capture, plan(*planned))
-    assert {path: told(reading, path) for path in says} == {
-        path: value if value is None else pytest.approx(value, rel=1e-9)
-        for path, value in says.items()
-    }
+def test_a_run_is_read(raw: Raw, capture: str, says: dict[str, float | None]) -> None:
+    reading = read(raw, capture)
+    for path, value in says.items():
+        assert told(reading, path) == (value and pytest.approx(value, rel=1e-9)), path
+
+
+def test_a_closed_run_has_no_corrected_latency(raw: Raw) -> None:
+    # Its connections were never on pace: what wrk2 calls corrected means nothing then.
+    reading = read(raw, "08-saturated-c100-max500rps-R1000", plan(100, None, 9))
+    assert (reading.corrected, reading.raw.p50_ms, reading.raw.p95_ms) == (None, 201.087, 204.287)
+    assert reading.achieved_rps == pytest.approx(4848 / 9.75, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("capture", "planned", "says"),
+    ("capture", "says"),
     [
-        ("09c-5000conns-R1000-d30-false-timeouts", (5000, 1000, 7), "not a number of requests"),
-        ("11-server-restart-midrun", (50, 1000, 3), "wrk2 failed 421225 times to connect or to "),
-        ("12-ulimit-200-c1000", (1000, 1000, 9), "wrk2 failed 805 times"),
-        ("07-short-2s", (100, 2000, 9), "0 of its 2 threads"),
-        ("05c-conns-not-multiple-of-threads", (50, 300, 9), "opened 48 of 50"),
+        ("09c-5000conns-R1000-d30-false-timeouts", "not a number of requests"),
+        ("11-server-restart-midrun", "wrk2 failed 421225 times to connect or to "),
+        ("12-ulimit-200-c1000", "wrk2 failed 805 times"),
+        ("07-short-2s", "0 of its 2 threads"),
+        ("05c-conns-not-multiple-of-threads", "opened 48 of 50"),
     ],
 )
-def test_what_is_wrong_with_a_run_is_said(
-    raw: Raw, plan: Plan, capture: str, planned: tuple[int, int, int], says: str
-) -> None:
-    reading = read(raw, capture, plan(*planned))
+def test_what_is_wrong_with_a_run_is_said(raw: Raw, capture: str, says: str) -> None:
+    reading = read(raw, capture)
     # Notes, and problems, which make the trial invalid.
     is_problem = capture.startswith(("05c", "07"))
     assert any(says in one for one in (reading.problems if is_problem else reading.notes[:1]))
@@ -207,15 +184,13 @@ def test_what_is_wrong_with_a_run_is_said(
         ("10d-bad-duration", "refused its command line"),
     ],
 )
-def test_a_run_that_did_not_start_is_refused_with_its_reason(
-    raw: Raw, plan: Plan, capture: str, says: str
-) -> None:
-    refused = refuse(raw, capture, plan())
+def test_a_run_that_did_not_start_is_refused(raw: Raw, capture: str, says: str) -> None:
+    refused = refuse(raw, capture)
     assert says in refused.problem
     assert refused.line is not None
 
 
-def test_another_plan_than_the_run_s_is_refused(raw: Raw, plan: Plan) -> None:
+def test_another_plan_than_the_run_s_is_refused(raw: Raw) -> None:
     assert "the plan says 50" in refuse(raw, "01b-healthy-U", plan(concurrency=50)).problem
     # A closed run without -U.
     closed = refuse(raw, "01-healthy-latency", plan(offered_rps=None))
@@ -223,10 +198,8 @@ def test_another_plan_than_the_run_s_is_refused(raw: Raw, plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("keep", [1, 3, 22, 60, 100, 180, 182, 183, 184])
-def test_a_truncated_file_is_refused_at_its_end(
-    raw: Raw, plan: Plan, tmp_path: Path, keep: int
-) -> None:
-    folder = raw("wrk2-01b-healthy-U.txt", OUTPUT)
+def test_a_truncated_file_is_refused_at_its_end(raw: Raw, keep: int) -> None:
+    folder = raw("01b-healthy-U")
     lines = (folder / OUTPUT).read_text().splitlines()
     assert len(lines) == 185
     (folder / OUTPUT).write_text("\n".join(lines[:keep]))
@@ -235,7 +208,7 @@ def test_a_truncated_file_is_refused_at_its_end(
     assert refused.value.line == keep
 
 
-def test_an_empty_and_a_missing_file_are_refused(plan: Plan, tmp_path: Path) -> None:
+def test_an_empty_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RawDataError):
         Wrk2().read(plan(), tmp_path)
     (tmp_path / OUTPUT).touch()
@@ -243,8 +216,8 @@ def test_an_empty_and_a_missing_file_are_refused(plan: Plan, tmp_path: Path) -> 
         Wrk2().read(plan(), tmp_path)
 
 
-def test_a_line_wrk2_never_prints_is_refused_by_number(raw: Raw, plan: Plan) -> None:
-    folder = raw("wrk2-01b-healthy-U.txt", OUTPUT)
+def test_a_line_wrk2_never_prints_is_refused_by_number(raw: Raw) -> None:
+    folder = raw("01b-healthy-U")
     text = (folder / OUTPUT).read_text().replace("Requests/sec:", "Demands/sec:")
     (folder / OUTPUT).write_text(text)
     with pytest.raises(RawDataError) as refused:
@@ -267,7 +240,7 @@ def test_units_of_the_summary_become_milliseconds(tmp_path: Path) -> None:
     [("1.50us", 0.0015), ("1.50ms", 1.5), ("1.50s", 1500), ("1.50m", 90_000), ("1.50h", 5.4e6)],
 )
 def test_every_unit_becomes_milliseconds(raw: Raw, printed: str, ms: float) -> None:
-    path = raw("wrk2-06b-stall-3s-after-calibration-U.txt", OUTPUT) / OUTPUT
+    path = raw("06b-stall-3s-after-calibration-U") / OUTPUT
     path.write_text(re.sub(r"100\.000% +\S+", f"100.000%  {printed}", path.read_text(), count=1))
     said = parse(path)
     assert dict(said.recorded.summary)[1.0] == pytest.approx(ms)
@@ -277,7 +250,7 @@ def test_every_unit_becomes_milliseconds(raw: Raw, printed: str, ms: float) -> N
     assert dict(said.recorded.summary)[0.9] == pytest.approx(1820)
 
 
-def test_the_run_is_lengthened_by_the_calibration(plan: Plan) -> None:
+def test_the_run_is_lengthened_by_the_calibration() -> None:
     schedule = Wrk2().schedule(plan(concurrency=5000, duration_s=15), Path())
     assert schedule.window_offset_s == 22.5
     assert schedule.run_s == 38  # 37.5 rounded up: -d takes whole seconds
@@ -285,33 +258,23 @@ def test_the_run_is_lengthened_by_the_calibration(plan: Plan) -> None:
     assert "-d38s" in schedule.argv
     assert "-U" in schedule.argv
     assert schedule.argv[schedule.argv.index("--timeout") + 1] == "30s"
+    # A longer warm-up is a run before.
+    schedule = Wrk2().schedule(plan(warmup_s=30, duration_s=15), Path())
+    assert "-d20s" in schedule.warm_up
+    assert schedule.total_s == 46
+    with pytest.raises(WordError, match=r"WARMUP=5s.*allowed: 11s or more"):
+        Wrk2().schedule(plan(warmup_s=5), Path())
+    # Closed load offers more than any capacity.
+    assert "-R10000000" in Wrk2().schedule(plan(offered_rps=None), Path()).argv
 
 
 @pytest.mark.parametrize(
     ("concurrency", "cores", "threads"),
     [(100, 2, 2), (1, 8, 1), (7, 2, 1), (9, 4, 3), (5000, 64, 8), (3, 64, 3)],
 )
-def test_threads_divide_the_connections(
-    plan: Plan, concurrency: int, cores: int, threads: int
-) -> None:
-    schedule = Wrk2().schedule(plan(concurrency=concurrency, cores=cores), Path())
-    assert f"-t{threads}" in schedule.argv
-
-
-def test_a_longer_warm_up_is_a_run_before(plan: Plan) -> None:
-    schedule = Wrk2().schedule(plan(concurrency=100, warmup_s=30, duration_s=15), Path())
-    assert "-d20s" in schedule.warm_up
-    assert schedule.total_s == 46
-
-
-def test_a_warm_up_below_the_calibration_is_refused(plan: Plan) -> None:
-    with pytest.raises(WordError, match=r"WARMUP=5s.*allowed: 11s or more"):
-        Wrk2().schedule(plan(warmup_s=5), Path())
-
-
-def test_closed_load_offers_more_than_any_capacity(plan: Plan) -> None:
-    closed = dataclasses.replace(plan(offered_rps=None), concurrency=100)
-    assert "-R10000000" in Wrk2().schedule(closed, Path()).argv
+def test_threads_divide_the_connections(concurrency: int, cores: int, threads: int) -> None:
+    argv = Wrk2().schedule(plan(concurrency=concurrency, cores=cores), Path()).argv
+    assert f"-t{threads}" in argv
 
 
 @pytest.mark.parametrize(
@@ -324,11 +287,8 @@ def test_closed_load_offers_more_than_any_capacity(plan: Plan) -> None:
         (40, None, 0.0),
     ],
 )
-def test_few_connections_send_in_bursts(
-    plan: Plan, connections: int, rate: int | None, pause: float
-) -> None:
-    made = plan(concurrency=connections, offered_rps=rate)
-    assert pause_s(made, 2) == pytest.approx(pause, abs=0.001)
+def test_few_connections_send_in_bursts(connections: int, rate: int | None, pause: float) -> None:
+    assert pause_s(plan(connections, rate), 2) == pytest.approx(pause, abs=0.001)
 
 
 def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
