@@ -1,7 +1,6 @@
 """The probe's client against a server that is really there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import h11
 import pytest
@@ -35,25 +34,25 @@ class Server:
                 break
         writer.close()
 
-    def asked(self, ask: Callable[[Client, str], Awaitable[None]]) -> None:
-        """Run `ask` with a client and the address of a page of this server."""
+    def asked(
+        self, count: int = 1, path: str = "/block?wait_ms=1", *, at_once: bool = False
+    ) -> list[int]:
+        """The statuses of so many requests of one client for a page of this server."""
 
-        async def run() -> None:
+        async def run() -> list[int]:
             async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
-                port = server.sockets[0].getsockname()[1]
+                url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
                 async with Client() as client, asyncio.timeout(60):
-                    await ask(client, f"http://127.0.0.1:{port}/block?wait_ms=1")
+                    if at_once:
+                        return await asyncio.gather(*(client.get(url) for _ in range(count)))
+                    return [await client.get(url) for _ in range(count)]
 
-        asyncio.run(run())
+        return asyncio.run(run())
 
 
 def test_a_connection_is_kept_for_the_next_request() -> None:
     server = Server(OK, BUSY, OK)
-
-    async def ask(client: Client, url: str) -> None:
-        assert [await client.get(url) for _ in range(3)] == [200, 503, 200]
-
-    server.asked(ask)
+    assert server.asked(3) == [200, 503, 200]
     assert server.connections == 1
     first = server.requests[0].decode()
     assert first.startswith("GET /block?wait_ms=1 HTTP/1.1\r\n")
@@ -62,46 +61,28 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
 
 def test_a_path_is_asked_as_the_load_asks_it() -> None:
     server = Server(OK)
-
-    async def ask(client: Client, url: str) -> None:
-        await client.get(url.replace("/block?wait_ms=1", "//a;b%41?"))
-
-    server.asked(ask)
+    server.asked(path="//a;b%41?")
     assert server.requests[0].startswith(b"GET //a;b%41? HTTP/1.1\r\n")
 
 
-def test_requests_at_the_same_time_have_connections_of_their_own() -> None:
+def test_requests_at_the_same_time_have_separate_connections() -> None:
     server = Server(OK, OK, OK)
-
-    async def ask(client: Client, url: str) -> None:
-        assert await asyncio.gather(*(client.get(url) for _ in range(3))) == [200, 200, 200]
-
-    server.asked(ask)
+    assert server.asked(3, at_once=True) == [200, 200, 200]
     assert server.connections == 3
 
 
 def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
     server = Server(LAST, OK)
-
-    async def ask(client: Client, url: str) -> None:
-        assert [await client.get(url) for _ in range(2)] == [200, 200]
-
-    server.asked(ask)
+    assert server.asked(2) == [200, 200]
     assert server.connections == 2
 
 
 @pytest.mark.parametrize("cut", [b"", OK[:-1], b"HTTP/1.1 200"])
 def test_an_answer_that_is_cut_short_is_an_error(cut: bytes) -> None:
-    async def ask(client: Client, url: str) -> None:
-        with pytest.raises((OSError, h11.RemoteProtocolError)):
-            await client.get(url)
-
-    Server(cut).asked(ask)
+    with pytest.raises((OSError, h11.RemoteProtocolError)):
+        Server(cut).asked()
 
 
 def test_what_is_no_http_is_an_error() -> None:
-    async def ask(client: Client, url: str) -> None:
-        with pytest.raises(h11.RemoteProtocolError):
-            await client.get(url)
-
-    Server(b"220 mail.example ready\r\n\r\n").asked(ask)
+    with pytest.raises(h11.RemoteProtocolError):
+        Server(b"220 mail.example ready\r\n\r\n").asked()

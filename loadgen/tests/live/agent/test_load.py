@@ -52,22 +52,26 @@ class Scene:
     def told(self, *lines: bytes, trial: Trial = TRIAL) -> None:
         self.lines.take(trial, b"\n".join(lines))
 
+    def second(self, at: int, trial: Trial = TRIAL, **figures: Any) -> None:
+        """A second passes, and is told as it ends."""
+        self.clock.now += 1
+        self.told(line(at, **figures), trial=trial)
+
+    def held(self, *lines: bytes, trial: Trial = TRIAL) -> None:
+        """Lines are told, and all that were told so far count."""
+        self.told(*lines, trial=trial)
+        self.clock.now += HOLD_S
+
     def run(self, seconds: int, trial: Trial = TRIAL, warmup_s: float = WARMUP_S) -> None:
         """A whole load, each second told as it ends, and counted."""
         self.told(header(warmup_s), trial=trial)
         for at in range(seconds):
-            self.clock.now += 1
-            self.told(line(at), trial=trial)
-        self.told(END, trial=trial)
-        self.clock.now += HOLD_S
+            self.second(at, trial)
+        self.held(END, trial=trial)
 
     def value(self, name: str, trial: Trial = TRIAL, **labels: str) -> float | None:
-        where = {
-            "server": "fixed-pool",
-            "route": "/downstream",
-            "mode": trial.mode,
-            "source": "load",
-        }
+        where = {"server": "fixed-pool", "route": "/downstream", "source": "load"}
+        where["mode"] = trial.mode
         return self.registry.get_sample_value(f"lab_client_{name}", where | labels)
 
     def ok(self, trial: Trial = TRIAL) -> float | None:
@@ -84,12 +88,10 @@ def scene(clock: Any) -> Scene:
 
 def test_every_figure_of_a_second_is_told_and_latencies_by_phase(scene: Scene) -> None:
     scene.told(header(1))
-    scene.clock.now += 1
-    scene.told(line(0, ok=7))
-    scene.clock.now += 1
+    scene.second(0, ok=7)
     errors = {"socket_errors": {"reset": 2, "closed": 1}, "connect_failed": {"refused": 9}}
     levels = {"unfinished": 130, "waiting": 50, "connections": 80}
-    scene.told(line(1, due=500, ok=390, http_errors=10, timeouts=4, **errors, **levels))
+    scene.second(1, due=500, ok=390, http_errors=10, timeouts=4, **errors, **levels)
     scene.clock.now += HOLD_S
     ended = {
         outcome: scene.value("requests_total", outcome=outcome)
@@ -107,8 +109,7 @@ def test_every_figure_of_a_second_is_told_and_latencies_by_phase(scene: Scene) -
 
 def test_latencies_are_added_in_bulk_by_bucket_with_their_exact_sum(scene: Scene) -> None:
     buckets = [[999, 1], [1000, 2], [1001, 4], [204_927, 8], [60_000_000, 16], [61_000_000, 32]]
-    scene.told(header(0), line(0, raw={"sum_us": 123_456, "max_us": 1, "buckets": buckets}))
-    scene.clock.now += HOLD_S
+    scene.held(header(0), line(0, raw={"sum_us": 123_456, "max_us": 1, "buckets": buckets}))
     at = {"phase": "measure", "since": "sent"}
 
     def up_to(le: str) -> float | None:
@@ -124,8 +125,7 @@ def test_latencies_are_added_in_bulk_by_bucket_with_their_exact_sum(scene: Scene
 
 
 def test_a_closed_load_has_no_time_at_which_a_request_was_due(scene: Scene) -> None:
-    scene.told(header(0), line(0, corrected=None), trial=CLOSED)
-    scene.clock.now += HOLD_S
+    scene.held(header(0), line(0, corrected=None), trial=CLOSED)
     assert scene.value("request_seconds_count", CLOSED, phase="measure", since="sent") == 400
     assert scene.value("request_seconds_count", CLOSED, phase="measure", since="due") is None
     assert scene.value("requests_offered_total", CLOSED) is None
@@ -157,20 +157,16 @@ def test_each_scrape_brings_one_second_however_late_the_lines_come(scene: Scene)
 
 def test_latencies_of_the_window_are_there_at_zero_before_its_first_second(scene: Scene) -> None:
     scene.told(header())
+    # All exists at zero from the start of the load on.
+    assert (scene.ok(), scene.latencies("warmup")) == (0, 0)
+    assert scene.value("requests_offered_total") == 0
     seen = []
     for at in range(WARMUP_S + 1):
-        scene.clock.now += 1
-        scene.told(line(at))
+        scene.second(at)
         scene.clock.now += HOLD_S
         seen.append((scene.latencies("warmup"), scene.latencies("measure")))
         scene.clock.now -= HOLD_S
     assert seen == [(400, None), (800, 0), (1200, 0), (1200, 400)]
-
-
-def test_everything_exists_at_zero_from_the_start_of_the_load_on(scene: Scene) -> None:
-    scene.told(header())
-    assert (scene.ok(), scene.latencies("warmup")) == (0, 0)
-    assert scene.value("requests_offered_total") == 0
 
 
 def test_when_the_load_has_ended_nothing_is_in_flight_and_the_series_end(scene: Scene) -> None:
@@ -186,29 +182,26 @@ def test_when_the_load_has_ended_nothing_is_in_flight_and_the_series_end(scene: 
     assert scene.value("requests_in_flight") is None
 
 
+def test_counters_begin_at_zero_with_each_trial(scene: Scene) -> None:
+    scene.run(WARMUP_S + 1)
+    scene.told(header(), trial=replace(TRIAL, trial="t3"))
+    assert (scene.ok(), scene.latencies("warmup"), scene.latencies("measure")) == (0, 0, None)
+
+
 def test_the_warm_up_is_no_longer_scraped_when_the_window_is_well_under_way(scene: Scene) -> None:
     scene.told(header(1))
     sizes = []
     for at in range(20):
-        scene.clock.now += 1
-        scene.told(line(at))
+        scene.second(at)
         sizes.append(sum(len(family.samples) for family in scene.registry.collect()))
     # Two histograms; four outcomes, two other counters, three levels.
     each = 2 * (len(BUCKETS_S) + 3)
     assert (max(sizes), sizes[-1]) == (2 * each + 9, each + 9)
 
 
-def test_counters_begin_at_zero_with_each_trial(scene: Scene) -> None:
-    scene.run(WARMUP_S + 1)
-    again = replace(TRIAL, trial="t3")
-    scene.told(header(), trial=again)
-    assert (scene.ok(), scene.latencies("warmup"), scene.latencies("measure")) == (0, 0, None)
-
-
 def test_a_stall_delays_what_was_told_and_loses_none(scene: Scene) -> None:
     scene.told(header(0))
-    scene.clock.now += 1
-    scene.told(line(0))
+    scene.second(0)
     scene.clock.now += 5
     scene.told(*(line(at) for at in range(1, 6)))
     # The last of them counts in half a second.
@@ -219,9 +212,7 @@ def test_a_stall_delays_what_was_told_and_loses_none(scene: Scene) -> None:
 
 def test_a_last_second_that_is_shorter_counts_when_it_is_over(scene: Scene) -> None:
     scene.told(header(0))
-    scene.clock.now += 1
-    scene.told(line(0))
+    scene.second(0)
     scene.clock.now += 0.3
-    scene.told(line(1, length_s=0.3, ok=120), END)
-    scene.clock.now += HOLD_S
+    scene.held(line(1, length_s=0.3, ok=120), END)
     assert scene.ok() == 520

@@ -1,3 +1,5 @@
+"""What the agent answers, on a fake clock, in front of fake servers."""
+
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -51,6 +53,26 @@ class Scene:
         ):
             yield
 
+    async def announce(self, **changes: object) -> httpx.Response:
+        """What it answers to this trial."""
+        return await self.client.put("/trial", json=ANNOUNCED | changes)
+
+    async def load(self, *lines: bytes) -> httpx.Response:
+        """What it answers to these lines of a load."""
+        return await self.client.put("/load", content=b"\n".join(lines))
+
+    async def attend(self, *servers: str, **more: object) -> httpx.Response:
+        return await self.client.put("/attention", json={"servers": servers, **more})
+
+    async def status(self, path: str) -> int:
+        return (await self.client.get(path)).status_code
+
+    async def metrics(self) -> str:
+        return (await self.client.get("/metrics")).text
+
+    async def told(self, path: str) -> Any:
+        return (await self.client.get(path)).json()
+
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
@@ -60,9 +82,9 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) -> None:
-    assert (await scene.client.put("/trial", json=ANNOUNCED)).status_code == 204
+    assert (await scene.announce()).status_code == 204
     assert scene.probe.running
-    metrics = (await scene.client.get("/metrics")).text
+    metrics = await scene.metrics()
     mark = (
         'lab_trial_info{concurrency="200",engine="wrk2",mode="open",phase="warmup",'
         'route="/downstream",run="20250601T120000Z-bench",server="fixed-pool",trial="t1"} 1.0'
@@ -71,17 +93,20 @@ async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) ->
     where = '{route="/downstream",server="fixed-pool"}'
     assert f"lab_trial_offered_rps{where} 900.0" in metrics
     assert f"lab_trial_concurrency{where} 200.0" in metrics
-    assert (await scene.client.get("/trial")).json()["trial"] == "t1"
+    assert (await scene.told("/trial"))["trial"] == "t1"
+    # A closed one offers nothing.
+    await scene.announce(mode="closed", offered_rps=None)
+    assert "lab_trial_offered_rps{" not in await scene.metrics()
 
     assert (await scene.client.delete("/trial")).status_code == 204
     assert not scene.probe.running
-    assert "lab_trial_info{" not in (await scene.client.get("/metrics")).text
-    assert (await scene.client.get("/trial")).status_code == 404
+    assert "lab_trial_info{" not in await scene.metrics()
+    assert await scene.status("/trial") == 404
 
 
 async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Scene) -> None:
-    await scene.client.put("/trial", json=ANNOUNCED)
-    metrics = (await scene.client.get("/metrics")).text
+    await scene.announce()
+    metrics = await scene.metrics()
     for outcome in ("ok", "http_error", "timeout", "error"):
         labels = f'mode="open",outcome="{outcome}",route="/downstream",server="fixed-pool"'
         assert f'lab_client_requests_total{{{labels},source="probe"}} 0.0' in metrics
@@ -97,45 +122,35 @@ HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections"
 
 
 async def test_a_load_that_tells_what_it_sees_is_not_probed(scene: Scene) -> None:
-    await scene.client.put("/trial", json=ANNOUNCED | {"probe_rps": 0})
+    await scene.announce(probe_rps=0)
     scene.clock.now = 1
-    body = b"\n".join((HEADER, b"pacer: words", told(0, ok=400), END))
-    assert (await scene.client.put("/load", content=body)).status_code == 204
+    assert (await scene.load(HEADER, b"pacer: words", told(0, ok=400), END)).status_code == 204
     scene.clock.now = 2
-    metrics = (await scene.client.get("/metrics")).text
+    metrics = await scene.metrics()
     labels = 'mode="open",outcome="ok",route="/downstream",server="fixed-pool"'
     assert f'lab_client_requests_total{{{labels},source="load"}} 400.0' in metrics
     assert 'source="probe"' not in metrics
     # No request is sent, and yet the agent is well.
-    assert (await scene.client.get("/health")).status_code == 200
+    assert await scene.status("/health") == 200
 
 
-async def test_a_load_of_which_the_agent_knows_no_trial_or_no_beginning_is_refused(
-    scene: Scene,
-) -> None:
-    body = b"\n".join((HEADER, told(0)))
-    assert (await scene.client.put("/load", content=body)).status_code == 409
-    await scene.client.put("/trial", json=ANNOUNCED)
-    refused = await scene.client.put("/load", content=told(0))
+async def test_a_load_without_a_trial_or_a_beginning_is_refused(scene: Scene) -> None:
+    assert (await scene.load(HEADER, told(0))).status_code == 409
+    await scene.announce()
+    refused = await scene.load(told(0))
     assert refused.status_code == 400
     assert refused.json()["error"] == "the first line of this load is missing"
-    assert (await scene.client.put("/load", content=body)).status_code == 204
-    await scene.client.put("/trial", json=ANNOUNCED | {"trial": "t2"})
-    assert (await scene.client.put("/load", content=told(1))).status_code == 400
-    for wrong in (b'{"second": "one"}', b'{"second": "\xff"}', b'{"x": ' + b"[" * 100_000):
-        assert (await scene.client.put("/load", content=wrong)).status_code == 400
-    assert (await scene.client.put("/load", content=b"{" * 4_000_001)).status_code == 400
+    assert (await scene.load(HEADER, told(0))).status_code == 204
+    await scene.announce(trial="t2")
+    nested, long = b'{"x": ' + b"[" * 100_000, b"{" * 4_000_001
+    for wrong in (told(1), b'{"second": "one"}', b'{"second": "\xff"}', nested, long):
+        assert (await scene.load(wrong)).status_code == 400
 
 
 async def test_only_what_is_not_probed_may_be_asked_for_with_tls(scene: Scene) -> None:
-    secure = ANNOUNCED | {"url": "https://shop.example/items"}
-    assert (await scene.client.put("/trial", json=secure)).status_code == 400
-    assert (await scene.client.put("/trial", json=secure | {"probe_rps": 0})).status_code == 204
-
-
-async def test_a_closed_trial_offers_nothing_and_says_nothing_about_it(scene: Scene) -> None:
-    await scene.client.put("/trial", json=ANNOUNCED | {"mode": "closed", "offered_rps": None})
-    assert "lab_trial_offered_rps{" not in (await scene.client.get("/metrics")).text
+    url = "https://shop.example/items"
+    assert (await scene.announce(url=url)).status_code == 400
+    assert (await scene.announce(url=url, probe_rps=0)).status_code == 204
 
 
 async def test_another_phase_keeps_the_stream_and_another_route_restarts_it(scene: Scene) -> None:
@@ -147,40 +162,52 @@ async def test_another_phase_keeps_the_stream_and_another_route_restarts_it(scen
         await start(trial)
 
     scene.probe.start = note
-    await scene.client.put("/trial", json=ANNOUNCED)
-    await scene.client.put("/trial", json=ANNOUNCED | {"phase": "measure"})
+    await scene.announce()
+    await scene.announce(phase="measure")
     assert len(starts) == 1
-    assert 'phase="measure"' in (await scene.client.get("/metrics")).text
-    await scene.client.put("/trial", json=ANNOUNCED | {"url": "http://fixed-pool:8080/"})
+    assert 'phase="measure"' in await scene.metrics()
+    await scene.announce(url="http://fixed-pool:8080/")
     assert starts[1:] == ["http://fixed-pool:8080/"]
 
 
-async def test_a_trial_that_nobody_refreshes_expires(scene: Scene) -> None:
-    await scene.client.put("/trial", json=ANNOUNCED | {"expires_s": 30})
+async def test_a_trial_that_is_not_refreshed_expires(scene: Scene) -> None:
+    assert parse_announcement(ANNOUNCED)[1] == 900
+    await scene.announce(expires_s=30)
     scene.clock.now = 29.9
-    await scene.client.put("/trial", json=ANNOUNCED | {"expires_s": 30})
+    await scene.announce(expires_s=30)
     scene.clock.now = 59.8
     await scene.agent.expire()
     assert scene.probe.running
     scene.clock.now = 59.9
-    assert "lab_trial_info{" not in (await scene.client.get("/metrics")).text
+    assert "lab_trial_info{" not in await scene.metrics()
     await scene.agent.expire()
     assert not scene.probe.running
 
 
-async def test_stopping_the_agent_stops_the_probe() -> None:
-    scene = Scene()
-    async with scene.opened():
-        await scene.client.put("/trial", json=ANNOUNCED)
-    assert not scene.probe.running
+async def test_prometheus_learns_the_project_and_every_machine_s_cadvisor(scene: Scene) -> None:
+    answer = await scene.client.get("/targets/cadvisor")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
+    several = Scene(machines=("load", "tested"))
+    async with several.opened():
+        await several.announce()
+        assert await several.told("/targets/cadvisor") == [
+            {
+                "targets": [f"cadvisor-{name}:8080"],
+                "labels": {"project": "other-lab", "machine": name},
+            }
+            for name in ("load", "tested")
+        ]
+    # An agent that stops ends its probe.
+    assert not several.probe.running
 
 
 async def test_health_tells_when_a_background_task_has_died(scene: Scene) -> None:
-    assert (await scene.client.get("/health")).status_code == 200
-    await scene.client.put("/trial", json=ANNOUNCED)
-    assert (await scene.client.get("/health")).status_code == 200
+    assert await scene.status("/health") == 200
+    await scene.announce()
+    assert await scene.status("/health") == 200
     await scene.probe.stop()
-    assert (await scene.client.get("/health")).status_code == 503
+    assert await scene.status("/health") == 503
 
 
 @pytest.mark.parametrize(
@@ -198,10 +225,8 @@ async def test_health_tells_when_a_background_task_has_died(scene: Scene) -> Non
         ({"speed": 3}, "Trial has no field speed"),
     ],
 )
-async def test_a_trial_that_is_none_is_refused_in_one_line(
-    scene: Scene, change: dict[str, Any], message: str
-) -> None:
-    answer = await scene.client.put("/trial", json=ANNOUNCED | change)
+async def test_a_wrong_trial_is_refused(scene: Scene, change: dict[str, Any], message: str) -> None:
+    answer = await scene.announce(**change)
     assert answer.status_code == 400
     assert message in answer.json()["error"]
     assert not scene.probe.running
@@ -211,43 +236,22 @@ async def test_a_missing_field_and_nonsense_are_refused(scene: Scene) -> None:
     missing = {name: value for name, value in ANNOUNCED.items() if name != "url"}
     answer = await scene.client.put("/trial", json=missing)
     assert answer.json()["error"] == "Trial: Object missing required field `url`"
-    assert (await scene.client.put("/trial", content=b"{")).status_code == 400
-    assert (await scene.client.put("/trial", json=[])).status_code == 400
-    assert (await scene.client.put("/trial", content=b" " * 10_001)).status_code == 400
+    for body in (b"{", b"[]", b" " * 10_001):
+        assert (await scene.client.put("/trial", content=body)).status_code == 400
 
 
 async def test_who_asks_for_the_toxics_is_told_of_now(scene: Scene) -> None:
     async with asyncio.timeout(60):
-        while (await scene.client.get("/toxics")).json()["watched"] is None:
+        while (await scene.told("/toxics"))["watched"] is None:
             await asyncio.sleep(0)  # its first look
     for at in (5, 6):
         scene.clock.now = at
-        told = (await scene.client.get("/toxics")).json()
-        assert told["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
-
-
-async def test_prometheus_learns_which_compose_project_is_this_lab(scene: Scene) -> None:
-    answer = await scene.client.get("/targets/cadvisor")
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
-
-
-async def test_of_several_machines_prometheus_learns_every_ones_cadvisor() -> None:
-    scene = Scene(machines=("load", "tested"))
-    async with scene.opened():
-        told = (await scene.client.get("/targets/cadvisor")).json()
-        assert told == [
-            {
-                "targets": [f"cadvisor-{name}:8080"],
-                "labels": {"project": "other-lab", "machine": name},
-            }
-            for name in ("load", "tested")
-        ]
+        assert (await scene.told("/toxics"))["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
 
 
 async def idle(scene: Scene) -> list[str]:
-    """The servers that Prometheus is told to look at rarely; every server is told of."""
-    told = (await scene.client.get("/targets/servers")).json()
+    """The servers that Prometheus is to look at rarely; every server is in its list."""
+    told = await scene.told("/targets/servers")
     assert [one["targets"] for one in told] == [["fixed-pool"], ["netty"]]
     assert all(one["labels"] in ({}, {"__idle": "yes"}) for one in told)
     return [one["targets"][0] for one in told if one["labels"]]
@@ -255,37 +259,29 @@ async def idle(scene: Scene) -> list[str]:
 
 async def test_prometheus_looks_rarely_at_servers_that_are_not_measured(scene: Scene) -> None:
     assert await idle(scene) == []
-    attention = {"servers": ["netty"], "expires_s": 300}
-    assert (await scene.client.put("/attention", json=attention)).status_code == 204
+    assert (await scene.attend("netty", expires_s=300)).status_code == 204
     assert await idle(scene) == ["fixed-pool"]
     # The trial itself says more than what was said before it, for as long as it lasts.
-    await scene.client.put("/trial", json=ANNOUNCED)
+    await scene.announce()
     assert await idle(scene) == ["netty"]
     await scene.client.delete("/trial")
     assert await idle(scene) == ["fixed-pool"]
     # Between two trials it is the servers of both.
-    both = {"servers": ["netty", "fixed-pool"], "expires_s": 300}
-    await scene.client.put("/attention", json=both)
+    await scene.attend("netty", "fixed-pool", expires_s=300)
     assert await idle(scene) == []
-    await scene.client.put("/attention", json=attention)
-    assert await idle(scene) == ["fixed-pool"]
-    scene.clock.now = 300
+    await scene.attend("netty", expires_s=300)
+    for now, servers in ((0, ["fixed-pool"]), (300, []), (0, ["fixed-pool"])):
+        scene.clock.now = now
+        assert await idle(scene) == servers
+    await scene.attend()
     assert await idle(scene) == []
-    scene.clock.now = 0
-    assert await idle(scene) == ["fixed-pool"]
-    await scene.client.put("/attention", json={"servers": []})
-    assert await idle(scene) == []
-
-
-async def test_a_server_that_is_new_is_told_of_without_a_new_agent(scene: Scene) -> None:
-    scene.up = ("netty", "thread-per-request")
-    told = (await scene.client.get("/targets/servers")).json()
-    assert [one["targets"] for one in told] == [["netty"], ["thread-per-request"]]
-
-
-async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene) -> None:
-    await scene.client.put("/attention", json={"servers": ["tomcat.example"]})
+    # Attention to something else leaves every server idle.
+    await scene.attend("tomcat.example")
     assert await idle(scene) == ["fixed-pool", "netty"]
+    # A server that is new needs no new agent.
+    scene.up = ("netty", "thread-per-request")
+    told = await scene.told("/targets/servers")
+    assert [one["targets"] for one in told] == [["netty"], ["thread-per-request"]]
 
 
 @pytest.mark.parametrize(
@@ -303,10 +299,6 @@ async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene
 async def test_attention_to_nothing_is_refused(scene: Scene, wrong: dict[str, Any]) -> None:
     assert (await scene.client.put("/attention", json=wrong)).status_code == 400
     assert await idle(scene) == []
-
-
-def test_a_trial_that_says_nothing_expires_after_a_quarter_of_an_hour() -> None:
-    assert parse_announcement(ANNOUNCED)[1] == 900
 
 
 @pytest.mark.parametrize("given", ["0", "fast", "1001", "nan", ""])

@@ -1,5 +1,7 @@
+"""What the agent's looks at Toxiproxy find."""
+
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,12 +32,21 @@ class Scene:
         state = proxy | {"enabled": self.enabled, "toxics": self.toxics}
         return httpx.Response(self.status, json={"downstream": state})
 
-    def look(self) -> None:
+    def look(self, **changes: object) -> float:
+        """A look a second later, with these changes; its time."""
+        for name, value in changes.items():
+            setattr(self, name, value)
+        self.clock.now += 1
+        self.look_at(self.answer)
+        return self.clock.wall()
+
+    def look_at(self, answer: Callable[[httpx.Request], httpx.Response]) -> None:
+        """A look at another Toxiproxy."""
+
         async def look() -> None:
-            async with httpx.AsyncClient(transport=httpx.MockTransport(self.answer)) as client:
+            async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
                 await self.watch.look(client)
 
-        self.clock.now += 1
         asyncio.run(look())
 
     @property
@@ -43,21 +54,22 @@ class Scene:
         return dict(self.watch.seen.changes)
 
 
-def test_nothing_is_claimed_about_what_was_there_before_the_agent(clock: Any) -> None:
-    scene = Scene(clock)
-    scene.toxics = [toxic(latency=300)]
-    scene.look()
+@pytest.fixture
+def scene(clock: Any) -> Scene:
+    return Scene(clock)
+
+
+def test_nothing_is_claimed_about_what_was_there_before_the_agent(scene: Scene) -> None:
+    scene.look(toxics=[toxic(latency=300)])
     scene.look()
     assert scene.changes == {}
     assert scene.watch.seen.last_change("downstream") == 0.0
     assert scene.watch.seen.in_force.added_latency_ms == 300
 
 
-def test_the_latency_that_toxics_add_is_told_only_where_it_is_known(clock: Any) -> None:
+def test_the_latency_that_toxics_add_is_exported_if_it_is_known(scene: Scene) -> None:
     def added(*toxics: dict[str, Any]) -> float | None:
-        scene = Scene(clock)
-        scene.toxics = list(toxics)
-        scene.look()
+        scene.look(toxics=list(toxics))
         registry = CollectorRegistry()
         registry.register(ToxicsCollector(lambda: scene.watch.seen))
         proxy = {"proxy": "downstream"}
@@ -72,55 +84,33 @@ def test_the_latency_that_toxics_add_is_told_only_where_it_is_known(clock: Any) 
     assert added(*both, toxic("c", toxicity=0.0)) == 0.4
 
 
-def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:
-    scene = Scene(clock)
+def test_an_added_a_changed_and_a_removed_toxic_are_dated(scene: Scene) -> None:
     scene.look()
-    scene.toxics = [toxic(latency=300)]
-    scene.look()
-    added = clock.wall()
+    added = scene.look(toxics=[toxic(latency=300)])
     scene.look()
     assert scene.changes == {("downstream", "latency"): added}
-    scene.toxics = [toxic(latency=400)]
-    scene.look()
-    assert scene.changes == {("downstream", "latency"): clock.wall()}
-    scene.toxics = []
-    scene.look()
-    assert scene.changes == {("downstream", REMOVED): clock.wall()}
-    assert scene.watch.seen.last_change("downstream") == clock.wall()
+    changed = scene.look(toxics=[toxic(latency=400)])
+    assert scene.changes == {("downstream", "latency"): changed}
+    removed = scene.look(toxics=[])
+    assert scene.changes == {("downstream", REMOVED): removed}
+    assert scene.watch.seen.last_change("downstream") == removed
 
 
-def test_a_toxic_that_is_removed_does_not_change_since_when_the_proxy_is_down(clock: Any) -> None:
-    scene = Scene(clock)
-    scene.toxics = [toxic(latency=300)]
-    scene.look()
-    scene.enabled = False
-    scene.look()
-    down = clock.wall()
-    scene.toxics = []
-    scene.look()
-    assert scene.changes[("downstream", WHOLE_PROXY)] == down
-    assert scene.changes[("downstream", REMOVED)] == down + 1
+def test_a_proxy_going_down_is_dated_whatever_toxic_is_then_removed(scene: Scene) -> None:
+    scene.look(toxics=[toxic(latency=300)])
+    down = scene.look(enabled=False)
+    assert scene.changes == {("downstream", WHOLE_PROXY): down}
+    removed = scene.look(toxics=[])
+    changes = {("downstream", WHOLE_PROXY): down, ("downstream", REMOVED): removed}
+    assert scene.changes == changes
 
 
-def test_a_proxy_going_down_is_dated(clock: Any) -> None:
-    scene = Scene(clock)
-    scene.look()
-    scene.enabled = False
-    scene.look()
-    assert scene.changes == {("downstream", WHOLE_PROXY): clock.wall()}
-
-
-def test_what_is_not_known_is_not_shown(clock: Any) -> None:
-    scene = Scene(clock)
-    scene.toxics = [toxic(latency=300)]
-    scene.look()
-    scene.status = 500
-    scene.look()
+def test_what_is_not_known_is_not_shown(scene: Scene) -> None:
+    scene.look(toxics=[toxic(latency=300)])
+    scene.look(status=500)
     assert scene.watch.seen is None
-    scene.status = 200
-    scene.toxics = [toxic(latency=400)]
-    scene.look()
-    assert scene.changes == {("downstream", "latency"): clock.wall()}
+    changed = scene.look(status=200, toxics=[toxic(latency=400)])
+    assert scene.changes == {("downstream", "latency"): changed}
 
 
 def test_it_looks_once_a_second(clock: Any) -> None:
@@ -177,22 +167,17 @@ def test_a_change_made_here_is_seen_at_once_and_by_no_older_look(clock: Any) -> 
     asyncio.run(run())
 
 
-def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> None:
-    scene = Scene(clock)
-    scene.look()
-    first_look = clock.wall()
-    scene.toxics = [toxic(latency=300)]
-    scene.look()
-    scene.toxics = []
-    scene.look()
-    scene.enabled = False
-    scene.look()
+def test_every_change_is_kept_also_those_that_were_changed_again(scene: Scene) -> None:
+    first = scene.look()
+    scene.look(toxics=[toxic(latency=300)])
+    scene.look(toxics=[])
+    scene.look(enabled=False)
     seen = scene.watch.seen
-    assert seen.since == first_look
+    assert seen.since == first
     assert seen.history == (
-        (first_look + 1, "downstream", "latency"),
-        (first_look + 2, "downstream", "latency"),
-        (first_look + 3, "downstream", WHOLE_PROXY),
+        (first + 1, "downstream", "latency"),
+        (first + 2, "downstream", "latency"),
+        (first + 3, "downstream", WHOLE_PROXY),
     )
     told = told_of(seen)
     assert [one["toxic"] for one in told["history"]] == ["latency", "latency", ""]
@@ -205,36 +190,24 @@ def utc(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat()
 
 
-def test_while_toxiproxy_does_not_answer_what_was_seen_is_told_and_nothing_of_now(
-    clock: Any,
-) -> None:
-    scene = Scene(clock)
-    scene.look()
-    first = clock.wall()
-    scene.toxics = [toxic(latency=300)]
-    scene.look()
-    scene.status = 500
-    scene.look()
+def test_a_toxiproxy_that_does_not_answer_leaves_what_was_seen(scene: Scene) -> None:
+    first = scene.look()
+    last = scene.look(toxics=[toxic(latency=300)])
+    scene.look(status=500)
     told = scene.watch.told
     assert (told["changes"], told["first_look"]) == ([], None)
     assert [one["toxic"] for one in told["history"]] == ["latency"]
-    assert told["watched"] == {"from": utc(first), "to": utc(first + 1), "gaps": []}
+    assert told["watched"] == {"from": utc(first), "to": utc(last), "gaps": []}
 
 
-def test_looks_that_failed_are_a_gap_and_one_that_came_late_is_too(clock: Any) -> None:
-    scene = Scene(clock)
+def test_looks_that_failed_are_a_gap_and_one_that_came_late_is_too(scene: Scene) -> None:
+    before = scene.look()
+    scene.look(status=500)
     scene.look()
-    before = clock.wall()
-    scene.status = 500
+    after = scene.look(status=200)
     scene.look()
-    scene.look()
-    scene.status = 200
-    scene.look()
-    after = clock.wall()
-    scene.look()
-    clock.now += 4
-    scene.look()
-    late = clock.wall()
+    scene.clock.now += 4
+    late = scene.look()
     gaps = scene.watch.told["watched"]["gaps"]
     assert gaps == [
         {"from": utc(before), "to": utc(after)},
@@ -257,29 +230,14 @@ class Body(httpx.AsyncByteStream):
 
 @pytest.mark.parametrize(
     ("status", "content"),
-    [
-        (200, b""),
-        (200, b"[" * 100_000 + b"]" * 100_000),
-        (200, b'{"a":NaN}'),
-        (302, b"{}"),
-    ],
+    [(200, b""), (200, b"[" * 100_000 + b"]" * 100_000), (200, b'{"a":NaN}'), (302, b"{}")],
     ids=["long", "nested", "no number", "redirect"],
 )
-def test_an_answer_that_is_none_does_not_end_the_watch(
-    clock: Any, status: int, content: bytes
-) -> None:
+def test_a_wrong_answer_does_not_end_the_watch(scene: Scene, status: int, content: bytes) -> None:
     body = Body(content)
-
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(status, headers={"Location": "localhost:8080/x"}, stream=body)
-
-    async def look() -> None:
-        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
-            await scene.watch.look(client)
-
-    scene = Scene(clock)
     scene.look()
-    asyncio.run(look())
+    headers = {"Location": "localhost:8080/x"}
+    scene.look_at(lambda _: httpx.Response(status, headers=headers, stream=body))
     assert scene.watch.seen is None
     assert body.taken <= MOST_BYTES + (1 << 20)
     scene.look()

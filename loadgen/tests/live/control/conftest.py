@@ -23,6 +23,7 @@ from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy
+from live.agent.conftest import FakeClock
 from support.toxiproxy import FakeToxiproxy
 
 NAMES = ("fixed-pool", "event-loop")
@@ -33,14 +34,8 @@ START = 1_763_700_000.0
 LATE_S = 1.0
 
 
-class StandingClock:
+class StandingClock(FakeClock):
     """Moves only when the test says."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
 
     def wall(self) -> float:
         return START + self.now
@@ -109,9 +104,7 @@ class FakeLab:
         self._client.apply(parse_toxic(words))
 
     def _in_force(self) -> tuple[Proxy, ...] | None:
-        if "toxiproxy" in self.down:
-            return None
-        return self._client.in_force().proxies
+        return None if "toxiproxy" in self.down else self._client.in_force().proxies
 
     @property
     def _client(self) -> Toxiproxy:
@@ -123,7 +116,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.lab = FakeLab()
-        self.clock = StandingClock()
+        self.clock = StandingClock(now=0.0)
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -151,14 +144,27 @@ class Scene:
         transport = httpx.ASGITransport(guard)
         # As the front in front of it asks (downstream/service/front.go).
         front = {"Lab-Token": "page"}
-        async with httpx.AsyncClient(
-            transport=transport, base_url=PAGE, headers=front
-        ) as self.client:
+        client = httpx.AsyncClient(transport=transport, base_url=PAGE, headers=front)
+        async with client as self.client:
             yield
+
+    async def told(self, path: str) -> Any:
+        """The JSON that it answers."""
+        return (await self.client.get(path)).json()
 
     async def change(self, method: str, path: str, body: object) -> httpx.Response:
         """As the page itself asks for a change."""
         return await self.client.request(method, path, json=body, headers=CHANGE)
+
+    async def toxic(self, **words: str) -> httpx.Response:
+        """The page asks for a toxic in these words."""
+        return await self.change("POST", "/api/toxics", {"words": words})
+
+    async def refusal(self, method: str, path: str, body: object) -> str:
+        """Why a change is refused."""
+        answer = await self.change(method, path, body)
+        assert answer.status_code == 400
+        return str(answer.json()["error"])
 
 
 @pytest.fixture

@@ -16,11 +16,21 @@ CHANGE = {"lab-control": "1", "content-type": "application/json"}
 # Tokens of the page and of the agent.
 PAGE, AGENT = "of the page", "of the agent"
 LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+# What is asked inside the lab: by the driver with the agent's token, and by everyone.
+LAB = {"host": "loadgen:9464", **CHANGE}
+DRIVER = [
+    "GET /trial",
+    "PUT /trial",
+    "DELETE /trial",
+    "PUT /load",
+    "GET /toxics",
+    "PUT /attention",
+]
+OPEN = ("GET /health", "GET /metrics", "GET /targets/servers", "GET /targets/cadvisor")
 
 
 def ask(
-    method: str,
-    path: str,
+    call: str,
     headers: dict[str, str],
     given: str | None = None,
     page: str = PAGE,
@@ -42,16 +52,23 @@ def ask(
     async def go() -> httpx.Response:
         transport: Any = httpx.ASGITransport(guard)
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-            return await client.request(method, path, headers=headers)
+            return await client.request(*call.split(" "), headers=headers)
 
     return asyncio.run(go())
+
+
+def refusal(*asked: Any, **tokens: str) -> str:
+    """Why it is refused."""
+    answer = ask(*asked, **tokens)
+    assert answer.status_code == 403
+    return str(answer.json()["error"])
 
 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:9464", "localhost:9464", "LOCALHOST:29464", "[::1]:29464"]
 )
 def test_the_page_is_served_under_the_names_of_this_machine(host: str) -> None:
-    assert ask("GET", "/", {"host": host}).status_code == 200
+    assert ask("GET /", {"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -67,47 +84,33 @@ def test_the_page_is_served_under_the_names_of_this_machine(host: str) -> None:
 )
 @pytest.mark.parametrize("path", ["/", "/api/live", "/results/x/report.html", "/metrics"])
 def test_a_name_that_was_made_to_point_here_gets_nothing(host: str, path: str) -> None:
-    answer = ask("GET", path, {"host": host})
-    assert answer.status_code == 403
-    assert "Host" in answer.json()["error"]
+    assert "Host" in refusal(f"GET {path}", {"host": host})
 
 
 def test_the_health_check_needs_no_name() -> None:
-    assert ask("GET", "/health", {"host": "lab"}).status_code == 200
-    assert ask("POST", "/health", {"host": "lab", **CHANGE}).status_code == 403
+    assert ask("GET /health", {"host": "lab"}).status_code == 200
+    assert ask("POST /health", {"host": "lab", **CHANGE}).status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/metrics", 200),
-        ("PUT", "/trial", 200),
-        ("DELETE", "/trial", 200),
-        ("GET", "/toxics", 200),
-        ("GET", "/targets/cadvisor", 200),
-        ("GET", "/targets/servers", 200),
-        ("PUT", "/attention", 200),
-        ("GET", "/", 403),
-        ("POST", "/api/toxics", 403),
-        ("GET", "/api/servers", 403),
-    ],
-)
-def test_inside_the_lab_there_is_the_agent_and_no_page(method: str, path: str, status: int) -> None:
-    assert ask(method, path, {"host": "loadgen:9464", **CHANGE}).status_code == status
+@pytest.mark.parametrize("call", [*DRIVER, *OPEN])
+def test_inside_the_lab_there_is_the_agent(call: str) -> None:
+    assert ask(call, LAB).status_code == 200
+
+
+@pytest.mark.parametrize("call", ["GET /", "POST /api/toxics", "GET /api/servers"])
+def test_inside_the_lab_there_is_no_page(call: str) -> None:
+    assert ask(call, LAB).status_code == 403
 
 
 @pytest.mark.parametrize("given", ["", PAGE, "of the agents"])
 def test_without_the_agents_token_everyone_reads_what_prometheus_needs(given: str) -> None:
-    lab = {"host": "loadgen:9464", **CHANGE}
-    for path in ("/health", "/metrics", "/targets/servers", "/targets/cadvisor"):
-        assert ask("GET", path, lab, given).status_code == 200
-        assert ask("POST", path, lab, given).status_code == 403
-    for call in ("GET /trial", "PUT /trial", "DELETE /trial", "PUT /load", "GET /toxics",
-                 "PUT /attention"):  # fmt: skip
-        answer = ask(*call.split(" ", 1), lab, given)
-        assert (answer.status_code, answer.json()["error"]) == (
-            403, f"{call} is for the driver, which has the agent's token",
-        )  # fmt: skip
+    for call in OPEN:
+        assert ask(call, LAB, given).status_code == 200
+        assert ask(call.replace("GET", "POST"), LAB, given).status_code == 403
+    for call in DRIVER:
+        assert refusal(call, LAB, given) == (
+            f"{call} is for the driver, which has the agent's token"
+        )
 
 
 @pytest.mark.parametrize("given", ["", AGENT, "of the pages"])
@@ -116,18 +119,17 @@ def test_without_the_agents_token_everyone_reads_what_prometheus_needs(given: st
 )
 def test_a_container_that_says_it_is_the_host_gets_no_page(given: str, call: str) -> None:
     host = {"host": "localhost:9464", **CHANGE, "origin": "http://localhost:9464"}
-    answer = ask(*call.split(" ", 1), host, given)
-    assert answer.status_code == 403
-    assert "not for the lab's network" in answer.json()["error"]
+    assert "not for the lab's network" in refusal(call, host, given)
 
 
-def test_where_there_is_no_token_nobody_has_it() -> None:
-    answer = ask("GET", "/", {"host": "localhost:9464"}, "", page="")
-    assert (answer.status_code, answer.json()["error"]) == (
-        403, "only `make up` gives a lab its tokens",
-    )  # fmt: skip
-    lab = {"host": "loadgen:9464", **CHANGE}
-    assert ask("PUT", "/trial", lab, "", agent="").status_code == 403
+def test_an_empty_token_is_none_and_a_trial_is_announced_inside_the_lab_only() -> None:
+    host = {"host": "localhost:9464", **CHANGE}
+    assert refusal("GET /", host, "", page="") == "only `make up` gives a lab its tokens"
+    assert ask("PUT /trial", LAB, "", agent="").status_code == 403
+    assert refusal("PUT /trial", host) == "PUT /trial is for the driver, inside the lab"
+
+
+IMAGE = {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -136,8 +138,8 @@ def test_where_there_is_no_token_nobody_has_it() -> None:
     [
         ("/", LINK, 200),
         ("/", LINK | {"sec-fetch-dest": "iframe"}, 403),
-        ("/", {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}, 403),
-        ("/api/servers", {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}, 403),
+        ("/", IMAGE, 403),
+        ("/api/servers", IMAGE, 403),
         ("/api/servers", LINK, 403),
         ("/metrics", LINK, 403),
         ("/trial", LINK, 403),
@@ -146,25 +148,17 @@ def test_where_there_is_no_token_nobody_has_it() -> None:
 def test_another_site_may_link_to_the_page_and_nothing_else(
     site: str, path: str, more: dict[str, str], status: int
 ) -> None:
-    host = {"host": "localhost:9464", "sec-fetch-site": site, **more}
-    assert ask("GET", path, host).status_code == status
+    host = {"host": "localhost:9464", **more}
+    assert ask(f"GET {path}", host | {"sec-fetch-site": site}).status_code == status
     for itself in ("same-origin", "none"):
-        assert ask("GET", path, {**host, "sec-fetch-site": itself}).status_code == 200
-
-
-def test_a_trial_is_announced_inside_the_lab_only() -> None:
-    answer = ask("PUT", "/trial", {"host": "localhost:9464", **CHANGE})
-    assert (answer.status_code, answer.json()["error"]) == (
-        403, "PUT /trial is for the driver, inside the lab",
-    )  # fmt: skip
+        assert ask(f"GET {path}", host | {"sec-fetch-site": itself}).status_code == 200
 
 
 def test_the_page_may_change_things() -> None:
-    own = {"host": "localhost:29464", "origin": "http://localhost:29464", **CHANGE}
-    assert ask("POST", "/api/toxics", own).status_code == 200
-    assert ask("POST", "/api/toxics", own | {"sec-fetch-site": "same-origin"}).status_code == 200
-    without_origin = {"host": "localhost:29464", **CHANGE}
-    assert ask("POST", "/api/toxics", without_origin).status_code == 200
+    page = {"host": "localhost:29464", **CHANGE}
+    own = page | {"origin": "http://localhost:29464"}
+    for headers in (page, own, own | {"sec-fetch-site": "same-origin"}):
+        assert ask("POST /api/toxics", headers).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -184,14 +178,10 @@ def test_the_page_may_change_things() -> None:
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 def test_no_other_site_may_change_anything(method: str, wrong: dict[str, str], says: str) -> None:
     host = {"host": "127.0.0.1:9464", **CHANGE}
-    answer = ask(method, "/api/toxics", host | wrong)
-    assert answer.status_code == 403
-    assert says in answer.json()["error"]
-
-
-def test_without_the_header_nothing_is_changed() -> None:
-    bare = {"host": "127.0.0.1:9464", "content-type": "application/json"}
-    assert ask("POST", "/api/toxics", bare).status_code == 403
+    assert says in refusal(f"{method} /api/toxics", host | wrong)
+    # Nor is anything changed without the header.
+    del host["lab-control"]
+    assert ask(f"{method} /api/toxics", host).status_code == 403
 
 
 def test_no_other_site_is_told_that_it_may() -> None:
@@ -201,13 +191,13 @@ def test_no_other_site_is_told_that_it_may() -> None:
         "access-control-request-method": "POST",
         "access-control-request-headers": "lab-control",
     }
-    answer = ask("OPTIONS", "/api/toxics", headers)
+    answer = ask("OPTIONS /api/toxics", headers)
     assert answer.status_code == 403
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 def test_every_answer_tells_the_browser_to_be_careful() -> None:
     for host in ("127.0.0.1:9464", "evil.example"):
-        answer = ask("GET", "/", {"host": host})
+        answer = ask("GET /", {"host": host})
         assert {name: answer.headers[name] for name in SECURITY} == SECURITY
     assert "unsafe" not in SECURITY["content-security-policy"]
