@@ -43,6 +43,11 @@ from support.planned import row
             {"achieved_rps": None, "raw_p95_ms": None, "valid": False},
             "fixed-pool closed CONC=100: – req/s of at most 1,000, raw p95 –, invalid",
         ),
+        (
+            "closed",
+            {"achieved_rps": None, "live_heap_bytes": 67_108_864, "resident_bytes": 214_748_365},
+            "fixed-pool closed CONC=100: 64 MiB of live heap, 205 MiB resident",
+        ),
     ],
 )
 def test_a_trial_s_figures_are_said_when_it_ends(

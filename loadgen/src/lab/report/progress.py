@@ -10,7 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from lab.model import NONE, UNKNOWN, Row, TrialPlan, goodput, strength_text, three
-from lab.report.table import NOTHING, lane, with_unit
+from lab.report.table import NOTHING, data, lane, with_unit
 
 EVERY_S = 5.0
 
@@ -117,6 +117,11 @@ class Trials:
 
 def _ended(row: Row) -> str:
     load = f"{lane(row)} {row.mode} CONC={row.concurrency}"
+    if row.resident_bytes is not None:
+        # Each held connection sent one request: that is no throughput.
+        live = NOTHING if row.live_heap_bytes is None else data(row.live_heap_bytes)
+        memory = f"{live} of live heap, {data(row.resident_bytes)} resident"
+        return f"{load}: {memory}{'' if row.valid else ', invalid'}"
     rate = goodput(row)
     rates = f"{NOTHING if rate is None else three(rate)} req/s"
     if row.predicted_rps is not None:
