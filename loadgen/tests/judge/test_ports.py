@@ -2,10 +2,10 @@
 
 import pytest
 
-from judge.test_verdict import SERVER, judged, seen
-from lab.model import Series, Snapshot, Usage
+from lab.model import Snapshot, Usage
 from support.fakes import snapshot
 from support.series import counter, gauge
+from support.windows import SERVER, judged, named, seen, standing
 
 ALL_IN_USE = (
     gauge("lab_kernel_tcp_time_wait", 0, server=SERVER),
@@ -15,24 +15,19 @@ ALL_IN_USE = (
 FULL_CPUS = Usage(1, 1, 0.99, 0, 5, 9)
 
 
-def named(**settings: object) -> str:
-    found = judged(
-        seen(*ALL_IN_USE), rps=20_000, errors=280_000, concurrency=400, settings=settings,
-        usage=FULL_CPUS,
-    )  # fmt: skip
-    return found.bottleneck
-
-
-def test_the_range_that_the_server_tells_is_what_is_full() -> None:
-    assert named(local_ports="10000 10299") == "ports"
+@pytest.mark.parametrize(
+    ("settings", "is_named"),
     # As many are a small part of the range by default.
-    assert named(local_ports="10000 65535") != "ports"
-    assert named() != "ports"
+    [({"local_ports": "10000 10299"}, True), ({"local_ports": "10000 65535"}, False), ({}, False)],
+)
+def test_the_range_that_the_server_tells_is_full(settings: dict[str, str], is_named: bool) -> None:
+    load = {"rps": 20_000, "errors": 280_000, "concurrency": 400, "usage": FULL_CPUS}
+    assert (named(seen(*ALL_IN_USE), settings=settings, **load)[0] == "ports") == is_named
 
 
 def test_a_port_in_time_wait_is_free_for_the_next_call() -> None:
     gone = gauge("lab_kernel_tcp_time_wait", 55_000, server=SERVER)
-    assert judged(seen(gone), rps=500).bottleneck == "unknown"
+    assert named(seen(gone), rps=500)[0] == "unknown"
 
 
 def test_ports_that_are_all_closed_or_taken_are_named_where_calls_fail() -> None:
@@ -41,15 +36,11 @@ def test_ports_that_are_all_closed_or_taken_are_named_where_calls_fail() -> None
         gauge("lab_kernel_tcp_time_wait", 250, server=SERVER),
         gauge("lab_downstream_connections_leased", 40, server=SERVER),
     )
-    few = {"local_ports": "10000 10299"}
-
-    def score(*series: Series) -> float:
-        found = judged(seen(*full, *series), rps=500, settings=few)
-        return next(one.score for one in found.ranked if one.resource == "ports")
-
     failed = counter("lab_downstream_calls_total", 300, server=SERVER, outcome="error")
-    assert score(failed) == 0.7
-    assert score() < 0.1
+    few = {"local_ports": "10000 10299"}
+    found, none = (judged(seen(*full, *more), rps=500, settings=few) for more in ((failed,), ()))
+    assert standing(found, "ports").score == 0.7
+    assert standing(none, "ports").score < 0.1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,12 @@
 """Windows made by hand, as Prometheus would have them, and the verdict on a trial in one."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
 
 from lab.judge.verdict import verdict_of
 from lab.model import (
@@ -12,6 +17,7 @@ from lab.model import (
     Series,
     Snapshot,
     Spike,
+    Standing,
     ToxicState,
     ToxicStep,
     Usage,
@@ -122,3 +128,42 @@ def pool(size: int, waiting: float, held_s: float) -> list[Series]:
         *mean_time("lab_http_request_seconds", 1.8, phase="queue", **request),
         *mean_time("lab_http_request_seconds", held_s, phase="service", **request),
     ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A line of a table of verdicts: a name, what judges, and what it must say."""
+
+    name: str
+    judge: Callable[[], Verdict]
+    expected: tuple[str, str] = ("", "")
+    says: str = ""
+
+    def gives(self, bottleneck: str, strength: str = "", says: str = "") -> ParameterSet:
+        """The line with its answer; `says` is a part of the sentence."""
+        expected = bottleneck, strength
+        return pytest.param(dataclasses.replace(self, expected=expected, says=says), id=self.name)
+
+    def check(self) -> Verdict:
+        found = self.judge()
+        assert (found.bottleneck, found.strength) == self.expected, found
+        assert self.says in found.sentence, found
+        return found
+
+
+def case(name: str, *series: Series, without: str = "", **changes: Any) -> Case:
+    """A quiet window but for these series, and the changes of `judged`."""
+    return Case(name, partial(judged, seen(*series, without=without), **changes))
+
+
+def named(observed: Observation | None, **changes: Any) -> tuple[str, str]:
+    """The bottleneck, and how strong its evidence is."""
+    found = judged(observed, **changes)
+    return found.bottleneck, found.strength
+
+
+def standing(verdict: Verdict, resource: str) -> Standing | None:
+    """The place of a resource in the ranking, if it has one."""
+    found = [each for each in verdict.ranked if each.resource == resource]
+    assert len(found) < 2
+    return found[0] if found else None
