@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lab.judge import gate
 from lab.judge.compare import Side, Values
-from lab.judge.gate import Answer, Asked, Figure, Gate, Limit
+from lab.judge.gate import Answer, Asked, Check, Figure, Gate, Limit
 from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
 from lab.judge.grouping import Cell
 from lab.judge.intervals import needed
@@ -101,49 +101,62 @@ def row(mode: Mode, launch: int, **changes: object) -> Row:
     return dataclasses.replace(one, **known)
 
 
-def lane(mode: Mode, arm: str, **changes: object) -> Side:
-    return f"run:a@{arm}", [row(mode, n, arm=arm, **changes) for n in range(1, 7)]
+GONE = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
 
 
-def gate_of(base: Side, candidate: Side) -> Gate:
-    return gate.judge("a", "b", gate.of_loads([(base, candidate)], LIMITS, lambda row: 1e9))
+def fails(per_mille: int) -> dict[str, object]:
+    """So many of 1,000 requests."""
+    return {"window_ok": 1000 - per_mille, "window_http_errors": per_mille, "window_lost": 0}
+
+
+def lane(mode: Mode, arm: str, count: int = 6, **changes: object) -> Side:
+    """Six launches, of which the first `count` have these changes."""
+    rows = [row(mode, n, arm=arm, **(changes if n <= count else {})) for n in range(1, 7)]
+    return f"run:a@{arm}", rows
+
+
+def checks_of(base: Side, candidate: Side) -> dict[Figure, Check]:
+    asked = gate.of_loads([(base, candidate)], LIMITS, lambda row: 1e9)
+    return {check.limit.figure: check for check in gate.judge("a", "b", asked).checks}
 
 
 def of_loads(base: Side, candidate: Side) -> dict[Figure, Answer]:
-    return {check.limit.figure: check.answer for check in gate_of(base, candidate).checks}
+    return {figure: check.answer for figure, check in checks_of(base, candidate).items()}
+
+
+def goodput(base: Side, candidate: Side) -> Answer:
+    return of_loads(base, candidate)["goodput"]
+
+
+def p99(base: Side, candidate: Side) -> Answer:
+    return of_loads(base, candidate)["p99"]
+
+
+# Sides of a closed and of an open load to which nothing happened.
+CLOSED, OPEN = lane("closed", "x"), lane("open", "x")
 
 
 def test_a_closed_load_is_judged_on_goodput_an_open_one_on_p99_and_both_on_cost() -> None:
     same: Answer = "not worse"
-    assert of_loads(lane("closed", "x"), lane("closed", "y")) == {
-        "goodput": same, "cpu": same, "memory": same,
-    }  # fmt: skip
+    assert of_loads(CLOSED, lane("closed", "y")) == {"goodput": same, "cpu": same, "memory": same}
     slow, dear = lane("open", "y", p99_ms=300.0), lane("open", "y", cpu_server_us=60.0)
-    assert of_loads(lane("open", "x"), slow) == {"p99": "worse", "cpu": same, "memory": same}
-    assert of_loads(lane("open", "x"), dear) == {"p99": same, "cpu": "worse", "memory": same}
+    assert of_loads(OPEN, slow) == {"p99": "worse", "cpu": same, "memory": same}
+    assert of_loads(OPEN, dear) == {"p99": same, "cpu": "worse", "memory": same}
 
 
-def test_a_candidate_that_gives_way_in_most_of_its_launches_is_worse_and_not_untold() -> None:
-    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
-    label, whole = lane("open", "y")
-    # Of six against none of six, 4 are chance with a probability of 0.03, and 3 with 0.09.
-    for broken, answer in ((4, "worse"), (3, "cannot tell")):
-        rows = [dataclasses.replace(one, **gone) for one in whole[:broken]]
-        side = label, [*rows, *whole[broken:]]
-        assert of_loads(lane("open", "x"), side)["p99"] == answer
-        # Of a load that broke the base, too, nobody can tell, nor where it did so once.
-        assert of_loads(("run:a@x", [*rows, *whole[broken:]]), side)["p99"] == "cannot tell"
-        assert of_loads(("run:a@x", [rows[0], *whole[1:]]), side)["p99"] == "cannot tell"
+# Of six against none of six, 4 are chance with a probability of 0.03, and 3 with 0.09.
+@pytest.mark.parametrize(("broken", "answer"), [(4, "worse"), (3, "cannot tell")])
+def test_a_candidate_that_fails_in_most_launches_is_worse(broken: int, answer: Answer) -> None:
+    side = lane("open", "y", broken, **GONE)
+    assert p99(OPEN, side) == answer
+    # Of a load that broke the base, too, nothing is known, nor where it did so once.
+    assert p99(lane("open", "x", broken, **GONE), side) == "cannot tell"
+    assert p99(lane("open", "x", 1, **GONE), side) == "cannot tell"
 
 
-def test_errors_of_some_launches_of_both_sides_are_no_difference_and_of_more_are_no_pass() -> None:
-    fails = {"window_ok": 700, "window_http_errors": 300, "window_lost": 0}
-
-    def some(arm: str, count: int) -> Side:
-        label, good = lane("closed", arm)
-        return label, [*lane("closed", arm, **fails)[1][:count], *good[count:]]
-
-    for base, candidate, answer in (
+@pytest.mark.parametrize(
+    ("base", "candidate", "answer"),
+    [
         (3, 3, "not worse"),
         (3, 2, "not worse"),
         (0, 1, "cannot tell"),
@@ -151,42 +164,41 @@ def test_errors_of_some_launches_of_both_sides_are_no_difference_and_of_more_are
         (1, 6, "worse"),
         (0, 4, "worse"),
         (0, 3, "cannot tell"),
-    ):
-        told = of_loads(some("x", base), some("y", candidate))
-        assert told["goodput"] == answer, (base, candidate)
+    ],
+)
+def test_launches_with_errors_on_both_sides(base: int, candidate: int, answer: Answer) -> None:
+    sides = (lane("closed", arm, n, **fails(300)) for arm, n in (("x", base), ("y", candidate)))
+    assert goodput(*sides) == answer
 
 
 def test_one_bad_launch_of_the_base_does_not_switch_p99_off_and_few_answers_do_not() -> None:
-    fails = {"window_ok": 970, "window_http_errors": 30, "window_lost": 0}
-    label, whole = lane("open", "x")
-    base = label, [dataclasses.replace(whole[0], **fails), *whole[1:]]
-    assert of_loads(base, lane("open", "y", p99_ms=900.0))["p99"] == "cannot tell"
-    few = lane("open", "y", p99_ms=None, **fails)
-    assert of_loads(lane("open", "x"), few)["p99"] == "worse"
+    base = lane("open", "x", 1, **fails(30))
+    assert p99(base, lane("open", "y", p99_ms=900.0)) == "cannot tell"
+    assert p99(OPEN, lane("open", "y", p99_ms=None, **fails(30))) == "worse"
 
 
 def test_quick_errors_are_no_quick_answers() -> None:
     # 3 of 100 fail, at once.
-    fails = {"window_ok": 970, "window_http_errors": 30, "window_lost": 0, "p99_ms": 150.0}
-    assert of_loads(lane("open", "x"), lane("open", "y", **fails))["p99"] == "worse"
+    quick = {**fails(30), "p99_ms": 150.0}
+    assert p99(OPEN, lane("open", "y", **quick)) == "worse"
     # Where the base fails, too, nothing is known of the latencies of its work.
-    both = lane("open", "x", **fails), lane("open", "y", **fails)
+    both = lane("open", "x", **quick), lane("open", "y", **quick)
     of, *_ = gate.of_loads([both], LIMITS, "p99_ms")
     assert of.limit == GOODPUT
     assert of.note == "goodput instead of p99: 3.0% of the base's requests fail"
     # Without a limit of goodput the one of p99 does not vanish.
     without = {figure: limit for figure, limit in LIMITS.items() if figure != "goodput"}
-    p99, *_ = gate.judge("a", "b", gate.of_loads([both], without, "p99_ms")).checks
-    assert (p99.limit.figure, p99.answer) == ("p99", "cannot tell")
-    assert p99.why.startswith("3.0% of the base's requests fail, so it takes a limit of goodput in")
+    untold, *_ = gate.judge("a", "b", gate.of_loads([both], without, "p99_ms")).checks
+    assert (untold.limit.figure, untold.answer) == ("p99", "cannot tell")
+    takes = "so it takes a limit of goodput in"
+    assert untold.why.startswith(f"3.0% of the base's requests fail, {takes}")
 
 
 def test_a_p99_counts_requests_that_got_no_answer() -> None:
     """9,950 answers and 50 requests without one: p99 is the answer of rank 9,900, not 9,851."""
     hung = {"window_ok": 9950, "window_http_errors": 0, "window_lost": 50, "p99_ms": 220.0}
-    base, slow = lane("open", "x"), lane("open", "y", **hung, slo_p99_ms=300.0)
-    assert of_loads(base, slow)["p99"] == "worse"
-    assert of_loads(base, lane("open", "y", **hung, slo_p99_ms=225.0))["p99"] == "not worse"
+    assert p99(OPEN, lane("open", "y", **hung, slo_p99_ms=300.0)) == "worse"
+    assert p99(OPEN, lane("open", "y", **hung, slo_p99_ms=225.0)) == "not worse"
 
 
 def test_a_think_time_of_the_generator_passes_no_candidate() -> None:
@@ -194,28 +206,23 @@ def test_a_think_time_of_the_generator_passes_no_candidate() -> None:
     goodput, which the limit allows, and 17 % less without Z."""
     base = lane("closed", "x", achieved_rps=100.0, think_ms=800.0)
     slow = lane("closed", "y", achieved_rps=100 / 1.04, think_ms=800.0)
-    [check] = [one for one in gate_of(base, slow).checks if one.limit.figure == "goodput"]
+    check = checks_of(base, slow)["goodput"]
     assert (check.answer, check.launches) == ("cannot tell", None)
     assert check.why.endswith("without it the interval is [0.833, 0.833]")
     # As slow without it, or with as much of a cycle: nothing hides.
-    assert of_loads(base, lane("closed", "y", achieved_rps=80.0))["goodput"] == "worse"
-    same = lane("closed", "y", achieved_rps=99.0, think_ms=808.0)
-    assert of_loads(base, same)["goodput"] == "not worse"
+    assert goodput(base, lane("closed", "y", achieved_rps=80.0)) == "worse"
+    assert goodput(base, lane("closed", "y", achieved_rps=99.0, think_ms=808.0)) == "not worse"
 
 
 def test_a_p99_that_is_in_part_the_generators_own_is_not_judged() -> None:
-    late = lane("open", "y", p99_ms=300.0, late_p99_ms=100.0)
-    assert of_loads(lane("open", "x"), late)["p99"] == "cannot tell"
-    late = lane("open", "y", p99_ms=300.0, late_p99_ms=29.0)
-    assert of_loads(lane("open", "x"), late)["p99"] == "worse"
+    late = {"p99_ms": 300.0}
+    assert p99(OPEN, lane("open", "y", **late, late_p99_ms=100.0)) == "cannot tell"
+    assert p99(OPEN, lane("open", "y", **late, late_p99_ms=29.0)) == "worse"
 
 
 def test_all_loads_of_all_lanes_and_runs_share_what_chance_may_say() -> None:
-    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
-    label, whole = lane("open", "y")
     # Of six against none of six, 4 are chance with a probability of 0.03.
-    rows = [dataclasses.replace(one, **gone) for one in whole[:4]]
-    pair = lane("open", "x"), (label, [*rows, *whole[4:]])
+    pair = OPEN, lane("open", "y", 4, **GONE)
 
     def answer(lanes: int, looks: int = 1) -> Answer:
         asked = gate.of_loads([pair] * lanes, LIMITS, lambda row: 1e9, looks)
@@ -226,67 +233,51 @@ def test_all_loads_of_all_lanes_and_runs_share_what_chance_may_say() -> None:
 
 def test_quick_errors_of_a_closed_load_cost_no_goodput_and_are_worse() -> None:
     # 3 of 10 fail at once, and the clients come again: as many good answers as before.
-    fails = {"window_ok": 700, "window_http_errors": 300, "window_lost": 0}
-    base, (label, whole) = lane("closed", "x"), lane("closed", "y", **fails)
-    assert of_loads(base, (label, whole))["goodput"] == "worse"
+    failing = lane("closed", "y", **fails(300))
+    assert goodput(CLOSED, failing) == "worse"
     # Fewer than half of its launches are no pass, and none where the base fails, too.
-    few = label, [*whole[:2], *lane("closed", "y")[1][2:]]
-    assert of_loads(base, few)["goodput"] == "cannot tell"
-    assert of_loads(lane("closed", "x", **fails), (label, whole))["goodput"] == "not worse"
+    assert goodput(CLOSED, lane("closed", "y", 2, **fails(300))) == "cannot tell"
+    assert goodput(lane("closed", "x", **fails(300)), failing) == "not worse"
     # A launch of the base with some errors does not switch it off, and what is usual of it counts.
-    some = {"window_ok": 985, "window_http_errors": 15, "window_lost": 0}
-    stained = [dataclasses.replace(base[1][0], **some), *base[1][1:]]
-    assert of_loads((base[0], stained), (label, whole))["goodput"] == "worse"
-    usual = lane("closed", "x", **{**some, "window_ok": 992, "window_http_errors": 8})
-    assert of_loads(usual, lane("closed", "y", **some))["goodput"] == "not worse"
-    assert of_loads(base, lane("closed", "y", **some))["goodput"] == "worse"
+    assert goodput(lane("closed", "x", 1, **fails(15)), failing) == "worse"
+    assert goodput(lane("closed", "x", **fails(8)), lane("closed", "y", **fails(15))) == "not worse"
+    assert goodput(CLOSED, lane("closed", "y", **fails(15))) == "worse"
     # Nothing else passes at that load, and so few launches prove nothing.
-    assert of_loads(base, (label, whole))["cpu"] == "cannot tell"
+    assert of_loads(CLOSED, failing)["cpu"] == "cannot tell"
     for count, answer in ((2, "cannot tell"), (3, "worse")):
-        fewer = (base[0], base[1][:count]), (label, whole[:count])
-        assert of_loads(*fewer)["goodput"] == answer
+        assert goodput(*((name, rows[:count]) for name, rows in (CLOSED, failing))) == answer
 
 
 def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
-    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
     base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 9)]
     rows = [row("closed", n, arm="y") for n in range(1, 9)]
-    rows[3] = dataclasses.replace(rows[3], **gone)
-    found = gate.of_loads([(base, ("run:a@y", rows))], LIMITS, lambda row: 1e9)
-    checks = {check.limit.figure: check for check in gate.judge("a", "b", found).checks}
-    assert checks["goodput"].answer == "cannot tell"
-    assert "1 of 8 launches of the candidate, none of the base" in checks["goodput"].why
+    rows[3] = dataclasses.replace(rows[3], **GONE)
+    check = checks_of(base, ("run:a@y", rows))["goodput"]
+    assert check.answer == "cannot tell"
+    assert "1 of 8 launches of the candidate, none of the base" in check.why
     # What others did to the lab is not the candidate's.
     rows[3] = dataclasses.replace(
         rows[3], invalid_reasons=f"{FAILED_ITSELF[-1]}; {NOT_ITS_OWN[0]} during the trial"
     )
-    assert of_loads(base, ("run:a@y", rows))["goodput"] == "not worse"
+    assert goodput(base, ("run:a@y", rows)) == "not worse"
 
 
 def test_a_launch_that_says_nothing_is_no_launch_that_did_not_fail() -> None:
-    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
     away = {"valid": False, "invalid_reasons": f"{AWAY}: downstream"}
-    label, whole = lane("closed", "y")
-    some = label, [*lane("closed", "y", **gone)[1][:4], *whole[4:]]
-    base, kept = lane("closed", "x", **away), lane("closed", "x")
-    # Of six against none of six that is worse; of a base that was measured once, or never, nobody
-    # can tell.
-    assert of_loads(kept, some)["goodput"] == "worse"
-    assert of_loads((base[0], [kept[1][0], *base[1][1:]]), some)["goodput"] == "cannot tell"
-    assert of_loads(base, some)["goodput"] == "cannot tell"
+    some, base = lane("closed", "y", 4, **GONE), lane("closed", "x", **away)
+    # Of six against none of six that is worse; of a base that was measured once, or never, nothing
+    # is known.
+    assert goodput(CLOSED, some) == "worse"
+    assert goodput((base[0], [CLOSED[1][0], *base[1][1:]]), some) == "cannot tell"
+    assert goodput(base, some) == "cannot tell"
 
 
 def test_what_failed_while_other_work_took_the_cpus_is_not_the_candidates() -> None:
-    gone = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1], "others_cpu": 0.5}
-    _, whole = lane("closed", "y")
-    assert of_loads(lane("closed", "x"), lane("closed", "y", **gone))["goodput"] == "cannot tell"
+    assert goodput(CLOSED, lane("closed", "y", **GONE, others_cpu=0.5)) == "cannot tell"
     # A launch that went well in spite of it did not fail.
-    busy = lane("closed", "y", others_cpu=0.5)
-    assert of_loads(lane("closed", "x"), busy)["goodput"] == "not worse"
-    fails = {"window_ok": 700, "window_http_errors": 300, "window_lost": 0, "others_cpu": 0.5}
-    few = [*lane("closed", "y", **fails)[1][:1], *whole[1:]]
-    base = lane("closed", "x")[1]
-    assert gate.failed_more(base, few, Cell.of(whole[0]), 0.05) == ("", "")
+    assert goodput(CLOSED, lane("closed", "y", others_cpu=0.5)) == "not worse"
+    _, few = lane("closed", "y", 1, **fails(300), others_cpu=0.5)
+    assert gate.failed_more(CLOSED[1], few, Cell.of(few[1]), 0.05) == ("", "")
 
 
 def overloaded(arm: str, rps: float, **changes: object) -> Side:
@@ -302,53 +293,43 @@ def test_of_overloaded_sides_goodput_is_judged_and_not_how_long_the_run_was() ->
     [first, *_] = gate.of_loads([(base, overloaded("y", 207.0))], LIMITS, "cpu_server_us")
     assert first.limit == GOODPUT
     assert first.note.startswith("goodput instead of p99: both sides were overloaded, and p99")
-    assert of_loads(base, overloaded("y", 207.0))["goodput"] == "worse"
+    assert goodput(base, overloaded("y", 207.0)) == "worse"
     # 0.5 % less of one that is nearly kept is a p99 that is a third longer.
-    assert of_loads(overloaded("x", 443.0), overloaded("y", 441.0))["goodput"] == "not worse"
+    assert goodput(overloaded("x", 443.0), overloaded("y", 441.0)) == "not worse"
     # A candidate that keeps up beside a base that does not is better by its p99, and one that does
     # not beside a base that does is worse by it.
-    keeps = lane("open", "y")
-    assert of_loads(base, keeps)["p99"] == "not worse"
-    assert of_loads(lane("open", "x"), overloaded("y", 207.0))["p99"] == "worse"
+    assert p99(base, lane("open", "y")) == "not worse"
+    assert p99(OPEN, overloaded("y", 207.0)) == "worse"
 
 
 def test_goodput_of_a_base_that_keeps_up_is_no_pass() -> None:
     """Its p99 is ten times as long, and nobody asks for it."""
-    fails = {"window_ok": 970, "window_http_errors": 30, "window_lost": 0}
-    base, slow = lane("open", "x", **fails), lane("open", "y", p99_ms=2000.0, **fails)
-    asked = gate.of_loads([(base, slow)], LIMITS, lambda row: 1e9)
-    [goodput, *_] = gate.judge("a", "b", asked).checks
-    assert (goodput.limit.figure, goodput.answer) == ("goodput", "cannot tell")
-    assert goodput.why.startswith("the base answered all that was offered in a launch")
-    less = lane("open", "y", achieved_rps=300.0, **fails)
-    assert of_loads(base, less)["goodput"] == "worse"
+    base, slow = lane("open", "x", **fails(30)), lane("open", "y", p99_ms=2000.0, **fails(30))
+    check = checks_of(base, slow)["goodput"]
+    assert check.answer == "cannot tell"
+    assert check.why.startswith("the base answered all that was offered in a launch")
+    assert goodput(base, lane("open", "y", achieved_rps=300.0, **fails(30))) == "worse"
 
 
 def test_a_figure_that_fewer_launches_of_one_side_tell_is_not_judged() -> None:
     """A launch that is quick is late by a larger share of its p99, so the slow ones are left."""
-    base = lane("open", "x", late_p99_ms=1.2, p99_ms=13.0)
-    quick = [dataclasses.replace(one, p99_ms=8.0) for one in base[1][:3]]
-    mixed = base[0], [*quick, *base[1][3:]]
+    label, slow = lane("open", "x", late_p99_ms=1.2, p99_ms=13.0)
+    quick = [dataclasses.replace(each, p99_ms=8.0) for each in slow[:3]]
     candidate = lane("open", "y", late_p99_ms=1.2, p99_ms=13.0)
-    asked = gate.of_loads([(mixed, candidate)], LIMITS, lambda row: 1e9)
-    checks = {one.limit.figure: one for one in gate.judge("a", "b", asked).checks}
-    assert checks["p99"].answer == "cannot tell"
-    assert "3 of 6 launches of the base (3 lost) and 0 of 6 launches of the candidate" in (
-        checks["p99"].why
-    )
-    assert checks["cpu"].answer == "not worse"
+    checks = checks_of((label, [*quick, *slow[3:]]), candidate)
+    assert (checks["p99"].answer, checks["cpu"].answer) == ("cannot tell", "not worse")
+    why = checks["p99"].why
+    assert "3 of 6 launches of the base (3 lost) and 0 of 6 launches of the candidate" in why
 
 
 def test_a_candidate_that_mends_errors_costs_more_and_is_not_worse_for_it() -> None:
-    fails = {"window_ok": 600, "window_http_errors": 400, "window_lost": 0}
-    base = lane("closed", "x", cpu_server_us=68.0, **fails)
+    base = lane("closed", "x", cpu_server_us=68.0, **fails(400))
     found = of_loads(base, lane("closed", "y", cpu_server_us=100.0))
     assert found == {"goodput": "not worse", "cpu": "cannot tell", "memory": "cannot tell"}
 
 
 def test_a_candidate_that_gives_way_is_worse_whatever_has_a_limit() -> None:
-    gone = lane("closed", "y", valid=False, invalid_reasons=FAILED_ITSELF[-1])
-    asked = gate.of_loads([(lane("closed", "x"), gone)], {"cpu": CPU}, "p99_ms")
+    asked = gate.of_loads([(CLOSED, lane("closed", "y", **GONE))], {"cpu": CPU}, "p99_ms")
     [check] = gate.judge("a", "b", asked).checks
     assert (check.limit, check.answer) == (CPU, "worse")
 
@@ -364,28 +345,19 @@ def test_the_fewest_launches_are_not_said_to_tell() -> None:
 
 
 def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_judged() -> None:
-    base, (name, rows) = lane("closed", "x"), lane("closed", "y", cpu_server_us=60.0)
-    wrong = [dataclasses.replace(one, cpu_server_us=1.0) for one in rows]
-    rows = [*rows, *(row("closed", n, arm="y", cpu_server_us=60.0) for n in range(7, 10))]
-    base = base[0], [row("closed", n, arm="x") for n in range(1, 10)]
-    rows[0] = dataclasses.replace(wrong[0], valid=False)
-    assert of_loads(base, (name, rows))["cpu"] == "worse"
-    for at in (1, 2):
-        rows[at] = dataclasses.replace(wrong[at], valid=False)
-    found = gate.of_loads([(base, (name, rows))], LIMITS, "p99_ms")
-    checks = gate.judge("a", "b", found).checks
-    assert {check.answer for check in checks} == {"cannot tell"}
-    assert "which launches were left out may decide" in checks[1].why
+    base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 10)]
+    rows = [row("closed", n, arm="y", cpu_server_us=60.0) for n in range(1, 10)]
+    wrong = [dataclasses.replace(each, cpu_server_us=1.0, valid=False) for each in rows]
+    assert of_loads(base, ("run:a@y", [*wrong[:1], *rows[1:]]))["cpu"] == "worse"
+    checks = checks_of(base, ("run:a@y", [*wrong[:3], *rows[3:]]))
+    assert {check.answer for check in checks.values()} == {"cannot tell"}
+    assert "which launches were left out may decide" in checks["cpu"].why
 
 
-def test_loads_of_one_side_only_are_not_judged() -> None:
-    assert gate.of_loads([(lane("open", "x"), lane("closed", "y"))], LIMITS, "p99_ms") == []
-
-
-def test_a_figure_without_a_limit_is_not_judged() -> None:
-    only = {"cpu": CPU}
-    [one] = gate.of_loads([(lane("open", "x"), lane("open", "y"))], only, "p99_ms")
-    assert (one.limit, one.load) == (CPU, Cell.of(row("open", 1)))
+def test_loads_of_one_side_only_and_figures_without_a_limit_are_not_judged() -> None:
+    assert gate.of_loads([(OPEN, lane("closed", "y"))], LIMITS, "p99_ms") == []
+    [asked] = gate.of_loads([(OPEN, lane("open", "y"))], {"cpu": CPU}, "p99_ms")
+    assert (asked.limit, asked.load) == (CPU, Cell.of(row("open", 1)))
 
 
 # --- how often it is right: seeded launches, so each run of a test counts the same ---------------
