@@ -1,6 +1,7 @@
 """CPU time per answered request, from samples made by hand in a window of ten seconds."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -51,17 +52,12 @@ def test_each_part_has_its_share() -> None:
     assert around_server_us(cpu_split(trial(), seen())) == pytest.approx(165)
 
 
-def test_grafana_counts_where_it_runs() -> None:
+def test_grafana_counts_where_it_runs_and_the_cpus_of_a_container_are_added_up() -> None:
     split = cpu_split(trial(), seen(used("grafana", 0.006)))
     assert split.cpu_observation_us == pytest.approx(31)
-
-
-def test_the_cpus_of_a_container_are_added_up() -> None:
-    each = [
-        counter(USED, rate, service="a", cpu=cpu) for cpu, rate in (("cpu00", 0.1), ("cpu01", 0.2))
-    ]
-    split = cpu_split(trial(), seen(*each, without="a"))
-    assert split.cpu_server_us == pytest.approx(300)
+    rates = {"cpu00": 0.1, "cpu01": 0.2}
+    each = (counter(USED, rate, service="a", cpu=cpu) for cpu, rate in rates.items())
+    assert cpu_split(trial(), seen(*each, without="a")).cpu_server_us == pytest.approx(300)
 
 
 @pytest.mark.parametrize(
@@ -76,24 +72,17 @@ def test_the_cpus_of_a_container_are_added_up() -> None:
         ("driver", "cpu_observation_us"),
     ],
 )
-def test_a_part_that_nobody_saw_is_unknown_and_the_others_are_not(
-    without: str, unknown: str
-) -> None:
+def test_only_an_unseen_part_is_unknown(without: str, unknown: str) -> None:
     split = rounded(cpu_split(trial(), seen(without=without)))
     assert {name for name, value in split.items() if value is None} == {unknown}
 
 
-def test_without_series_only_the_generator_is_known() -> None:
+def test_what_the_engine_does_not_tell_is_unknown() -> None:
     assert cpu_split(trial(), None) == CpuSplit(cpu_generator_us=pytest.approx(30))
-
-
-def test_without_the_engines_time_neither_it_nor_the_driver_is_known() -> None:
     split = cpu_split(trial(Usage(1.0, None, None, None)), seen())
     assert (split.cpu_generator_us, split.cpu_observation_us) == (None, None)
     assert split.cpu_server_us == pytest.approx(100)
-
-
-def test_a_driver_that_rests_uses_no_less_than_nothing() -> None:
+    # A driver that rests uses no less than nothing.
     busy = dataclasses.replace(USAGE, window_cpu_s=0.36)
     assert cpu_split(trial(busy), seen()).cpu_observation_us == pytest.approx(20)
 
@@ -104,9 +93,8 @@ def test_a_spinner_is_no_part_of_the_lab() -> None:
     observed = seen(used("driver", 0.135), without="driver")
     split = cpu_split(trial(spun), observed)
     assert rounded(split) == rounded(cpu_split(trial(), seen()))
-    blind = Observation(
-        observed.window, tuple(one for one in observed.all if one.labels["__name__"] == USED)
-    )
+    used_only = tuple(one for one in observed.all if one.labels["__name__"] == USED)
+    blind = Observation(observed.window, used_only)
     assert cpu_split(trial(spun), blind).cpu_observation_us is None
 
 
@@ -125,29 +113,27 @@ def server(times: tuple[float, ...], values: tuple[float, ...]) -> float | None:
     return cpu_split(trial(), seen(Series(labels, times, values), without="a")).cpu_server_us
 
 
-def test_the_rest_after_the_load_is_not_in_its_rate() -> None:
-    # 0.1 CPUs until the load and the window end, at a time between two samples, then nothing.
-    times = (999.5, 1001.5, 1003.5, 1005.5, 1007.5, 1009.5, 1011.5)
-    values = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.05)
-    assert server(times, values) == pytest.approx(100)
-
-
 @pytest.mark.parametrize(
-    ("rise", "us"),
+    ("times", "values", "us"),
     [
-        (0.1, 60 + 10),  # The load ended early: all of the rise was in the window.
-        (0.4, 60 + 40),  # As before.
-        (1.0, 60 + 40),  # As before; what came after the window is other work.
+        # 0.1 CPUs until the load and the window end, at a time between two samples, then nothing.
+        ((-0.5, 1.5, 3.5, 5.5, 7.5, 9.5, 11.5), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.05), 100),
+        # The load ended early: all of the rise was in the window.
+        ((0, 6, 11), (0.0, 0.6, 0.7), 60 + 10),
+        ((0, 6, 11), (0.0, 0.6, 1.0), 60 + 40),
+        # What came after the window is other work.
+        ((0, 6, 11), (0.0, 0.6, 1.6), 60 + 40),
+        # The load before the window is not in its rate.
+        ((-2, 0, 4, 10), (0.0, 5.0, 5.4, 6.0), 100),
+        ((-4, 4, 10), (0.0, 0.8, 1.4), 100),
+        # A container that began again outside the window is known.
+        ((-6, -4, -2, 4, 10, 12, 14), (9.0, 0.1, 0.3, 0.9, 1.5, 1.6, 0.2), 100),
     ],
 )
-def test_the_end_of_the_window_is_what_the_next_sample_allows(rise: float, us: float) -> None:
-    times, values = (1000.0, 1006.0, 1011.0), (0.0, 0.6, 0.6 + rise)
-    assert server(times, values) == pytest.approx(us)
-
-
-def test_the_load_before_the_window_is_not_in_its_rate() -> None:
-    assert server((998.0, 1000.0, 1004.0, 1010.0), (0.0, 5.0, 5.4, 6.0)) == pytest.approx(100)
-    assert server((996.0, 1004.0, 1010.0), (0.0, 0.8, 1.4)) == pytest.approx(100)
+def test_the_window_has_what_the_samples_allow(
+    times: Sequence[float], values: tuple[float, ...], us: float
+) -> None:
+    assert server(tuple(OPENS + at for at in times), values) == pytest.approx(us)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +150,7 @@ def test_the_load_before_the_window_is_not_in_its_rate() -> None:
         ((991.0, 1009.0, 1011.0), (0.0, 1.8, 2.0)),  # Half of what the last one tells was before.
     ],
 )
-def test_a_window_that_was_not_seen_whole_is_unknown(
-    times: tuple[float, ...], values: tuple[float, ...]
-) -> None:
+def test_a_window_not_seen_whole(times: tuple[float, ...], values: tuple[float, ...]) -> None:
     assert server(times, values) is None
 
 
@@ -181,9 +165,7 @@ def test_a_window_that_was_not_seen_whole_is_unknown(
         *((length, first, True) for length in (4.0, 5.0) for first in (0.05, 1.0, 1.95)),
     ],
 )
-def test_a_short_window_needs_samples_that_tell_of_half_of_it(
-    length: float, first: float, known: bool
-) -> None:
+def test_samples_cover_half_a_short_window(length: float, first: float, known: bool) -> None:
     """Samples every two seconds, as Prometheus takes them, of 1.5 CPUs from the start on."""
     times = tuple(OPENS + first + at for at in range(-4, 9, 2))
     used_s = tuple(1.5 * max(0.0, at - OPENS) for at in times)
@@ -192,11 +174,6 @@ def test_a_short_window_needs_samples_that_tell_of_half_of_it(
     assert (rate is not None) == known
     if rate is not None:
         assert 0.75 <= rate <= 1.5 + 1e-9
-
-
-def test_a_container_that_began_again_outside_the_window_is_known() -> None:
-    times = (994.0, 996.0, 998.0, 1004.0, 1010.0, 1012.0, 1014.0)
-    assert server(times, (9.0, 0.1, 0.3, 0.9, 1.5, 1.6, 0.2)) == pytest.approx(100)
 
 
 def test_another_container_of_the_service_counts_only_in_the_window() -> None:

@@ -1,13 +1,12 @@
 """A load that is held: which connections were there while the memory was read."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
 from lab.judge.gates import judge
 from lab.judge.verdict import verdict_of
-from lab.model import UNKNOWN, Counts, Hold, Judgement, TrialRecord, Warmth
+from lab.model import UNKNOWN, Counts, Hold, Judgement, Measurement, TrialRecord, Warmth
 from support.fakes import judged_row, measurement, observation, plan, reading, record
 
 # Of 100 connections.
@@ -20,11 +19,13 @@ def held(hold: Hold = "idle", **changes: Any) -> TrialRecord:
     return record(plan("closed", hold=hold), **{**known, **changes})
 
 
+def held_by(of: TrialRecord, counts: Counts, samples: int = 0) -> Measurement:
+    said = reading(0.0, samples=samples, corrected=None, raw=None, counts=counts)
+    return measurement(of, said)
+
+
 def judged(of: TrialRecord, counts: Counts, samples: int = 0) -> Judgement:
-    said = dataclasses.replace(
-        reading(), samples=samples, achieved_rps=0.0, corrected=None, raw=None, counts=counts
-    )
-    return judge(measurement(of, said), observation())
+    return judge(held_by(of, counts, samples), observation())
 
 
 def test_all_connections_were_there() -> None:
@@ -32,14 +33,10 @@ def test_all_connections_were_there() -> None:
     assert judged(held("in-flight"), IN_FLIGHT).valid
 
 
-def test_a_cold_jvm_does_not_count() -> None:
-    (reason,) = judged(held(warmth=Warmth(False, (), "it compiled")), IDLE).reasons
-    assert reason == "cold JVM: it compiled"
-
-
 @pytest.mark.parametrize(
     ("of", "counts", "samples", "said"),
     [
+        (held(warmth=Warmth(False, (), "it compiled")), IDLE, 0, "cold JVM: it compiled"),
         (held(live_heap_bytes=None), IDLE, 0, "the memory was not read while"),
         (held(), Counts(103, 103, 0, 0, 0, 0, 15.0), 0, "103 requests were sent over 100 connect"),
         (held(), Counts(100, 99, 1, 0, 0, 0, 15.0), 0, "99 of 100 connections had an answer"),
@@ -49,18 +46,13 @@ def test_a_cold_jvm_does_not_count() -> None:
         (held("in-flight", in_flight=103), IN_FLIGHT, 0, "103 of 100 requests were in flight when"),
     ],
 )
-def test_a_connection_that_was_not_there(
-    of: TrialRecord, counts: Counts, samples: int, said: str
-) -> None:
+def test_a_missing_connection(of: TrialRecord, counts: Counts, samples: int, said: str) -> None:
     (reason,) = judged(of, counts, samples).reasons
     assert reason.startswith(said)
 
 
 def test_its_row_has_the_memory_and_no_verdict() -> None:
-    said = dataclasses.replace(
-        reading(), samples=0, achieved_rps=0.0, corrected=None, raw=None, counts=IN_FLIGHT
-    )
-    whole = measurement(held("in-flight"), said)
+    whole = held_by(held("in-flight"), IN_FLIGHT)
     row = judged_row("r", whole)
     assert (row.live_heap_bytes, row.resident_bytes) == (9_000_000, 90_000_000)
     # Who waits is not lost.

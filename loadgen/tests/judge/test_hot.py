@@ -1,3 +1,5 @@
+"""The methods in which a recording spends its samples."""
+
 import pytest
 
 from lab.judge.hot import Hot, callers, hot, interval, named, waits
@@ -54,14 +56,13 @@ def test_callers_are_code_outside_the_jdk_and_not_only_the_way_to_other_code() -
 
 @pytest.mark.parametrize(
     ("kind", "samples", "enough"),
-    [(CPU, 99, False), (CPU, 100, True), (ALLOC, 99, False), (LOCK, 1, True)],
+    [(CPU, 99, False), (CPU, 100, True), (ALLOC, 99, False), (LOCK, 1, True), (LOCK, 0, False)],
 )
 def test_few_samples_name_nothing_and_any_wait_does(kind: str, samples: int, enough: bool) -> None:
-    assert named(recording({"a.B.c:1": 5}, kind, samples)) == enough
+    assert named(recording({"a.B.c:1": 5} if samples else {}, kind, samples)) == enough
 
 
 def test_nothing_recorded_names_nothing() -> None:
-    assert not named(recording({}, LOCK))
     assert hot(recording({})) == ()
     assert waits(recording({}, LOCK)) == {}
 

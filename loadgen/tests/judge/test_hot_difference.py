@@ -15,6 +15,10 @@ A = {"lab.Routes.answer:5;lab.Primes.isPrime:31": 300, "lab.Routes.answer:5;lab.
 B = {"lab.Routes.answer:6;lab.Primes.isPrime:40": 300, "lab.Routes.answer:6;lab.Log.write:2": 200}
 
 
+def two(x: int, y: int) -> dict[str, int]:
+    return {"lab.A.x:1": x, "lab.A.y:1": y}
+
+
 def trial(**changes: Any) -> Row:
     figures = {"achieved_rps": 1000.0, "window_s": 10.0, "cpu_server_us": 100.0}
     return row(plan("closed"), **{**figures, **changes})
@@ -52,22 +56,17 @@ def test_the_same_work_in_less_time_changes_what_costs_less_and_nothing_else() -
 
 
 def test_what_chance_explains_is_not_named() -> None:
-    assert (
-        changes(side({"lab.A.x:1": 80, "lab.A.y:1": 80}), side({"lab.A.x:1": 85, "lab.A.y:1": 75}))
-        == ()
-    )
+    assert changes(side(two(80, 80)), side(two(85, 75))) == ()
     assert changes(side(A), side(A)) == ()
 
 
 def test_of_many_methods_each_must_differ_by_more() -> None:
     """55 and 85 of 1,000 samples differ at 99 %, which is not enough for one of 22 methods."""
-    found = changes(
-        side({"lab.A.x:1": 55, "lab.A.y:1": 945}), side({"lab.A.x:1": 85, "lab.A.y:1": 915})
-    )
+    found = changes(side(two(55, 945)), side(two(85, 915)))
     assert {one.method for one in found} == {"lab.A.x", "lab.A.y"}
     many = [f"lab.M.m{n}:1" for n in range(20)]
-    before = {"lab.A.x:1": 55, "lab.A.y:1": 45, **dict.fromkeys(many, 45)}
-    after = {"lab.A.x:1": 85, "lab.A.y:1": 45, **{name: 43 + n % 2 for n, name in enumerate(many)}}
+    before = {**two(55, 45), **dict.fromkeys(many, 45)}
+    after = {**two(85, 45), **{name: 43 + n % 2 for n, name in enumerate(many)}}
     assert sum(before.values()) == sum(after.values())
     assert changes(side(before), side(after)) == ()
 
@@ -80,8 +79,8 @@ def test_bytes_and_waits_are_those_of_an_answer_and_have_no_interval() -> None:
 
 
 def test_what_is_below_one_percent_of_the_whole_is_not_named() -> None:
-    more = {"lab.A.x:1": 50_000_000, "lab.A.y:1": 400_000}
-    assert changes(side({"lab.A.x:1": 50_000_000}, ALLOC), side(more, ALLOC)) == ()
+    less = {"lab.A.x:1": 50_000_000}
+    assert changes(side(less, ALLOC), side(two(50_000_000, 400_000), ALLOC)) == ()
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_with_ten_of_a_side_the_interval_is_the_same_whichever_side_scatters_not
 
 @pytest.mark.parametrize(("count", "confidence", "least"), [(10, 0.95, 0.945), (9, 0.995, 0.985)])
 @pytest.mark.parametrize("times", [1, 3, 10, 100])
-def test_the_interval_holds_the_ratio_however_unequal_the_sides_scatter(
+def test_sides_of_unequal_scatter(
     count: int, confidence: float, least: float, times: float
 ) -> None:
     """The Mann-Whitney interval alone held it in 90 % of cases where 95 % were said."""

@@ -1,4 +1,5 @@
-import dataclasses
+"""What a load can have at most, and how long an answer takes."""
+
 from dataclasses import replace
 
 import pytest
@@ -76,8 +77,7 @@ def test_on_several_machines_a_round_trip_of_each_way_is_part_of_the_response_ti
 def test_toxics_do_not_touch_a_route_without_downstream() -> None:
     state = ToxicState(("x",), added_latency_ms=300.0, unpredicted=("downstream",))
     slow = snapshot(toxics=state, settings={})
-    assert response_time_ms(parse("/"), slow) == 10
-    assert predict("/", 100, None, slow).rps == 10_000
+    assert (response_time_ms(parse("/"), slow), predict("/", 100, None, slow).rps) == (10, 10_000)
 
 
 def test_auto_leaves_connections_to_spare_whatever_the_pool() -> None:
@@ -88,12 +88,9 @@ def test_auto_leaves_connections_to_spare_whatever_the_pool() -> None:
     assert auto_rate_rps("/?wait_ms=50", 100, snapshot()) == 593
     for connections in (10, 100, 1000, 10_000):
         rate = auto_rate_rps("/downstream", connections, snapshot())
-        assert rate is not None
         # A server that is steady at 2.4 times R0 gets all of it over these connections.
         assert rate * 2.4 * 0.2 * 1.2 <= connections
-
-
-def test_auto_needs_something_that_waits() -> None:
+    # It needs something that waits.
     assert auto_rate_rps("/downstream", 100, snapshot(downstream_delay_ms=0.0)) is None
     assert auto_rate_rps("/compute", 100, snapshot()) is None
 
@@ -112,17 +109,17 @@ def test_auto_needs_something_that_waits() -> None:
         # 200 threads / the wait.
         ("/block", 1000, 200 / 0.3),
         ("/block?wait_ms=100", 1000, 200 / 0.1),
+        # A route that only computes has no bound.
+        *((path, 40, None) for path in ("/compute", "/file", "/metrics", "/health")),
+        ("/block?wait_ms=0", 40, None),
     ],
 )
-def test_waits_bound_a_route_that_waits(path: str, connections: int, bound: float) -> None:
-    assert predict(path, connections, None, snapshot()).rps == pytest.approx(bound)
-
-
-@pytest.mark.parametrize("path", ["/compute", "/file", "/metrics", "/health", "/block?wait_ms=0"])
-def test_a_route_that_only_computes_has_no_bound(path: str) -> None:
-    assert predict(path, 40, None, snapshot()).rps is None
-    # An open load still has what is offered.
-    assert predict(path, 40, 100, snapshot()).rps == 100
+def test_waits_bound_a_route(path: str, connections: int, bound: float | None) -> None:
+    found = predict(path, connections, None, snapshot()).rps
+    assert found == (bound and pytest.approx(bound))
+    if bound is None:
+        # An open load still has what is offered.
+        assert predict(path, connections, 100, snapshot()).rps == 100
 
 
 def loops(count: int, blocked: bool | str) -> Snapshot:
@@ -130,23 +127,27 @@ def loops(count: int, blocked: bool | str) -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    ("path", "count", "bound"),
+    ("path", "count", "blocked", "bound", "resource"),
     [
-        ("/", 1, 100),
-        ("/", 2, 200),
-        ("/block", 1, 1 / 0.3),
-        ("/first-success", 1, 10),
-        ("/aggregate-with-fallback", 1, 1 / 0.3),
+        ("/", 1, True, 100, "event loop"),
+        ("/", 2, True, 200, "event loop"),
+        ("/block", 1, True, 1 / 0.3, "event loop"),
+        ("/first-success", 1, True, 10, "event loop"),
+        ("/aggregate-with-fallback", 1, True, 1 / 0.3, "event loop"),
         # Three waits of 300 ms, one after the other.
-        ("/multi-aggregate", 1, 1 / 0.9),
+        ("/multi-aggregate", 1, True, 1 / 0.9, "event loop"),
+        # A call of the downstream blocks no loop, and a timer does not.
+        ("/downstream", 1, True, 5000, "connections"),
+        ("/", 1, False, 100_000, "connections"),
     ],
 )
-def test_loops_that_wait_by_blocking_are_bounded_by_their_number(
-    path: str, count: int, bound: float
+def test_blocking_loops_are_bounded_by_their_number(
+    path: str, count: int, blocked: bool, bound: float, resource: str
 ) -> None:
-    prediction = predict(path, 1000, None, loops(count, blocked=True))
+    prediction = predict(path, 1000, None, loops(count, blocked=blocked))
     assert prediction.rps == pytest.approx(bound)
-    assert prediction.bounds[0].resource == "event loop"
+    assert prediction.bounds[0].resource == resource
+    assert blocked or len(prediction.bounds) == 1
 
 
 def test_loops_that_compute_instead_of_waiting_are_bounded_by_the_cpus_too() -> None:
@@ -158,10 +159,6 @@ def test_loops_that_compute_instead_of_waiting_are_bounded_by_the_cpus_too() -> 
     # What a request computes is its wait, and counts once.
     spent = Demand(connections=1, requests=100, server_cpu_s=0.011, host_cpu_s=0.011)
     assert predict("/", 5, 20, loops(1, blocked="spin"), spent).expected_ms == pytest.approx(11)
-
-
-def test_a_call_of_the_downstream_blocks_no_loop() -> None:
-    assert predict("/downstream", 1000, None, loops(1, blocked=True)).rps == 5000
 
 
 @pytest.mark.parametrize(
@@ -176,23 +173,13 @@ def test_a_call_of_the_downstream_blocks_no_loop() -> None:
         ("21.0.8+9", 200, 1000),
     ],
 )
-def test_a_wait_inside_synchronized_keeps_a_carrier_before_jdk_24(
-    jdk: str, pool: int | None, rps: float
-) -> None:
-    before = snapshot(
-        identity=dataclasses.replace(IDENTITY, jdk=jdk),
-        settings={"pool_size": pool, "virtual_thread_parallelism": 2},
-    )
+def test_synchronized_keeps_a_carrier_before_jdk_24(jdk: str, pool: int | None, rps: float) -> None:
+    settings = {"pool_size": pool, "virtual_thread_parallelism": 2}
+    before = snapshot(identity=replace(IDENTITY, jdk=jdk), settings=settings)
     prediction = predict("/synchronized", 1000, None, before)
     assert prediction.rps == rps
     assert (prediction.bounds[0].resource == "carrier threads") == (rps == 10)
     assert predict("/downstream", 1000, None, before).rps == (1000 if pool else 5000)
-
-
-def test_loops_with_timers_bound_nothing() -> None:
-    prediction = predict("/", 1000, None, loops(1, blocked=False))
-    assert prediction.rps == 100_000
-    assert [bound.resource for bound in prediction.bounds] == ["connections"]
 
 
 LIGHT = Demand(connections=100, requests=2000, server_cpu_s=0.0005, host_cpu_s=0.0008)
@@ -228,7 +215,7 @@ def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -
 
 
 def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:
-    slow = dataclasses.replace(LIGHT, server_cpu_s=0.01, host_cpu_s=None)
+    slow = replace(LIGHT, server_cpu_s=0.01, host_cpu_s=None)
     prediction = predict("/compute", 1, None, snapshot(), slow, 2)
     assert prediction.rps is None
     # One connection keeps one CPU busy.
@@ -246,9 +233,7 @@ def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:
         (1000, None, None),
     ],
 )
-def test_an_open_load_below_its_bound_does_not_queue(
-    offered: int, demand: Demand | None, expected_ms: float | None
-) -> None:
+def test_below_its_bound(offered: int, demand: Demand | None, expected_ms: float | None) -> None:
     found = predict("/downstream", 2000, offered, snapshot(), demand, 2).expected_p95_ms
     assert found == (None if expected_ms is None else pytest.approx(expected_ms))
 
@@ -258,9 +243,8 @@ def test_nothing_is_expected_with_a_caveat() -> None:
     prediction = predict("/downstream", 200, None, cut, LIGHT, 2)
     assert (prediction.rps, prediction.holding, prediction.expected_p95_ms) == (None, (), None)
     assert prediction.text == "none: no bound covers downstream/reset_peer"
-    assert predict("/compute", 1, None, cut).text == (
-        "none: nothing that is known bounds this load"
-    )
+    nothing = predict("/compute", 1, None, cut)
+    assert nothing.text == "none: nothing that is known bounds this load"
 
 
 def test_cpus_that_a_spinner_takes_are_not_there() -> None:

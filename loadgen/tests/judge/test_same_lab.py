@@ -1,7 +1,7 @@
 """What two labs differ in, and that what was not recorded differs from everything."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -23,8 +23,13 @@ LIMITS = {"open_files": 20_000}
 WHOLE = Lab(HOST, LIMITS, VERSIONS)
 
 
-def differences(was: Lab, now: Lab) -> list[Difference]:
-    return list(between_labs(was, now, LIMITS, PARTS))
+def differences(was: Lab, now: Lab, parts: Sequence[str] = PARTS) -> list[Difference]:
+    return list(between_labs(was, now, LIMITS, parts))
+
+
+def named(was: Lab, now: Lab, parts: Sequence[str] = PARTS) -> list[tuple[str, str]]:
+    """The kind and the name of each difference."""
+    return [(found.kind, found.name) for found in differences(was, now, parts)]
 
 
 def test_a_lab_that_recorded_everything_is_like_itself() -> None:
@@ -67,12 +72,10 @@ RUNTIME = ("limits", "TOXIPROXY_GOMAXPROCS")
 )
 def test_which_machine_it_was(host: dict[str, Json], expected: list[tuple[str, str]]) -> None:
     other = dataclasses.replace(WHOLE, host={**HOST, **host})
-    assert [(one.kind, one.name) for one in differences(WHOLE, other)] == expected
+    assert named(WHOLE, other) == expected
     # What neither recorded is like nothing.
-    unknown = [one for one in differences(WHOLE, other) if one.now is None]
-    assert [(one.kind, one.name) for one in differences(other, other)] == [
-        (one.kind, one.name) for one in unknown
-    ]
+    unknown = [found for found in differences(WHOLE, other) if found.now is None]
+    assert named(other, other) == [(found.kind, found.name) for found in unknown]
 
 
 def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None:
@@ -84,8 +87,7 @@ def test_a_service_of_the_users_own_is_its_containers_image_and_limits() -> None
         return Lab({**HOST, "services": {"shop": shop}}, LIMITS, VERSIONS)
 
     def of_shop(was: Lab, now: Lab) -> list[tuple[str, str]]:
-        found = between_labs(was, now, LIMITS, (*PARTS, "shop"))
-        return [(one.kind, one.name) for one in found]
+        return named(was, now, (*PARTS, "shop"))
 
     one = running("sha256:1")
     assert of_shop(one, one) == []
@@ -107,9 +109,7 @@ def test_each_of_several_machines_must_be_the_same() -> None:
     several = Lab({**HOST, "machines": {"load": load}}, LIMITS, VERSIONS)
     other = Lab({**HOST, "machines": {"load": {**load, "kernel": "6.2"}}}, LIMITS, VERSIONS)
     assert differences(several, several) == []
-    assert [(one.kind, one.name) for one in differences(several, other)] == [
-        ("host", "machine load")
-    ]
+    assert named(several, other) == [("host", "machine load")]
     # A lab on one machine is another one.
     assert [one.was for one in differences(WHOLE, several)] == ["missing"]
 
@@ -131,43 +131,35 @@ def test_which_code_ran(
     was: Mapping[str, Json], now: Mapping[str, Json], expected: list[tuple[str, str]]
 ) -> None:
     one, other = (dataclasses.replace(WHOLE, versions={**VERSIONS, **of}) for of in (was, now))
-    assert [(found.kind, found.name) for found in differences(one, other)] == expected
+    assert named(one, other) == expected
+
+
+# No setting is not one that was not read.
+NONE = snapshot(settings={"pool_size": None})
+WITHOUT = Snapshot(None, {"url": "http://x:1"}, ToxicState(), 200.0)
+# It told nothing.
+SILENT = dataclasses.replace(WITHOUT, exported=Exported(1, None, None, None, True))
+SLOWER = dataclasses.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("was", "now", "expected"),
     [
-        ({"settings": {"pool_size": 200}}, [("settings", "downstream_connections")]),
-        ({"identity": dataclasses.replace(IDENTITY, jdk="26")}, [("build", "jdk")]),
-        ({"identity": dataclasses.replace(IDENTITY, gc=())}, [("jvm", "gc")]),
-        ({"identity": dataclasses.replace(IDENTITY, start_time_ms=9, pid=9)}, []),
-        ({"toxics": ToxicState(("latency",), 5.0)}, [("toxics", "toxics")]),
-        ({"downstream_delay_ms": 1.0}, [("delay", "the downstream's delay in ms")]),
-        ({"spread": SPREAD}, [("delay", "the downstream's delay")]),
+        (snapshot(), snapshot(settings={"pool_size": 200}), "settings downstream_connections"),
+        (snapshot(), snapshot(identity=dataclasses.replace(IDENTITY, jdk="26")), "build jdk"),
+        (snapshot(), snapshot(identity=dataclasses.replace(IDENTITY, gc=())), "jvm gc"),
+        (snapshot(), snapshot(identity=dataclasses.replace(IDENTITY, start_time_ms=9, pid=9)), ""),
+        (snapshot(), snapshot(toxics=ToxicState(("latency",), 5.0)), "toxics toxics"),
+        (snapshot(), snapshot(downstream_delay_ms=1.0), "delay the downstream's delay in ms"),
+        (snapshot(), snapshot(spread=SPREAD), "delay the downstream's delay"),
+        (snapshot(spread=SPREAD), snapshot(spread=SLOWER), "delay the downstream's delay"),
+        (NONE, NONE, ""),
+        (NONE, snapshot(settings={}), "settings pool_size"),
+        (SILENT, WITHOUT, "jvm whether a JMX exporter answers"),
     ],
 )
-def test_what_a_server_differs_in(
-    change: dict[str, object], expected: list[tuple[str, str]]
-) -> None:
-    found = between_snapshots(snapshot(), snapshot(**change))
-    assert [(one.kind, one.name) for one in found] == expected
-
-
-def test_a_recorded_file_with_other_times_is_another_delay() -> None:
-    other = dataclasses.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
-    (found,) = between_snapshots(snapshot(spread=SPREAD), snapshot(spread=other))
-    assert found.kind == "delay"
-
-
-def test_a_setting_that_a_model_has_not_is_not_one_that_was_not_read() -> None:
-    none = snapshot(settings={"pool_size": None})
-    assert list(between_snapshots(none, none)) == []
-    (found,) = between_snapshots(none, snapshot(settings={}))
-    assert (found.was, found.now) == (None, "missing")
-
-
-def test_an_exporter_that_is_gone_is_noticed_even_if_it_told_nothing() -> None:
-    without = Snapshot(None, {"url": "http://x:1"}, ToxicState(), 200.0)
-    silent = dataclasses.replace(without, exported=Exported(1, None, None, None, True))
-    (found,) = between_snapshots(silent, without)
-    assert found.kind == "jvm"
+def test_two_servers_differ(was: Snapshot, now: Snapshot, expected: str) -> None:
+    found = list(between_snapshots(was, now))
+    assert [f"{each.kind} {each.name}" for each in found] == ([expected] if expected else [])
+    if was is NONE and found:
+        assert (found[0].was, found[0].now) == (None, "missing")

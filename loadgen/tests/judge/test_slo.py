@@ -31,7 +31,7 @@ RANKS = ((10.0, 900), (20.0, 990), (30.0, 1000))
         (1001, None, None, None),
     ],
 )
-def test_a_request_without_an_answer_is_slower_than_any_answer(
+def test_a_lost_request_is_slower_than_any_answer(
     lost: int, p50_ms: float, p95_ms: float | None, p99_ms: float | None
 ) -> None:
     told = slo.columns(RANKS, lost)

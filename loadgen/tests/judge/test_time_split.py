@@ -86,10 +86,12 @@ def rounded(split: TimeSplit) -> list[float | None]:
 WHOLE = [7.0, 0.0, 5.0, 8.0, 12.0, 8.5, 201.5, 5.0]
 
 
+KNOWN = (*SERVED, *CALLED, *ANSWERS)
+
+
 def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None:
-    split = time_split(trial(), seen(*SERVED, *CALLED, *ANSWERS))
-    assert rounded(split) == WHOLE
-    assert split.whole_ms == pytest.approx(247.0)
+    split = time_split(trial(), seen(*KNOWN))
+    assert (rounded(split), split.whole_ms) == (WHOLE, pytest.approx(247.0))
 
 
 def test_errors_are_in_what_the_client_saw_as_in_what_the_server_took() -> None:
@@ -97,7 +99,7 @@ def test_errors_are_in_what_the_client_saw_as_in_what_the_server_took() -> None:
     whole = trial()
     counts = Counts(None, 995, 5, 0, 0, None, 10.0)
     said = dataclasses.replace(whole.reading, counts=counts, all_ms=239.0)
-    split = time_split(dataclasses.replace(whole, reading=said), seen(*SERVED, *CALLED, *ANSWERS))
+    split = time_split(dataclasses.replace(whole, reading=said), seen(*KNOWN))
     assert rounded(split) == [*WHOLE[:-1], 4.0]
 
 
@@ -105,26 +107,40 @@ def summary(name: str, ms: float) -> tuple[Series, ...]:
     return mean_time(name, ms / 1000, RPS, server="a")
 
 
-def test_an_answer_that_an_event_loop_left_unread_was_in_its_queue() -> None:
-    split = time_split(trial(), seen(*SERVED, *CALLED, *summary(UNREAD, 3.0), *ANSWERS))
-    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, 5.5, 201.5, 5.0]
-
-
-def test_a_virtual_thread_that_goes_on_late_was_in_the_server_s_queue() -> None:
-    late = summary(LAG, 4.0)
-    split = time_split(trial(), seen(*SERVED, *CALLED, *late, *ANSWERS))
-    assert rounded(split) == [7.0, 0.0, 9.0, 8.0, 12.0, 4.5, 201.5, 5.0]
-    # Nothing hands its requests over: the thread is late for the request, and for the answer.
-    handed_over = served(queue=0.0, service=230.0)
-    split = time_split(trial(), seen(*handed_over, *CALLED, *late, *ANSWERS))
-    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, 4.5, 201.5, 6.0]
-    # Nobody tells for how long requests of an event loop lay unread.
-    split = time_split(trial(), seen(*handed_over, *CALLED, *ANSWERS))
-    assert split.time_queue_ms is None
-    assert split.time_unexplained_ms == pytest.approx(10.0)
-    # Its event loops read the answers, and tell.
-    split = time_split(trial(), seen(*SERVED, *CALLED, *late, *summary(UNREAD, 0.0), *ANSWERS))
-    assert rounded(split) == WHOLE
+@pytest.mark.parametrize(
+    ("series", "parts"),
+    [
+        # An answer that an event loop left unread was in its queue.
+        ((*KNOWN, *summary(UNREAD, 3.0)), [7.0, 0.0, 8.0, 8.0, 12.0, 5.5, 201.5, 5.0]),
+        # A virtual thread that goes on late was in the server's queue.
+        ((*KNOWN, *summary(LAG, 4.0)), [7.0, 0.0, 9.0, 8.0, 12.0, 4.5, 201.5, 5.0]),
+        # Nothing hands its requests over: it is late for the request, and for the answer.
+        (
+            (*served(queue=0.0, service=230.0), *CALLED, *summary(LAG, 4.0), *ANSWERS),
+            [7.0, 0.0, 8.0, 8.0, 12.0, 4.5, 201.5, 6.0],
+        ),
+        # Its event loops read the answers, and tell.
+        ((*KNOWN, *summary(LAG, 4.0), *summary(UNREAD, 0.0)), WHOLE),
+        # It is unknown for how long requests of an event loop lay unread.
+        (
+            (*served(queue=0.0, service=230.0), *CALLED, *ANSWERS),
+            [7.0, 0.0, None, 8.0, 12.0, 8.5, 201.5, 10.0],
+        ),
+        # 0.3 connections in the accept queue on average, and 100 requests a second: 3 ms of the 5.
+        (
+            (*KNOWN, gauge(ACCEPT_QUEUE, 0.3, server="a"), gauge(ACCEPT_QUEUE, 900.0, server="b")),
+            [7.0, 3.0, *WHOLE[2:-1], 2.0],
+        ),
+        # Parts that are more than the client saw are shown as they are.
+        (
+            (*served(queue=5.0, service=250.0), *CALLED, *ANSWERS),
+            [7.0, 0.0, 5.0, 28.0, 12.0, 8.5, 201.5, -15.0],
+        ),
+    ],
+)
+def test_waits_are_parts(series: tuple[Series, ...], parts: list[float | None]) -> None:
+    split = time_split(trial(), seen(*series))
+    assert (rounded(split), split.whole_ms) == (parts, pytest.approx(247.0))
 
 
 def with_late(of: Measurement, late_ms: float | None) -> Measurement:
@@ -133,31 +149,12 @@ def with_late(of: Measurement, late_ms: float | None) -> Measurement:
 
 
 @pytest.mark.parametrize("late_ms", [None, 3.0])
-def test_a_closed_load_is_late_by_what_its_engine_tells(late_ms: float | None) -> None:
-    split = time_split(with_late(trial("closed"), late_ms), seen(*SERVED, *CALLED, *ANSWERS))
+def test_a_load_is_late_by_what_its_engine_tells(late_ms: float | None) -> None:
+    split = time_split(with_late(trial("closed"), late_ms), seen(*KNOWN))
     assert rounded(split) == [late_ms or 0.0, *WHOLE[1:]]
     assert split.whole_ms == pytest.approx(240.0 + (late_ms or 0.0))
-
-
-def test_what_the_generator_waits_for_is_no_lateness_of_its_own() -> None:
     # Sent 7 ms after they were due: 2 ms late by itself, 5 ms without a connection.
-    split = time_split(with_late(trial(), 2.0), seen(*SERVED, *CALLED, *ANSWERS))
-    assert rounded(split) == [2.0, 5.0, *WHOLE[2:]]
-
-
-def test_the_time_in_the_accept_queue_is_measured_and_no_longer_unexplained() -> None:
-    # 0.3 connections on average, and 100 requests a second: 3 ms of the 5 that nobody explained.
-    queue = gauge(ACCEPT_QUEUE, 0.3, server="a"), gauge(ACCEPT_QUEUE, 900.0, server="b")
-    split = time_split(trial(), seen(*SERVED, *CALLED, *ANSWERS, *queue))
-    assert rounded(split) == [7.0, 3.0, *WHOLE[2:-1], 2.0]
-    assert split.whole_ms == pytest.approx(247.0)
-
-
-def test_parts_that_are_more_than_the_client_saw_are_shown_as_they_are() -> None:
-    of = seen(*served(queue=5.0, service=250.0), *CALLED, *ANSWERS)
-    split = time_split(trial(), of)
-    assert split.time_unexplained_ms == pytest.approx(-15.0)
-    assert split.whole_ms == pytest.approx(247.0)
+    assert rounded(time_split(with_late(trial(), 2.0), seen(*KNOWN))) == [2.0, 5.0, *WHOLE[2:]]
 
 
 @pytest.mark.parametrize("mode", ["open", "closed"])
@@ -181,9 +178,7 @@ def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(m
         slower = dataclasses.replace(of.reading, raw=slow, corrected=corrected)
         other = time_split(dataclasses.replace(of, reading=slower), seen(*series))
         assert other.parts[:-1] == pytest.approx(split.parts[:-1])
-        assert (other.time_unexplained_ms or 0.0) - (split.time_unexplained_ms or 0.0) == (
-            pytest.approx(90)
-        )
+        assert other.time_unexplained_ms - split.time_unexplained_ms == pytest.approx(90)
 
 
 def test_a_route_without_a_call_has_its_service_for_its_own() -> None:
@@ -198,12 +193,9 @@ def test_a_route_without_a_call_has_its_service_for_its_own() -> None:
     ("own_ms", "unexplained_ms", "allowed"),
     [(36.0, 4.0, 4.0), (44.0, -4.0, 4.0), (0.7, 0.3, 0.3)],
 )
-def test_a_tenth_of_what_is_above_the_downstream_may_be_unexplained(
-    own_ms: float, unexplained_ms: float, allowed: float
-) -> None:
-    split = TimeSplit(
-        time_own_ms=own_ms, time_downstream_ms=200.0, time_unexplained_ms=unexplained_ms
-    )
+def test_a_tenth_may_be_unexplained(own_ms: float, unexplained_ms: float, allowed: float) -> None:
+    split = TimeSplit(time_own_ms=own_ms, time_downstream_ms=200.0)
+    split = dataclasses.replace(split, time_unexplained_ms=unexplained_ms)
     assert allowed_ms(split) == pytest.approx(allowed)
 
 
@@ -224,8 +216,7 @@ def test_nothing_is_told_where_a_part_is_missing(series: tuple[Series, ...]) -> 
 
 
 def test_nothing_is_told_of_requests_that_got_no_answer_and_of_spikes() -> None:
-    known = seen(*SERVED, *CALLED, *ANSWERS)
-    whole = trial()
+    known, whole = seen(*KNOWN), trial()
     lost = dataclasses.replace(whole.reading, counts=Counts(None, 900, 100, 0, None, None, 10.0))
     assert time_split(dataclasses.replace(whole, reading=lost), known) == TimeSplit()
     spike = Spike(10, None, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1)

@@ -3,7 +3,7 @@
 import math
 from random import Random
 
-from lab.model import Snapshot, Spread
+from lab.model import Snapshot, Spread, ToxicState
 from support.fakes import SETTINGS, snapshot
 
 MEAN_MS = 200.0
@@ -18,6 +18,7 @@ SPREAD = Spread(
     p99_ms=math.exp(MU + 2.3263479 * SIGMA),
     longest_ms=math.exp(MU + 4.3 * SIGMA),
 )
+LATENCY_300 = ToxicState(("downstream/l latency latency=300 jitter=0",), 300.0)
 
 
 def drawn(pool: int | None = 200, **changes: object) -> Snapshot:

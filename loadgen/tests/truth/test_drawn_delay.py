@@ -83,9 +83,7 @@ def test_an_open_load_with_little_to_spare_waits_for_connections() -> None:
 
 
 @pytest.mark.parametrize(("rate", "window_s"), [(20, 15), (50, 5)])
-def test_an_open_load_that_is_held_is_seldom_off_its_rate_by_its_draws(
-    rate: int, window_s: int
-) -> None:
+def test_an_open_load_is_seldom_off_its_rate_by_its_draws(rate: int, window_s: int) -> None:
     rng, off = Random(6), 0
     done = open_load([at / rate for at in range(300 * rate)], 1000, 1000, lambda: draw_s(rng))
     of = record(plan(concurrency=1000, offered_rps=rate, route="/downstream"), before=drawn(None))

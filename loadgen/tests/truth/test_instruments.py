@@ -64,9 +64,8 @@ class Measured:
             true = at(truth_ms, of)
             allowed = max(share * true, MOST_MS) + WAITS * self.wait_ms
             if value is None or abs(value - true) > allowed:
-                wrong.append(
-                    f"p{100 * of:g}: told {value} ms, true {true:.1f}, allowed ± {allowed:.1f}"
-                )
+                limits = f"true {true:.1f}, allowed ± {allowed:.1f}"
+                wrong.append(f"p{100 * of:g}: told {value} ms, {limits}")
         return wrong
 
 
@@ -222,9 +221,7 @@ def modes(*wanted: Mode) -> list[object]:
 
 
 @pytest.mark.parametrize(("engine", "mode"), modes("closed", "open"))
-def test_an_engine_tells_the_percentiles_of_the_server(
-    engine: Engine, mode: Mode, tmp_path: Path
-) -> None:
+def test_an_engine_tells_true_percentiles(engine: Engine, mode: Mode, tmp_path: Path) -> None:
     # No gaps, so that a request more or less moves no percentile far.
     rng = random.Random(5)
     bodies, tails = ([rng.uniform(*of) for _ in range(900)] for of in ((0.02, 0.06), (0.06, 0.16)))
@@ -247,9 +244,7 @@ def test_an_engine_tells_the_percentiles_of_the_server(
 
 @pytest.mark.parametrize("stop_s", [1, 3])
 @pytest.mark.parametrize(("engine", "mode"), modes("open"))
-def test_a_server_that_stands_still_is_in_the_corrected_tail(
-    engine: Engine, mode: Mode, stop_s: int, tmp_path: Path
-) -> None:
+def test_a_stop_is_in_the_tail(engine: Engine, mode: Mode, stop_s: int, tmp_path: Path) -> None:
     """Coordinated omission: what was due while nothing was answered waited from then on. All take
     equally long, so the n-th answer is that of the n-th request. It is due n / rate after a
     beginning that the arrivals before the stop tell: pacer sends less while it connects."""

@@ -123,9 +123,7 @@ A, B = _blank("a"), _blank("b")
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.__name__)
-def test_the_interval_holds_the_ratio_and_the_margin_is_not_called_a_difference(
-    world: World,
-) -> None:
+def test_the_interval_covers_the_ratio(world: World) -> None:
     said = told(world, 1 + MARGIN)
     assert said.coverage >= LEAST_COVERAGE, said
     assert said.faster <= MOST_FALSE, said
