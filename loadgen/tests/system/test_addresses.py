@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Any
 
 import httpx
 import pytest
@@ -18,16 +17,10 @@ from lab.live.agent.client import Client
 from lab.live.agent.trial import Trial
 from lab.model.address import parse
 from lab.system.stack import Stack, Urls
+from live.agent.conftest import ANNOUNCED
 
 HERE = Here(("fixed-pool",), 20_000)
-MARK: dict[str, Any] = {
-    **dict.fromkeys(("run", "trial", "server", "route", "engine"), "x"),
-    "mode": "closed",
-    "concurrency": 1,
-    "offered_rps": None,
-    "phase": "measure",
-    "probe_rps": 0.0,
-}
+MARK = {name: value for name, value in ANNOUNCED.items() if name != "url"} | {"probe_rps": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -138,9 +131,7 @@ def ends[T](call: Callable[[], T]) -> T | None:
     return None
 
 
-def test_no_address_and_no_location_ends_in_anything_but_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_address_ends_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     random, taken = Random(49), 0
 
     def redirect(_: httpx.Request) -> httpx.Response:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +17,7 @@ from support.fakes import FakeLab, toxic
 from support.system import FakeSystem
 
 SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
+LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
 
 
 class FakeHost(HostChanges):
@@ -53,10 +55,15 @@ def names(lab: FakeLab) -> list[object]:
     return [toxic["name"] for toxic in lab.toxics]
 
 
-def test_as_it_is_asks_and_changes_nothing(conditions: Conditions, lab: FakeLab) -> None:
+def test_as_it_is_and_a_missing_knob_change_nothing(conditions: Conditions, lab: FakeLab) -> None:
     lab.down |= {"a", "toxiproxy"}
     conditions.bring("a", AS_IT_IS)
     assert conditions.as_it_is
+    assert conditions.restore() == []
+    lab.down.clear()
+    # A knob that the model does not have.
+    with pytest.raises(LabError, match="b: 'pool_size' cannot be changed"):
+        conditions.bring("b", Condition(knobs={"pool_size": 20}))
     assert conditions.restore() == []
 
 
@@ -73,10 +80,9 @@ def test_knobs_change_and_change_back(conditions: Conditions, lab: FakeLab) -> N
 
 
 def test_what_is_in_force_is_not_brought_again(conditions: Conditions, lab: FakeLab) -> None:
-    condition = Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
-    conditions.bring("a", condition)
+    conditions.bring("a", LIMITED)
     patched, called = len(lab.patches), len(lab.toxic_calls)
-    conditions.bring("a", condition)
+    conditions.bring("a", LIMITED)
     assert (len(lab.patches), len(lab.toxic_calls)) == (patched, called)
 
 
@@ -85,12 +91,6 @@ def test_the_last_server_is_restored(conditions: Conditions, lab: FakeLab, host:
     conditions.bring("b", AS_IT_IS)
     assert lab.pool_sizes["a"] == 200
     assert host.asked == [("a", {"SERVER_CPUS": "0.5"}), ("a", {})]
-
-
-def test_a_knob_the_model_does_not_have_is_the_servers_own_words(conditions: Conditions) -> None:
-    with pytest.raises(LabError, match="b: 'pool_size' cannot be changed"):
-        conditions.bring("b", Condition(knobs={"pool_size": 20}))
-    assert conditions.restore() == []
 
 
 def test_toxics_come_and_go_and_the_user_s_stay(conditions: Conditions, lab: FakeLab) -> None:
@@ -215,9 +215,7 @@ def test_the_generator_is_limited_and_freed(conditions: Conditions, host: FakeHo
 def test_what_cannot_be_put_back_is_said_and_the_rest_is(
     conditions: Conditions, lab: FakeLab, host: FakeHost
 ) -> None:
-    conditions.bring(
-        "a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
-    )
+    conditions.bring("a", LIMITED)
     host.refuses = "no engine"
     assert conditions.restore() == [
         "the lab could not be put back as it was: no engine",
@@ -230,15 +228,9 @@ def test_what_cannot_be_put_back_is_said_and_the_rest_is(
 @pytest.mark.parametrize(
     "failure", [OSError(28, "No space left on device"), KeyError("a bug"), LabError("no")]
 )
-def test_whatever_fails_the_rest_is_put_back(
-    conditions: Conditions, lab: FakeLab, monkeypatch: pytest.MonkeyPatch, failure: Exception
-) -> None:
+def test_the_rest_is_put_back(conditions: Conditions, lab: FakeLab, failure: Exception) -> None:
     conditions.bring("a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), generator_cpus=0.05))
-
-    def fail(*_: object) -> None:
-        raise failure
-
-    monkeypatch.setattr(lab.stack.toxiproxy, "restore", fail)
+    lab.stack.toxiproxy.restore = Mock(side_effect=failure)
     # What that left is in the undo log.
     assert conditions.restore() == [
         f"the lab could not be put back as it was: {failure}",
@@ -269,17 +261,14 @@ def test_half_of_the_toxics_are_brought_again(conditions: Conditions, lab: FakeL
     assert conditions.as_it_is
 
 
-@pytest.mark.parametrize(
-    ("server", "limited", "setting"),
-    [
-        ("a", Condition(host={"SERVER_CPUS": "0.5"}), {"SERVER_CPUS": "0.5"}),
-        ("generator", Condition(generator_cpus=0.05), {"GENERATOR_CPUS": "0.05"}),
-    ],
-    ids=["a", "generator"],
-)
+@pytest.mark.parametrize("server", ["a", "generator"])
 def test_what_the_host_may_have_done_by_half_is_asked_for_again(
-    conditions: Conditions, host: FakeHost, server: str, limited: Condition, setting: dict[str, str]
+    conditions: Conditions, host: FakeHost, server: str
 ) -> None:
+    limited, setting = {
+        "a": (Condition(host={"SERVER_CPUS": "0.5"}), {"SERVER_CPUS": "0.5"}),
+        "generator": (Condition(generator_cpus=0.05), {"GENERATOR_CPUS": "0.05"}),
+    }[server]
     for condition, wanted in ((limited, setting), (AS_IT_IS, {})):
         host.refuses = "no answer in time"
         for _ in range(2):

@@ -114,9 +114,7 @@ def test_a_crowd_is_unknown_on_several_machines_and_under_a_quota() -> None:
     assert System(shared=False).crowd(0.01) is None
 
 
-def test_a_pinned_driver_and_its_engines_keep_to_their_cpus(
-    own_cpus: set[int], output: Path
-) -> None:
+def test_a_driver_and_its_engines_keep_to_their_cpus(own_cpus: set[int], output: Path) -> None:
     for cpu_set in ("4000", "x"):
         with pytest.raises(LabError, match=f"LOADGEN_CPUSET={cpu_set} is not a set"):
             pin(cpu_set)
@@ -201,18 +199,14 @@ def test_turns_count_threads_that_have_ended(output: Path, tmp_path: Path) -> No
         ("usage_usec 5\n", None),
     ],
 )
-def test_both_versions_of_cgroups_tell_throttling(
-    tmp_path: Path, text: str, seconds: float | None
-) -> None:
+def test_cgroups_of_both_versions(tmp_path: Path, text: str, seconds: float | None) -> None:
     assert (System().throttled_s() or 0) >= 0
     file = tmp_path / "cpu.stat"
     file.write_text(text)
     assert System((tmp_path / "none", file)).throttled_s() == seconds
 
 
-def test_segments_sent_again_are_counted_without_attempts_to_connect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resent_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (System().resent() or 0) >= 0
     files = {name: tmp_path / name for name in ("NET_SNMP", "NET_STAT")}
     for name, file in files.items():

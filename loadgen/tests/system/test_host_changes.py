@@ -16,11 +16,11 @@ def test_the_list_has_the_servers_every_setting_and_the_levers_of_a_service() ->
     assert set(listed) == {"SERVER", *HOST, GENERATOR_CPUS, FRESH}
     assert not any("\n" in pattern for pattern in listed.values())
     levers = (OwnLever("POOL_SIZE", 20), OwnLever(cpus=1))
-    own = allowed(("fixed-pool", "netty"), own=("my-shop", "other"), levers=levers)
-    assert own["SERVER"] == "fixed-pool|netty|my-shop|other|generator"
-    assert own[OWN] == "my-shop|other"
-    assert own["ENV_POOL_SIZE"] == "[0-9]{1,9}"
-    assert {*own} - {*listed} == {OWN, "ENV_POOL_SIZE", "OWN_CPUS"}
+    with_service = allowed(("fixed-pool", "netty"), own=("my-shop", "other"), levers=levers)
+    assert with_service["SERVER"] == "fixed-pool|netty|my-shop|other|generator"
+    assert with_service[OWN] == "my-shop|other"
+    assert with_service["ENV_POOL_SIZE"] == "[0-9]{1,9}"
+    assert {*with_service} - {*listed} == {OWN, "ENV_POOL_SIZE", "OWN_CPUS"}
 
 
 @pytest.mark.parametrize("value", ["netty", "generator"])

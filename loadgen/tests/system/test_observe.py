@@ -60,11 +60,9 @@ def test_samples_that_are_not_numbers_are_left_out(lab: FakeLab, tmp_path: Path)
     assert len(points) == 11
 
 
-@pytest.mark.parametrize(("scraped_s", "waits_s"), [(25.0, 4), (26.0, 0)])
-def test_it_waits_for_a_sample_after_the_end_and_no_more(
-    lab: FakeLab, tmp_path: Path, scraped_s: float, waits_s: float
-) -> None:
-    lab.scraped_until = scraped_s
+@pytest.mark.parametrize(("until_s", "waits_s"), [(25.0, 4), (26.0, 0)])
+def test_it_waits(lab: FakeLab, tmp_path: Path, until_s: float, waits_s: float) -> None:
+    lab.scraped_until = until_s
     lab.system.at(4.0, lambda: setattr(lab, "scraped_until", 1e9))
     assert observed(lab, tmp_path) is None
     assert lab.system.elapsed_s == pytest.approx(waits_s, abs=waits_s / 4)
@@ -75,9 +73,7 @@ def until(last: float) -> Callable[[float], float]:
     return lambda at: 1.0 if at <= last else float("nan")
 
 
-def test_a_container_that_was_read_before_the_end_is_waited_for(
-    lab: FakeLab, tmp_path: Path
-) -> None:
+def test_a_container_that_was_read_too_early_is_waited_for(lab: FakeLab, tmp_path: Path) -> None:
     # One that is gone has no sample near the end.
     for service, last in (("a", 1e9), ("b", 25.0), ("c", 20.0)):
         labels = {"__name__": "container_cpu_usage_seconds_total", "job": "cadvisor"}
@@ -102,9 +98,7 @@ def test_each_machine_is_waited_for(lab: FakeLab, tmp_path: Path) -> None:
     assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
 
 
-def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
-    lab: FakeLab, tmp_path: Path
-) -> None:
+def test_a_prometheus_that_fell_behind_keeps_what_it_has(lab: FakeLab, tmp_path: Path) -> None:
     lab.scraped_until = 25.0
     lab.scraped.append((REQUESTS, lambda at: at))
     problem = observed(lab, tmp_path)
@@ -114,9 +108,7 @@ def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
     assert observation.increase("lab_http_requests_total") is None
 
 
-def test_a_prometheus_that_is_away_is_asked_again_and_else_nothing_is_stored(
-    lab: FakeLab, tmp_path: Path
-) -> None:
+def test_a_prometheus_that_is_away_is_asked_again(lab: FakeLab, tmp_path: Path) -> None:
     lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
     lab.down.add("prometheus")
     assert observed(lab, tmp_path).startswith("no series were stored: prometheus")
@@ -195,35 +187,29 @@ RISES: dict[str, tuple[tuple[Series, ...], float | None]] = {
 }
 
 
-@pytest.mark.parametrize(("series", "rise"), RISES.values(), ids=RISES)
-def test_the_rise_of_a_counter(series: tuple[Series, ...], rise: float | None) -> None:
+@pytest.mark.parametrize("case", RISES)
+def test_the_rise_of_a_counter(case: str) -> None:
+    series, rise = RISES[case]
     assert Observation((9.0, 16.0), series).increase("n") == pytest.approx(rise)
     assert Observation((9.0, 16.0), (WHOLE, ENDED)).increase("n", outcome="ok") == pytest.approx(7)
 
 
-@pytest.mark.parametrize(
-    ("closes", "scraped", "covered"),
-    [
-        (16.0, up(8, 14, 20), True),
-        (16.0, up(8, 14, 20, failed=(8,)), False),
-        (16.0, up(8, 14, 20, failed=(20,)), False),
-        (16.0, up(8, 20, failed=(8, 20)), False),
+def test_a_failed_scrape_has_not_seen_the_window() -> None:
+    for scraped, covered in (
+        (up(8, 14, 20), True),
+        (up(8, 14, 20, failed=(8,)), False),
+        (up(8, 14, 20, failed=(20,)), False),
+        (up(8, 20, failed=(8, 20)), False),
         # Nor have those that failed in it, where they are many.
-        (16.0, up(8, 10, 12, 14, 16, failed=(10, 12, 14)), False),
+        (up(8, 10, 12, 14, 16, failed=(10, 12, 14)), False),
         # What is before it and after it is no matter, and of a long window one may be missing.
-        (16.0, up(0, 8, 12, 16, 30), True),
-        (39.0, up(8, 20, 30, 40), True),
-    ],
-)
-def test_a_scrape_that_failed_has_not_seen_the_window(
-    closes: float, scraped: Series, covered: bool
-) -> None:
-    assert Observation((9.0, closes), (scraped,)).covers("server") is covered
+        (up(0, 8, 12, 16, 30), True),
+    ):
+        assert Observation((9.0, 16.0), (scraped,)).covers("server") is covered, scraped
+    assert Observation((9.0, 39.0), (up(8, 20, 30, 40),)).covers("server")
 
 
-def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
-    lab: FakeLab, tmp_path: Path
-) -> None:
+def test_scrapes_that_fail_at_the_end_are_waited_for(lab: FakeLab, tmp_path: Path) -> None:
     lab.scraped = [
         (labels, lambda at: float(at < 20)) if labels.get("job") == "jvm" else (labels, value)
         for labels, value in lab.scraped

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import httpx
 import pytest
@@ -46,8 +45,11 @@ def test_how_a_drawn_delay_spreads_is_read_back(lab: FakeLab) -> None:
         lab.stack.snapshot("a")
 
 
-def test_no_toxic_is_in_force_for_a_server_that_calls_past_toxiproxy(lab: FakeLab) -> None:
-    lab.toxics, lab.enabled = [toxic("slow")], False
+def test_toxics_are_in_force_for_a_server_that_calls_through_toxiproxy(lab: FakeLab) -> None:
+    lab.enabled = False
+    toxics = lab.stack.toxics()
+    assert (toxics.in_force, toxics.unpredicted) == (("downstream down",), ("downstream",))
+    lab.toxics = [toxic("slow")]
     lab.settings["a"] = {"downstream_url": DIRECT}
     lab.settings["b"] = {"downstream_url": PROXIED}
     assert lab.stack.snapshot("a").toxics == ToxicState()
@@ -87,37 +89,19 @@ def test_on_several_machines_there_are_ways_between_them() -> None:
     assert FakeLab(reached=Reached(0.3, 1450), round_trip_us=420).stack.snapshot("a").ways == ()
 
 
-def test_a_disabled_proxy_is_in_force_and_unpredicted(lab: FakeLab) -> None:
-    lab.enabled = False
-    toxics = lab.stack.toxics()
-    assert toxics.in_force == ("downstream down",)
-    assert toxics.unpredicted == ("downstream",)
-
-
 def test_a_pool_has_time_to_start_its_threads(lab: FakeLab) -> None:
     lab.patch_takes_s = 30.0
     lab.stack.management.change_knobs("a", {"pool_size": 19_000})
     assert lab.patches == [("a", {"pool_size": 19_000})]
 
 
-@pytest.mark.parametrize(
-    ("changes", "warning", "refusal"),
-    [
-        ({}, None, None),
-        # It may be the doing of a toxic.
-        ({"route_status": 504}, "/downstream answers 504", None),
-        ({"answering_model": "b"}, None, "answered by b"),
-        ({"route_status": 404}, None, "not served"),
-    ],
-    ids=["right", "an error", "another server", "no route"],
-)
-def test_a_route_is_checked(
-    changes: dict[str, Any], warning: str | None, refusal: str | None
-) -> None:
-    lab = FakeLab(**changes)
-    if refusal is None:
-        assert lab.stack.traffic.check_route("a", "/downstream") == warning
-    else:
+def test_a_route_is_checked() -> None:
+    # An error may be the doing of a toxic.
+    for status, warning in ((200, None), (504, "/downstream answers 504")):
+        traffic = FakeLab(route_status=status).stack.traffic
+        assert traffic.check_route("a", "/downstream") == warning
+    another, missing = FakeLab(answering_model="b"), FakeLab(route_status=404)
+    for lab, refusal in ((another, "answered by b"), (missing, "not served")):
         with pytest.raises(LabUnreachable, match=refusal):
             lab.stack.traffic.check_route("a", "/downstream")
 
@@ -147,10 +131,9 @@ WRONG: dict[str, tuple[Callable[[Stack], object], list[object], str]] = {
 }
 
 
-@pytest.mark.parametrize(("ask", "bodies", "says"), WRONG.values(), ids=WRONG)
-def test_an_answer_of_another_shape_is_refused(
-    ask: Callable[[Stack], object], bodies: list[object], says: str
-) -> None:
+@pytest.mark.parametrize("case", WRONG)
+def test_an_answer_of_another_shape_is_refused(case: str) -> None:
+    ask, bodies, says = WRONG[case]
     for body in bodies:
         with pytest.raises(LabUnreachable, match=says):
             ask(stack_of(body))

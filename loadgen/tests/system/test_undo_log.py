@@ -1,6 +1,7 @@
 """What a killed driver left is put back by the next one, but not what somebody changed since."""
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -51,36 +52,33 @@ def timeline(lab: FakeLab, undo_log: UndoLog, *steps: ToxicStep) -> Timeline:
     return Timeline(script, 10.0, lab.stack.toxiproxy, lab.system, undo_log)
 
 
-@pytest.mark.parametrize(
-    ("pool_size", "toxics", "said", "left"),
-    [
-        (20, [OWN, PLANTED], f"{BACK}downstream/planted, pool_size of a", (123, [OWN])),
-        (
-            77,
-            [OWN, toxic("planted", latency=100)],
-            f"{LEFT}changed since, so left alone: downstream/planted, pool_size of a",
-            (77, [OWN, toxic("planted", latency=100)]),
-        ),
-        (123, [OWN], None, (123, [OWN])),
-    ],
-    ids=["as it was left", "changed since", "back already, or not done yet"],
-)
-def test_what_a_killed_driver_left_is_put_back(
-    conditions: Conditions,
-    lab: FakeLab,
-    path: Path,
-    pool_size: int,
-    toxics: list[dict[str, object]],
-    said: str | None,
-    left: tuple[int, list[dict[str, object]]],
-) -> None:
+WEAKER = toxic("planted", latency=100)
+LEFT_BEHIND: dict[str, tuple[Any, Any, str | None]] = {
+    # What is found, what is then, and what is said.
+    "as it was left": (
+        (20, [OWN, PLANTED]),
+        (123, [OWN]),
+        f"{BACK}downstream/planted, pool_size of a",
+    ),
+    "changed since": (
+        (77, [OWN, WEAKER]),
+        (77, [OWN, WEAKER]),
+        f"{LEFT}changed since, so left alone: downstream/planted, pool_size of a",
+    ),
+    "back already, or not done yet": ((123, [OWN]), (123, [OWN]), None),
+}
+
+
+@pytest.mark.parametrize("case", LEFT_BEHIND)
+def test_what_is_put_back(conditions: Conditions, lab: FakeLab, path: Path, case: str) -> None:
+    (pool_size, toxics), then, said = LEFT_BEHIND[case]
     lab.pool_sizes["a"] = 123
     lab.toxics.append(OWN)
     conditions.bring("a", LIMITED)
     assert path.exists()
     lab.pool_sizes["a"], lab.toxics, patches = pool_size, [*toxics], len(lab.patches)
     assert UndoLog(path).put_back(lab.stack) == said
-    assert (lab.pool_sizes["a"], lab.toxics) == left
+    assert (lab.pool_sizes["a"], lab.toxics) == then
     assert (len(lab.patches) > patches) == (pool_size == 20)
     assert not path.exists()
     assert UndoLog(path).put_back(lab.stack) is None
