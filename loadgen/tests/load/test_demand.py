@@ -42,19 +42,11 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, r
     assert not raw.exists()
 
 
-@pytest.mark.parametrize(
-    ("route", "most", "connections"),
-    [
-        ("/downstream", 20, 200),
-        ("/downstream", 500, 500),
-        ("/downstream", 5000, 1000),
-        ("/compute", 5000, 20),
-    ],
-)
-def test_a_light_load_of_what_waits_has_up_to_a_thousand_connections(
-    route: str, most: int, connections: int
-) -> None:
-    assert light_connections(plan("open", concurrency=20, route=route), most) == connections
+def test_connections_of_a_light_load() -> None:
+    cases = [("downstream", 20, 200), ("downstream", 500, 500), ("downstream", 5000, 1000)]
+    for route, most, connections in (*cases, ("compute", 5000, 20)):
+        of = plan("open", concurrency=20, route=f"/{route}")
+        assert light_connections(of, most) == connections, (route, most)
 
 
 def test_a_cost_that_is_noise_is_unknown(lab: FakeLab, raw: Path) -> None:

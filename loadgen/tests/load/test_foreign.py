@@ -80,9 +80,7 @@ def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path:
     assert lab.system.elapsed_s == pytest.approx(10 + FIXED_WARM_S, abs=1)
 
 
-def test_one_connection_gives_r0_and_a_light_load_the_cost(
-    outside: FakeLab, tmp_path: Path
-) -> None:
+def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path: Path) -> None:
     # One connection for 3 s is too little at 200 ms each, so there is a second try.
     outside.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 33))
     demand = told(outside, tmp_path)

@@ -32,9 +32,7 @@ def raw(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("errors", "kept"), [(0, True), (6, True), (7, False)])
-def test_a_few_errors_among_the_answers_move_no_percentile(
-    raw: Path, engine: FakeEngine, errors: int, kept: bool
-) -> None:
+def test_a_few_errors_move_nothing(raw: Path, engine: FakeEngine, errors: int, kept: bool) -> None:
     # 6 of 6,750 answers are 0.09 %, 7 are 0.104 %. The mean of all is that of Little's law.
     engine.read = lambda plan, raw: reading(window_ok=6750 - errors, window_http_errors=errors)
     said = measure(raw, [engine]).reading
@@ -70,11 +68,9 @@ def test_unreadable_output_is_a_measurement_without_reading(raw: Path, engine: F
     ("status", "how"),
     [(1, "ended with status 1"), (-9, "was killed by SIGKILL"), (-40, "was killed by 40")],
 )
-def test_an_engine_that_failed_is_not_believed(
-    tmp_path: Path, engine: FakeEngine, status: int, how: str
-) -> None:
-    write_json(tmp_path / RECORD, record(status=status))
-    (tmp_path / "fake.txt").write_text("figures\nError: database or disk is full\n")
-    measurement = measure(tmp_path, [engine])
-    assert measurement.reading is None
-    assert measurement.problem == f"wrk2 {how}: Error: database or disk is full"
+def test_an_engine_that_failed(raw: Path, engine: FakeEngine, status: int, how: str) -> None:
+    failed = record(status=status)
+    write_json(raw / RECORD, failed)
+    (raw / "fake.txt").write_text("figures\nError: database or disk is full\n")
+    problem = f"wrk2 {how}: Error: database or disk is full"
+    assert measure(raw, [engine]) == Measurement(failed, None, problem)

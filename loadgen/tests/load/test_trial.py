@@ -4,6 +4,7 @@ window, measurement, judgement. Each makes the trial invalid, for that reason on
 import dataclasses
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -38,18 +39,7 @@ from support.system import FakeSystem
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
 MID_WINDOW_S = 17.0
-WARM = Warmth(True, ())
 SPIKE = Spike(70, None, calm_s=4, peak_s=3, repeats=2, tolerance=0.1, steady_s=1)
-
-
-class Quiet:
-    """A watcher that says nothing."""
-
-    def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
-        pass
-
-    def warn(self, text: str) -> None:
-        pass
 
 
 @dataclasses.dataclass
@@ -58,20 +48,12 @@ class Lab:
 
     fake: FakeLab
     raw: Path
-    warmth: Warmth = WARM
-    unequal: tuple[str, ...] = ()
 
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
         of = of or plan()
-        Runner("run", self.fake.stack, self.fake.system, Quiet()).trial(
-            of,
-            self.fake.stack.snapshot(of.server),
-            self.unequal,
-            self.fake.engine,
-            "fake 1.0",
-            self.raw,
-            self.warmth,
-        )
+        before, warmth = self.fake.stack.snapshot(of.server), Warmth(True, ())
+        runner = Runner("run", self.fake.stack, self.fake.system, Mock())
+        runner.trial(of, before, (), self.fake.engine, "fake 1.0", self.raw, warmth)
         observe(self.record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
         return self.record
 
@@ -247,8 +229,7 @@ def test_an_answer_that_took_long_may_be_of_the_same_clock(offset_s: float, apar
 def test_a_time_in_which_nobody_watched(
     lab: Lab, changes: dict[str, object], first: str, last: str
 ) -> None:
-    for name, value in changes.items():
-        setattr(lab.fake, name, value)
+    vars(lab.fake).update(changes)
     assert lab.reason() == f"the toxics were not watched from 12:00:{first} to 12:00:{last}"
 
 
@@ -372,24 +353,22 @@ def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
     assert len({one.draw for one in engine.plans}) == 3
 
 
-def test_lines_of_an_engine_at_its_end_are_not_handed_on(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_at_the_end_are_not_handed_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[object] = []
     monkeypatch.setattr(AgentMarks, "lines", lambda _, lines: heard.append(lines))
     lab.run()
     assert heard == []
 
 
-def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
-    lab.ends(15.0, process=1)
-    assert lab.reason(spike_plan()) == "spike 1 lasted 1.0 s instead of 3 s"
-
-
-def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
-    lab.ends(15.0)
-    assert lab.reason(spike_plan()) == "only 0 of 2 spikes were produced"
-    assert lab.system.processes[1].stopped_early
+@pytest.mark.parametrize(
+    ("process", "reason"),
+    [(1, "spike 1 lasted 1.0 s instead of 3 s"), (0, "only 0 of 2 spikes were produced")],
+)
+def test_what_ends_in_a_peak_makes_the_trial_invalid(lab: Lab, process: int, reason: str) -> None:
+    lab.ends(15.0, process)
+    assert lab.reason(spike_plan()) == reason
+    # Load that ends in a peak ends the peak.
+    assert lab.system.processes[1].stopped_early == (process == 0)
 
 
 def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:

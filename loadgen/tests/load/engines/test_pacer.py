@@ -33,14 +33,23 @@ def read_back(raw: Path, seconds: Seconds, plan: TrialPlan = OPENED, **changes: 
     return Pacer().read(plan, raw)
 
 
+def usual(at: int, **changes: Any) -> dict[str, Any]:
+    """A second with 10 requests, each of 100 ms and 5 ms late."""
+    return second(at, [100.0] * 10, [105.0] * 10, [5.0] * 10, **changes)
+
+
 def even(count: int = 4) -> Seconds:
-    """10 requests a second, each of 100 ms and 5 ms late."""
-    return [second(at, [100.0] * 10, [105.0] * 10, [5.0] * 10) for at in range(count)]
+    return [usual(at) for at in range(count)]
+
+
+def loaded(warm_up_s: float = 10, base: TrialPlan = OPENED, **changes: Any) -> dict[str, Any]:
+    """The load of a plan with these changes, as pacer reads it."""
+    return load_of(dataclasses.replace(base, **changes), warm_up_s, Path())
 
 
 def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path) -> None:
     cold = [second(at, [900.0] * 10, [990.0] * 10) for at in (0, 1)]
-    reading = read_back(tmp_path, cold + even()[2:])
+    reading = read_back(tmp_path, [*cold, usual(2), usual(3)])
     assert (reading.samples, reading.achieved_rps, reading.window_s) == (20, 10, 2)
     assert reading.raw.max_ms == pytest.approx(100)
     assert reading.corrected.max_ms == pytest.approx(105)
@@ -51,22 +60,18 @@ def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path)
 
 
 def test_each_machine_of_several_tells_how_late_it_was(tmp_path: Path) -> None:
-    def half(late_ms: float) -> Seconds:
-        return [second(at, [100.0] * 5, [105.0] * 5, [late_ms] * 5) for at in range(4)]
-
-    whole = [second(at, [100.0] * 10, [105.0] * 10, [1.0] * 5 + [41.0] * 5) for at in range(4)]
     for name, late_ms in (("here", 1.0), ("far-9465", 41.0)):
-        write(tmp_path, half(late_ms))
+        write(tmp_path, [second(at, [100.0] * 5, [105.0] * 5, [late_ms] * 5) for at in range(4)])
         (tmp_path / OUTPUT).rename(tmp_path / f"pacer-{name}.jsonl")
+    both_ms = [1.0] * 5 + [41.0] * 5
+    whole = [second(at, [100.0] * 10, [105.0] * 10, both_ms) for at in range(4)]
     reading = read_back(tmp_path, whole)
     assert [(one.machine, one.lag_ms) for one in reading.shares] == [
         ("far-9465", pytest.approx(41.0)),
         ("here", pytest.approx(1.0)),
     ]
-    assert [one.name for one in sorted(tmp_path.glob("pacer-*"))] == [
-        "pacer-far-9465.jsonl.gz",
-        "pacer-here.jsonl.gz",
-    ]
+    kept = [one.name for one in sorted(tmp_path.glob("pacer-*"))]
+    assert kept == ["pacer-far-9465.jsonl.gz", "pacer-here.jsonl.gz"]
     assert reading == Pacer().read(OPENED, tmp_path)
     # One machine's share is not all of the load.
     (tmp_path / "pacer-far-9465.jsonl.gz").unlink()
@@ -76,8 +81,7 @@ def test_each_machine_of_several_tells_how_late_it_was(tmp_path: Path) -> None:
 
 def test_of_a_load_that_was_ended_no_machine_is_judged(tmp_path: Path) -> None:
     (tmp_path / "pacer-far-9465.jsonl").write_text("half a line")
-    reading = read_back(tmp_path, even(5), ended="interrupted")
-    assert reading.shares == ()
+    assert read_back(tmp_path, even(5), ended="interrupted").shares == ()
     assert (tmp_path / "pacer-far-9465.jsonl").exists()
 
 
@@ -95,14 +99,18 @@ def test_what_is_secret_needs_a_certificate_and_is_not_written(tmp_path: Path, h
     assert written["requests"][1]["headers"] == ({header: NOT_STORED} if secret else headers)
     assert written["insecure"] is not secret
     assert not [word for word in schedule.argv if "5ecret" in word]
-    assert load_of(OPENED, 2, tmp_path)["insecure"] is True
+    assert loaded()["insecure"] is True
 
 
-def test_held_connections_send_once_and_wait_longer_than_the_run(tmp_path: Path) -> None:
-    held = load_of(fakes.plan("closed", hold="idle"), 20, tmp_path)
+def test_held_closed_and_random_loads_are_told_to_the_engine() -> None:
+    # Held connections send once, and wait longer than the run.
+    held = loaded(20, fakes.plan("closed", hold="idle"))
     assert held["once"] is True
     assert held["timeout_s"] > 20 + 15
-    assert "once" not in load_of(fakes.plan("closed"), 20, tmp_path)
+    closed = loaded(base=plan(10, None, engine="pacer"))
+    assert closed["arrivals"] == "closed"
+    assert not {"once", "rate"} & set(closed)
+    assert loaded(arrivals="poisson")["arrivals"] == "poisson"
 
 
 def test_its_own_lateness_is_told_of_every_request_of_the_window(tmp_path: Path) -> None:
@@ -144,8 +152,7 @@ def test_every_request_is_accounted_for(tmp_path: Path) -> None:
 
 def test_clients_that_no_latency_shows_are_told(tmp_path: Path) -> None:
     def notes(**changes: Any) -> tuple[str, ...]:
-        last = second(3, [100.0] * 10, [105.0] * 10, [5.0] * 10, **changes)
-        return tuple(read_back(tmp_path, [*even(3), last]).notes)
+        return tuple(read_back(tmp_path, [*even(3), usual(3, **changes)]).notes)
 
     # One good second hides no bad one.
     assert notes(connections=4) == ("pacer: on average 7 of 10 connections were open",)
@@ -330,25 +337,18 @@ def test_the_load_is_written_as_the_plan_says(tmp_path: Path) -> None:
 
 
 def test_a_mix_of_requests_is_sent_to_the_plans_host() -> None:
+    url = "https://shop:1/x?a=1"
     mix = (Request("/x?a=1", weight=9), Request("/y", "POST", {"A": "b"}, "c"))
-    load = load_of(dataclasses.replace(OPENED, url="https://shop:1/x?a=1", requests=mix), 2, Path())
-    get = {"method": "GET", "url": "https://shop:1/x?a=1", "headers": {}, "body": "", "weight": 9.0}
+    get = {"method": "GET", "url": url, "headers": {}, "body": "", "weight": 9.0}
     post = {"method": "POST", "url": "https://shop:1/y", "headers": {"A": "b"}, "body": "c"}
-    assert load["requests"] == [get, {**post, "weight": 1.0}]
-
-
-def test_what_an_answer_has_to_be_is_told_to_the_engine() -> None:
-    mix = tuple(
-        Request("/x", expect=expect)
-        for expect in (None, Expect(404), Expect((200, 201), "ok"), Expect(body_contains="ok"))
-    )
-    load = load_of(dataclasses.replace(OPENED, requests=mix), 2, Path())
-    assert [one.get("expect") for one in load["requests"]] == [
-        None,
-        {"status": (404,), "body_contains": None},
-        {"status": (200, 201), "body_contains": "ok"},
-        {"status": None, "body_contains": "ok"},
-    ]
+    assert loaded(url=url, requests=mix)["requests"] == [get, {**post, "weight": 1.0}]
+    for expect, status, contained in (
+        (Expect(404), (404,), None),
+        (Expect((200, 201), "ok"), (200, 201), "ok"),
+        (Expect(body_contains="ok"), None, "ok"),
+    ):
+        (request,) = loaded(requests=(Request("/x", expect=expect),))["requests"]
+        assert request["expect"] == {"status": status, "body_contains": contained}
 
 
 def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(tmp_path: Path) -> None:
@@ -358,12 +358,11 @@ def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(tmp_pat
         Request("/z"),
     )
     of = dataclasses.replace(OPENED, requests=mix)
-    one: dict[str, Any] = {"statuses": {"200": 9, "500": 1}, "ok": 5, "http_errors": 5}
-    missed = [[0, 200, 2], [1, 200, 1], [1, 500, 1]]
-    seconds = [second(at, [100.0] * 10, [105.0] * 10, [5.0] * 10, **one) for at in range(4)]
+    half: dict[str, Any] = {"statuses": {"200": 9, "500": 1}, "ok": 5, "http_errors": 5}
+    missed = {"unexpected": [[0, 200, 2], [1, 200, 1], [1, 500, 1]]}
     # In the warm-up nothing of this is told.
-    late = [{**line, "unexpected": missed} if at >= 2 else line for at, line in enumerate(seconds)]
-    reading = read_back(tmp_path, late, of)
+    seconds = [usual(at, **half, **(missed if at >= 2 else {})) for at in range(4)]
+    reading = read_back(tmp_path, seconds, of)
     assert (reading.window_ok, reading.window_http_errors, reading.unexpected) == (10, 10, 8)
     assert reading.notes[-2:] == (
         "pacer: request 1 (GET /x): 4 answers in the window were not as expected: "
@@ -371,49 +370,36 @@ def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(tmp_pat
         "pacer: request 2 (POST /y): 4 answers in the window were not as expected: "
         "2 × status 200 where 201 or 409 is expected, 2 × status 500 where 201 or 409 is expected",
     )
-    # Nobody knows better what an error is: so no status is looked at again.
-    assert [line.http_errors for line in Pacer().seconds(of, tmp_path)] == [5, 5, 5, 5]
-    assert [line.answers for line in Pacer().seconds(of, tmp_path)] == [10, 10, 10, 10]
+    # Pacer knows best what an error is: no status is looked at again.
+    told = Pacer().seconds(of, tmp_path)
+    assert [(line.answers, line.http_errors) for line in told] == [(10, 5)] * 4
 
 
-def test_a_closed_load_has_no_rate_and_poisson_is_said() -> None:
-    closed = load_of(plan(10, None, engine="pacer"), 10, Path())
-    assert closed["arrivals"] == "closed"
-    assert "rate" not in closed
-    at_random = plan(10, 100, engine="pacer", arrivals="poisson")
-    assert load_of(at_random, 10, Path())["arrivals"] == "poisson"
-
-
-@pytest.mark.parametrize(
-    ("connections", "warm_up_s", "per_s"),
-    [(500, 10, 500), (6000, 10, 2000), (19_000, 10, 3800), (400, 1, 800), (500, 0, 0)],
-)
-def test_connections_open_in_half_of_the_warm_up_at_2000_a_second(
-    connections: int, warm_up_s: float, per_s: int
-) -> None:
-    assert load_of(plan(connections, None), warm_up_s, Path())["connect_per_s"] == per_s
-
-
-def _without_irate(rules: Path) -> str:
-    return re.sub(r"irate\([^()]*\)", "", rules.read_text())
+def test_connections_open_in_half_of_the_warm_up() -> None:
+    cases = [(500, 10, 500), (6000, 10, 2000), (19_000, 10, 3800), (400, 1, 800), (500, 0, 0)]
+    for connections, warm_up_s, per_s in cases:
+        load = loaded(warm_up_s, plan(connections, None))
+        assert load["connect_per_s"] == per_s, (connections, warm_up_s)
 
 
 def test_what_prometheus_tells_of_a_window_looks_back_at_open_connections() -> None:
-    def usual(connections: int) -> float:
-        return Pacer().schedule(plan(connections), Path()).window_offset_s
-
-    assert [usual(n) for n in (1, 2000, 2001, 5000, 19_000)] == [7, 7, 8, 9, 10]
+    starts_s = [
+        Pacer().schedule(plan(connections), Path()).window_offset_s
+        for connections in (1, 2000, 2001, 5000, 19_000)
+    ]
+    assert starts_s == [7, 7, 8, 9, 10]
     # What the machine has does not change with the load, and a pause may outlast two scrapes. irate
     # takes the last two samples only of the time in which it looks for them.
+    rules = (file.read_text() for file in (REPO / "prometheus" / "rules").glob("*.yml"))
+    expressions = "".join(re.sub(r"irate\([^()]*\)", "", text) for text in rules)
     looks_back = [
         int(seconds)
-        for rules in (REPO / "prometheus" / "rules").glob("*.yml")
-        for what, seconds in re.findall(r"(\w+)(?:\{[^}]*\})?\[(\d+)s\]", _without_irate(rules))
+        for what, seconds in re.findall(r"(\w+)(?:\{[^}]*\})?\[(\d+)s\]", expressions)
         if what != "jvm_gc_collection_seconds_sum"
     ]
     assert len(looks_back) > 10
     assert max(looks_back) == LOOK_BACK_S
-    # What clients see comes late besides, so it is told more often.
+    # What clients see comes late as well, so it is told more often.
     latency = yaml.safe_load((REPO / "prometheus" / "rules" / "latency.yml").read_text())
     clients = [group for group in latency["groups"] if "lab_client_" in str(group)]
     assert [group["interval"] for group in clients] == ["1s"]
@@ -429,33 +415,27 @@ def test_an_older_run_is_read_with_the_warm_up_that_it_had(tmp_path: Path) -> No
 
 def test_a_loop_for_four_cpus_is_what_the_generator_can_use(tmp_path: Path) -> None:
     def loops(connections: int, cores: int, rate: int | None = None) -> int:
-        return int(load_of(plan(connections, rate, cores=cores), 10, Path())["loops"])
+        return int(loaded(base=plan(connections, rate, cores=cores))["loops"])
 
     assert [loops(100, cores) for cores in (1, 2, 4, 8, 16)] == [1, 1, 1, 2, 4]
     assert loops(3, 64) == 3
     # An open load has the loops that its rate needs: each has connections that no other may use.
     assert [loops(9000, 16, rate) for rate in (100, 20_000, 20_001, 500_000)] == [1, 1, 2, 4]
     assert read_back(tmp_path, even()).threads == 1
-    secure = dataclasses.replace(OPENED, url="https://a/")
-    assert Pacer().read(secure, tmp_path).threads == 2
+    assert Pacer().read(dataclasses.replace(OPENED, url="https://a/"), tmp_path).threads == 2
 
 
 def test_servers_of_a_launch_get_the_same_arrivals() -> None:
-    def seed(**changes: Any) -> int:
-        return int(load_of(dataclasses.replace(plan(), **changes), 10, Path())["seed"])
-
-    assert seed(server="a") == seed(server="b")
+    assert loaded(server="a")["seed"] == loaded(server="b")["seed"]
     # Its next trial of that load is another one, and so is each launch.
-    assert len({seed(launch=launch, draw=draw) for launch in (0, 1, 100) for draw in (0, 1)}) == 6
+    seeds = {loaded(launch=launch, draw=draw)["seed"] for launch in (0, 1, 100) for draw in (0, 1)}
+    assert len(seeds) == 6
 
 
 def test_what_the_generator_itself_could_not_open_makes_it_the_limit(tmp_path: Path) -> None:
     def problems(**failed: int) -> tuple[str, ...]:
-        early, last = (
-            second(at, [100.0] * 10, [105.0] * 10, connect_failed=connects)
-            for at, connects in ((1, {"no_port_left": 9}), (3, failed))
-        )
-        return read_back(tmp_path, [even()[0], early, even()[2], last]).problems
+        early, last = usual(1, connect_failed={"no_port_left": 9}), usual(3, connect_failed=failed)
+        return read_back(tmp_path, [usual(0), early, usual(2), last]).problems
 
     limit = "the generator was the limit: it had no "
     assert problems(refused=7, no_port_left=2, no_descriptor_left=1) == (
@@ -522,14 +502,11 @@ def test_a_peak_is_what_its_own_pacer_told(tmp_path: Path) -> None:
 def test_why_a_peak_was_less_than_planned(tmp_path: Path) -> None:
     write(tmp_path, even())
     failed = {"refused": 7, "no_port_left": 2}
-    assert peaked(tmp_path, [crowd(0, unfinished=10, connect_failed=failed)]).problems == (
-        "the generator was the limit: it had no port left, and failed to connect 2 times in the "
-        "spike",
-    )
-    lost = peaked(tmp_path, [crowd(0, unfinished=11)])
-    assert lost == Peak(14.5, 16.6, problems=(
-        "pacer.jsonl: 50 requests began, and 51 are accounted for",
-    ))  # fmt: skip
+    limit = "the generator was the limit: it had no port left, and failed to connect 2 times in the"
+    peak = peaked(tmp_path, [crowd(0, unfinished=10, connect_failed=failed)])
+    assert peak.problems == (f"{limit} spike",)
+    lost = "pacer.jsonl: 50 requests began, and 51 are accounted for"
+    assert peaked(tmp_path, [crowd(0, unfinished=11)]) == Peak(14.5, 16.6, problems=(lost,))
 
 
 def test_a_peak_that_the_server_kept_out_is_a_note(tmp_path: Path) -> None:

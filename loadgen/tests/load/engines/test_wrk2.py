@@ -31,13 +31,13 @@ PLANNED: dict[str, tuple[int, int | None, int]] = {
 }
 
 
-def read(raw: Raw, capture: str, of: TrialPlan | None = None) -> Reading:
-    return Wrk2().read(of or plan(*PLANNED.get(capture, ())), raw(capture))
+def read(raw: Raw, capture: str, planned: TrialPlan | None = None) -> Reading:
+    return Wrk2().read(planned or plan(*PLANNED.get(capture, ())), raw(capture))
 
 
-def refuse(raw: Raw, capture: str, of: TrialPlan | None = None) -> RawDataError:
+def refuse(raw: Raw, capture: str, planned: TrialPlan | None = None) -> RawDataError:
     with pytest.raises(RawDataError) as refused:
-        read(raw, capture, of)
+        read(raw, capture, planned)
     return refused.value
 
 
@@ -87,21 +87,17 @@ def test_latencies_that_may_be_of_errors_are_left_out(raw: Raw, capture: str, er
     assert told_apart(healthy) is healthy
 
 
-@pytest.mark.parametrize(
-    ("requests", "errors", "samples", "bounds"),
-    [
+def test_the_bounds_of_the_share_of_successes() -> None:
+    for requests, errors, samples, bounds in (
         (1000, 0, 600, (1.0, 1.0)),
         (1000, 100, 600, (1 - 100 / 600, 1.0)),
         # 400 answers were before the window, so at least 100 errors were in it.
         (1000, 500, 600, (1 - 500 / 600, 1 - 100 / 600)),
         (1000, 900, 600, (0.0, 1 - 500 / 600)),
         (600, 60, 600, (0.9, 0.9)),
-    ],
-)
-def test_the_bounds_of_the_share_of_successes(
-    requests: int, errors: int, samples: int, bounds: tuple[float, float]
-) -> None:
-    assert good_bounds(requests, errors, samples) == pytest.approx(bounds)
+    ):
+        found = good_bounds(requests, errors, samples)
+        assert found == pytest.approx(bounds), (requests, errors)
 
 
 def told(reading: Reading, path: str) -> object:
@@ -198,14 +194,18 @@ def test_another_plan_than_the_run_s_is_refused(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("keep", [1, 3, 22, 60, 100, 180, 182, 183, 184])
-def test_a_truncated_file_is_refused_at_its_end(raw: Raw, keep: int) -> None:
+def test_a_damaged_file_is_refused_at_its_line(raw: Raw, keep: int) -> None:
     folder = raw("01b-healthy-U")
-    lines = (folder / OUTPUT).read_text().splitlines()
+    whole = (folder / OUTPUT).read_text()
+    lines = whole.splitlines()
     assert len(lines) == 185
-    (folder / OUTPUT).write_text("\n".join(lines[:keep]))
-    with pytest.raises(RawDataError) as refused:
-        Wrk2().read(plan(), folder)
-    assert refused.value.line == keep
+    # Truncated, and with a line that wrk2 never prints.
+    never = whole.replace("Requests/sec:", "Demands/sec:")
+    for text, line in (("\n".join(lines[:keep]), keep), (never, 184)):
+        (folder / OUTPUT).write_text(text)
+        with pytest.raises(RawDataError) as refused:
+            Wrk2().read(plan(), folder)
+        assert refused.value.line == line
 
 
 def test_an_empty_and_a_missing_file_are_refused(tmp_path: Path) -> None:
@@ -214,15 +214,6 @@ def test_an_empty_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / OUTPUT).touch()
     with pytest.raises(RawDataError):
         Wrk2().read(plan(), tmp_path)
-
-
-def test_a_line_wrk2_never_prints_is_refused_by_number(raw: Raw) -> None:
-    folder = raw("01b-healthy-U")
-    text = (folder / OUTPUT).read_text().replace("Requests/sec:", "Demands/sec:")
-    (folder / OUTPUT).write_text(text)
-    with pytest.raises(RawDataError) as refused:
-        Wrk2().read(plan(), folder)
-    assert refused.value.line == 184
 
 
 def test_units_of_the_summary_become_milliseconds(tmp_path: Path) -> None:
@@ -268,27 +259,19 @@ def test_the_run_is_lengthened_by_the_calibration() -> None:
     assert "-R10000000" in Wrk2().schedule(plan(offered_rps=None), Path()).argv
 
 
-@pytest.mark.parametrize(
-    ("concurrency", "cores", "threads"),
-    [(100, 2, 2), (1, 8, 1), (7, 2, 1), (9, 4, 3), (5000, 64, 8), (3, 64, 3)],
-)
-def test_threads_divide_the_connections(concurrency: int, cores: int, threads: int) -> None:
-    argv = Wrk2().schedule(plan(concurrency=concurrency, cores=cores), Path()).argv
-    assert f"-t{threads}" in argv
+def test_threads_divide_the_connections() -> None:
+    cases = [(100, 2, 2), (1, 8, 1), (7, 2, 1), (9, 4, 3), (5000, 64, 8), (3, 64, 3)]
+    for concurrency, cores, threads in cases:
+        argv = Wrk2().schedule(plan(concurrency=concurrency, cores=cores), Path()).argv
+        assert f"-t{threads}" in argv, (concurrency, cores)
 
 
-@pytest.mark.parametrize(
-    ("connections", "rate", "pause"),
-    [
-        # A round takes 40 / 120 = 333 ms; 20 connections of a thread begin within 100 ms.
-        (40, 120, 0.2333),
-        # 1000 connections begin within 5 s, a round takes 0.2 s: no pause between rounds.
-        (2000, 9000, 0.0),
-        (40, None, 0.0),
-    ],
-)
-def test_few_connections_send_in_bursts(connections: int, rate: int | None, pause: float) -> None:
-    assert pause_s(plan(connections, rate), 2) == pytest.approx(pause, abs=0.001)
+def test_few_connections_send_in_bursts() -> None:
+    # A round takes 40 / 120 = 333 ms; 20 connections of a thread begin within 100 ms.
+    assert pause_s(plan(40, 120), 2) == pytest.approx(0.2333, abs=0.001)
+    # 1000 connections begin within 5 s, a round takes 0.2 s: no pause between rounds.
+    assert pause_s(plan(2000, 9000), 2) == 0
+    assert pause_s(plan(40, None), 2) == 0
 
 
 def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
