@@ -89,14 +89,12 @@ def test_requests_leave_as_a_poisson_stream_of_the_rate_asked_for(clock: Any) ->
     assert deviation == pytest.approx(0.05, abs=0.006)
 
 
-@pytest.mark.parametrize(("most", "gap_s"), [(1.0, 1.0), (100.0, 0.05), (None, 0.05)])
-def test_a_trial_of_little_capacity_is_probed_less(
-    clock: Any, most: float | None, gap_s: float
-) -> None:
-    bench = Bench(clock, ok)
-    bench.run(4000, replace(TRIAL, probe_rps=most))
-    # 5 standard errors of the mean of 4000 exponential gaps are 8 % of it.
-    assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08)
+def test_a_trial_of_little_capacity_is_probed_less() -> None:
+    for most, gap_s in ((1.0, 1.0), (100.0, 0.05), (None, 0.05)):
+        clock = FakeClock()
+        Bench(clock, ok).run(4000, replace(TRIAL, probe_rps=most))
+        # 5 standard errors of the mean of 4000 exponential gaps are 8 % of it.
+        assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08), most
 
 
 def test_a_trial_that_allows_no_probe_is_sent_none(clock: Any) -> None:
@@ -136,28 +134,29 @@ def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: An
     assert bench.value("request_seconds_sum") == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "failure", "observed"),
-    [
-        ("http_error", None, 0),
-        ("timeout", TimeoutError("late"), 1),
-        ("error", ConnectionRefusedError("refused"), 0),
-        ("error", h11.RemoteProtocolError("cut"), 0),
-    ],
-)
-def test_outcomes_are_different(
-    clock: Any, outcome: str, failure: Exception | None, observed: int
-) -> None:
+def raising(failure: Exception) -> Handler:
     async def answer(url: str) -> int:
-        if failure is not None:
-            raise failure
-        return 503
+        raise failure
 
-    bench = Bench(clock, answer)
-    bench.run(1)
-    assert bench.value("requests_total", outcome=outcome) == 1
-    assert bench.value("requests_total", outcome="ok") == 0
-    assert bench.value("request_seconds_count") == observed
+    return answer
+
+
+async def busy(url: str) -> int:
+    return 503
+
+
+def test_outcomes_are_different() -> None:
+    for outcome, answer, observed in (
+        ("http_error", busy, 0),
+        ("timeout", raising(TimeoutError("late")), 1),
+        ("error", raising(ConnectionRefusedError("refused")), 0),
+        ("error", raising(h11.RemoteProtocolError("cut")), 0),
+    ):
+        bench = Bench(FakeClock(), answer)
+        bench.run(1)
+        assert bench.value("requests_total", outcome=outcome) == 1, outcome
+        assert bench.value("requests_total", outcome="ok") == 0
+        assert bench.value("request_seconds_count") == observed, outcome
 
 
 @pytest.mark.parametrize("rate", [0, -1, 1001, float("nan")])

@@ -70,7 +70,7 @@ class Scene:
     async def metrics(self) -> str:
         return (await self.client.get("/metrics")).text
 
-    async def told(self, path: str) -> Any:
+    async def json(self, path: str) -> Any:
         return (await self.client.get(path)).json()
 
 
@@ -93,7 +93,7 @@ async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) ->
     where = '{route="/downstream",server="fixed-pool"}'
     assert f"lab_trial_offered_rps{where} 900.0" in metrics
     assert f"lab_trial_concurrency{where} 200.0" in metrics
-    assert (await scene.told("/trial"))["trial"] == "t1"
+    assert (await scene.json("/trial"))["trial"] == "t1"
     # A closed one offers nothing.
     await scene.announce(mode="closed", offered_rps=None)
     assert "lab_trial_offered_rps{" not in await scene.metrics()
@@ -191,7 +191,7 @@ async def test_prometheus_learns_the_project_and_every_machine_s_cadvisor(scene:
     several = Scene(machines=("load", "tested"))
     async with several.opened():
         await several.announce()
-        assert await several.told("/targets/cadvisor") == [
+        assert await several.json("/targets/cadvisor") == [
             {
                 "targets": [f"cadvisor-{name}:8080"],
                 "labels": {"project": "other-lab", "machine": name},
@@ -242,16 +242,16 @@ async def test_a_missing_field_and_nonsense_are_refused(scene: Scene) -> None:
 
 async def test_who_asks_for_the_toxics_is_told_of_now(scene: Scene) -> None:
     async with asyncio.timeout(60):
-        while (await scene.told("/toxics"))["watched"] is None:
+        while (await scene.json("/toxics"))["watched"] is None:
             await asyncio.sleep(0)  # its first look
     for at in (5, 6):
         scene.clock.now = at
-        assert (await scene.told("/toxics"))["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
+        assert (await scene.json("/toxics"))["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
 
 
 async def idle(scene: Scene) -> list[str]:
     """The servers that Prometheus is to look at rarely; every server is in its list."""
-    told = await scene.told("/targets/servers")
+    told = await scene.json("/targets/servers")
     assert [one["targets"] for one in told] == [["fixed-pool"], ["netty"]]
     assert all(one["labels"] in ({}, {"__idle": "yes"}) for one in told)
     return [one["targets"][0] for one in told if one["labels"]]
@@ -280,7 +280,7 @@ async def test_prometheus_looks_rarely_at_servers_that_are_not_measured(scene: S
     assert await idle(scene) == ["fixed-pool", "netty"]
     # A server that is new needs no new agent.
     scene.up = ("netty", "thread-per-request")
-    told = await scene.told("/targets/servers")
+    told = await scene.json("/targets/servers")
     assert [one["targets"] for one in told] == [["netty"], ["thread-per-request"]]
 
 

@@ -148,7 +148,7 @@ class Scene:
         async with client as self.client:
             yield
 
-    async def told(self, path: str) -> Any:
+    async def json(self, path: str) -> Any:
         """The JSON that it answers."""
         return (await self.client.get(path)).json()
 

@@ -28,7 +28,7 @@ async def test_the_page_and_its_parts_are_served_with_their_types(scene: Scene) 
 
 
 async def test_info_says_what_there_is(scene: Scene) -> None:
-    info = await scene.told("/api/info")
+    info = await scene.json("/api/info")
     assert info["servers"] == ["fixed-pool", "event-loop"]
     assert info["links"] == {"grafana": 3000}
     assert info["toxics"]["latency"][1]["default"] == 0
@@ -38,12 +38,12 @@ async def test_info_says_what_there_is(scene: Scene) -> None:
 
 async def test_a_toxic_is_put_in_force_changed_and_taken_away(scene: Scene) -> None:
     # The agent has just looked, and yet nothing older than the change is told after it.
-    await scene.told("/api/live")
+    await scene.json("/api/live")
     put = await scene.toxic(TYPE="latency", LATENCY="300")
     (proxy,) = put.json()["proxies"]
     assert proxy["toxics"][0]["attributes"] == {"jitter": 0, "latency": 300}
     await scene.toxic(NAME="latency", LATENCY="50")
-    live = await scene.told("/api/live")
+    live = await scene.json("/api/live")
     assert live["proxies"][0]["toxics"][0]["attributes"]["latency"] == 50
     await scene.toxic(TYPE="down")
     assert not scene.lab.toxiproxy.enabled
@@ -55,17 +55,17 @@ async def test_a_toxic_is_put_in_force_changed_and_taken_away(scene: Scene) -> N
 async def test_the_page_is_told_of_changes_that_were_changed_again(scene: Scene) -> None:
     change = {"proxy": "downstream", "toxic": "latency", "since": "2026-01-31T12:00:00+00:00"}
     scene.lab.history += [change] * (MOST_CHANGES + 1)
-    assert len((await scene.told("/api/live"))["history"]) == MOST_CHANGES
+    assert len((await scene.json("/api/live"))["history"]) == MOST_CHANGES
 
 
 async def test_a_change_that_failed_half_way_is_seen_at_once(scene: Scene) -> None:
     await scene.toxic(TYPE="latency", LATENCY="300")
     scene.lab.toxiproxy.keeps_toxics = True
     await scene.toxic(TYPE="down")
-    assert not (await scene.told("/api/live"))["proxies"][0]["enabled"]
+    assert not (await scene.json("/api/live"))["proxies"][0]["enabled"]
     reset = await scene.change("POST", "/api/toxics/reset", {})
     assert reset.status_code == 502
-    assert (await scene.told("/api/live"))["proxies"][0]["enabled"]
+    assert (await scene.json("/api/live"))["proxies"][0]["enabled"]
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ async def test_what_is_not_json_is_refused(scene: Scene) -> None:
 
 
 async def test_knobs_are_shown_and_turned(scene: Scene) -> None:
-    servers = (await scene.told("/api/servers"))["servers"]
+    servers = (await scene.json("/api/servers"))["servers"]
     assert servers[0]["values"] == {"pool_size": 200, "queue_bound": 0}
     assert servers[1]["values"] == {"downstream_connections": 20000}
     answer = await scene.change("PATCH", "/api/servers/fixed-pool", {"pool_size": 50})
     assert answer.json()["values"]["pool_size"] == 50
     assert scene.lab.settings["fixed-pool"]["pool_size"] == 50
     scene.lab.down.add("event-loop")
-    servers = (await scene.told("/api/servers"))["servers"]
+    servers = (await scene.json("/api/servers"))["servers"]
     assert servers[0]["problem"] is None
     assert servers[1]["problem"] == "http://event-loop:8081/settings does not answer: refused"
     answer = await scene.change("PATCH", "/api/servers/event-loop", {"pool_size": 5})
@@ -132,18 +132,18 @@ async def test_live_numbers_are_of_each_server_and_asked_once_a_second(scene: Sc
         ("event-loop", "in_flight"): "3",
     }
     for _ in range(3):
-        live = await scene.told("/api/live")
+        live = await scene.json("/api/live")
     assert live["numbers"] == {"fixed-pool": {"rps": 500.5}, "event-loop": {"in_flight": 3.0}}
     assert live["at"] == START
     assert scene.lab.queries == 1
     scene.clock.now = 1.0
-    await scene.told("/api/live")
+    await scene.json("/api/live")
     assert scene.lab.queries == 2
 
 
 async def test_without_prometheus_or_toxiproxy_the_page_still_answers(scene: Scene) -> None:
     scene.lab.down |= {"prometheus", "toxiproxy"}
-    live = await scene.told("/api/live")
+    live = await scene.json("/api/live")
     problem = "prometheus: http://prometheus:9090/api/v1/query does not answer: refused"
     assert (live["problem"], live["proxies"]) == (problem, None)
 
