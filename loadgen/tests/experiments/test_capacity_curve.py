@@ -5,13 +5,14 @@ import dataclasses
 from lab.experiments.searching.state import CURVE
 from lab.model import DAMAGED
 from support.altered import in_launches, invalid
-from support.searched import CAPACITY, found, order_of, run, searched, server
+from support.searched import CAPACITY, found, order_of, ran, run, server
+
+WITH_CURVE = dataclasses.replace(CAPACITY, curve=True)
 
 
 def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
-    of = searched(launches=2, servers=("a", "b"), own=dataclasses.replace(CAPACITY, curve=True))
-    servers = {"a": server(1650), "b": server(0)}
-    rows, order = run(of, servers), order_of(of)
+    of, rows = ran({"a": server(1650), "b": server(0)}, launches=2, own=WITH_CURVE)
+    order = order_of(of)
     # 50, 70, 80, 90, 95, 100 and 105 % of 1,646; of b, which holds nothing, there is no curve.
     curve = rows[-7:]
     assert [one.offered_rps for one in curve] == [823, 1152, 1317, 1481, 1564, 1646, 1728]
@@ -19,9 +20,8 @@ def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
     plain = dataclasses.replace(of, own={**of.own, "curve": False})
     assert found(of, rows)[:2] == found(plain, rows[:-7])[:2]
     # Interrupted, it goes on.
-    for at in range(len(rows)):
-        plan = order.next(rows[:at])
-        assert plan.trial == rows[at].trial
+    for at, row in enumerate(rows):
+        assert order.next(rows[:at]).trial == row.trial
     # What the last launch held is recorded after it.
     assert not [*order.to_record(rows[:-1])]
     (trial,) = order.to_record(rows)
@@ -32,9 +32,8 @@ def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
 
 
 def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once() -> None:
-    of = searched(launches=2, own=dataclasses.replace(CAPACITY, curve=True))
     servers = {"a": server(1650)}
-    rows = run(of, servers)
+    of, rows = ran(servers, launches=2, own=WITH_CURVE)
     whole, *_ = found(of, rows)
     lost = invalid(DAMAGED, **dict.fromkeys(("achieved_rps", "p99_ms", "max_ms", "bottleneck")))
     for at, damaged in enumerate(rows):
@@ -49,9 +48,9 @@ def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once() -> None
 
 
 def test_the_curve_is_relative_to_what_its_own_jvm_held() -> None:
-    of = searched(launches=3, own=dataclasses.replace(CAPACITY, curve=True))
     # More than half of the launches hold 1,646; the last one does not.
-    rows = run(of, {"a": in_launches((3,), server(800), server(1650))})
+    servers = {"a": in_launches((3,), server(800), server(1650))}
+    of, rows = ran(servers, launches=3, own=WITH_CURVE)
     answer, *details = found(of, rows)
     own = details[2].value or 0
     assert answer.value == 1646

@@ -71,10 +71,8 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
     assert ended < len(rows) - 1
     of = searched(own=PROVE, launches=6)
     (run_dir,) = tmp_path.iterdir()
-    for complete, why in (
-        (False, "not finished"),
-        (True, "not to be told by this version's rules"),
-    ):
+    other_rules = "not to be told by this version's rules"
+    for complete, why in ((False, "not finished"), (True, other_rules)):
         told = findings(Outcome(of, rows[: ended + 1], run_dir, complete=complete))
         (proof,) = [one for one in told if one.name == "lifted"]
         assert f"], {why}; then: host CPU" in proof.text
@@ -107,48 +105,37 @@ def behind_the_proxy(plan: TrialPlan) -> dict[str, Any]:
     return server(1500 if plan.condition.host else 1000, name="Toxiproxy")(plan)
 
 
-def lifted(plan: TrialPlan, nth: int) -> bool:
-    return plan.arm == "lifted"
-
-
 def open_above(plan: TrialPlan, nth: int) -> bool:
     return (plan.launch, plan.arm) == (1, None) and (plan.offered_rps or 0) > 1000
 
 
 LATE = invalid(LATE_GENERATOR)
 THROUGH = dataclasses.replace(POOL, settings={**POOL.settings, "downstream_url": PROXIED})
-LIFTS: dict[str, tuple[Server, Snapshot, int, str]] = {
+LIFTS: dict[str, tuple[tuple[Server, Snapshot, int], str]] = {
     "one that frees the CPUs of the proxy": (
-        behind_the_proxy,
-        THROUGH,
-        6,
+        (behind_the_proxy, THROUGH, 6),
         "…SERVER_DOWNSTREAM_URL=…(inconclusive: the CPU time of Toxiproxy went with it)…",
     ),
     "one of few launches": (
-        a_pool_of_threads(),
-        POOL,
-        0,
+        (a_pool_of_threads(), POOL, 0),
         "…, ×2.59 (no proof without an interval: LAUNCHES=6); then: host CPU…",
     ),
     "one with which nothing can be told": (
-        altered(a_pool_of_threads(), lifted, **LATE),
-        POOL,
-        0,
+        (altered(a_pool_of_threads(), lambda plan, nth: plan.arm == "lifted", **LATE), POOL, 0),
         f"lifted to pool_size=2400: cannot be told: {LATE_GENERATOR}",
     ),
     "one where a launch has no upper end": (
-        altered(a_pool_of_threads(), open_above, **LATE),
-        POOL,
-        2,
+        (altered(a_pool_of_threads(), open_above, **LATE), POOL, 2),
         "…×2.59 (inconclusive: how much it holds without is open above); then: host…",
     ),
 }
 
 
-@pytest.mark.parametrize(("answer", "seen", "launches", "text"), LIFTS.values(), ids=LIFTS)
+@pytest.mark.parametrize(("asked", "text"), LIFTS.values(), ids=LIFTS)
 def test_a_lift_that_proves_nothing_says_why(
-    tmp_path: Path, answer: Server, seen: Snapshot, launches: int, text: str
+    tmp_path: Path, asked: tuple[Server, Snapshot, int], text: str
 ) -> None:
+    answer, seen, launches = asked
     _, _, (proof, *_) = proven(tmp_path, answer, seen, launches=launches)
     check_texts([proof.text], text)
 
@@ -215,10 +202,6 @@ def drifting(plan: TrialPlan) -> dict[str, Any]:
     return server(900 if plan.arm else 1000)(plan) | {"spun": plan.condition.spin}
 
 
-def spinning(plan: TrialPlan, nth: int) -> bool:
-    return plan.condition.spin is not None
-
-
 @pytest.mark.parametrize(
     ("answer", "trials", "text"),
     [
@@ -240,7 +223,7 @@ def spinning(plan: TrialPlan, nth: int) -> bool:
             "with 2% of the CPUs taken away it cannot be told: the spinner got 2% of the CPUs only",
         ),
         (
-            altered(on_the_machine(), spinning, **LATE),
+            altered(on_the_machine(), lambda plan, nth: plan.condition.spin is not None, **LATE),
             4,
             f"with 20% of the CPUs taken away it cannot be told: {LATE_GENERATOR}",
         ),

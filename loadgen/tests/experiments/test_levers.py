@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from lab.experiments.proving.levers import (
     lever,
     together,
 )
-from lab.model import AS_IT_IS, RESOURCES, Condition, OwnLever, ToxicState
+from lab.model import AS_IT_IS, RESOURCES, Condition, OwnLever, Spread, ToxicState
 from lab.model.knobs import DIRECT, PROXIED
 from lab.model.toxic_words import parse_toxic
 from support.drawn_delay import SPREAD
@@ -34,6 +35,10 @@ SETTINGS = {
     "virtual_thread_parallelism": 1, "loops": 1, "block_the_loop": False, "backlog": 1,
     "downstream_url": PROXIED,
 }  # fmt: skip
+LOAD = {
+    "cores": 4, "route": "/downstream", "concurrency": 5000, "most_connections": 9500,
+    "offered_rps": None,
+}  # fmt: skip
 NOTHING = {"settings": dict.fromkeys(SETTINGS)}
 SLOW = "downstream/slow latency jitter=20 latency=600 stream=downstream toxicity=1"
 NARROW = "downstream/bandwidth bandwidth rate=3 stream=downstream toxicity=1"
@@ -41,21 +46,20 @@ CUT = "downstream/cut limit_data bytes=100 stream=downstream toxicity=1"
 WIDE = "downstream/wide bandwidth rate=500 stream=upstream toxicity=0.5"
 
 
-def present(condition: Condition = AS_IT_IS, **changes: Any) -> Present:
-    given: dict[str, Any] = {
-        "cores": 4, "route": "/downstream", "concurrency": 5000, "most_connections": 9500,
-        "offered_rps": None,
-    }  # fmt: skip
-    given |= {name: changes.pop(name) for name in list(changes) if name in given}
-    settings = {**SETTINGS, **changes.pop("settings", {})}
-    identity = dataclasses.replace(
-        IDENTITY, jvm_flags=FLAGS, cpus=changes.pop("cpus", 2), jdk=changes.pop("jdk", IDENTITY.jdk)
-    )
-    toxics = ToxicState(in_force=changes.pop("toxics", ()))
-    spread = changes.pop("spread", None)
-    assert not changes
-    seen = snapshot(settings=settings, identity=identity, toxics=toxics, spread=spread)
-    return Present(seen, condition, **given)
+def present(
+    condition: Condition = AS_IT_IS,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    cpus: int = 2,
+    jdk: str = IDENTITY.jdk,
+    toxics: tuple[str, ...] = (),
+    spread: Spread | None = None,
+    **load: Any,
+) -> Present:
+    identity = dataclasses.replace(IDENTITY, jvm_flags=FLAGS, cpus=cpus, jdk=jdk)
+    has, now = {**SETTINGS, **(settings or {})}, ToxicState(in_force=toxics)
+    seen = snapshot(settings=has, identity=identity, toxics=now, spread=spread)
+    return Present(seen, condition, **{**LOAD, **load})
 
 
 def pulled(resource: str, *args: Any, **changes: Any) -> Lever:

@@ -105,13 +105,6 @@ def test_every_load_is_measured_as_often_early_as_late(count: int, launches: int
     assert order.balanced(loads, 0, 0) == order.balanced(loads, 1, 1) == loads
 
 
-def test_steady_drift_falls_on_all_alike() -> None:
-    """A B B A: the mean position in time is the same for both servers."""
-    plans = all_of(loads(experiment(modes=("closed",), launches=6)))
-    at = {s: [i for i, p in enumerate(plans) if p.server == s] for s in ("a", "b")}
-    assert sum(at["a"]) == sum(at["b"])
-
-
 def test_each_engine_puts_on_every_load() -> None:
     engines = [FakeEngine("wrk2"), FakeEngine("pacer")]
     assert names(loads(experiment(servers=("a",)), engines)) == [
