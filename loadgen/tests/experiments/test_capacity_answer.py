@@ -13,6 +13,8 @@ from lab.model import NONE, STRONG, UNKNOWN, Standing, TrialPlan, Verdict
 from support.altered import When, altered, in_launches, invalid
 from support.searched import JIT, alone, found, ran, server
 
+CPU = "host CPU"
+
 
 def test_what_gave_way_has_its_figures() -> None:
     of, rows = ran({"a": server(1650, name="worker pool")})
@@ -86,9 +88,6 @@ def test_what_gives_way_is_named_at_the_lowest_rate_with_a_name(quiet: float, sa
     shy: When = lambda plan, _: (plan.offered_rps or 0) < quiet  # noqa: E731
     _, answer, _ = alone(altered(server(1650), shy, bottleneck="unknown", strength=""))
     assert answer.text.endswith(says)
-
-
-CPU = "host CPU"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ from support.searched import (
 
 # 1.2 × 4 × 1,000 req/s × 0.5 s.
 LIFT = Condition(knobs={"pool_size": 2400})
+LATE = invalid(LATE_GENERATOR)
+THROUGH = dataclasses.replace(POOL, settings={**POOL.settings, "downstream_url": PROXIED})
 
 
 def proven(
@@ -109,8 +111,6 @@ def open_above(plan: TrialPlan, nth: int) -> bool:
     return (plan.launch, plan.arm) == (1, None) and (plan.offered_rps or 0) > 1000
 
 
-LATE = invalid(LATE_GENERATOR)
-THROUGH = dataclasses.replace(POOL, settings={**POOL.settings, "downstream_url": PROXIED})
 LIFTS: dict[str, tuple[tuple[Server, Snapshot, int], str]] = {
     "one that frees the CPUs of the proxy": (
         (behind_the_proxy, THROUGH, 6),

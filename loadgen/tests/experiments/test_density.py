@@ -18,6 +18,7 @@ from support.planned import all_of, experiment, planner, row
 
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
 HERE = Here(SERVERS, 20_000)
+IN_FLIGHT = {"HOLD": "in-flight", "CONC": "500,1000"}
 
 
 def shipped(**words: str) -> Experiment:
@@ -54,9 +55,6 @@ def test_more_idle_connections_fit_than_requests_in_flight() -> None:
     assert shipped(CONC="9000,19000").concurrencies == (9000, 19000)
     said = refusal(shipped, CONC="9000,19000", HOLD="in-flight")
     assert "CONC=19000 is more than this machine holds" in said
-
-
-IN_FLIGHT = {"HOLD": "in-flight", "CONC": "500,1000"}
 
 
 @pytest.mark.parametrize(

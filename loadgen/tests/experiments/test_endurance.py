@@ -25,6 +25,7 @@ from support.planned import all_of, experiment, planner, row
 
 MIB = 2**20
 LEG_S = 300
+USED = "jvm_memory_pool_used_bytes"
 
 
 def enduring(**changes: object) -> Experiment:
@@ -310,7 +311,6 @@ def pool(name: str, pool: str, *values: float) -> Series:
     return Series({"__name__": name, "job": "jvm", "pool": pool}, (1.0, 2.0), values)
 
 
-USED = "jvm_memory_pool_used_bytes"
 G1 = (
     pool(AFTER, "G1 Eden Space", 0, 0),
     pool(AFTER, "G1 Survivor Space", 4, 5),

@@ -39,6 +39,14 @@ SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
 SETTINGS = {"pool_size": 200, "downstream_connections": 500, "virtual_thread_parallelism": 2}
 SEEN = snapshot(settings=SETTINGS)
 SNAPSHOTS = {"a": SEEN, "b": SEEN}
+SERVICE = snapshot(identity=None, settings={"url": "http://a:8080"})
+SLOW = "downstream/planted latency jitter=0 latency=180 stream=downstream toxicity=1"
+WITH_A_LOCK = snapshot(settings={"lock_ms": 50})
+SLOWED = snapshot(settings={}, toxics=ToxicState((SLOW,), 180.0))
+PROXIED_CALLS = snapshot(settings={"downstream_url": PROXIED})
+WITH_CPUS = dataclasses.replace(PROXIED_CALLS, settings={**PROXIED_CALLS.settings, "cpuset": "4-7"})
+NEARLY = snapshot(settings={**SETTINGS, "pool_size": 19_500})
+LATE_GENERATOR = "the generator was the limit"
 
 
 def inquiry(**changes: Any) -> Experiment:
@@ -159,9 +167,6 @@ def test_pairs_are_interleaved_both_ways() -> None:
     sides = [one.arm for one in run(inquiry(own=Explain(6, 1))) if one.arm != "1-named"]
     a, b = "1-before", "1-after"
     assert sides == [a, b, b, a, a, b, b, a, a, b, b, a, "2-named"]
-
-
-SERVICE = snapshot(identity=None, settings={"url": "http://a:8080"})
 
 
 def of_a_service(**levers: OwnLever) -> Experiment:
@@ -510,9 +515,6 @@ def test_the_load_s_own_connections_are_doubled_at_the_same_rate() -> None:
     )
 
 
-SLOW = "downstream/planted latency jitter=0 latency=180 stream=downstream toxicity=1"
-
-
 def suspected(resource: str, connections: int, **changes: Any) -> Experiment:
     own = Explain(6, 1, resource)
     return inquiry(concurrencies=(connections,), own=own, **changes)
@@ -526,9 +528,6 @@ def held(lock_ms: int, connections: int) -> float:
 def locked(plan: TrialPlan, number: int) -> dict[str, Any]:
     rps = held(plan.condition.knobs.get("lock_ms", 50), plan.concurrency)
     return answered(rps * SIX[number % 6], plan) | {"bottleneck": "none"}
-
-
-WITH_A_LOCK = snapshot(settings={"lock_ms": 50})
 
 
 def hardly(plan: TrialPlan, number: int) -> dict[str, Any]:
@@ -550,15 +549,9 @@ def slowed(plan: TrialPlan, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-SLOWED = snapshot(settings={}, toxics=ToxicState((SLOW,), 180.0))
-
-
 def pooled(plan: TrialPlan, number: int) -> dict[str, Any]:
     """10 threads: 90 of 100 connections wait for one, and each call takes less."""
     return slowed(dataclasses.replace(plan, concurrency=10), number)
-
-
-PROXIED_CALLS = snapshot(settings={"downstream_url": PROXIED})
 
 
 def proxied(busy: float | None = None, **said: Any) -> Server:
@@ -572,9 +565,6 @@ def proxied(busy: float | None = None, **said: Any) -> Server:
         return {**found, **parts, "bottleneck": "none", **said}
 
     return answers
-
-
-WITH_CPUS = dataclasses.replace(PROXIED_CALLS, settings={**PROXIED_CALLS.settings, "cpuset": "4-7"})
 
 
 @pytest.mark.parametrize(
@@ -633,9 +623,7 @@ def flat(plan: TrialPlan, number: int) -> dict[str, Any]:
     return answered(3000 * SIX[number % 6], plan) | {"bottleneck": "none"}
 
 
-NEARLY = snapshot(settings={**SETTINGS, "pool_size": 19_500})
 AS_IT_WAS: When = lambda plan, _: plan.condition == AS_IT_IS  # noqa: E731
-LATE_GENERATOR = "the generator was the limit"
 
 
 # An experiment, with its server and what was read back of it; then what is said of it.

@@ -17,6 +17,9 @@ from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, planner, row
 
 SNAPSHOTS = {"a": snapshot(), "b": snapshot(downstream_delay_ms=400.0)}
+COLD = "cold JVM: the JIT compiler ran for 0.21 s per second of the window (allowed 0.10 s)"
+STARVED = "the generator was starved: its threads waited 31.0 ms for each turn on a CPU (allowed"
+CLOSED = experiment(modes=("closed",), launches=1, concurrencies=(100, 5000))
 
 
 def loads(of: Experiment, engines: Sequence[Engine] = ()) -> order.Design:
@@ -163,11 +166,6 @@ def made(of: Experiment, reasons: dict[str, str]) -> list[TrialPlan]:
 def repeats(of: Experiment, reasons: dict[str, str]) -> list[str | None]:
     """The trials that each of them repeats."""
     return [plan.repeats for plan in made(of, reasons)]
-
-
-COLD = "cold JVM: the JIT compiler ran for 0.21 s per second of the window (allowed 0.10 s)"
-STARVED = "the generator was starved: its threads waited 31.0 ms for each turn on a CPU (allowed"
-CLOSED = experiment(modes=("closed",), launches=1, concurrencies=(100, 5000))
 
 
 def test_what_is_invalid_by_accident_is_measured_again_at_once_and_only_once() -> None:

@@ -17,6 +17,7 @@ from support.felt import PEAKS, felt, keep_trial, planned, second, trial
 from support.planned import all_of, experiment, planner
 
 SPIKE = Spike(extra=900, extra_rps=None, calm_s=10, peak_s=5, repeats=2, tolerance=0.25, steady_s=3)
+TOO_FEW = {at: second(200, 300) for at in range(10, 50)}
 
 
 def spiky(**changes: object) -> Experiment:
@@ -37,23 +38,18 @@ def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> N
     assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 148, "pacer")
     # 900 / 1.2 / (2.5 × 0.2 s).
     assert (plans[0].spike.extra_rps, order.most) == (1500, 2)
-
-
-def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
-    assert extra_rps(spiky(rate_rps=70)) == {630}
-    assert extra_rps(spiky(own=Spike(900, 55, 10, 5, 2, 0.25, 3))) == {55}
-
-
-def test_launches_alternate() -> None:
+    # Launches alternate.
     plans = all_of(spike.design(planner(spiky(launches=2), Pacer())))
     assert [one.trial for one in plans] == [
         "01-a-open-c100-l1", "02-b-open-c100-l1", "03-b-open-c100-l2", "04-a-open-c100-l2",
     ]  # fmt: skip
 
 
-def test_a_spike_without_a_rate_is_refused() -> None:
+def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
     with pytest.raises(WordError, match="RATE=auto"):
-        spike.design(planner(spiky(routes=("/compute",)), Pacer()))
+        extra_rps(spiky(routes=("/compute",)))
+    assert extra_rps(spiky(rate_rps=70)) == {630}
+    assert extra_rps(spiky(own=Spike(900, 55, 10, 5, 2, 0.25, 3))) == {55}
 
 
 def kept(
@@ -145,9 +141,6 @@ def test_a_launch_in_which_the_server_failed_did_not_recover(tmp_path: Path) -> 
     alone = findings(tmp_path, rows[2])[-1]
     assert alone.value is None
     assert alone.text.startswith("not recovered, median over 0 spikes in 0 of 1 launch, and 1 in")
-
-
-TOO_FEW = {at: second(200, 300) for at in range(10, 50)}
 
 
 @pytest.mark.parametrize(

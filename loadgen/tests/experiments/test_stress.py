@@ -32,13 +32,41 @@ from lab.model import (
     Verdict,
     p95_of,
 )
-from support.altered import Server, When, altered, in_launches, invalid
+from support.altered import Server, When, altered, check_texts, in_launches, invalid
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
 from support.planned import experiment, planner, resumed, row
 
 STRESS = Stress(Objective(p95_ms=500.0), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 LATE_GENERATOR = "the generator was the limit"
 FELL = f"{GOODPUT_FELL} from 900 to 200 req/s"
+# 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of 8);
+# then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough. What breaks is
+# tried twice.
+TRIED = [100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624]
+CRASH = "the JVM restarted during the trial"
+HELD = (
+    "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s offered)"
+)
+HELD_NOTHING = "no load was held at p95 ≤ 500 ms, not even 100 (148 req/s offered)"
+TWICE = ": p95 700 ms; p95 800 ms, in 2 trials;…"
+FEWER = "850 req/s, more than 10% below the 1000 of a smaller load"
+GAP = "not 2100 (3500 req/s offered): p95 900 ms, in 2 trials; whether it holds "
+SLOW = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
+LATE = snapshot(downstream_delay_ms=300.0)
+WRONG = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
+OTHER_JVM = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
+MORE_THREADS = snapshot(settings={"pool_size": 300})
+UNSEEN = Unwatched(START, START + timedelta(seconds=8))
+UNLIKE = fairness.reasons(fairness.compare({"a": snapshot(), "b": MORE_THREADS}))
+ERRORS = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
+SILENCE = reading(0.0, corrected=None, raw=None)
+UNCALIBRATED = dataclasses.replace(
+    SILENCE, problems=("wrk2 calibrated 3 of its 4 threads: the latencies include the warm-up",)
+)
+BUSY = dataclasses.replace(USAGE, window_cpu_s=28.8)
+STOPPED = dataclasses.replace(USAGE, window_throttled_s=3.0)
+GONE = dataclasses.replace(USAGE, window_cpu_s=None)
+ROSE = "not steady: the mean latency rose from 250 to 500 ms within the window"
 
 
 def search_of(**changes: Any) -> Experiment:
@@ -117,6 +145,10 @@ def once(at: int, server: Server, **cells: Any) -> Server:
     return altered(server, lambda plan, nth: (plan.concurrency, nth) == (at, 1), **cells)
 
 
+COUNTED = altered(holds(9999), ok=1970, http_errors=0, timeouts=0)
+THOUSAND = altered(holds(9999), achieved_rps=1000.0, p95_ms=300.0)
+
+
 @pytest.mark.parametrize(
     ("p95_ms", "reasons", "says"),
     [
@@ -142,19 +174,6 @@ def test_the_planted_breaking_point_is_found_to_the_resolution(most: int) -> Non
     _, value, text = alone(holds(most))
     assert most < value <= most + STRESS.resolution
     assert "held" in text
-
-
-# 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of 8);
-# then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough. What breaks is
-# tried twice.
-TRIED = [100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624]
-CRASH = "the JVM restarted during the trial"
-
-
-HELD = (
-    "held 1624 connections at p95 ≤ 500 ms (2706 req/s, p95 210 ms), not 1656 (2760 req/s offered)"
-)
-HELD_NOTHING = "no load was held at p95 ≤ 500 ms, not even 100 (148 req/s offered)"
 
 
 @pytest.mark.parametrize(
@@ -192,11 +211,6 @@ def test_one_noisy_break_does_not_lower_the_breaking_point(at: int) -> None:
     assert (other in text) == (at == 1624)
 
 
-def test_the_reasons_of_both_breaks_are_said() -> None:
-    _, _, text = alone(once(100, altered(holds(1), p95_ms=800.0), p95_ms=700.0))
-    assert "not even 100 (148 req/s offered): p95 700 ms; p95 800 ms, in 2 trials;" in text
-
-
 def test_servers_take_turns_until_each_is_done() -> None:
     rows = run(search_of(), {"a": holds(222), "b": holds(99_999)})
     assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
@@ -212,21 +226,6 @@ def test_the_rate_leaves_connections_to_spare_up_to_the_objective() -> None:
     assert STRESS.objective.connections(1833) == 1100
     closed = search_of(servers=("a",), modes=("closed",))
     assert {one.offered_rps for one in run(closed, {"a": holds(222)})} == {None}
-
-
-def test_errors_break_a_load() -> None:
-    plain = altered(holds(9999), ok=1970, http_errors=0, timeouts=0)
-    assert (
-        "1.50% errors, above 1.00%, in 2 trials; then: "
-        in alone(above(1000, plain, timeouts=30))[2]
-    )
-
-
-def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
-    plain = altered(holds(9999), achieved_rps=1000.0, p95_ms=300.0)
-    _, value, text = alone(above(1100, plain, achieved_rps=850.0))
-    assert 1100 < value <= 1150
-    assert "850 req/s, more than 10% below the 1000 of a smaller load, in 2 trials;" in text
 
 
 def test_a_smaller_load_may_do_less_without_being_broken() -> None:
@@ -276,33 +275,30 @@ def test_giving_way_once_is_no_finding(
     assert value is None or f"{later}, in 2 trials;" in text
 
 
-SLOW = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
-LATE = snapshot(downstream_delay_ms=300.0)
-WRONG = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
-OTHER_JVM = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
-MORE_THREADS = snapshot(settings={"pool_size": 300})
-UNSEEN = Unwatched(START, START + timedelta(seconds=8))
-UNLIKE = fairness.reasons(fairness.compare({"a": snapshot(), "b": MORE_THREADS}))
-ERRORS = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
-SILENCE = reading(0.0, corrected=None, raw=None)
-UNCALIBRATED = dataclasses.replace(
-    SILENCE, problems=("wrk2 calibrated 3 of its 4 threads: the latencies include the warm-up",)
-)
-BUSY = dataclasses.replace(USAGE, window_cpu_s=28.8)
-STOPPED = dataclasses.replace(USAGE, window_throttled_s=3.0)
-GONE = dataclasses.replace(USAGE, window_cpu_s=None)
-
-
 def judged(of: TrialRecord, said: Reading) -> str:
     """The reasons of such a trial as its row has them."""
     return REASON_SEPARATOR.join(judge(measurement(of, said), start=snapshot()).reasons)
 
 
-@pytest.mark.parametrize(("said", "why"), [(ERRORS, NO_SUCCESS), (SILENCE, NO_ANSWER)])
-def test_the_gates_tell_that_a_server_failed(said: Reading, why: str) -> None:
-    _, value, text = alone(gives_way(1650, judged(record(), said)))
-    assert value == 1656
-    assert f": {why}, in 2 trials;" in text
+@pytest.mark.parametrize(
+    ("server", "value", "says"),
+    [
+        (once(100, altered(holds(1), p95_ms=800.0), p95_ms=700.0), 100, f"{HELD_NOTHING}{TWICE}"),
+        (above(1000, COUNTED, timeouts=30), 1032, "…: 1.50% errors, above 1.00%, in 2 trials; …"),
+        (above(1100, THOUSAND, achieved_rps=850.0), 1120, f"…: {FEWER}, in 2 trials;…"),
+        (above(1650, altered(holds(9999), overloaded=False), overloaded=True), 1656, "…"),
+        # The gates tell that a server failed.
+        (gives_way(1650, judged(record(), ERRORS)), 1656, f"…: {NO_SUCCESS}, in 2 trials;…"),
+        (gives_way(1650, judged(record(), SILENCE)), 1656, f"…: {NO_ANSWER}, in 2 trials;…"),
+        # Below a load that cannot be told, and a gap that cannot be told below one that broke.
+        (untold(lambda at: at == 2100, holds(1650)), 1656, f"{HELD}: p95 900 ms, in 2 trials;…"),
+        (untold(lambda at: 1500 < at < 2100, holds(1999)), None, f"held at least …{GAP}…"),
+    ],
+)
+def test_what_breaks_a_load_is_said(server: Server, value: int | None, says: str) -> None:
+    _, found_at, text = alone(server)
+    assert found_at == value
+    check_texts([text], says)
 
 
 @pytest.mark.parametrize(
@@ -329,20 +325,6 @@ def test_a_lab_that_is_not_as_planned_breaks_no_server(of: TrialRecord, said: Re
     _, value, text = alone(gives_way(1100, judged(of, said)))
     assert value is None
     assert "cannot tell" in text
-
-
-def test_what_is_broken_below_a_load_that_cannot_be_told_is_the_breaking_point() -> None:
-    _, value, text = alone(untold(lambda at: at == 2100, holds(1650)))
-    assert value == 1656
-    assert text.startswith("held 1624 connections")
-    assert "cannot tell" not in text
-
-
-def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> None:
-    _, value, text = alone(untold(lambda at: 1500 < at < 2100, holds(1999)))
-    assert value is None
-    assert text.startswith("held at least ")
-    assert "not 2100 (3500 req/s offered): p95 900 ms, in 2 trials; whether it holds " in text
 
 
 @pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
@@ -382,8 +364,7 @@ def test_a_search_goes_on_where_it_was() -> None:
 def test_rows_of_something_else_are_no_search() -> None:
     rows, *_ = alone(holds(222))
     others = [dataclasses.replace(one, concurrency=7) for one in rows]
-    plan = order_of().next(others)
-    assert plan.concurrency == 100
+    assert order_of().next(others).concurrency == 100
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -441,9 +422,6 @@ def test_what_each_server_held_is_recorded_once_the_last_launch_is_searched() ->
     assert first < len(rows)
 
 
-ROSE = "not steady: the mean latency rose from 250 to 500 ms within the window"
-
-
 def test_a_pool_at_its_bound_breaks_though_its_latency_is_still_below_the_objective() -> None:
     """600 connections are offered the 1,000 req/s of 200 threads that wait 0.2 s. They do 993, so
     a backlog grows, and the trial is invalid: its latency rises."""
@@ -454,11 +432,6 @@ def test_a_pool_at_its_bound_breaks_though_its_latency_is_still_below_the_object
         "held 568 connections at p95 ≤ 500 ms (946 req/s, p95 210 ms), not 600 (1000 req/s "
         f"offered): {ROSE}, in 2 trials; then: worker pool (weak, at 600 by 2 trials)"
     )
-
-
-def test_a_load_that_is_overloaded_is_not_held_however_soon_it_is_answered() -> None:
-    plain = altered(holds(9999), overloaded=False)
-    assert alone(above(1650, plain, overloaded=True))[1] == 1656
 
 
 def test_in_a_closed_load_a_latency_that_rises_within_the_objective_says_nothing() -> None:

@@ -39,6 +39,8 @@ SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
 FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
 EXPLAIN = HEAD + 'kind = "explain"\n[load]\nconcurrency = [5000]\n'
 DENSITY = HEAD + 'kind = "density"\n[density]\nhold = "idle"\n'
+DOWN = '[[toxics]]\nat = "10s"\ntype = "down"\n'
+RESET = '[[toxics]]\nat = "10s"\ntype = "reset_peer"\ntimeout = 5000\n'
 
 
 def shipped(name: str, **words: str) -> Experiment:
@@ -123,21 +125,34 @@ def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
     assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 70, 9)
     assert (found.warmup_s, found.engines, found.launches) == (3, ("wrk2",), 2)
     assert (found.name, found.words[:2]) == ("mine", ("EXP=x", "SERVER=event-loop"))
+    closed = files.experiment(STRESS, MODE="closed")
+    assert (closed.modes, closed.concurrencies) == (("closed",), (100,))
+    # A closed load needs no rate of the file.
+    assert files.experiment(LOADS + "rate = 5\n", MODE="closed").rate_rps is None
 
 
-def test_stress_is_taken(files: Files) -> None:
-    found = files.experiment(STRESS)
-    assert settings_of(Stress, found) == Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1)
-    assert (found.modes, found.concurrencies) == (("open",), (100,))
-    assert files.experiment(STRESS, MODE="closed").modes == ("closed",)
-
-
-def test_spike_is_taken(files: Files) -> None:
-    found = files.experiment(SPIKE)
-    assert settings_of(Spike, found) == Spike(9000, None, 60, 30, 3, 0.25, 5)
-    assert (found.engines, found.modes, found.duration_s) == ((), ("open",), 330)
-    rated = files.experiment(SPIKE + "extra_rate = 70\n")
-    assert settings_of(Spike, rated) == Spike(9000, 70, 60, 30, 3, 0.25, 5)
+@pytest.mark.parametrize(
+    ("text", "words", "own", "duration_s"),
+    [
+        (STRESS, {}, Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1), 15),
+        (STRESS, {"SCALE": "0.1"}, Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1), 2),
+        (SPIKE, {}, Spike(9000, None, 60, 30, 3, 0.25, 5), 330),
+        (SPIKE + "extra_rate = 70\n", {}, Spike(9000, 70, 60, 30, 3, 0.25, 5), 330),
+        (SPIKE, {"SCALE": "0.1", "WARMUP": "20s"}, Spike(9000, None, 6, 3, 3, 0.25, 1), 33),
+        (ENDURANCE, {}, Endurance(300), 3600),
+        (ENDURANCE, {"SCALE": "0.1"}, Endurance(30), 360),
+        # Shorter than a leg: one leg.
+        (ENDURANCE, {"DURATION": "60s"}, Endurance(60), 60),
+    ],
+)
+def test_the_settings_of_a_kind_are_taken(
+    files: Files, text: str, words: dict[str, str], own: object, duration_s: int
+) -> None:
+    found = files.experiment(text, **words)
+    assert settings_of(type(own), found) == own
+    assert (found.engines, found.modes, found.duration_s) == ((), ("open",), duration_s)
+    # The warm-up is not scaled.
+    assert found.warmup_s == (20 if "WARMUP" in words else None)
 
 
 def test_faults_are_taken_with_their_script(files: Files) -> None:
@@ -152,29 +167,12 @@ def test_faults_are_taken_with_their_script(files: Files) -> None:
     assert settings_of(Faults, quick).steady_s == 2
 
 
-def test_endurance_is_taken(files: Files) -> None:
-    found = files.experiment(ENDURANCE)
-    assert settings_of(Endurance, found) == Endurance(300)
-    assert (found.duration_s, found.modes) == (3600, ("open",))
-    # Shorter than a leg: one leg.
-    assert settings_of(Endurance, files.experiment(ENDURANCE, DURATION="60s")) == Endurance(60)
-
-
 @pytest.mark.parametrize(
     ("scale", "seconds"), [("0.1", 2), ("0.001", 1), ("2", 30), ("1", 15), ("10", 150)]
 )
 def test_scale_multiplies_durations(files: Files, scale: str, seconds: int) -> None:
     found = files.experiment(LOADS, SCALE=scale)
     assert (found.duration_s, found.scale) == (seconds, float(scale))
-
-
-def test_scale_reaches_every_duration_but_the_warm_up(files: Files) -> None:
-    spike = files.experiment(SPIKE, SCALE="0.1", WARMUP="20s")
-    assert settings_of(Spike, spike) == Spike(9000, None, 6, 3, 3, 0.25, 1)
-    assert (spike.duration_s, spike.warmup_s) == (33, 20)
-    legs = files.experiment(ENDURANCE, SCALE="0.1")
-    assert (legs.duration_s, settings_of(Endurance, legs)) == (360, Endurance(30))
-    assert files.experiment(STRESS, SCALE="0.1").duration_s == 2
     assert files.experiment(LOADS, SCALE="0.5", DURATION="40s").duration_s == 20
 
 
@@ -187,10 +185,6 @@ def test_a_quick_look_waits_less_and_a_long_one_no_longer(files: Files) -> None:
 def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
     says = f"run: SCALE={scale} is not allowed; allowed: 0.001..10"
     assert says in files.refusal(LOADS, SCALE=scale)
-
-
-DOWN = '[[toxics]]\nat = "10s"\ntype = "down"\n'
-RESET = '[[toxics]]\nat = "10s"\ntype = "reset_peer"\ntimeout = 5000\n'
 
 
 @pytest.mark.parametrize(
@@ -328,10 +322,6 @@ def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
 )
 def test_a_wrong_word_is_named(files: Files, text: str, words: dict[str, str], says: str) -> None:
     assert says in files.refusal(text, **words)
-
-
-def test_a_closed_load_by_word_needs_no_rate_of_the_file(files: Files) -> None:
-    assert files.experiment(LOADS + "rate = 5\n", MODE="closed").rate_rps is None
 
 
 def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(files: Files) -> None:

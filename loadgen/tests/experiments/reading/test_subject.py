@@ -14,6 +14,13 @@ from lab.model import NOT_STORED, Expect, Experiment, Request
 from lab.store.records import from_json, json_text, to_json
 from support.repo import REPO
 
+SECRET = "Bearer 5ecret"
+MIX = (
+    f'path = "/x"\nheaders = {{Authorization = "{SECRET}", Accept = "a"}}',
+    'method = "POST"\npath = "/y"\nheaders = {X-Api-Key = "k5ecret"}',
+)
+X, READY = '[[request]]\npath = "/x"\n', 'ready = "/"\n'
+
 
 def bench(folder: Path, name: str, **words: str) -> Experiment:
     here = Here(("fixed-pool",), 20_000, subjects=folder)
@@ -84,13 +91,6 @@ def test_what_is_more_than_a_get_is_for_the_engine_that_can(
     assert from_json(Experiment, to_json(of)) == of
 
 
-SECRET = "Bearer 5ecret"
-MIX = (
-    f'path = "/x"\nheaders = {{Authorization = "{SECRET}", Accept = "a"}}',
-    'method = "POST"\npath = "/y"\nheaders = {X-Api-Key = "k5ecret"}',
-)
-
-
 def test_secret_headers_are_read_again_and_not_stored(tmp_path: Path) -> None:
     folder = written(tmp_path, *MIX)
     (tmp_path / "other.toml").write_text((tmp_path / "shop.toml").read_text())
@@ -140,9 +140,6 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
     assert [Expect(404).takes(status) for status in (200, 404)] == [False, True]
     assert [Expect((200, 404)).takes(status) for status in (200, 404, 500)] == [True, True, False]
     assert [Expect(body_contains="a").takes(status) for status in (200, 400)] == [True, False]
-
-
-X, READY = '[[request]]\npath = "/x"\n', 'ready = "/"\n'
 
 
 @pytest.mark.parametrize(

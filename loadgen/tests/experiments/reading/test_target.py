@@ -14,6 +14,12 @@ from lab.store.records import from_json, to_json
 from support.foreign import URL
 from support.repo import REPO
 
+LONG = "212 characters as it is asked (http://a:80/…)"
+# What is asked is longer than what was given.
+LONGER = "asked (http://host.docker.internal:80/…)"
+OWN = Here(("fixed-pool",), 20_000, own=("my-service",))
+ELSEWHERE = Here(("fixed-pool",), 20_000, own=("another",))
+
 
 def bench(**words: str) -> Experiment:
     given = {"TARGET": f"{URL}/x?a=1&b=2", "CONC": "200", **words}
@@ -31,6 +37,9 @@ def test_a_target_is_the_only_server_and_its_load_is_closed() -> None:
     assert (experiment.target, experiment.modes) == (URL, ("closed",))
     # The generator holds one descriptor per connection; the service's are its own affair.
     assert bench(CONC="19000").concurrencies == (19_000,)
+    # A rate of one's own makes it both.
+    assert bench(RATE="500").modes == ("closed", "open")
+    assert bench(RATE="500", MODE="open").modes == ("open",)
 
 
 def test_a_service_that_speaks_tls_is_one_too() -> None:
@@ -38,11 +47,6 @@ def test_a_service_that_speaks_tls_is_one_too() -> None:
     local = bench(TARGET="https://localhost:8443/x")
     assert local.target == "https://host.docker.internal:8443"
     assert notes("https://localhost:8443/x")[0].endswith("https://host.docker.internal:8443")
-
-
-def test_a_rate_of_ones_own_makes_it_both() -> None:
-    assert bench(RATE="500").modes == ("closed", "open")
-    assert bench(RATE="500", MODE="open").modes == ("open",)
 
 
 @pytest.mark.parametrize(
@@ -56,11 +60,6 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
     assert "loaded as http://host.docker.internal:3000" in note
     without = of_verb("bench", {"CONC": "5"}, Here(("fixed-pool",), 20_000))
     assert notes(f"{URL}/") == without[1] == ()
-
-
-LONG = "212 characters as it is asked (http://a:80/…)"
-# What is asked is longer than what was given.
-LONGER = "asked (http://host.docker.internal:80/…)"
 
 
 @pytest.mark.parametrize(
@@ -91,10 +90,6 @@ def test_what_cannot_be_is_refused_in_one_line(words: dict[str, str], says: str)
     said = refusal(bench, **words)
     assert said.startswith("bench: ")
     assert says in said
-
-
-OWN = Here(("fixed-pool",), 20_000, own=("my-service",))
-ELSEWHERE = Here(("fixed-pool",), 20_000, own=("another",))
 
 
 def run(here: Here = OWN, files: Path = REPO / "experiments", **words: str) -> Experiment:

@@ -15,6 +15,7 @@ from lab.model import Experiment
 
 SERVERS = ("fixed-pool", "virtual-threads")
 LIMIT = 20_000
+ADDRESS = "allowed: no $, quote or backslash"
 
 
 def bench(**words: str) -> Experiment:
@@ -43,6 +44,9 @@ def test_every_word_is_taken() -> None:
     assert (found.routes, found.modes, found.rate_rps) == (("/?wait_ms=50",), ("open",), 900)
     assert (found.duration_s, found.warmup_s) == (120, 20)
     assert (found.engines, found.launches, found.name) == (("wrk2",), 6, "try-1")
+    assert bench(CONC="5", ENGINE="wrk2,pacer").engines == ("wrk2", "pacer")
+    # A route that opens nothing needs one descriptor per connection.
+    assert bench(CONC="19000", ROUTE="/").concurrencies == (19000,)
 
 
 def test_a_quick_look_waits_for_nothing_and_what_takes_long_for_a_quiet_machine() -> None:
@@ -143,10 +147,6 @@ def test_without_a_word_or_descriptors_nothing_is_measured() -> None:
     assert "only 1000 open files" in refusal(asked, "bench", {"CONC": "5"}, 1000)
 
 
-def test_a_route_that_opens_nothing_needs_one_descriptor_per_connection() -> None:
-    assert bench(CONC="19000", ROUTE="/").concurrencies == (19000,)
-
-
 @pytest.mark.parametrize(
     ("words", "line", "expected"),
     [
@@ -174,9 +174,6 @@ def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
     }
     assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0", "TOXIPROXY_GOMAXPROCS=2")
     assert given_settings({}) == ()
-
-
-ADDRESS = "allowed: no $, quote or backslash"
 
 
 @pytest.mark.parametrize(
@@ -211,10 +208,6 @@ def test_a_missing_or_broken_target_list_is_refused(tmp_path: Path, text: str | 
     says = "list of servers" if text is None else r"core\.json"
     with pytest.raises(LabUnreachable, match=says):
         read_servers(tmp_path, {})
-
-
-def test_several_engines_may_measure_the_same_load() -> None:
-    assert bench(CONC="5", ENGINE="wrk2,pacer").engines == ("wrk2", "pacer")
 
 
 def explain(**words: str) -> Experiment:
