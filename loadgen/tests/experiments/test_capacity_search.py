@@ -92,11 +92,10 @@ def test_the_connections_of_the_load_are_no_limit_of_the_server() -> None:
 
 
 def test_a_bound_of_the_settings_lowers_the_first_rate() -> None:
-    of = searched()
     slow = snapshot(settings={"pool_size": 20})
-    plan = capacity.design(planner(of, snapshots={"a": slow})).next([])
+    order = capacity.design(planner(searched(), snapshots={"a": slow}))
     # 20 / 0.2 s = 100 req/s.
-    assert plan.offered_rps == 50
+    assert order.next([]).offered_rps == 50
 
 
 def test_a_server_that_holds_all_has_no_upper_end() -> None:
@@ -273,22 +272,19 @@ def test_a_server_that_is_away_costs_its_own_rows() -> None:
     assert second.value == 1646
 
 
-def test_an_invalid_trial_is_neither_held_nor_broken() -> None:
-    rows, answer, _ = alone(altered(server(1650), nth_of(1000, 1), **invalid(LATE_GENERATOR)))
+BUSY = {"p99_ms": 900.0, "others_cpu": 0.4}
+
+
+@pytest.mark.parametrize("cells", [invalid(LATE_GENERATOR), BUSY], ids=["invalid", "others work"])
+def test_a_trial_that_says_nothing_is_measured_again(cells: dict[str, Any]) -> None:
+    rows, answer, _ = alone(altered(server(1650), nth_of(1000, 1), **cells))
     assert [one.offered_rps for one in rows][:4] == [500, 1000, 1000, 2000]
     assert answer.value == 1646
 
 
-def test_a_rate_that_others_may_have_broken_is_measured_again_and_else_not_told() -> None:
-    def filled(most: int) -> Server:
-        """As slow as beyond its capacity, while others fill the machine."""
-        busy: When = lambda plan, nth: plan.offered_rps == 1000 and nth <= most  # noqa: E731
-        return altered(server(1650), busy, p99_ms=900.0, others_cpu=0.4)
-
-    rows, answer, _ = alone(filled(1))
-    assert [one.offered_rps for one in rows][:4] == [500, 1000, 1000, 2000]
-    assert answer.value == 1646
-    _, answer, _ = alone(filled(99))
+def test_a_rate_that_others_may_have_broken_is_not_told() -> None:
+    """As slow as beyond its capacity, while others fill the machine."""
+    _, answer, _ = alone(altered(server(1650), lambda plan, _: plan.offered_rps == 1000, **BUSY))
     assert answer.value < 1000
     assert answer.text.endswith(f"; then: cannot be told: {FILLED} (p99 900 ms)")
 

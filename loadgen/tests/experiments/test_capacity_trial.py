@@ -24,17 +24,11 @@ from support.searched import (
 )
 
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
-
 FELL_AND_LATE = f"{GOODPUT_FELL}; {LATE_GENERATOR}"
-
 NEVER_STEADY = f"{COLD}: not steady within 60 s: 972 req/s (p50 311 ms), then 896"
-
 # 15 s of 1,000/s, and requests without an answer.
 HUNG = {"window_s": 15.0, "window_ok": 15_000, "window_http_errors": 0, "window_lost": 50}
-
 FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
-
-
 GENERATOR = {"p99_ms": 550.0, "late_p99_ms": 350.0}
 OVERLOADED = {"overloaded": True, "achieved_rps": 950.0}
 SLOWER = f"{LATENCY_ROSE} from 210 to 300 ms"

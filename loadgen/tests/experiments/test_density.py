@@ -37,15 +37,12 @@ def plans(whole: Experiment, **settings: Any) -> list[TrialPlan]:
     return all_of(design(planner(whole, snapshots=dict.fromkeys(whole.servers, has))))
 
 
-def test_the_shipped_file_holds_idle_connections() -> None:
+def test_the_shipped_file_holds_idle_connections_or_requests_in_flight() -> None:
     found = shipped()
     assert settings_of(Density, found) == Density("idle")
     assert (found.routes, found.concurrencies) == (("/health",), (2000, 4000, 6000, 8000))
     # Long enough to open 8,000.
     assert (found.duration_s, found.warmup_s, found.launches) == (8, 8, 3)
-
-
-def test_words_ask_for_requests_in_flight() -> None:
     found = shipped(HOLD="in-flight", CONC="250,1000", SERVER="event-loop", DURATION="6s")
     assert (found.routes, found.concurrencies) == (("/downstream",), (250, 1000))
     assert (found.duration_s, found.warmup_s, found.servers) == (6, 5, ("event-loop",))

@@ -161,9 +161,7 @@ def test_conditions_go_with_the_trials_and_names_say_their_part() -> None:
     assert by_arm["2-named"] == by_arm["2-before"] == lifted
     assert found[0].trial == "001-a-1-named-closed-c5000"
     assert len({plan.trial for plan in found}) == len(found)
-
-
-def test_pairs_are_interleaved_both_ways() -> None:
+    # Pairs are interleaved both ways.
     sides = [one.arm for one in run(inquiry(own=Explain(6, 1))) if one.arm != "1-named"]
     a, b = "1-before", "1-after"
     assert sides == [a, b, b, a, a, b, b, a, a, b, b, a, "2-named"]
@@ -313,10 +311,7 @@ def test_an_inquiry_goes_on_where_it_was() -> None:
     whole = explain.told(of, rows[:15], SNAPSHOTS, 2, conditions, complete=True)
     assert whole[-1].text == "next bottleneck: not to be told by this version's rules"
     assert told(of, []) == []
-
-
-def test_rows_of_something_else_are_no_inquiry() -> None:
-    of, rows = ran()
+    # Rows of something else are no inquiry.
     others = [dataclasses.replace(one, arm="7-after") for one in rows]
     assert order_of(of).next(others).arm == "1-named"
     assert order_of(of).next([*rows, rows[-1]]) is None

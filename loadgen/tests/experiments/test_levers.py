@@ -183,13 +183,6 @@ def test_a_deadline_is_raised_above_the_longest_of_drawn_delays() -> None:
     assert found.step == knobs(downstream_timeout_ms=2 * math.ceil(SPREAD.longest_ms))
 
 
-def test_a_value_that_was_changed_is_what_is_changed_next_and_the_rest_stays() -> None:
-    now = Condition(knobs={"pool_size": 5000, "downstream_connections": 100}, host={"LOOPS": "2"})
-    found = pulled("downstream connections", now)
-    assert found.step.knobs == {"pool_size": 5000, "downstream_connections": 200}
-    assert found.step.host == {"LOOPS": "2"}
-
-
 def test_nothing_is_lifted_to_less_than_its_step_or_beyond_the_limits() -> None:
     assert pulled("worker pool", concurrency=10).lift == knobs(pool_size=400)
     assert pulled("worker pool", concurrency=90_000).lift == knobs(pool_size=20_000)
@@ -198,6 +191,11 @@ def test_nothing_is_lifted_to_less_than_its_step_or_beyond_the_limits() -> None:
     assert near.at_most == 20_000 / 15_000
     full = knobs(pool_size=20_000)
     assert refused("worker pool", full) == "pool_size is 20000 already, the most there is"
+    # A value that was changed is what is changed next, and the rest stays.
+    now = Condition(knobs={"pool_size": 5000, "downstream_connections": 100}, host={"LOOPS": "2"})
+    found = pulled("downstream connections", now)
+    assert found.step.knobs == {"pool_size": 5000, "downstream_connections": 200}
+    assert found.step.host == {"LOOPS": "2"}
 
 
 @pytest.mark.parametrize(
@@ -225,10 +223,16 @@ def test_a_blocked_loop_is_freed_before_there_are_more(how: bool | str, word: st
     assert more.lift == host(BLOCK_THE_LOOP="false", LOOPS="4")
 
 
-def test_the_accept_queue_is_made_longer() -> None:
+def test_settings_of_the_host_are_raised() -> None:
     found = pulled("accept queue")
     assert (found.step, found.lift) == (host(SERVER_BACKLOG="16"), host(SERVER_BACKLOG="65535"))
     assert pulled("accept queue", host(SERVER_BACKLOG="4096")).step == host(SERVER_BACKLOG="65535")
+    # File descriptors are twice what they were, or what the load asks for.
+    known = pulled("file descriptors", host(NOFILE="300"), concurrency=400)
+    assert (known.step, known.lift) == (host(NOFILE="600"), host(NOFILE="3600"))
+    unknown = pulled("file descriptors", concurrency=400)
+    assert unknown.step == host(NOFILE="3600")
+    assert "the most there is" in refused("file descriptors", host(NOFILE="1048576"))
 
 
 def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
@@ -288,14 +292,6 @@ def test_a_heap_is_doubled_with_its_container_and_the_other_flags_of_its_setting
     assert small.step == host(SERVER_JVM_FLAGS="-Xms96m -Xmx96m -XX:+UseSerialGC")
     assert "the most the lab gives" in refused("garbage collection", found.lift)
     assert pulled("garbage collection", host(SERVER_JVM_FLAGS="")).step_text.startswith("heap 512")
-
-
-def test_file_descriptors_are_twice_what_they_were_or_what_the_load_asks_for() -> None:
-    known = pulled("file descriptors", host(NOFILE="300"), concurrency=400)
-    assert (known.step, known.lift) == (host(NOFILE="600"), host(NOFILE="3600"))
-    unknown = pulled("file descriptors", concurrency=400)
-    assert unknown.step == host(NOFILE="3600")
-    assert "the most there is" in refused("file descriptors", host(NOFILE="1048576"))
 
 
 def test_the_tightest_bandwidth_toxic_is_widened() -> None:

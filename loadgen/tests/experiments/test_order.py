@@ -108,12 +108,15 @@ def test_every_load_is_measured_as_often_early_as_late(count: int, launches: int
     assert order.balanced(loads, 0, 0) == order.balanced(loads, 1, 1) == loads
 
 
-def test_each_engine_puts_on_every_load() -> None:
+def test_names_have_the_engine_and_enough_digits() -> None:
     engines = [FakeEngine("wrk2"), FakeEngine("pacer")]
     assert names(loads(experiment(servers=("a",)), engines)) == [
         "01-a-closed-c100-wrk2", "02-a-closed-c100-pacer",
         "03-a-open-c100-wrk2", "04-a-open-c100-pacer",
     ]  # fmt: skip
+    # Numbers have as many digits as it takes.
+    first = names(loads(experiment(servers=("a",), concurrencies=tuple(range(1, 61)))))[0]
+    assert first == "001-a-closed-c1"
 
 
 def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
@@ -129,11 +132,6 @@ def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
     with pytest.raises(WordError, match="/compute does not wait now"):
         loads(experiment(routes=("/compute",), modes=("open",)))
     assert len(all_of(loads(experiment(routes=("/compute",), rate_rps=5)))) == 4
-
-
-def test_numbers_have_as_many_digits_as_it_takes() -> None:
-    first = names(loads(experiment(servers=("a",), concurrencies=tuple(range(1, 61)))))[0]
-    assert first == "001-a-closed-c1"
 
 
 def test_what_an_engine_cannot_do_is_said_before_anything_runs() -> None:

@@ -82,18 +82,14 @@ def test_the_settings_of_a_kind_lie_under_its_name_in_the_manifest(tmp_path: Pat
     assert settings_of(Stress, read) == STRESS
 
 
-def test_a_kind_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_kind_or_settings_that_are_not_there_are_said(tmp_path: Path) -> None:
     run_dir = write_manifest(tmp_path, experiment=experiment(kind="quick"))
     (run_dir / "raw").mkdir()
-    with pytest.raises(
-        LabError, match="x is of kind quick; known are: capacity, density, endurance"
-    ):
+    known = "x is of kind quick; known are: capacity, density, endurance"
+    with pytest.raises(LabError, match=known):
         derive(run_dir, [Jittery()])
     with pytest.raises(LabError, match="is of kind quick"):
         kind_of(experiment(kind="quick"))
-
-
-def test_settings_that_are_not_of_the_kind_are_said() -> None:
     with pytest.raises(LabError, match="x: kind stress: Stress has no field last"):
         settings_of(Stress, experiment(kind="stress", own={**to_json(STRESS), "last": 1}))
 
