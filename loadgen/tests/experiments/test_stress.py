@@ -286,6 +286,12 @@ def judged(of: TrialRecord, said: Reading) -> str:
         (once(100, altered(holds(1), p95_ms=800.0), p95_ms=700.0), 100, f"{HELD_NOTHING}{TWICE}"),
         (above(1000, COUNTED, timeouts=30), 1032, "…: 1.50% errors, above 1.00%, in 2 trials; …"),
         (above(1100, THOUSAND, achieved_rps=850.0), 1120, f"…: {FEWER}, in 2 trials;…"),
+        # Others may be why.
+        (
+            above(1100, THOUSAND, achieved_rps=850.0, others_cpu=0.4),
+            None,
+            f"…cannot tell…({FEWER})",
+        ),
         (above(1650, altered(holds(9999), overloaded=False), overloaded=True), 1656, "…"),
         # The gates tell that a server failed.
         (gives_way(1650, judged(record(), ERRORS)), 1656, f"…: {NO_SUCCESS}, in 2 trials;…"),
