@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 
@@ -321,10 +322,8 @@ def test_a_window_that_was_made_longer_is_one_load() -> None:
     """The window was too short for A in the first launch: both sides were measured again."""
     sides = []
     for values, first_is_valid in (((*STEADY, 101.0), False), ((101.0, *STEADY), True)):
-        rows = [
-            dataclasses.replace(one, trial=f"{one.launch:02d}", duration_s=34)
-            for one in side(values)
-        ]
+        long = changed(side(values), duration_s=34)
+        rows = [dataclasses.replace(each, trial=f"{each.launch:02d}") for each in long]
         short = dataclasses.replace(rows[0], duration_s=15, valid=first_is_valid)
         sides.append([short, dataclasses.replace(rows[0], trial="01-again"), *rows[1:]])
     comparison = compare(*sides, "a", "b")
@@ -480,19 +479,11 @@ def test_all_answers_of_a_run_are_one_family() -> None:
 
 def test_before_a_run_it_is_said_that_its_launches_are_too_few() -> None:
     def said(launches: int, servers: Sequence[str] = ("x", "y", "z")) -> str:
-        return too_few_launches(
-            [
-                plan(mode, server=server, launch=launch)
-                for launch in range(1, launches + 1)
-                for mode in ("closed", "open")
-                for server in servers
-            ]
-        )
+        trials = product(range(1, launches + 1), ("closed", "open"), servers)
+        return too_few_launches([plan(mode, launch=n, server=server) for n, mode, server in trials])
 
-    assert said(7) == (
-        "7 launches are too few to call anything faster: the 4 comparisons of this run take "
-        "LAUNCHES=8"
-    )
+    few = "7 launches are too few to call anything faster"
+    assert said(7) == f"{few}: the 4 comparisons of this run take LAUNCHES=8"
     # Enough; nobody asked for a repetition; nothing to compare with.
     assert said(8) == said(1) == said(2, servers=("x",)) == ""
 

@@ -34,10 +34,8 @@ def trial(usage: Usage = USAGE, rps: float = RPS, spike: Spike | None = None) ->
 
 
 def rounded(split: CpuSplit) -> dict[str, float | None]:
-    return {
-        name: value if value is None else round(value, 6)
-        for name, value in dataclasses.asdict(split).items()
-    }
+    parts = dataclasses.asdict(split).items()
+    return {name: value if value is None else round(value, 6) for name, value in parts}
 
 
 def test_each_part_has_its_share() -> None:

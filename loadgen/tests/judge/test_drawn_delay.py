@@ -61,9 +61,8 @@ def test_nor_where_an_open_load_has_next_to_nothing_to_spare() -> None:
     assert opened(176, 700, drawn(pool=None)).expected_p95_ms == pytest.approx(SPREAD.p95_ms)
     few = opened(175, 700, drawn(pool=None))
     assert (few.expected_p95_ms, few.expected_ms) == (None, pytest.approx(200))
-    assert few.no_tail == (
-        "drawn delays keep 140 of 175 busy on average (connections), and all of them now and then"
-    )
+    busy = "drawn delays keep 140 of 175 busy on average (connections)"
+    assert few.no_tail == f"{busy}, and all of them now and then"
     # The pool counts as well.
     assert opened(1000, 700, drawn(pool=150)).expected_p95_ms is None
     assert opened(175, 700, snapshot()).expected_p95_ms == 200

@@ -154,9 +154,8 @@ def test_without_an_exporter_nothing_is_named_with_strong_evidence_and_it_is_sai
 def test_a_pool_that_nobody_shows_is_inferred_where_the_cpus_are_idle() -> None:
     found = judged(foreign_record(None), *CONTAINER, **POOLED)
     assert (found.bottleneck, found.strength) == ("worker pool", WEAK)
-    assert "like a pool: about 20 at a time, 98 req/s × 0.2 s of R0, with 380 more in flight" in (
-        found.sentence
-    )
+    pool = "like a pool: about 20 at a time, 98 req/s × 0.2 s of R0"
+    assert f"{pool}, with 380 more in flight" in found.sentence
     # Of an open load that lacks answers, too, but not of one that only takes longer.
     assert named(opened(), **POOLED)[0] == "worker pool"
     assert named(opened(r0_ms=100.0), rps=499)[0] == "unknown"
@@ -185,9 +184,8 @@ def test_a_load_that_got_all_it_can_have_has_no_bottleneck_as_far_as_r0_is_known
 
 def opened(r0_ms: float | None = 200.0, **changes: object) -> TrialRecord:
     """An open trial of 500 req/s."""
-    of = dataclasses.replace(
-        plan("open", server="my-service", route="/x", predicted_rps=500.0), offered_rps=500
-    )
+    rates = {"predicted_rps": 500.0, "offered_rps": 500}
+    of = plan("open", server="my-service", route="/x", **rates)
     return foreign_record(None, r0_ms=r0_ms, plan=of, **changes)
 
 

@@ -256,9 +256,8 @@ def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
     assert check.answer == "cannot tell"
     assert "1 of 8 launches of the candidate, none of the base" in check.why
     # What others did to the lab is not the candidate's.
-    rows[3] = dataclasses.replace(
-        rows[3], invalid_reasons=f"{FAILED_ITSELF[-1]}; {NOT_ITS_OWN[0]} during the trial"
-    )
+    reasons = f"{FAILED_ITSELF[-1]}; {NOT_ITS_OWN[0]} during the trial"
+    rows[3] = dataclasses.replace(rows[3], invalid_reasons=reasons)
     assert goodput(base, ("run:a@y", rows)) == "not worse"
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from lab.model import STRONG, WEAK, Latency, Series, Usage
-from support.fakes import latency
+from lab.model import STRONG, WEAK, Series, Usage
+from support.fakes import flat, latency
 from support.series import counter, gauge
 from support.windows import SERVER, Case, case, judged, pool, seen, standing
 
@@ -16,9 +16,8 @@ PINNED = "lab.contract.blocking.PinnedWait.<clinit>:11"
 
 
 def waiting(threads: float, site: str = SITE, kind: str = "lock") -> Series:
-    return counter(
-        "lab_wait_seconds_total", threads, server=SERVER, kind=kind, threads="platform", site=site
-    )
+    labels = {"server": SERVER, "kind": kind, "threads": "platform", "site": site}
+    return counter("lab_wait_seconds_total", threads, **labels)
 
 
 # Two carriers, and requests that keep one for 50 ms: 40 req/s.
@@ -49,7 +48,7 @@ def begun_in_the_window() -> list[Series]:
 # (Little's law), one holds the lock, and 79 wait for it.
 LOAD: dict[str, Any] = {"rps": 100, "concurrency": 100, "settings": WATCHED}
 # Of 100 connections 40 are with the generator: 100 req/s × 0.4 s.
-THINKING = {"raw": latency(600), "late": Latency(400.0, 400.0, 400.0, 400.0, 400.0)}
+THINKING = {"raw": latency(600), "late": flat(400.0)}
 # 250 connections, 4 ms: 250 req/s hold 200 workers for 0.8 s each, 150 of them at the lock.
 HELD = {"rps": 250, "concurrency": 250}
 # 20 connections give 100 req/s; the lock takes 2 ms of each, and few wait for it.

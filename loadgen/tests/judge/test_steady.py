@@ -26,10 +26,8 @@ OPENS = START.timestamp() + 10.5
 
 def seconds(rates: Sequence[float], latencies: Sequence[float] | None = None) -> tuple[Second, ...]:
     times = latencies or [200.0] * len(rates)
-    return tuple(
-        Second(round(rps), round(rps), ms if rps else None)
-        for rps, ms in zip(rates, times, strict=True)
-    )
+    pairs = zip(rates, times, strict=True)
+    return tuple(Second(round(rps), round(rps), ms if rps else None) for rps, ms in pairs)
 
 
 def closed(rates: Sequence[float], **changes: object) -> tuple[TrialRecord, Reading]:

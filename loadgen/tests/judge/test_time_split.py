@@ -1,6 +1,8 @@
 """The parts of a request's mean time, from histograms made by hand in a window of ten seconds."""
 
 import dataclasses
+from collections.abc import Mapping
+from itertools import chain
 from random import Random
 
 import pytest
@@ -16,37 +18,25 @@ from lab.judge.time_split import (
     allowed_ms,
     time_split,
 )
-from lab.model import (
-    Counts,
-    Latency,
-    Measurement,
-    Mode,
-    Observation,
-    Series,
-    Spike,
-    TimeSplit,
-)
-from support.fakes import measurement, plan, reading, record
+from lab.model import Counts, Measurement, Mode, Observation, Series, Spike, TimeSplit
+from support.fakes import flat, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
 
 RPS = 100.0
 
 
+def timed(name: str, rps: float, ms: Mapping[str, float], **labels: str) -> list[Series]:
+    each = (mean_time(name, ms[of] / 1000, rps, server="a", phase=of, **labels) for of in ms)
+    return list(chain.from_iterable(each))
+
+
 def served(route: str = "/downstream", **ms: float) -> list[Series]:
     """What the server `a` tells of its requests, by phase."""
-    return [
-        one
-        for phase, each in ms.items()
-        for one in mean_time(REQUESTS, each / 1000, RPS, server="a", route=route, phase=phase)
-    ]
+    return timed(REQUESTS, RPS, ms, route=route)
 
 
 def called(rps: float = RPS, **ms: float) -> list[Series]:
-    return [
-        one
-        for phase, each in ms.items()
-        for one in mean_time(CALLS, each / 1000, rps, server="a", phase=phase)
-    ]
+    return timed(CALLS, rps, ms)
 
 
 def answered(drawn_ms: float, lag_ms: float) -> list[Series]:
@@ -66,15 +56,9 @@ def seen(*series: Series) -> Observation:
 def trial(
     mode: Mode = "open", route: str = "/downstream", spike: Spike | None = None
 ) -> Measurement:
-    def mean(ms: float) -> Latency:
-        return Latency(ms, ms, ms, ms, ms)
-
     of = plan("closed") if mode == "closed" else plan("open", offered_rps=100)
-    said = dataclasses.replace(
-        reading(RPS, 10.0),
-        raw=mean(240.0),
-        corrected=None if mode == "closed" else mean(247.0),
-    )
+    corrected = None if mode == "closed" else flat(247.0)
+    said = reading(RPS, 10.0, raw=flat(240.0), corrected=corrected)
     return measurement(record(dataclasses.replace(of, route=route, spike=spike)), said)
 
 
@@ -144,7 +128,7 @@ def test_waits_are_parts(series: tuple[Series, ...], parts: list[float | None]) 
 
 
 def with_late(of: Measurement, late_ms: float | None) -> Measurement:
-    late = late_ms if late_ms is None else Latency(*[late_ms] * 5)
+    late = None if late_ms is None else flat(late_ms)
     return dataclasses.replace(of, reading=dataclasses.replace(of.reading, late=late))
 
 
@@ -190,12 +174,11 @@ def test_a_route_without_a_call_has_its_service_for_its_own() -> None:
 
 # The mean is 40 ms above the downstream's, or 1 ms.
 @pytest.mark.parametrize(
-    ("own_ms", "unexplained_ms", "allowed"),
+    ("own_ms", "rest_ms", "allowed"),
     [(36.0, 4.0, 4.0), (44.0, -4.0, 4.0), (0.7, 0.3, 0.3)],
 )
-def test_a_tenth_may_be_unexplained(own_ms: float, unexplained_ms: float, allowed: float) -> None:
-    split = TimeSplit(time_own_ms=own_ms, time_downstream_ms=200.0)
-    split = dataclasses.replace(split, time_unexplained_ms=unexplained_ms)
+def test_a_tenth_may_be_unexplained(own_ms: float, rest_ms: float, allowed: float) -> None:
+    split = TimeSplit(time_own_ms=own_ms, time_downstream_ms=200.0, time_unexplained_ms=rest_ms)
     assert allowed_ms(split) == pytest.approx(allowed)
 
 

@@ -462,6 +462,11 @@ def latency(p50_ms: float = 200.0) -> Latency:
     return Latency(p50_ms, p50_ms, p50_ms + 10, p50_ms + 20, p50_ms + 30)
 
 
+def flat(ms: float) -> Latency:
+    """All as long."""
+    return Latency(ms, ms, ms, ms, ms)
+
+
 def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: object) -> Reading:
     samples = round(achieved_rps * window_s)
     whole = Reading(

@@ -7,7 +7,6 @@ from lab.model import (
     Demand,
     Exported,
     Judgement,
-    Latency,
     Observation,
     Series,
     Snapshot,
@@ -15,7 +14,7 @@ from lab.model import (
     Usage,
     Verdict,
 )
-from support.fakes import latency, measurement, plan, reading, record, snapshot
+from support.fakes import flat, latency, measurement, plan, reading, record, snapshot
 from support.series import CLOSES, OPENS, counter, gauge
 
 URL = "http://my-service:8080"
@@ -76,7 +75,7 @@ def judged(
     raw_ms: float = 400.0,
     think_ms: float | None = None,
 ) -> Verdict:
-    late = None if think_ms is None else Latency(think_ms, think_ms, think_ms, think_ms, think_ms)
+    late = None if think_ms is None else flat(think_ms)
     said = reading(rps, raw=latency(raw_ms), late=late)
     return verdict_of(
         measurement(of, said), Judgement((), ()), Observation((OPENS, CLOSES), series)

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -168,20 +169,14 @@ def measured(
     if schedule.warm_up is not None:
         subprocess.run(schedule.warm_up, check=True, capture_output=True)
     from_s = time.monotonic()
-    stopper = threading.Timer(
-        schedule.window_offset_s + STOPPED_AFTER_S - WARMUP_S, server.stop_for, (stop_s,)
-    )
+    stop_at_s = schedule.window_offset_s + STOPPED_AFTER_S - WARMUP_S
+    stopper = threading.Timer(stop_at_s, server.stop_for, (stop_s,))
     if stop_s:
         stopper.start()
     sleepers = Sleepers()
     with (raw / schedule.output).open("wb") as output:
-        subprocess.run(
-            schedule.argv,
-            input=schedule.stdin.encode(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
+        streams = {"stdout": output, "stderr": subprocess.STDOUT}
+        subprocess.run(schedule.argv, input=schedule.stdin.encode(), check=False, **streams)
     wait_ms = sleepers.wait_ms()
     engine.condense(plan, raw)
     truth = server.since(from_s)
@@ -197,9 +192,8 @@ def at(values: Sequence[float], share: float) -> float:
 def waits(late_s: Sequence[float], every_s: float) -> list[float]:
     """What is due every so often waits: for an awakening that is late by 0.1 s, one waits 0.1 s,
     the next 0.1 s - every_s, and so on."""
-    return [
-        late - nth * every_s for late in late_s for nth in range(max(1, math.ceil(late / every_s)))
-    ]
+    counts = ((late, max(1, math.ceil(late / every_s))) for late in late_s)
+    return [late - nth * every_s for late, count in counts for nth in range(count)]
 
 
 def test_a_long_wait_is_that_of_all_that_was_due_in_it() -> None:
@@ -213,11 +207,8 @@ def once_more(check: Callable[[int], list[str]]) -> None:
 
 
 def modes(*wanted: Mode) -> list[object]:
-    return [
-        pytest.param(engine, mode, id=f"{engine.name}-{mode}")
-        for engine in ENGINES_HERE
-        for mode in wanted
-    ]
+    pairs = product(ENGINES_HERE, wanted)
+    return [pytest.param(engine, mode, id=f"{engine.name}-{mode}") for engine, mode in pairs]
 
 
 @pytest.mark.parametrize(("engine", "mode"), modes("closed", "open"))
