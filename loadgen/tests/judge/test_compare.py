@@ -190,9 +190,7 @@ def test_fewer_than_six_launches_never_differ() -> None:
     few = "too few launches (5, paired)"
     assert cell.why == f"{few}: the answer needs an interval of 95 %, so LAUNCHES=6"
     assert cell.ratio.ratio == 9.0
-
-
-def test_invalid_trials_are_no_launches_and_are_counted() -> None:
+    # Invalid trials are no launches, and are counted.
     found = compare(invalid(side(STEADY), 2), side(STEADY), "a", "b")
     assert found.invalid_a == 1
     assert "(5, paired)" in found.cells[0].why
@@ -595,15 +593,13 @@ def test_latencies_of_errors_are_not_compared() -> None:
     assert told(kept, offered(20.0, ok=9900, http_errors=100)) == ("p95_ms", "faster")
 
 
-def test_one_launch_of_errors_is_enough_and_an_invalid_one_does_not_count() -> None:
-    rows = counted(500, 1000)
-    rows[3] = dataclasses.replace(rows[3], http_errors=1000)
-    assert most_errors(rows) == 0.5
-    assert most_errors(invalid(rows, 3)) == most_errors([]) == 0
-
-
 def test_loads_tell_goodput_and_the_errors_beside_it() -> None:
     [load] = loads(counted(9000, 15_000, http_errors=120_000))
     assert load.closed_rps.median == 1000
     assert load.error_share == pytest.approx(8 / 9)
     assert load.errors == 6 * 120_000
+    # One launch is enough, and an invalid one does not count.
+    rows = counted(500, 1000)
+    rows[3] = dataclasses.replace(rows[3], http_errors=1000)
+    assert most_errors(rows) == 0.5
+    assert most_errors(invalid(rows, 3)) == most_errors([]) == 0

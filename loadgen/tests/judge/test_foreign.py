@@ -200,21 +200,18 @@ def test_an_open_load_is_answered_in_time_as_far_as_r0_is_known() -> None:
         assert named(of, rps=499) == ("none", WEAK)
 
 
-def test_a_load_faster_than_its_r0_shows_that_r0_was_not_known() -> None:
-    found = judged(foreign_record(None), *CONTAINER, rps=2500, raw_ms=160)
-    assert (found.bottleneck, found.strength) == ("unknown", "")
-    assert "2,500 req/s are 125% of connections / R0" in found.missing[-1]
-
-
-def test_an_r0_on_a_full_machine_is_not_relied_on() -> None:
+def test_an_r0_that_does_not_fit_is_not_relied_on() -> None:
+    # It was measured on a full machine.
     found = judged(foreign_record(usage=FULL), *TOMCAT[:-4], *TOMCAT[-1:], **IN_TIME)
     assert (found.bottleneck, found.strength) == ("none", WEAK)
-
-
-def test_a_pool_that_gave_more_than_its_size_over_r0_is_doubted() -> None:
+    # The pool gave more than its size over R0.
     found = judged(foreign_record(r0_ms=300.0), *TOMCAT, rps=1000, raw_ms=400)
     assert (found.bottleneck, found.strength) == ("worker pool", WEAK)
     assert "1,000 req/s are 150% of workers / R0" in found.missing[-1]
+    # The load is faster than it.
+    found = judged(foreign_record(None), *CONTAINER, rps=2500, raw_ms=160)
+    assert (found.bottleneck, found.strength) == ("unknown", "")
+    assert "2,500 req/s are 125% of connections / R0" in found.missing[-1]
 
 
 def without(*names: str) -> tuple[Series, ...]:

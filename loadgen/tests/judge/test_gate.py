@@ -68,6 +68,9 @@ def test_one_worse_limit_decides_and_all_must_hold() -> None:
     assert judged(same, unsure).answer == "cannot tell"
     assert judged(unsure, more).answer == "worse"
     assert judged().answer == "cannot tell"
+    # Each pooled run is a look.
+    twice = judged(same, same, same, looks=2)
+    assert (twice.answer, twice.launches) == ("cannot tell", 7)
 
 
 @pytest.mark.parametrize(("limits", "launches"), [(1, 6), (2, 6), (3, 6), (4, 7), (10, 8)])
@@ -79,12 +82,6 @@ def test_how_many_launches_so_many_limits_take(limits: int, launches: int) -> No
     assert first.answer == "cannot tell"
     assert first.launches == launches
     assert f"takes {launches}" in first.why
-
-
-def test_each_pooled_run_is_a_look() -> None:
-    three = [[1.0] * 6] * 3
-    assert judged(*three, looks=2).answer == "cannot tell"
-    assert judged(*three, looks=2).launches == 7
 
 
 def test_values_of_nothing_and_of_zero_are_not_judged() -> None:
@@ -199,6 +196,9 @@ def test_a_p99_counts_requests_that_got_no_answer() -> None:
     hung = {"window_ok": 9950, "window_http_errors": 0, "window_lost": 50, "p99_ms": 220.0}
     assert p99(OPEN, lane("open", "y", **hung, slo_p99_ms=300.0)) == "worse"
     assert p99(OPEN, lane("open", "y", **hung, slo_p99_ms=225.0)) == "not worse"
+    # What is in part the generator's own is not judged.
+    for late_ms, answer in ((100.0, "cannot tell"), (29.0, "worse")):
+        assert p99(OPEN, lane("open", "y", p99_ms=300.0, late_p99_ms=late_ms)) == answer
 
 
 def test_a_think_time_of_the_generator_passes_no_candidate() -> None:
@@ -212,12 +212,6 @@ def test_a_think_time_of_the_generator_passes_no_candidate() -> None:
     # As slow without it, or with as much of a cycle: nothing hides.
     assert goodput(base, lane("closed", "y", achieved_rps=80.0)) == "worse"
     assert goodput(base, lane("closed", "y", achieved_rps=99.0, think_ms=808.0)) == "not worse"
-
-
-def test_a_p99_that_is_in_part_the_generators_own_is_not_judged() -> None:
-    late = {"p99_ms": 300.0}
-    assert p99(OPEN, lane("open", "y", **late, late_p99_ms=100.0)) == "cannot tell"
-    assert p99(OPEN, lane("open", "y", **late, late_p99_ms=29.0)) == "worse"
 
 
 def test_all_loads_of_all_lanes_and_runs_share_what_chance_may_say() -> None:
@@ -327,12 +321,6 @@ def test_a_candidate_that_mends_errors_costs_more_and_is_not_worse_for_it() -> N
     assert found == {"goodput": "not worse", "cpu": "cannot tell", "memory": "cannot tell"}
 
 
-def test_a_candidate_that_gives_way_is_worse_whatever_has_a_limit() -> None:
-    asked = gate.of_loads([(CLOSED, lane("closed", "y", **GONE))], {"cpu": CPU}, "p99_ms")
-    [check] = gate.judge("a", "b", asked).checks
-    assert (check.limit, check.answer) == (CPU, "worse")
-
-
 def test_the_fewest_launches_are_not_said_to_tell() -> None:
     [one] = judged([1.0]).checks
     assert (one.launches, one.fewest) == (6, True)
@@ -354,6 +342,10 @@ def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_ju
 
 
 def test_loads_of_one_side_only_and_figures_without_a_limit_are_not_judged() -> None:
+    # A candidate that gives way is worse whatever has a limit.
+    gone = gate.of_loads([(CLOSED, lane("closed", "y", **GONE))], {"cpu": CPU}, "p99_ms")
+    [check] = gate.judge("a", "b", gone).checks
+    assert (check.limit, check.answer) == (CPU, "worse")
     assert gate.of_loads([(OPEN, lane("closed", "y"))], LIMITS, "p99_ms") == []
     [asked] = gate.of_loads([(OPEN, lane("open", "y"))], {"cpu": CPU}, "p99_ms")
     assert (asked.limit, asked.load) == (CPU, Cell.of(row("open", 1)))

@@ -841,11 +841,6 @@ def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: 
     assert "0.4% of the requests got no answer" in str(judgement.notes)
 
 
-def test_unreadable_raw_data_make_it_invalid() -> None:
-    judgement = judge(Measurement(record(), None, "wrk2.txt:3: ends before"))
-    assert judgement.reasons == ("wrk2.txt:3: ends before",)
-
-
 def late_around_a_spike(below_calm: float, below_spike: float) -> tuple[TrialRecord, Observation]:
     """A spike from the 5th second on; so many of 100 answers were in time before it, and in it."""
     edges = (OPENS, OPENS + 5, OPENS + 15)
@@ -927,9 +922,7 @@ def test_a_container_that_ends_in_the_window_does_not_hide_what_others_used() ->
     judgement = judge(measurement(usage(host_busy=0.9)), seen)
     # 90 %, less 1 CPU and 1.4 s in 15 s, of 2 CPUs.
     assert judgement.others_cpu == pytest.approx(0.9 - (1 + 1.4 / 15) / 2, abs=1e-3)
-
-
-def test_the_cpus_of_a_foreign_service_are_not_those_of_others() -> None:
+    # The CPUs of a foreign service are not those of others.
     foreign = Snapshot(None, {"url": "x"}, ToxicState(), 0.0)
     of = dataclasses.replace(usage(host_busy=0.9), before=foreign)
     assert judge(measurement(of), ours(0.6)).others_cpu is None
@@ -951,9 +944,7 @@ def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none()
     valid(seen=observation(early))
     of = record(before=snapshot(settings={**SETTINGS, "downstream_url": DIRECT}))
     assert not any("restarted" in one for one in judge(measurement(of), observation(again)).reasons)
-
-
-def test_series_that_are_missing_are_a_note() -> None:
+    # Without any series that is a note.
     nothing = judge(measurement())
     assert nothing.valid
     assert "series are missing" in nothing.notes[0]
@@ -1027,7 +1018,10 @@ def test_a_row_has_the_reasons_of_its_judgement_whatever_is_in_them() -> None:
         assert row.invalid_reasons.isprintable()
 
 
-def test_a_trial_that_could_not_begin_is_repeated_whatever_docker_says() -> None:
+def test_a_trial_without_raw_data_is_invalid() -> None:
+    judgement = judge(Measurement(record(), None, "wrk2.txt:3: ends before"))
+    assert judgement.reasons == ("wrk2.txt:3: ends before",)
+    # It could not begin: it is repeated whatever Docker says.
     refused = "the host refused a: no space left; try again\nor not"
     trial = record(lost=True, problem=f"{NOT_BEGUN}: {refused}")
     row = judged_row("run", Measurement(trial, None, trial.problem))

@@ -30,11 +30,9 @@ def test_a_method_has_its_share_alone_and_with_what_it_calls_and_its_hottest_lin
     assert by_name["sun.nio.ch.Net.poll"].line is None
     # What is no code counts in the whole, and is not named.
     assert "[no stack]" not in by_name
-
-
-def test_a_method_that_calls_itself_counts_once_in_a_stack() -> None:
-    [one] = hot(recording({"a.B.walk:1;a.B.walk:2;a.B.walk:2": 7}))
-    assert one == Hot("a.B.walk", 1.0, 1.0, 2, 1.0)
+    # It calls itself, and counts once in a stack.
+    [itself] = hot(recording({"a.B.walk:1;a.B.walk:2;a.B.walk:2": 7}))
+    assert itself == Hot("a.B.walk", 1.0, 1.0, 2, 1.0)
 
 
 def test_callers_are_code_outside_the_jdk_and_not_only_the_way_to_other_code() -> None:
@@ -60,9 +58,12 @@ def test_few_samples_name_nothing_and_any_wait_does(kind: str, samples: int, eno
     assert named(recording({"a.B.c:1": 5} if samples else {}, kind, samples)) == enough
 
 
-def test_nothing_recorded_names_nothing() -> None:
+def test_waits_are_told_apart_and_nothing_names_nothing() -> None:
     assert hot(recording({})) == ()
     assert waits(recording({}, LOCK)) == {}
+    of = recording({"[lock];a.B.c:1": 30, "[lock];a.D.e:2": 45, "[monitor];a.B.c:1": 25}, LOCK)
+    assert waits(of) == {"lock": 0.75, "monitor": 0.25}
+    assert hot(of)[0] == Hot("a.B.c", 0.55, 0.55, 1, 0.55)
 
 
 def test_the_interval_of_a_share_is_wilsons() -> None:
@@ -72,12 +73,6 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
     assert none == pytest.approx((0.0, 0.0370), abs=1e-4)
     # Bytes and waits are not alike in weight.
     assert interval(0.5, recording({"a.B.c:1": 100}, ALLOC)) is None
-
-
-def test_waits_are_told_apart() -> None:
-    of = recording({"[lock];a.B.c:1": 30, "[lock];a.D.e:2": 45, "[monitor];a.B.c:1": 25}, LOCK)
-    assert waits(of) == {"lock": 0.75, "monitor": 0.25}
-    assert hot(of)[0] == Hot("a.B.c", 0.55, 0.55, 1, 0.55)
 
 
 def test_a_kind_that_there_is_not_is_refused() -> None:

@@ -55,9 +55,12 @@ def test_the_same_work_in_less_time_changes_what_costs_less_and_nothing_else() -
     assert found[0].more == -50
 
 
-def test_what_chance_explains_is_not_named() -> None:
+def test_what_is_small_or_explained_by_chance_is_not_named() -> None:
     assert changes(side(two(80, 80)), side(two(85, 75))) == ()
     assert changes(side(A), side(A)) == ()
+    # It is below 1 % of the whole.
+    less = {"lab.A.x:1": 50_000_000}
+    assert changes(side(less, ALLOC), side(two(50_000_000, 400_000), ALLOC)) == ()
 
 
 def test_of_many_methods_each_must_differ_by_more() -> None:
@@ -76,11 +79,6 @@ def test_bytes_and_waits_are_those_of_an_answer_and_have_no_interval() -> None:
     found = changes(side({"lab.A.x:1": 50_000_000}, ALLOC), side({"lab.A.x:1": 60_000_000}, ALLOC))
     assert found == (Change("lab.A.x", 5000, 6000, None),)
     assert side({"[lock];lab.A.x:1": 20_000_000_000}, LOCK).each == 2000  # µs
-
-
-def test_what_is_below_one_percent_of_the_whole_is_not_named() -> None:
-    less = {"lab.A.x:1": 50_000_000}
-    assert changes(side(less, ALLOC), side(two(50_000_000, 400_000), ALLOC)) == ()
 
 
 @pytest.mark.parametrize(

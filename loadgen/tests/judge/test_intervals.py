@@ -12,6 +12,7 @@ from scipy.stats import mannwhitneyu, wilcoxon
 
 from lab.judge.intervals import (
     Interval,
+    MedianOf,
     RatioOf,
     SlopeOf,
     median_of,
@@ -25,23 +26,17 @@ from lab.judge.intervals import (
 )
 
 
-def test_six_values_give_least_to_greatest() -> None:
-    of = median_of([5.0, 1.0, 4.0, 2.0, 9.0, 3.0])
-    assert (of.count, of.median) == (6, 3.5)
-    assert of.interval == Interval(1.0, 9.0, 0.96875)
-
-
-def test_a_hundred_values_have_an_interval() -> None:
+def test_the_median_has_an_interval_of_six_values_or_more() -> None:
+    six = median_of([5.0, 1.0, 4.0, 2.0, 9.0, 3.0])
+    assert six == MedianOf(6, 3.5, Interval(1.0, 9.0, 0.96875))
+    for count in range(1, 6):
+        few = median_of([float(value) for value in range(count)])
+        assert few == MedianOf(count, (count - 1) / 2, None)
     # From about 55 values on, the coverage of the widest interval rounds to 1.
-    of = median_of([float(value) for value in range(1, 101)])
-    assert of.interval == Interval(40.0, 61.0, symmetric_coverage(100, 40))
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
-def test_fewer_than_six_give_none(count: int) -> None:
-    of = median_of([float(value) for value in range(count)])
-    assert of.interval is None
-    assert of.median == (count - 1) / 2
+    many = median_of([float(value) for value in range(1, 101)])
+    assert many.interval == Interval(40.0, 61.0, symmetric_coverage(100, 40))
+    # C(20, 0..5) sum to 21700, out of 1048576.
+    assert symmetric_coverage(20, 6) == 1 - 2 * 21700 / 1048576
 
 
 @pytest.mark.parametrize(
@@ -58,11 +53,6 @@ def test_fewer_than_six_give_none(count: int) -> None:
 def test_the_narrowest_that_covers_is_taken(count: int, k: int, coverage: float) -> None:
     of = median_of([float(value) for value in range(1, count + 1)])
     assert of.interval == Interval(float(k), float(count + 1 - k), coverage)
-
-
-def test_coverage_of_twenty_as_in_tables() -> None:
-    # C(20, 0..5) sum to 21700, out of 1048576.
-    assert symmetric_coverage(20, 6) == 1 - 2 * 21700 / 1048576
 
 
 @pytest.mark.parametrize("values", [[], [1.0, float("nan")], [float("inf")]])
@@ -123,10 +113,6 @@ def test_sides_of_unequal_scatter(
     assert held >= least * 300
 
 
-def test_the_ratio_of_an_odd_number_is_the_one_in_the_middle() -> None:
-    assert ratio_of([1.0, 2.0, 4.0], [3.0]) == RatioOf(3, 1, 1.5, None)
-
-
 def test_turned_round_the_ratio_is_turned_over() -> None:
     a, b = [90.0, 101, 99, 103, 97, 100], [110.0, 112, 108, 115, 109, 111, 113]
     one, other = ratio_of(a, b), ratio_of(b, a)
@@ -135,37 +121,37 @@ def test_turned_round_the_ratio_is_turned_over() -> None:
     assert one.interval.coverage == other.interval.coverage >= 0.95
 
 
-@pytest.mark.parametrize(("a", "b"), [(5, 6), (6, 5), (5, 50), (1, 1)])
-def test_fewer_than_six_on_either_side_give_no_interval(a: int, b: int) -> None:
-    assert ratio_of([1.0] * a, [2.0] * b) == RatioOf(a, b, 2.0, None)
-
-
-def test_samples_without_spread_have_an_interval_of_no_width() -> None:
+def test_fewer_than_six_on_either_side_give_no_interval() -> None:
+    for a, b in ((5, 6), (6, 5), (5, 50), (1, 1)):
+        assert ratio_of([1.0] * a, [2.0] * b) == RatioOf(a, b, 2.0, None)
+    # Of an odd number it is the one in the middle.
+    assert ratio_of([1.0, 2.0, 4.0], [3.0]) == RatioOf(3, 1, 1.5, None)
+    # Without spread it has no width.
     interval = ratio_of([100.0] * 6, [103.0] * 6).interval
     assert (interval.low, interval.high) == (1.03, 1.03)
 
 
 @pytest.mark.parametrize("wrong", [[], [0.0, 1], [-1.0, 1], [math.inf, 1], [math.nan, 1]])
 def test_what_has_no_ratio_is_refused(wrong: list[float]) -> None:
-    with pytest.raises(ValueError, match="no ratio"):
-        ratio_of(wrong, [1.0])
-    with pytest.raises(ValueError, match="no ratio"):
-        ratio_of([1.0], wrong)
+    for sides in ((wrong, [1.0]), ([1.0], wrong)):
+        with pytest.raises(ValueError, match="no ratio"):
+            ratio_of(*sides)
 
 
-def test_six_pairs_give_the_least_and_the_greatest_average() -> None:
+def test_pairs_give_averages_from_either_end() -> None:
     # Of 2**6 signs one gives T = 0 and one T = 21: 1 - 2/64. The 21 averages of logarithms are in
     # the order of the products x * y, of which the 11th is 2 * 5 = 10.
-    of = ratio_of_pairs([1.0] * 6, [4.0, 2.0, 6.0, 1.0, 3.0, 5.0])
-    assert of == RatioOf(6, 6, math.sqrt(10), Interval(1.0, 6.0, 1 - 2 / 64))
-
-
-def test_eight_pairs_give_the_fourth_average_from_either_end() -> None:
-    # T is 0, 1, 2, 3 for 1 + 1 + 1 + 2 = 5 of 256 signs, and at most 4 for 7: so k = 4.
-    pairs = [float(n) for n in range(1, 9)]
-    # In order 1, √2, √3 and 2 (of 2 * 2 and of 1 * 4); from above 8, √56, 7 and √48.
-    interval = ratio_of_pairs([1.0] * 8, pairs).interval
-    assert interval == Interval(2.0, math.sqrt(48), 1 - 10 / 256)
+    six = ratio_of_pairs([1.0] * 6, [4.0, 2.0, 6.0, 1.0, 3.0, 5.0])
+    assert six == RatioOf(6, 6, math.sqrt(10), Interval(1.0, 6.0, 1 - 2 / 64))
+    # T is 0, 1, 2, 3 for 1 + 1 + 1 + 2 = 5 of 256 signs, and at most 4 for 7: so k = 4. In order
+    # 1, √2, √3 and 2 (of 2 * 2 and of 1 * 4); from above 8, √56, 7 and √48.
+    eight = ratio_of_pairs([1.0] * 8, [float(n) for n in range(1, 9)])
+    assert eight.interval == Interval(2.0, math.sqrt(48), 1 - 10 / 256)
+    # What drifts with both of a pair does not count.
+    a = [1.0, 10.0, 100.0, 1000.0, 5.0, 50.0]
+    b = [value * 2 for value in a]
+    assert ratio_of_pairs(a, b) == RatioOf(6, 6, 2.0, Interval(2.0, 2.0, 1 - 2 / 64))
+    assert ratio_of_pairs(b, a) == RatioOf(6, 6, 0.5, Interval(0.5, 0.5, 1 - 2 / 64))
 
 
 @pytest.mark.parametrize("n", [4, 6, 9, 12])
@@ -177,14 +163,6 @@ def test_coverage_of_pairs_is_what_scipy_says_of_the_exact_test(n: int) -> None:
         values = [float(rank if rank == least else -rank) for rank in range(1, n + 1)]
         p = wilcoxon(values, method="exact").pvalue
         assert p == pytest.approx(min(1, 2 * sum(ways[: least + 1]) / 2**n))
-
-
-def test_what_drifts_with_both_of_a_pair_does_not_count() -> None:
-    a = [1.0, 10.0, 100.0, 1000.0, 5.0, 50.0]
-    of = ratio_of_pairs(a, [value * 2 for value in a])
-    assert of == RatioOf(6, 6, 2.0, Interval(2.0, 2.0, 1 - 2 / 64))
-    over = ratio_of_pairs([value * 2 for value in a], a)
-    assert over == RatioOf(6, 6, 0.5, Interval(0.5, 0.5, 1 - 2 / 64))
 
 
 def test_five_pairs_give_no_interval_and_more_confidence_takes_more_pairs() -> None:
@@ -245,15 +223,6 @@ def test_a_growth_well_above_the_scatter_is_shown_all_the_same() -> None:
     assert shown(500, 0.5, growth=20) >= 0.9
 
 
-def test_a_straight_line_has_its_slope_for_certain() -> None:
-    of = slope_of([float(t) for t in range(10)], [5.0 + 2 * t for t in range(10)])
-    assert of == SlopeOf(10, 2.0, Interval(2.0, 2.0, 0.95))
-
-
-def test_what_does_not_grow_has_slope_zero() -> None:
-    assert slope_of(range(12), [7.0] * 12) == SlopeOf(12, 0.0, Interval(0.0, 0.0, 0.95))
-
-
 def test_one_wild_value_does_not_move_the_slope() -> None:
     values = [float(t) for t in range(11)]
     values[5] = 1000.0
@@ -263,12 +232,13 @@ def test_one_wild_value_does_not_move_the_slope() -> None:
 
 
 def test_the_slope_is_the_median_of_those_of_all_pairs() -> None:
+    line = slope_of([float(t) for t in range(10)], [5.0 + 2 * t for t in range(10)])
+    assert line == SlopeOf(10, 2.0, Interval(2.0, 2.0, 0.95))
+    assert slope_of(range(12), [7.0] * 12) == SlopeOf(12, 0.0, Interval(0.0, 0.0, 0.95))
     # 21 pairs: the 11th of their slopes in order is (45 - 9) / (10 - 1) = 4.
     of = slope_of([1.0, 2, 3, 4, 10, 12, 18], [9.0, 15, 19, 20, 45, 55, 78])
     assert of == SlopeOf(7, 4.0, None)
-
-
-def test_too_few_times_give_a_slope_but_no_interval() -> None:
+    # Too few times give no interval.
     assert slope_of([0.0, 10.0], [1.0, 6.0]) == SlopeOf(2, 0.5, None)
     assert slope_of(range(9), range(9)).interval is None
 

@@ -88,6 +88,9 @@ def test_it_explains_late_calls_full_pools_and_the_toxic_that_breaks_connections
 
 
 def test_a_steady_load_on_kept_connections_has_none_of_it() -> None:
+    # It is one resource of the path to the downstream only.
+    elsewhere = judged(seen(*CROWDED), rps=250, route="/compute")
+    assert standing(elsewhere, SET_UP) is None
     assert standing(judged(seen(*KEPT), rps=985), SET_UP).score == 0
     assert "0 of 200 connections" in standing(judged(seen(*KEPT), rps=500), SET_UP).sentence
 
@@ -171,8 +174,3 @@ def test_none_is_weak_where_a_resource_was_not_seen(
     assert (found.bottleneck, found.strength) == ("none", WEAK if resource else STRONG)
     missing = f"whether it was the {resource}: nothing was read of it"
     assert found.missing == ((missing,) if resource else ())
-
-
-def test_it_is_one_resource_of_the_path_to_the_downstream_only() -> None:
-    found = judged(seen(*CROWDED), rps=250, route="/compute")
-    assert standing(found, SET_UP) is None

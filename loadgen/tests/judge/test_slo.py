@@ -57,17 +57,14 @@ def row(**changes: object) -> Row:
     return dataclasses.replace(whole, **{**known, **changes})
 
 
-def test_what_is_judged_is_the_latency_of_answers_where_all_requests_had_one() -> None:
-    assert judged_ms(row(window_lost=0, slo_p99_ms=None), "p99") == 20
-    assert judged_ms(row(window_lost=0), "max") == 30
-
-
 def test_what_is_judged_counts_the_requests_without_an_answer() -> None:
-    assert judged_ms(row(), "p99") == 30
-    assert judged_ms(row(), "max") == math.inf
+    assert (judged_ms(row(), "p99"), judged_ms(row(), "max")) == (30, math.inf)
     assert judged_ms(row(window_lost=11, slo_p99_ms=None), "p99") == math.inf
     # Too few requests for it, however many of them were lost.
     assert judged_ms(row(window_ok=900, window_lost=20, slo_p99_ms=None), "p99") is None
+    # All had an answer.
+    assert judged_ms(row(window_lost=0, slo_p99_ms=None), "p99") == 20
+    assert judged_ms(row(window_lost=0), "max") == 30
 
 
 def test_the_latencies_of_a_closed_load_are_the_raw_ones() -> None:

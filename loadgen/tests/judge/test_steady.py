@@ -248,16 +248,13 @@ def test_a_generator_that_lost_its_rate_does_not_blame_the_server() -> None:
     ]  # fmt: skip
 
 
-def test_a_pause_whose_answers_all_came_is_a_note() -> None:
+def test_a_pause_whose_answers_all_came_is_a_note_and_bursts_are_none() -> None:
     # An open load catches up: its corrected latencies tell the whole pause.
     rates = [450.0] * 5 + [0.0] * 3 + [1800.0] + [450.0] * 6
     said = reading(450.0, seconds=seconds(rates))
     stopped = "the server stopped answering for 3.0 s of the window"
     assert judged(record(), said) == Judgement((), (stopped,))
-
-
-def test_bursts_are_no_hang() -> None:
-    # 100 connections, 2.5 s: all are answered at once, then nobody for 2 s.
+    # Bursts are no hang. 100 connections, 2.5 s: all are answered at once, then nobody for 2 s.
     rates = [100.0, 0.0, 0.0, 100.0, 0.0] * 3
     of, said = closed(rates, raw=latency(2500), achieved_rps=40.0, samples=600)
     assert judged(of, said) == Judgement((), ())
