@@ -49,6 +49,10 @@ def test_latency_toxics_are_part_of_the_response_time() -> None:
     slow = snapshot(toxics=ToxicState(("x",), added_latency_ms=300.0))
     assert response_time_ms(parse("/downstream"), slow) == 500
     assert predict("/downstream", 200, None, slow).rps == 400
+    # They do not touch a route without downstream.
+    state = ToxicState(("x",), added_latency_ms=300.0, unpredicted=("downstream",))
+    slow = snapshot(toxics=state, settings={})
+    assert (response_time_ms(parse("/"), slow), predict("/", 100, None, slow).rps) == (10, 10_000)
 
 
 def test_on_several_machines_a_round_trip_of_each_way_is_part_of_the_response_time() -> None:
@@ -72,12 +76,6 @@ def test_on_several_machines_a_round_trip_of_each_way_is_part_of_the_response_ti
     assert held.p99_ms == SPREAD.p99_ms + 1
     drawn = response_spread(parse("/downstream"), replace(far, spread=SPREAD))
     assert drawn.p95_ms == SPREAD.p95_ms + 5
-
-
-def test_toxics_do_not_touch_a_route_without_downstream() -> None:
-    state = ToxicState(("x",), added_latency_ms=300.0, unpredicted=("downstream",))
-    slow = snapshot(toxics=state, settings={})
-    assert (response_time_ms(parse("/"), slow), predict("/", 100, None, slow).rps) == (10, 10_000)
 
 
 def test_auto_leaves_connections_to_spare_whatever_the_pool() -> None:

@@ -120,9 +120,7 @@ def test_spikes_and_scripts_are_unsteady_on_purpose() -> None:
         of, said = closed(ramp(450, 540))
         of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, **changed), **more)
         assert not [one for one in judged(of, said).reasons if "not steady" in one]
-
-
-def test_what_has_another_reason_is_not_called_unsteady_too() -> None:
+    # What has another reason is not called unsteady too.
     of, said = closed(ramp(400, 600))
     cold = dataclasses.replace(of, jit_share=0.3)
     assert [one.partition(":")[0] for one in judged(cold, said).reasons] == ["cold JVM"]

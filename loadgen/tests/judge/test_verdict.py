@@ -279,24 +279,18 @@ def test_a_heap_is_full_of_what_collections_leave_now_and_not_of_what_an_old_one
     assert "12% of a heap" in roomy.sentence
 
 
-def test_a_proxy_without_descriptors_is_named_once() -> None:
+def test_parts_of_the_path_are_full() -> None:
     names = {"process_open_fds": 19_900, "process_max_fds": 20_000}
-    full = (gauge(name, value, job="toxiproxy") for name, value in names.items())
-    found = judged(seen(*full), rps=15)
+    found = judged(seen(*(gauge(name, names[name], job="toxiproxy") for name in names)), rps=15)
     assert (found.bottleneck, found.strength) == ("file descriptors", STRONG)
     assert found.sentence == "file descriptors: Toxiproxy has 19900 of 20000 open"
-
-
-def test_a_downstream_is_full_when_its_loops_are() -> None:
+    # A downstream is full when its loops are.
     loops = gauge("lab_downstream_loops", 1, job="downstream")
     assert named(seen(FULL_DOWNSTREAM, loops), rps=500)[0] == "downstream"
-
-
-def test_toxiproxy_is_no_suspect_where_calls_go_past_it() -> None:
+    # Toxiproxy is no suspect where calls go past it.
     assert named(seen(*FULL_PROXY), rps=500)[0] == "Toxiproxy"
     past = judged(seen(*FULL_PROXY), rps=500, settings={"downstream_url": DIRECT})
-    assert past.bottleneck == "unknown"
-    assert standing(past, "Toxiproxy") is None
+    assert (past.bottleneck, standing(past, "Toxiproxy")) == ("unknown", None)
 
 
 def verdict_beside(usage: Usage, rps: float, threads: int | None, others: float | None) -> Verdict:
@@ -495,17 +489,14 @@ def refused(rps: float) -> Series:
     return counter("lab_http_requests_total", rps, **request)
 
 
-def test_refusals_are_no_throughput_and_the_pool_that_refuses_is_named() -> None:
+def test_refusals_are_no_throughput_and_neither_wait_nor_hold_a_worker() -> None:
     # The counts of 15 s: of 80 answers one is no refusal, 100 a second.
     load = {"rps": 8000, "errors": 79 * 8000 * 15, "concurrency": 5000, "usage": host(0.97, 5)}
     found = judged(seen(*pool(20, 10, 0.2), refused(7000)), settings={"queue_bound": 10}, **load)
     assert found.bottleneck == "worker pool"
     assert "refused" in found.sentence
-
-
-def test_requests_that_were_refused_neither_waited_nor_held_a_worker() -> None:
-    request = {"server": SERVER, "route": "/downstream"}
     # 1,000 of 5,000 a second are worked on, and each of them waits 0.2 s: 200 at a time.
+    request = {"server": SERVER, "route": "/downstream"}
     waits = mean_time("lab_http_request_seconds", 0.2, phase="queue", **request)
     load = {"rps": 5000, "errors": 4000 * 15, "concurrency": 5000}
     observed = seen(*pool(200, 190, 0.2), *waits, refused(4000))
