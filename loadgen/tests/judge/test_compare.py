@@ -145,9 +145,7 @@ def test_a_round_counts_only_if_both_sides_have_it() -> None:
     assert (cell.ratio.count_a, cell.ratio.count_b, cell.answer) == (6, 6, "faster")
     [cell] = compare(invalid(a, 3, 4, 5, 6), invalid(b, 0, 1, 2), "a", "b").cells
     assert cell.why == "no round has a valid trial of A and of B that tells goodput_rps"
-
-
-def test_a_side_of_several_jvms_in_a_round_counts_with_their_median() -> None:
+    # A side of several JVMs in a round counts with their median.
     rows = [row(arm=arm, achieved_rps=rps) for arm, rps in (("x", 90.0), ("y", 110.0))]
     several = [dataclasses.replace(one, launch=n) for n in range(1, 7) for one in rows]
     assert set(per_round(several, "achieved_rps").values()) == {100.0}
@@ -393,13 +391,6 @@ def test_an_overloaded_open_load_is_compared_on_capacity() -> None:
     assert (cell.metric, cell.answer, cell.no_p95) == ("p95_ms", "slower", "")
 
 
-def test_one_overloaded_trial_is_enough_and_an_invalid_one_does_not_count() -> None:
-    kept, once = offered(200.0), offered(200.0)
-    once[4] = dataclasses.replace(once[4], overloaded=True)
-    assert told(kept, once)[0] == "goodput_rps"
-    assert told(kept, invalid(once, 4))[0] == "p95_ms"
-
-
 def test_a_backlog_of_less_than_one_percent_grows_too() -> None:
     # 0.8 % of 60 s are 0.48 s, more than a quarter of 1 s and than the 0.22 s between two requests
     # of a connection; of 15 s they are 0.12 s.
@@ -410,6 +401,11 @@ def test_a_backlog_of_less_than_one_percent_grows_too() -> None:
     assert not overloaded(row("closed"))
     # Of arrivals at random so many fewer came: none of them is missing.
     assert not overloaded(dataclasses.replace(long, due=26_784))
+    # One such trial is enough, and an invalid one does not count.
+    kept, once = offered(200.0), offered(200.0)
+    once[4] = dataclasses.replace(once[4], overloaded=True)
+    assert told(kept, once)[0] == "goodput_rps"
+    assert told(kept, invalid(once, 4))[0] == "p95_ms"
 
 
 @pytest.mark.parametrize("length", ["duration_s", "warmup_s"])
@@ -423,6 +419,12 @@ def test_loads_of_other_lengths_are_other_loads(length: str) -> None:
     ] * (length == "duration_s")
 
 
+def test_cells_of_one_side_only_are_listed() -> None:
+    other = row(concurrency=2000)
+    found = compare([*side(STEADY), other], side(STEADY), "a", "b")
+    assert (found.only_a, found.only_b, len(found.cells)) == ((Cell.of(other),), (), 1)
+
+
 def test_launches_of_a_run_whose_windows_were_lengthened_on_the_way_are_said_once() -> None:
     short, long = (changed(side(STEADY), duration_s=length) for length in (15, 25))
     rows = [*short[:2], *long[2:]]
@@ -431,14 +433,6 @@ def test_launches_of_a_run_whose_windows_were_lengthened_on_the_way_are_said_onc
     assert [line.partition(". ")[0] for line in beside(found) if "DURATION" in line] == [
         "closed 100: windows of 15 and 25 s"
     ]
-
-
-def test_cells_of_one_side_only_are_listed() -> None:
-    other = row(concurrency=2000)
-    found = compare([*side(STEADY), other], side(STEADY), "a", "b")
-    assert found.only_a == (Cell.of(other),)
-    assert found.only_b == ()
-    assert len(found.cells) == 1
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,14 @@ def test_no_tail_is_predicted_where_requests_queue() -> None:
     assert found.text.endswith("p95 not predicted: requests with drawn delays queue (worker pool)")
     # Delays that are all alike make all wait alike.
     assert closed(400, snapshot()).expected_p95_ms == 400
+    # Nor is it under a toxic with jitter.
+    jitter = dataclasses.replace(LATENCY_300, jittered=True)
+    for of in (drawn(toxics=jitter), snapshot(toxics=jitter)):
+        found = closed(200, of)
+        assert (found.rps, found.expected_ms, found.expected_p95_ms) == (400, 500, None)
+        assert found.no_tail == "a toxic has jitter"
+    # It does not touch other routes.
+    assert predict("/block", 100, None, drawn(toxics=jitter)).expected_p95_ms == 300
 
 
 def test_nor_where_an_open_load_has_next_to_nothing_to_spare() -> None:
@@ -68,16 +76,6 @@ def test_nor_where_an_open_load_has_next_to_nothing_to_spare() -> None:
     assert opened(175, 700, snapshot()).expected_p95_ms == 200
     # Above the bound the queue grows without limit.
     assert opened(1000, 1100, drawn()).expected_ms is None
-
-
-def test_nor_under_a_toxic_with_jitter() -> None:
-    jitter = dataclasses.replace(LATENCY_300, jittered=True)
-    for of in (drawn(toxics=jitter), snapshot(toxics=jitter)):
-        found = closed(200, of)
-        assert (found.rps, found.expected_ms, found.expected_p95_ms) == (400, 500, None)
-        assert found.no_tail == "a toxic has jitter"
-    # It does not touch other routes.
-    assert predict("/block", 100, None, drawn(toxics=jitter)).expected_p95_ms == 300
 
 
 def test_a_deadline_within_the_delays_leaves_no_bound() -> None:

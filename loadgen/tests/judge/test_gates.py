@@ -260,6 +260,43 @@ THROTTLED = "container_cpu_cfs_throttled_seconds_total"
     Trial(usage(host_busy=0.98)).passes("…98% busy: these numbers are this machine's limit…"),
     Trial(usage(host_steal=0.09)).passes("…steal…"),
     Trial(usage(host_steal=0.2)).passes("…", "…steal…"),
+    # A delay of 200 ms may be 20 ms late at p95.
+    Trial(seen=late_downstream(96)).passes(),
+    Trial(seen=late_downstream(50)).because(
+        "the downstream was late by 46 ms at p95 (allowed 20 ms)"
+    ),
+    # 11 s of waiting in a window of 15 s on 2 cores, though the host was not full on average.
+    Trial(
+        usage(host_busy=0.89, window_wait_s=11.0, window_slices=69_000),
+        seen=late_downstream(50),
+    ).passes("…the downstream was late by 46 ms…", "…waited for a CPU for 37% of its cores'…"),
+    Trial(usage(host_busy=0.98), seen=late_downstream(50)).passes(
+        "…the downstream was late by 46 ms…", "…98% busy…"
+    ),
+    Trial(
+        seen=observation(
+            rise(THROTTLED, 2.0, service="toxiproxy"), rise(THROTTLED, 9.0, service="a")
+        )
+    ).because("the proxy was stopped by its CPU quota for 2.0 s of the window"),
+    Trial(seen=observation(PROXY_CPUS, rise(USED_S, 28.0, job="toxiproxy"))).passes(),
+    Trial(seen=observation(PROXY_CPUS, rise(USED_S, 29.0, job="toxiproxy"))).because(
+        "the proxy used all of its 2 CPUs"
+    ),
+    # Each of its loops uses one CPU, however many Go may use.
+    Trial(
+        seen=observation(
+            fixed(LOOPS, 4.0, 4.0, job="downstream"), rise(USED_S, 14.5, job="downstream")
+        )
+    ).passes(),
+    Trial(
+        seen=observation(
+            fixed(LOOPS, 1.0, 1.0, job="downstream"), rise(USED_S, 14.5, job="downstream")
+        )
+    ).because("the downstream used all of its 1 CPUs"),
+    Trial(seen=Observation((OPENS, OPENS + 20), observation().all)).passes(
+        "…did not see the whole window of server, jvm…",
+        f"{UNREAD}what work outside the lab took of the CPUs",
+    ),
 )
 def test_what_happened_to_the_lab(trial: Trial, reasons: Any, notes: Any, again: Any) -> None:
     check(trial, reasons, notes, again)
@@ -451,49 +488,6 @@ def test_what_the_generator_did(trial: Trial, reasons: Any, notes: Any, again: A
     Trial(said=reading(459.0)).because("…began with a backlog…"),
 )
 def test_what_was_answered(trial: Trial, reasons: Any, notes: Any, again: Any) -> None:
-    check(trial, reasons, notes, again)
-
-
-@table(
-    # A delay of 200 ms may be 20 ms late at p95.
-    Trial(seen=late_downstream(96)).passes(),
-    Trial(seen=late_downstream(50)).because(
-        "the downstream was late by 46 ms at p95 (allowed 20 ms)"
-    ),
-    # 11 s of waiting in a window of 15 s on 2 cores, though the host was not full on average.
-    Trial(
-        usage(host_busy=0.89, window_wait_s=11.0, window_slices=69_000),
-        seen=late_downstream(50),
-    ).passes("…the downstream was late by 46 ms…", "…waited for a CPU for 37% of its cores'…"),
-    Trial(usage(host_busy=0.98), seen=late_downstream(50)).passes(
-        "…the downstream was late by 46 ms…", "…98% busy…"
-    ),
-    Trial(
-        seen=observation(
-            rise(THROTTLED, 2.0, service="toxiproxy"), rise(THROTTLED, 9.0, service="a")
-        )
-    ).because("the proxy was stopped by its CPU quota for 2.0 s of the window"),
-    Trial(seen=observation(PROXY_CPUS, rise(USED_S, 28.0, job="toxiproxy"))).passes(),
-    Trial(seen=observation(PROXY_CPUS, rise(USED_S, 29.0, job="toxiproxy"))).because(
-        "the proxy used all of its 2 CPUs"
-    ),
-    # Each of its loops uses one CPU, however many Go may use.
-    Trial(
-        seen=observation(
-            fixed(LOOPS, 4.0, 4.0, job="downstream"), rise(USED_S, 14.5, job="downstream")
-        )
-    ).passes(),
-    Trial(
-        seen=observation(
-            fixed(LOOPS, 1.0, 1.0, job="downstream"), rise(USED_S, 14.5, job="downstream")
-        )
-    ).because("the downstream used all of its 1 CPUs"),
-    Trial(seen=Observation((OPENS, OPENS + 20), observation().all)).passes(
-        "…did not see the whole window of server, jvm…",
-        f"{UNREAD}what work outside the lab took of the CPUs",
-    ),
-)
-def test_what_the_parts_of_the_lab_did(trial: Trial, reasons: Any, notes: Any, again: Any) -> None:
     check(trial, reasons, notes, again)
 
 

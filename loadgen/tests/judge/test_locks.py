@@ -125,6 +125,7 @@ def test_a_lock_at_which_nothing_waited_is_no_suspect() -> None:
     assert found.ranked[0].resource != "lock"
 
 
+OFF = "whether requests waited for a lock: lock_watch_ms is 0"
 NO_LOOK = "whether virtual threads waited for a lock: "
 BROKEN = f"whether requests waited for a lock: watching failed, see the log of {SERVER}"
 ENDED = gauge("lab_lock_watch_ms", 0, server=SERVER)
@@ -137,6 +138,7 @@ FAILED = counter("lab_lock_watch_failed_looks_total", 0.4, server=SERVER)
     ("series", "changes", "bottleneck", "missing"),
     [
         ([], {}, "unknown", []),
+        ([], {"settings": {"lock_watch_ms": 0}}, "unknown", [OFF]),
         ([], {"jdk": "21.0.8"}, "unknown", [f"{NO_LOOK}JDK 21 does not tell"]),
         ([FAILED], {}, "unknown", [f"{NO_LOOK}4 looks at them failed"]),
         ([waiting(79), ENDED], {}, "unknown", [BROKEN]),
@@ -151,12 +153,6 @@ def test_a_verdict_says_that_nobody_watched_the_locks(
 ) -> None:
     found = judged(seen(*series), **{**LOAD, **changes})
     assert (found.bottleneck, list(found.missing)) == (bottleneck, missing)
-
-
-def test_a_watch_that_is_off_is_missing() -> None:
-    found = judged(seen(), **{**LOAD, "settings": {"lock_watch_ms": 0}})
-    assert found.bottleneck == "unknown"
-    assert "whether requests waited for a lock: lock_watch_ms is 0" in found.missing
 
 
 def test_carriers_that_waiting_threads_keep_are_named_with_the_site() -> None:

@@ -210,6 +210,12 @@ def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -
     # That of .env is read back from the server's container.
     seen = snapshot(settings={**SETTINGS, "cpu_quota": 0.5})
     assert predict("/", 2000, None, seen, LIGHT, 2).bounds[0].formula == "0.5 / 0.5 ms"
+    # CPUs that a spinner takes are not there.
+    for condition, rps in ((Condition(), 2500), (Condition(spin=0.2), 2000)):
+        found = predict("/downstream", 200, None, snapshot(), LIGHT, 2, condition)
+        assert {bound.resource: bound.rps for bound in found.bounds}["host CPU"] == pytest.approx(
+            rps
+        )
 
 
 def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:
@@ -243,12 +249,3 @@ def test_nothing_is_expected_with_a_caveat() -> None:
     assert prediction.text == "none: no bound covers downstream/reset_peer"
     nothing = predict("/compute", 1, None, cut)
     assert nothing.text == "none: nothing that is known bounds this load"
-
-
-def test_cpus_that_a_spinner_takes_are_not_there() -> None:
-    def host_cpu(condition: Condition) -> float:
-        found = predict("/downstream", 200, None, snapshot(), LIGHT, 2, condition)
-        return next(bound.rps for bound in found.bounds if bound.resource == "host CPU")
-
-    assert host_cpu(Condition()) == pytest.approx(2500)
-    assert host_cpu(Condition(spin=0.2)) == pytest.approx(2000)

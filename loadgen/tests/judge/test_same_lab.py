@@ -32,11 +32,8 @@ def named(was: Lab, now: Lab, parts: Sequence[str] = PARTS) -> list[tuple[str, s
     return [(found.kind, found.name) for found in differences(was, now, parts)]
 
 
-def test_a_lab_that_recorded_everything_is_like_itself() -> None:
+def test_what_neither_recorded_differs_and_what_both_did_does_not() -> None:
     assert differences(WHOLE, WHOLE) == []
-
-
-def test_what_neither_recorded_differs() -> None:
     empty = Lab({}, {}, {})
     found = differences(empty, empty)
     kinds = {one.kind for one in found}

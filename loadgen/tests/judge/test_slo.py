@@ -62,15 +62,13 @@ def test_what_is_judged_counts_the_requests_without_an_answer() -> None:
     assert judged_ms(row(window_lost=11, slo_p99_ms=None), "p99") == math.inf
     # Too few requests for it, however many of them were lost.
     assert judged_ms(row(window_ok=900, window_lost=20, slo_p99_ms=None), "p99") is None
+    # The latencies of a closed load are the raw ones.
+    of_closed = dataclasses.replace(measurement().record, plan=plan("closed"))
+    raw = judged_row("run", dataclasses.replace(measurement(), record=of_closed))
+    assert judged_ms(raw, "p95") == raw.raw_p95_ms
     # All had an answer.
     assert judged_ms(row(window_lost=0, slo_p99_ms=None), "p99") == 20
     assert judged_ms(row(window_lost=0), "max") == 30
-
-
-def test_the_latencies_of_a_closed_load_are_the_raw_ones() -> None:
-    closed = dataclasses.replace(measurement().record, plan=plan("closed"))
-    one = judged_row("run", dataclasses.replace(measurement(), record=closed))
-    assert judged_ms(one, "p95") == one.raw_p95_ms
 
 
 def test_an_engine_that_does_not_say_when_requests_were_lost_tells_no_percentile_of_all() -> None:
