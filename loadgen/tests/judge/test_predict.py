@@ -213,9 +213,8 @@ def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -
     # CPUs that a spinner takes are not there.
     for condition, rps in ((Condition(), 2500), (Condition(spin=0.2), 2000)):
         found = predict("/downstream", 200, None, snapshot(), LIGHT, 2, condition)
-        assert {bound.resource: bound.rps for bound in found.bounds}["host CPU"] == pytest.approx(
-            rps
-        )
+        bounds = {bound.resource: bound.rps for bound in found.bounds}
+        assert bounds["host CPU"] == pytest.approx(rps)
 
 
 def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:

@@ -160,11 +160,9 @@ def test_connections_that_are_free_or_kept_by_something_else_are_not_the_limit()
     assert "full as well" not in full_pool.sentence
 
 
-@pytest.mark.parametrize(
-    ("rps", "offered", "name"), [(990, 4500, "downstream"), (899, 900, "none")]
-)
-def test_toxics_keep_connections_busy(rps: float, offered: int, name: str) -> None:
+@pytest.mark.parametrize(("rps", "rate", "name"), [(990, 4500, "downstream"), (899, 900, "none")])
+def test_toxics_keep_connections_busy(rps: float, rate: int, name: str) -> None:
     slow = ToxicState(("downstream/l latency latency=800",), 800.0)
     late = {"raw": latency(1000), "corrected": latency(1000)}
-    load = {"rps": rps, "offered_rps": offered, "concurrency": 1000}
+    load = {"rps": rps, "offered_rps": rate, "concurrency": 1000}
     assert named(seen(), toxics=slow, **load, **late) == (name, STRONG)
