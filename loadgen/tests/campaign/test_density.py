@@ -28,34 +28,16 @@ def write_trial(run_dir: Path, plan: TrialPlan) -> None:
     raw, count = run_dir / "raw" / plan.trial, plan.concurrency
     raw.mkdir(parents=True)
     at = snapshot(identity=IDENTITY)
-    told = record(
-        plan,
-        before=at,
-        after=at,
-        window_offset_s=WARM_UP_S,
-        live_heap_bytes=5_000_000 + 800 * count,
-        resident_bytes=90_000_000 + 900 * count,
-        in_flight=0,
-    )
+    sizes = {"live_heap_bytes": 5_000_000 + 800 * count, "resident_bytes": 90_000_000 + 900 * count}
+    told = record(plan, before=at, after=at, window_offset_s=WARM_UP_S, in_flight=0, **sizes)
     write_json(raw / "trial.json", told)
-    quiet = [
-        pacer.second(second, [], connections=count) for second in range(1, WARM_UP_S + WINDOW_S)
-    ]
-    pacer.write(raw, [pacer.second(0, [1.0] * count, connections=count), *quiet])
+    answers = [[1.0] * count, *[[]] * (WARM_UP_S + WINDOW_S - 1)]
+    pacer.write(raw, [pacer.second(at, ms, connections=count) for at, ms in enumerate(answers)])
 
 
 def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -> None:
-    whole = experiment(
-        kind="density",
-        own=Density("idle"),
-        servers=("a",),
-        routes=("/health",),
-        modes=("closed",),
-        concurrencies=(100, 200, 300, 400),
-        launches=3,
-        duration_s=WINDOW_S,
-        warmup_s=WARM_UP_S,
-    )
+    load = {"servers": ("a",), "routes": ("/health",), "concurrencies": (100, 200, 300, 400)}
+    whole = experiment(**{**IN_FLIGHT, **load, "own": Density("idle"), "launches": 3})
     run_dir = write_manifest(tmp_path, experiment=whole, servers={"a": snapshot()})
     for plan in all_of(design(planner(whole, Pacer()))):
         write_trial(run_dir, plan)
@@ -68,20 +50,18 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
     assert derived.answers == (
         ("a", "800 [800, 800] B of heap each", "900 [900, 900] B resident each"),
     )
-    report = (run_dir / "REPORT.md").read_text()
+    report, page = ((run_dir / name).read_text() for name in ("REPORT.md", "report.html"))
     assert "| a | live heap | 100–400 | 800 [800, 800] | 12 |" in report
     assert "All 12 trials are valid." in report
     # No request was measured.
     assert "## Throughput and latency" not in report
     assert "No bound is known of any load of this run." in report
-    page = (run_dir / "report.html").read_text()
-    assert "Memory per connection" in page
     # Nor is any drawn.
     assert not list((run_dir / "figures").glob("*"))
-    assert "100 connections" in page
+    held = "resident memory while the connections were held"
+    for text in ("Memory per connection", "100 connections", "of live heap", held):
+        assert text in page
     assert "0 requests/s" not in page
-    assert "of live heap" in page
-    assert "resident memory while the connections were held" in page
     assert "after the load" not in page
 
 
@@ -135,4 +115,4 @@ def test_a_run_of_requests_in_flight_goes_on(ready: Bench) -> None:
     ready.resume()
     assert (ready.manifest["status"], len(ready.rows)) == ("complete", 4)
     # No word of the user's brings these back.
-    assert "SERVER_POOL_SIZE" not in (ready.run_dir / "REPORT.md").read_text()
+    assert "SERVER_POOL_SIZE" not in ready.report
