@@ -1,6 +1,7 @@
 """A run reduced to a file of docs/results/ still gives the numbers that its own report has."""
 
 import csv
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -75,8 +76,7 @@ def test_a_search_with_what_was_lifted_is_recomputed(
     ready.lab.pool_sizes["b"] = 200
     assert ready.run(**PROOF) == 0
     published.add(ready.run_dir, "proof")
-    report = (ready.run_dir / "REPORT.md").read_text()
-    block = "```\n" + report.partition("```\n")[2].partition("```\n")[0] + "```"
+    block = "```\n" + ready.report.partition("```\n")[2].partition("```\n")[0] + "```"
     mark = published.Mark(("capacity",), (("*", ("proof",)),), block)
     assert [*problems(mark)] == []
     assert "lifted to pool_size=400: holds 283" in block
@@ -93,22 +93,18 @@ def test_a_search_with_what_was_lifted_is_recomputed(
         ("with 20%", "with 30%"),
     ):
         assert said in block
-        wrong = block.replace(said, other)
-        assert [*problems(published.Mark(mark.cells, mark.rows, wrong))], said
-    table = published.Mark(
-        ("A held", "B held"), (("both", ("proof",)),), "| both | 141 [141, 168] | 141 [141, 168] |"
-    )
+        assert [*problems(dataclasses.replace(mark, block=block.replace(said, other)))], said
+    both, held = "| both | 141 [141, 168] | 141 [141, 168] |", ("A held", "B held")
+    table = published.Mark(held, (("both", ("proof",)),), both)
     assert [*problems(table)] == []
-    wrong = published.Mark(table.cells, table.rows, table.block.replace("168]", "169]", 1))
+    wrong = dataclasses.replace(table, block=both.replace("168]", "169]", 1))
     assert ["A held" in one for one in problems(wrong)] == [True]
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in STORED.glob("*/trials.csv")))
 def test_what_is_kept_of_a_run_is_cell_by_cell_what_it_has(name: str, folder: Path) -> None:
     published.add(STORED / name, "kept")
-    with (STORED / name / "trials.csv").open(newline="") as file:
-        whole = list(csv.DictReader(file))
-    with (folder / "kept.csv").open(newline="") as file:
-        kept = list(csv.DictReader(file))
+    files = (STORED / name / "trials.csv", folder / "kept.csv")
+    whole, kept = (list(csv.DictReader(path.read_text().splitlines())) for path in files)
     assert [{key: row[key] for key in kept[0]} for row in whole] == kept
     assert len(rows_of("kept")) == len(whole)
