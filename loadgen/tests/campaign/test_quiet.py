@@ -1,3 +1,5 @@
+"""How long trials wait for a quiet machine."""
+
 from collections.abc import Sequence
 from io import StringIO
 
@@ -33,6 +35,9 @@ def test_a_trial_waits_until_others_leave_the_cpus() -> None:
     assert (elapsed_s, left) == (10.0, [BUSY])
     assert "waiting, as others use 30% of the CPUs, at most 300 s" in said
     assert "warning" not in said
+    # Without patience nothing is looked at, and what is unknown is not waited for.
+    assert waited([BUSY], 0) == (0.0, [BUSY], "")
+    assert waited([None], 300) == (0.0, [], "")
 
 
 def test_the_patience_is_that_of_all_trials_and_its_end_is_said_once() -> None:
@@ -40,11 +45,3 @@ def test_the_patience_is_that_of_all_trials_and_its_end_is_said_once() -> None:
     # A trial waits 5 s, the next one the 7 that are left, which are two pauses.
     assert (elapsed_s, len(left)) == (15.0, 7)
     assert said.count("others use 30% of the CPUs: the run waits no more (PATIENCE)") == 1
-
-
-def test_without_patience_nobody_looks() -> None:
-    assert waited([BUSY], 0) == (0.0, [BUSY], "")
-
-
-def test_what_nobody_can_tell_is_not_waited_for() -> None:
-    assert waited([None], 300) == (0.0, [], "")
