@@ -48,34 +48,28 @@ def row(**other: Any) -> Mapping[str, Any]:
     return {**plain, "raw_p50_ms": 202.0, "reasons": [], "notes": [], **other}
 
 
+HIT = row(achieved_rps=120.0, valid=False, reasons=["it was hit"])
+RESTARTED = row(valid=False, reasons=["restarted: the proxy"])
+NAMED = "restarted: the proxy|restarted: the downstream"
+TWICE = ["the run is running", "a trial is there twice", "c40 is there 2 times"]
+NEVER = ["c50 is there 0 times", "no trial says: the JVM restarted"]
+
+
 @pytest.mark.parametrize(
-    ("of", "said"),
+    ("status", "rows", "keys", "said", "found"),
     [
-        ({}, None),
-        ({"achieved_rps": 120.0}, "is valid, and says 120 req/s"),
-        ({"achieved_rps": 260.0}, "is valid, and says 260 req/s"),
-        ({"raw_p50_ms": 900.0}, "a p50 of 900 ms"),
-        ({"achieved_rps": 120.0, "valid": False, "reasons": ["it was hit"]}, None),
+        ("complete", [row()], ["c40"], "", []),
+        ("complete", [row(achieved_rps=120.0)], ["c40"], "", ["is valid, and says 120 req/s"]),
+        ("complete", [row(achieved_rps=260.0)], ["c40"], "", ["is valid, and says 260 req/s"]),
+        ("complete", [row(raw_p50_ms=900.0)], ["c40"], "", ["a p50 of 900 ms"]),
+        ("complete", [HIT], ["c40"], "", []),
+        # A trial or its reason is lacking, or that of one of several faults.
+        ("running", [row(), row()], ["c40", "c50"], "the JVM restarted", [*TWICE, *NEVER]),
+        ("complete", [RESTARTED], ["c40"], NAMED, ["no trial says: restarted: the downstream"]),
     ],
 )
-def test_a_valid_row_with_figures_that_cannot_be_is_found(of: dict[str, Any], said: str) -> None:
-    (found,) = [*cells.problems("complete", [row(**of)], ["c40"], "")] or [None]
-    assert (found is None) if said is None else (said in found)
-
-
-def test_a_run_that_lacks_a_trial_or_its_reason_is_found() -> None:
-    found = [*cells.problems("running", [row(), row()], ["c40", "c50"], "the JVM restarted")]
-    assert [re.sub(r":.*", "", one) for one in found] == [
-        "the run is running",
-        "a trial is there twice",
-        "c40 is there 2 times",
-        "c50 is there 0 times",
-        "no trial says",
-    ]
-
-
-def test_each_of_several_faults_has_a_trial_that_says_so() -> None:
-    rows = [row(valid=False, reasons=["restarted: the proxy"])]
-    said = "restarted: the proxy|restarted: the downstream"
-    found = [*cells.problems("complete", rows, ["c40"], said)]
-    assert found == ["no trial says: restarted: the downstream"]
+def test_what_cannot_be_and_what_is_lacking_is_found(
+    status: str, rows: list[Mapping[str, Any]], keys: list[str], said: str, found: list[str]
+) -> None:
+    problems = cells.problems(status, rows, keys, said)
+    assert all(text in problem for text, problem in zip(found, problems, strict=True))
