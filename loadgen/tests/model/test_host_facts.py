@@ -24,16 +24,10 @@ image prom/prometheus:v2 {"id": "sha256:1", "digests": [], "built_from": "packag
 """
 
 
-def test_of_several_machines_each_is_told() -> None:
-    told = f'{TOLD}machine load {{"roles": "generator", "engine": {{"cores": 4}}}}\n'
-    machines = host_facts(told.splitlines())["machines"]
-    assert machines == {"load": {"roles": "generator", "engine": {"cores": 4}}}
-
-
 def test_the_container_of_a_service_of_the_users_own_is_told() -> None:
     def told(*environment: str) -> dict[str, Any]:
         of = {"image": "sha256:2", "nano_cpus": 0, "config": [environment, None, ["run"]]}
-        return host_facts([*TOLD.splitlines(), f"service my-shop {json.dumps(of)}"])
+        return host_facts([f"service my-shop {json.dumps(of)}"])
 
     one = told("TOKEN=secret")["services"]["my-shop"]
     assert (one["image"], one["nano_cpus"], len(one["config"])) == ("sha256:2", 0, 64)
@@ -41,6 +35,17 @@ def test_the_container_of_a_service_of_the_users_own_is_told() -> None:
     assert told("TOKEN=secret") == told("TOKEN=secret") != told("TOKEN=other")
     # Compose sets them in any order.
     assert told("A=1", "B=2") == told("B=2", "A=1")
+
+
+def test_a_clean_checkout_control_characters_and_several_machines() -> None:
+    machine = 'machine load {"roles": "generator", "engine": {"cores": 4}}'
+    lines = ["commit unknown", "cpu_model a\tb\x1bc", "toxiproxy_gomaxprocs ", machine]
+    facts = host_facts(lines)
+    # Told, but not limited: that is another fact than one that nobody told.
+    assert facts["toxiproxy_gomaxprocs"] == ""
+    assert facts["commit_dirty"] is False
+    assert facts["cpu_model"] == "abc"
+    assert facts["machines"] == {"load": {"roles": "generator", "engine": {"cores": 4}}}
 
 
 def test_the_facts_as_a_manifest_has_them() -> None:
@@ -61,11 +66,3 @@ def test_the_facts_as_a_manifest_has_them() -> None:
             "prom/prometheus:v2": {"id": "sha256:1", "digests": [], "built_from": "packages"}
         },
     }
-
-
-def test_a_clean_checkout_and_control_characters() -> None:
-    facts = host_facts(["commit unknown", "cpu_model a\tb\x1bc", "toxiproxy_gomaxprocs "])
-    # Told, but not limited: that is another fact than one that nobody told.
-    assert facts["toxiproxy_gomaxprocs"] == ""
-    assert facts["commit_dirty"] is False
-    assert facts["cpu_model"] == "abc"
