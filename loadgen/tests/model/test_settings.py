@@ -22,6 +22,7 @@ BENCH = dataclasses.replace(EXPERIMENT, words=("CONC=100",), question="", hypoth
 EXPLAIN = dataclasses.replace(
     BENCH, kind="explain", servers=("a",), launches=0, words=("CONC=400", "SUSPECT=worker pool")
 )
+NEXT = dataclasses.replace(EXPLAIN, words=("EXP=next-bottleneck",))
 
 
 def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -> Snapshot:
@@ -62,16 +63,11 @@ def test_the_defaults_are_those_of_the_file() -> None:
         (BENCH, "make bench CONC=100"),
         (EXPERIMENT, "make run EXP=aa LAUNCHES=7"),
         (EXPLAIN, "make explain CONC=400 'SUSPECT=worker pool'"),
-        (
-            dataclasses.replace(EXPLAIN, words=("EXP=next-bottleneck",)),
-            "make run EXP=next-bottleneck",
-        ),
+        (NEXT, "make run EXP=next-bottleneck"),
         (dataclasses.replace(BENCH, words=()), None),
     ],
 )
-def test_the_verb_is_the_one_it_was_started_with(
-    tmp_path: Path, of: Experiment, command: str | None
-) -> None:
+def test_the_command_has_its_verb(tmp_path: Path, of: Experiment, command: str | None) -> None:
     assert again(content(tmp_path, of)) == (command, ())
 
 
@@ -112,16 +108,12 @@ def limited(**changes: Any) -> Snapshot:
         ([FOREIGN], ""),
     ],
 )
-def test_settings_and_limits_that_all_servers_had_are_words(
-    tmp_path: Path, servers: list[Snapshot], more: str
-) -> None:
+def test_settings_of_all_are_words(tmp_path: Path, servers: list[Snapshot], more: str) -> None:
     of = content(tmp_path, **dict(zip("ab", servers, strict=False)))
     assert again(of) == (f"make bench CONC=100{more}", ())
 
 
-def test_a_set_that_the_lab_chose_is_no_setting_and_what_is_not_read_back_a_word(
-    tmp_path: Path,
-) -> None:
+def test_a_set_that_the_lab_chose_is_no_setting(tmp_path: Path) -> None:
     of = content(tmp_path, a=limited(cpuset="4-7"))
     host = {**of.manifest.host, "cores": 8}
     chosen = {**host, "cpu_sets": "auto"}
