@@ -66,8 +66,12 @@ def test_a_change_is_of_what_is_given_and_judged_by_the_type_in_force() -> None:
 
 
 TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"
-MS = "allowed: a whole number 0..3600000 (ms)"
-LATENCY, REMOVE, CHANGE = "TYPE=latency LATENCY=1", "REMOVE=yes", "NAME= without TYPE"
+WORDS = "TYPE, NAME, PROXY, STREAM, TOXICITY, LATENCY, JITTER"
+MS, KBS = "a whole number 0..3600000 (ms)", "a whole number 1..2147483647 (KB/s)"
+SHARE = "0..1 with up to 6 digits after the point (share of connections)"
+NAMES, STREAMS = "up to 64 of A-Z a-z 0-9 _ . -", "downstream, upstream"
+LATENCY, REMOVE, CHANGE = "TYPE=latency", "REMOVE=yes", "NAME= without TYPE"
+SLICER, SIZES = "TYPE=slicer", "AVERAGE_SIZE=10 SIZE_VARIATION=10"
 
 
 @pytest.mark.parametrize(
@@ -75,38 +79,25 @@ LATENCY, REMOVE, CHANGE = "TYPE=latency LATENCY=1", "REMOVE=yes", "NAME= without
     [
         ("", "", f"no TYPE is not allowed; allowed: {TYPES}"),
         ("TYPE=lag", "", f"TYPE=lag is not allowed; allowed: {TYPES}"),
-        ("TYPE=latency", "TYPE=latency", f"LATENCY is missing; {MS}"),
-        ("TYPE=latency LATENCY=-5", "TYPE=latency", f"LATENCY=-5 is not allowed; {MS}"),
-        ("TYPE=latency LATENCY=3600001", "TYPE=latency", f"LATENCY=3600001 is not allowed; {MS}"),
+        (LATENCY, LATENCY, f"LATENCY is missing; allowed: {MS}"),
+        (f"{LATENCY} LATENCY=-5", LATENCY, f"LATENCY=-5 is not allowed; allowed: {MS}"),
+        (f"{LATENCY} LATENCY=3600001", LATENCY, f"LATENCY=3600001 is not allowed; allowed: {MS}"),
+        ("TYPE=bandwidth RATE=0", "TYPE=bandwidth", f"RATE=0 is not allowed; allowed: {KBS}"),
+        (f"{LATENCY} LATENCY=1 RATE=5", LATENCY, f"unknown word RATE=5; allowed: {WORDS}"),
         (
-            "TYPE=bandwidth RATE=0",
-            "TYPE=bandwidth",
-            "RATE=0 is not allowed; allowed: a whole number 1..2147483647 (KB/s)",
+            f"{LATENCY} LATENCY=1 TOXICITY=1.5",
+            LATENCY,
+            f"TOXICITY=1.5 is not allowed; allowed: {SHARE}",
         ),
         (
-            f"{LATENCY} RATE=5",
-            "TYPE=latency",
-            "unknown word RATE=5; allowed: TYPE, NAME, PROXY, STREAM, TOXICITY, LATENCY, JITTER",
+            f"{LATENCY} LATENCY=1 STREAM=sideways",
+            LATENCY,
+            f"STREAM=sideways is not allowed; allowed: {STREAMS}",
         ),
+        (f"{LATENCY} LATENCY=1 NAME=a/b", LATENCY, f"NAME=a/b is not allowed; allowed: {NAMES}"),
         (
-            f"{LATENCY} TOXICITY=1.5",
-            "TYPE=latency",
-            "TOXICITY=1.5 is not allowed; allowed: 0..1 with up to 6 digits after the point "
-            "(share of connections)",
-        ),
-        (
-            f"{LATENCY} STREAM=sideways",
-            "TYPE=latency",
-            "STREAM=sideways is not allowed; allowed: downstream, upstream",
-        ),
-        (
-            f"{LATENCY} NAME=a/b",
-            "TYPE=latency",
-            "NAME=a/b is not allowed; allowed: up to 64 of A-Z a-z 0-9 _ . -",
-        ),
-        (
-            "TYPE=slicer AVERAGE_SIZE=10 SIZE_VARIATION=10",
-            "TYPE=slicer",
+            f"{SLICER} {SIZES}",
+            SLICER,
             "SIZE_VARIATION=10 is not allowed; allowed: less than AVERAGE_SIZE=10",
         ),
         ("TYPE=down LATENCY=1", "TYPE=down", "unknown word LATENCY=1; allowed: TYPE, PROXY"),
@@ -121,9 +112,7 @@ LATENCY, REMOVE, CHANGE = "TYPE=latency LATENCY=1", "REMOVE=yes", "NAME= without
         ("NAME=slow LATENCY=much", CHANGE, "LATENCY=much is not allowed; allowed: a whole number"),
     ],
 )
-def test_a_wrong_word_is_one_line_with_what_was_given_and_what_is_allowed(
-    words: str, place: str, said: str
-) -> None:
+def test_a_wrong_word_is_one_line_with_what_is_allowed(words: str, place: str, said: str) -> None:
     with pytest.raises(WordError) as refusal:
         parse_toxic(words_of(words))
     assert str(refusal.value) == f"toxic {place}: {said}".replace(" :", ":")
