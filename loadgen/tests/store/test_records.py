@@ -154,9 +154,7 @@ def test_a_torn_last_row_is_dropped(
     assert len(read_rows(path, Numbered)) == rows
 
 
-def test_a_row_that_the_disk_takes_in_parts_is_whole_or_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_is_whole_or_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda number, content: write(number, content[:2]))
@@ -215,26 +213,24 @@ def test_what_cannot_be_written_whole_leaves_nothing_and_the_old_file(tmp_path: 
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: c[:40] + bytes(99)])
-def test_damaged_packed_lines_are_refused_with_their_name(
-    tmp_path: Path, damage: Callable[[bytes], bytes]
-) -> None:
+def test_damaged_packed_lines_are_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "lines.gz"
+    with pytest.raises(RawDataError) as refused, packed_lines(path) as lines:
+        next(lines)
+    assert refused.value.said == "lines.gz: cannot be read: No such file or directory"
     write_packed_lines(path, [{"number": number, "of": "many"} for number in range(999)])
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(RawDataError, match=r"lines\.gz"), packed_lines(path) as lines:
         list(lines)
 
 
-def test_a_missing_file_is_refused_without_its_place(tmp_path: Path) -> None:
-    with pytest.raises(RawDataError) as refused, packed_lines(tmp_path / "none.gz") as lines:
-        next(lines)
-    assert refused.value.said == "none.gz: cannot be read: No such file or directory"
-
-
-def test_a_torn_row_names_no_trial(tmp_path: Path) -> None:
+def test_a_torn_row_names_no_trial_and_a_cell_without_a_bound_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
     path.write_bytes(b"run,trial,server\nr,0011-netty-open,netty\nr,0012-netty-op")
     assert csv.trials(path) == ("0011-netty-open",)
+    path.write_text(f"run,trial\nr,{'a' * 200_000}\n")
+    with pytest.raises(RawDataError, match=r"trials\.csv.*: is not CSV: field larger"):
+        csv.trials(path)
 
 
 # json.loads reads it, and Python's own recursion ends before it does.
@@ -289,9 +285,7 @@ def test_a_line_without_a_bound_is_refused_with_its_number(tmp_path: Path) -> No
     assert peak < 100 * MIB
 
 
-def test_a_file_that_unpacks_without_a_bound_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_unpacks_too_far_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "MOST_BYTES", 2 * MIB)
     path = bomb(tmp_path / "series.jsonl.gz", (b" " * 1023 + b"\n") * 1024, 9)
     with pytest.raises(RawDataError) as refused:
@@ -323,10 +317,3 @@ def test_no_cell_is_a_formula_and_each_comes_back(tmp_path: Path, first: str) ->
     # Numbers are none.
     numbers = [["-1", "+2.5", "-0.003", "=-1", "-1-1", "-"]]
     assert csv_text(numbers) == "-1,+2.5,-0.003,'=-1,'-1-1,'-\n"
-
-
-def test_a_cell_without_a_bound_is_a_damaged_table(tmp_path: Path) -> None:
-    path = tmp_path / "trials.csv"
-    path.write_text(f"run,trial\nr,{'a' * 200_000}\n")
-    with pytest.raises(RawDataError, match=r"trials\.csv.*: is not CSV: field larger"):
-        csv.trials(path)
