@@ -101,18 +101,16 @@ def kinds_and_names(files: dict[str, bytes]) -> list[tuple[str, str]]:
 
 def test_packages_of_debian_are_told_by_their_sources() -> None:
     packages = (("glibc", "2.41-12"), ("gcc-14", "14.2.0-19.1"), ("wrk", "4.1.0-4"))
-    assert list(audit.of_debian(STATUS)) == [Component("Debian", *one) for one in packages]
+    assert list(audit.of_debian(STATUS)) == [Component("Debian", *package) for package in packages]
 
 
 def test_a_program_of_gos_tells_its_modules_and_the_standard_library() -> None:
     modules = (("stdlib", "1.27.4"), ("golang.org/x/net", "0.50.0"), ("example.org/new", "1.2.3"))
-    assert list(audit.of_go(program(MODULES))) == [Component("Go", *one) for one in modules]
+    assert list(audit.of_go(program(MODULES))) == [Component("Go", *module) for module in modules]
     for other in (b"\x7fELF", b"", program(MODULES, flags=0)):
         assert list(audit.of_go(other)) == []
-
-
-def test_a_real_program_of_gos_is_read() -> None:
-    [*held] = audit.of_go(Path("/usr/local/bin/pacer").read_bytes())
+    # A real one.
+    held = list(audit.of_go(Path("/usr/local/bin/pacer").read_bytes()))
     required = (REPO / "loadgen/pacer/go.mod").read_text()
     assert held[0].name == "stdlib"
     assert len(held) > 1
@@ -207,7 +205,7 @@ class Osv(BaseHTTPRequestHandler):
         [*queries] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
         type(self).asked += queries
         found = {"vulns": [{"id": "GO-1"}, {"id": "GO-2"}]}
-        results = [found if one["package"]["name"] == self.faulty else {} for one in queries]
+        results = [found if query["package"]["name"] == self.faulty else {} for query in queries]
         self.send_response(200 if self.path == "/v1/querybatch" else 404)
         self.end_headers()
         self.wfile.write(json.dumps({"results": results if self.answers else results[1:]}).encode())
@@ -255,9 +253,7 @@ def test_what_is_known_is_told_and_is_a_failure(folder: Path, scanned: Scan, osv
     ("url", "reason"),
     [("http://127.0.0.1:9", "http://127.0.0.1:9 did not answer ("), ("", "AUDIT_OSV is empty")],
 )
-def test_what_could_not_be_checked_is_said_and_is_no_success(
-    scanned: Scan, url: str, reason: str
-) -> None:
+def test_what_could_not_be_checked_is_no_success(scanned: Scan, url: str, reason: str) -> None:
     status, said = scanned(url)
     assert status == audit.NOT_ALL_CHECKED
     for kind, what in (("Debian", "glibc 2.41-12"), ("Go", "stdlib 1.20"), ("Maven", "a.b:c 1.0")):
