@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import pytest
 from rich.table import Table
@@ -65,9 +66,7 @@ def test_an_unknown_verb_gets_the_list(argv: list[str], refused: Verb) -> None:
 
 @pytest.mark.parametrize("verb", [["bench"], ["plan", "bench"], ["plan", "explain"]])
 @pytest.mark.parametrize("word", ["CONC=no", "CONC=10 SPEED=9", "CONC=10 SERVER=tomcat", "CONC"])
-def test_wrong_words_of_bench_are_one_line_and_exit_2(
-    verb: list[str], word: str, refused: Verb
-) -> None:
+def test_wrong_words_of_bench_are_one_line(verb: list[str], word: str, refused: Verb) -> None:
     refused(*verb, *word.split())
     refused(*verb, LAB_WORDS=word)
 
@@ -86,9 +85,7 @@ def test_a_plan_takes_good_words(argv: list[str], planned: Verb) -> None:
     assert planned(*argv).startswith("profiles \n")
 
 
-def test_a_plan_tells_the_tokens_that_follow_from_the_secret_and_not_the_secret(
-    planned: Verb,
-) -> None:
+def test_a_plan_tells_the_tokens_and_not_the_secret(planned: Verb) -> None:
     out = planned(LAB_SECRET="abc")
     told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
     sums = token_sums("abc", (*PARTS, "fixed-pool", "virtual-threads"))
@@ -159,9 +156,7 @@ def test_a_second_measurement_is_one_line_and_changes_nothing(
     assert list(results.iterdir()) == []
 
 
-def test_a_missing_list_of_servers_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_list_of_servers_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert do(["doctor"], {"LAB_HOME": str(tmp_path)}) == 1
     assert "list of servers" in capsys.readouterr().err
 
@@ -179,9 +174,7 @@ def findings(lab: FakeLab, tmp_path: Path, limit: int = 20_000) -> list[tuple[st
         ("unknown", "0 of 1 targets up, 1 not scraped yet"),
     ],
 )
-def test_doctor_is_content_with_a_healthy_lab(
-    lab: FakeLab, tmp_path: Path, health: str | None, said: str
-) -> None:
+def test_doctor_is_content(lab: FakeLab, tmp_path: Path, health: str | None, said: str) -> None:
     lab.targets_health = health
     found = findings(lab, tmp_path)
     assert {level for level, _ in found} == {"ok"}
@@ -214,9 +207,7 @@ def test_a_plan_takes_the_images_of_a_gate(planned: Verb) -> None:
     assert "SERVER_IMAGE" not in planned("bench", "CONC=5")
 
 
-def test_a_plan_says_what_may_be_changed_of_a_service_of_the_users_own(
-    home: dict[str, str], planned: Verb
-) -> None:
+def test_a_plan_says_what_a_users_service_allows(home: dict[str, str], planned: Verb) -> None:
     (Path(home["LAB_HOME"]) / "subjects" / "shop.toml").write_text(
         'url = "http://shop:8080"\n[[request]]\npath = "/"\n[levers]\n"worker pool" = '
         '{variable = "POOL_SIZE", value = 20}\n'
@@ -241,16 +232,10 @@ def test_a_plan_says_what_may_be_changed_of_a_service_of_the_users_own(
     ],
 )
 def test_a_disk_that_refuses_is_one_line(
-    failure: Exception,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    failure: Exception, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> int:
-        raise failure
-
-    monkeypatch.setattr(cli, "VERBS", {"bench": fail})
-    assert cli.do(["bench"], {}) == 1
+    with patch.object(cli, "VERBS", {"bench": Mock(side_effect=failure)}):
+        assert cli.do(["bench"], {}) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
 
@@ -261,22 +246,18 @@ def test_no_text_of_others_reaches_the_terminal_as_it_is(
     evil = "\x1b]52;c;YQ==\x07\x1b[2J\x9b2J\r\u202e"
     shown = "\\x1b]52;c;YQ==\\x07\\x1b[2J\\x9b2J\\r\\u202e"
     assert shown in refused("bench", f"CONC={evil}")
-    console = cli._console(home)
-    console.print(Text(f"{evil}\na", style="red"))
-    console.print(f"{evil} a")
-    table = Table("name")
+    console, table = cli._console(home), Table("name")
     table.add_row(evil)
-    console.print(table)
+    for text in (Text(f"{evil}\na", style="red"), f"{evil} a", table):
+        console.print(text)
     said = capsys.readouterr().out
     # rich itself leaves out BEL and CR.
     assert said.count("\\x1b]52;c;YQ==") == 3
     assert said.replace("\n", "").isprintable()
-
-
-def test_a_terminal_gets_the_colours_of_the_lab() -> None:
+    # The lab's own colours do.
     out = io.StringIO()
-    console = cli._Screen(file=out, force_terminal=True, color_system="standard")
-    console.print(Text("a\x1b[2Jb", style="red"))
+    screen = cli._Screen(file=out, force_terminal=True, color_system="standard")
+    screen.print(Text("a\x1b[2Jb", style="red"))
     assert out.getvalue() == "\x1b[31ma\\x1b[2Jb\x1b[0m\n"
 
 
