@@ -10,34 +10,27 @@ import yaml
 from support.containers import ALLOWED, RULES, Finding, findings
 from support.repo import REPO
 
+HOST = {
+    "CapDrop": ["ALL"],
+    "Privileged": False,
+    "ReadonlyRootfs": True,
+    "SecurityOpt": ["no-new-privileges:true"],
+    "Memory": 2**31,
+    "PidsLimit": 32768,
+    "NetworkMode": "lab_lab",
+    "IpcMode": "private",
+    "PortBindings": {},
+    "LogConfig": {"Type": "json-file", "Config": {"max-size": "10m"}},
+    "Ulimits": [{"Name": "nofile", "Hard": 20000, "Soft": 20000}],
+    **dict.fromkeys(("CapAdd", "Devices")),
+    **dict.fromkeys(("PidMode", "UTSMode", "UsernsMode"), ""),
+}
+COMPOSE = "com.docker.compose"
+LABELS = {f"{COMPOSE}.service": "fixed-pool", f"{COMPOSE}.project.working_dir": "/checkout"}
 # Of `docker inspect`, what the checklist reads: a server's container, without fault.
 GOOD: dict[str, Any] = {
-    "Config": {
-        "User": "10001:10001",
-        "Healthcheck": {"Test": ["CMD", "true"]},
-        "Labels": {
-            "com.docker.compose.service": "fixed-pool",
-            "com.docker.compose.project.working_dir": "/checkout",
-        },
-    },
-    "HostConfig": {
-        "CapDrop": ["ALL"],
-        "CapAdd": None,
-        "Privileged": False,
-        "ReadonlyRootfs": True,
-        "SecurityOpt": ["no-new-privileges:true"],
-        "Memory": 2**31,
-        "PidsLimit": 32768,
-        "NetworkMode": "lab_lab",
-        "PidMode": "",
-        "IpcMode": "private",
-        "UTSMode": "",
-        "UsernsMode": "",
-        "Devices": None,
-        "PortBindings": {},
-        "LogConfig": {"Type": "json-file", "Config": {"max-size": "10m"}},
-        "Ulimits": [{"Name": "nofile", "Hard": 20000, "Soft": 20000}],
-    },
+    "Config": {"User": "10001:10001", "Healthcheck": {"Test": ["CMD", "true"]}, "Labels": LABELS},
+    "HostConfig": HOST,
     "Mounts": [
         {"Type": "bind", "Source": "/checkout/a", "Destination": "/a", "RW": False},
         {"Type": "volume", "Source": "/var/lib/x", "Destination": "/lock", "RW": False},
