@@ -69,9 +69,7 @@ def test_every_model_is_a_module(models: set[str]) -> None:
         assert (REPO / "servers" / module / "pom.xml").is_file(), module
 
 
-def test_every_model_is_a_service_with_its_own_image(
-    models: set[str], compose: dict[str, Any]
-) -> None:
+def test_every_model_is_a_service_with_an_image(models: set[str], compose: dict[str, Any]) -> None:
     services = servers(compose)
     levelled = models | set(SECOND_LANES)
     frameworks = [name for name, of in services.items() if of.get("profiles") == ["frameworks"]]
@@ -147,10 +145,12 @@ def test_grafana_answers_to_localhost_only(compose: dict[str, Any]) -> None:
     assert (told["GF_SERVER_DOMAIN"], told["GF_SERVER_ENFORCE_DOMAIN"]) == ("localhost", "true")
 
 
-def test_a_pool_of_any_size_has_its_threads(compose: dict[str, Any]) -> None:
+def test_a_server_has_threads_for_any_pool_and_what_can_be_changed(compose: dict[str, Any]) -> None:
+    server = compose["services"]["fixed-pool"]
     source = (REPO / "servers/contract/src/main/java/lab/contract/Settings.java").read_text()
     largest = re.search(r'IntOption\("pool_size", \d+, \d+, ([\d_]+)\)', source)
-    assert compose["services"]["fixed-pool"]["pids_limit"] > int(largest[1])
+    assert server["pids_limit"] > int(largest[1])
+    assert [name for name in HOST if f"${{{name}:-" not in str(server)] == []
 
 
 def test_a_driver_that_is_told_to_end_has_time_to_put_things_back(compose: dict[str, Any]) -> None:
@@ -158,12 +158,9 @@ def test_a_driver_that_is_told_to_end_has_time_to_put_things_back(compose: dict[
 
 
 def test_only_programs_that_end_have_the_results(compose: dict[str, Any]) -> None:
-    having = {
-        name
-        for name, service in compose["services"].items()
-        for volume in service.get("volumes", ())
-        if volume.split(":")[-1] == "/lab/results"
-    }
+    services = compose["services"].items()
+    mounts = [(name, path) for name, of in services for path in of.get("volumes", ())]
+    having = {name for name, path in mounts if path.split(":")[-1] == "/lab/results"}
     assert having == {"driver", "jmh"}
 
 
@@ -192,9 +189,7 @@ def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[
     ]
 
 
-def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
-    compose: dict[str, Any],
-) -> None:
+def test_proxy_and_downstream_share_a_network_namespace(compose: dict[str, Any]) -> None:
     services = compose["services"]
     holder = "downstream-network"
     joined = [name for name, of in services.items() if "network_mode" in of]
@@ -228,11 +223,6 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
     assert f"http://downstream:{ports['HTTPPort']}/" == DIRECT
 
 
-def test_what_the_host_can_change_of_a_server_reaches_it(compose: dict[str, Any]) -> None:
-    server = str(compose["services"]["fixed-pool"])
-    assert [name for name in HOST if f"${{{name}:-" not in server] == []
-
-
 def test_two_labs_of_one_checkout_share_no_state() -> None:
     text = (REPO / "compose.yaml").read_text()
     mounted = set(re.findall(r"- \./\.lab/(\S+):/", text))
@@ -240,21 +230,18 @@ def test_two_labs_of_one_checkout_share_no_state() -> None:
     assert all(path.startswith("${COMPOSE_PROJECT_NAME:-concurrency-lab}/") for path in mounted)
 
 
-def test_every_upstream_image_is_pinned() -> None:
-    pins = dict(re.findall(r"^([A-Z0-9]+_IMAGE)=(\S+)$", (REPO / ".env").read_text(), re.MULTILINE))
+def test_every_upstream_image_is_pinned_and_its_page_has_each_digest() -> None:
+    settings, page = ((REPO / name).read_text() for name in (".env", "images/README.md"))
+    pins = dict(re.findall(r"(?m)^([A-Z0-9]+_IMAGE)=(\S+)$", settings))
     assert len(pins) >= 8
     for name, image in pins.items():
         tagged, _, digest = image.partition("@")
         assert re.search(r":[\w.-]+$", tagged), f"{name} has no tag"
         assert not tagged.endswith(":latest"), name
         assert re.fullmatch(r"|sha256:[0-9a-f]{64}", digest), name
-
-
-def test_the_page_of_the_images_says_where_each_digest_was_read() -> None:
-    page = (REPO / "images/README.md").read_text()
-    digests = re.findall(r"@sha256:(\w+)$", (REPO / ".env").read_text(), re.MULTILINE)
+    digests = re.findall(r"(?m)@sha256:(\w+)$", settings)
     assert re.findall(r"`sha256:(\w{12})…`", page) == [digest[:12] for digest in digests]
-    [nixpkgs] = re.findall(r"^NIXPKGS_SHA256=(\w+)$", (REPO / ".env").read_text(), re.MULTILINE)
+    [nixpkgs] = re.findall(r"(?m)^NIXPKGS_SHA256=(\w+)$", settings)
     assert f"`{nixpkgs[:12]}…`" in page
 
 
@@ -296,9 +283,7 @@ def test_every_column_is_documented_in_its_order() -> None:
 
 
 @pytest.mark.parametrize(("version", "newer"), [("25.0.5", True), ("21.0.13", False)])
-def test_no_jvm_is_given_a_flag_that_it_does_not_know(
-    tmp_path: Path, version: str, newer: bool
-) -> None:
+def test_no_jvm_gets_a_flag_it_does_not_know(tmp_path: Path, version: str, newer: bool) -> None:
     (tmp_path / "release").write_text(f'IMPLEMENTOR="Debian"\nJAVA_VERSION="{version}"\n')
     (tmp_path / "java").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "java").chmod(0o755)
