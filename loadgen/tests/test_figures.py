@@ -43,24 +43,20 @@ def widths(svg: str) -> list[float]:
 
 
 def test_a_bar_is_as_long_as_its_value() -> None:
-    (figure,) = drawer.figures(TABLE)
-    svg = drawer.drawn(figure)
-    assert widths(svg) == [drawer.BAR / 2, drawer.BAR / 4, drawer.BAR]
+    scaled = TABLE.replace("3 5 -->", "3 5, one scale -->")
+    negative = TABLE.replace("500 (400 to 500)", "-3 [-5, 200]")
+    figures = (drawer.drawn(*drawer.figures(text)) for text in (TABLE, scaled, negative))
+    (svg, one_scale, below), bar = figures, drawer.BAR
+    assert widths(svg) == [bar / 2, bar / 4, bar]
     words = re.findall(r">([^<]+)</text>", svg)
     assert words[:5] == ["a, 1", "b", "holds", "1,000 [900, 2,000]", "500 (400 to 500)"]
     # What does not begin with a number has no bar, and no interval is drawn of what has none.
     assert words[5:] == ["heap", "soon", "20.5 s"]
     assert svg.count("<line ") == 2 * 3
-
-
-def test_one_scale_for_all_where_the_mark_says_so() -> None:
-    (figure,) = drawer.figures(TABLE.replace("3 5 -->", "3 5, one scale -->"))
-    assert widths(drawer.drawn(figure))[-1] == pytest.approx(drawer.BAR * 20.5 / 2000, abs=0.1)
-
-
-def test_a_value_below_0_has_no_bar() -> None:
-    (figure,) = drawer.figures(TABLE.replace("500 (400 to 500)", "-3 [-5, 200]"))
-    assert widths(drawer.drawn(figure)) == [drawer.BAR / 2, 0, drawer.BAR]
+    # One scale for all where the mark says so.
+    assert widths(one_scale)[-1] == pytest.approx(bar * 20.5 / 2000, abs=0.1)
+    # A value below 0 has no bar.
+    assert widths(below) == [bar / 2, 0, bar]
 
 
 @pytest.mark.parametrize(
