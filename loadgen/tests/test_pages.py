@@ -72,21 +72,15 @@ def test_what_people_wrote_around_a_written_part_stays() -> None:
             between(wrong, "x", "new")
 
 
-def test_the_list_of_pages_has_each_once() -> None:
-    listed = LINK.findall((REPO / "docs/README.md").read_text())
-    pages = {page.name for page in (REPO / "docs").glob("*.md")} - {"README.md"}
-    assert sorted(name for name, _ in listed if "/" not in name) == sorted(pages)
-
-
-def test_what_every_script_is_for_is_said() -> None:
-    said = set(
-        re.findall(r"`([a-z_-]+(?:\.[a-z]+)?)/?(?: page)?`", (REPO / ".ci/README.md").read_text())
+def test_pages_scripts_and_modules_are_listed() -> None:
+    docs, ci, servers = (
+        (REPO / name / "README.md").read_text() for name in ("docs", ".ci", "servers")
     )
+    pages = {page.name for page in (REPO / "docs").glob("*.md")} - {"README.md"}
+    assert sorted(name for name, _ in LINK.findall(docs) if "/" not in name) == sorted(pages)
+    said = set(re.findall(r"`([a-z_-]+(?:\.[a-z]+)?)/?(?: page)?`", ci))
     scripts = {path.name for path in (REPO / ".ci").iterdir()} - {"README.md", "__pycache__"}
     assert scripts == said & scripts
     assert not {name for name in said if "." in name} - scripts
-
-
-def test_every_module_of_the_servers_is_listed() -> None:
-    said = set(re.findall(r"`([a-z-]+)`", (REPO / "servers/README.md").read_text()))
-    assert {path.parent.name for path in REPO.glob("servers/*/pom.xml")} == said
+    modules = {path.parent.name for path in REPO.glob("servers/*/pom.xml")}
+    assert modules == set(re.findall(r"`([a-z-]+)`", servers))
