@@ -60,9 +60,7 @@ def test_a_mark_that_cannot_be_read_is_found() -> None:
 
 
 @pytest.mark.parametrize(("page", "mark"), TABLES, ids=[name for name, _ in TABLES])
-def test_the_numbers_of_a_table_are_those_of_its_files_and_another_digit_in_any_is_found(
-    page: str, mark: published.Mark
-) -> None:
+def test_another_digit_in_any_number_of_a_table_is_found(page: str, mark: published.Mark) -> None:
     assert [*problems(mark)] == []
     for label, _ in mark.rows:
         (row,) = [line for line in mark.block.splitlines() if line.startswith(f"| {label} |")]
@@ -110,16 +108,12 @@ SIX, FEW, SLOPES = (1, 2, 3, 4, 5, 6), (1, 2, 3), (-1.5, -0.42, 0.2)
         ("-0.4 (1.5 to 0.2)", SLOPES, True),
     ],
 )
-def test_a_number_is_the_files_rounded_and_its_brackets_say_what_they_are(
-    text: str, values: tuple[float, ...], wrong: bool
-) -> None:
+def test_a_number_is_its_files_rounded(text: str, values: tuple[float, ...], wrong: bool) -> None:
     of = median_of(values)
     assert bool(otherwise(text, of.median, of.interval, values)) == wrong
 
 
-def test_gates_of_measured_launches_are_as_right_as_their_scatter_lets_them_be(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_gates_are_as_right_as_the_scatter_of_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(number: int, arm: str, cpu_us: float) -> Row:
         load = plan("closed", launch=number, arm=arm)
         return row(load, achieved_rps=1000.0, ok=15_000, cpu_server_us=cpu_us)
