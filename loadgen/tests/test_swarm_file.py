@@ -88,9 +88,7 @@ def differences(name: str, here: dict[str, Any], there: dict[str, Any]) -> set[s
     return found
 
 
-def test_services_and_settings_are_those_of_one_machine(
-    lab: dict[str, Any], swarm: dict[str, Any]
-) -> None:
+def test_services_are_those_of_one_machine(lab: dict[str, Any], swarm: dict[str, Any]) -> None:
     assert set(swarm["services"]) == set(lab)
     found = [differences(name, lab[name], there) for name, there in swarm["services"].items()]
     different = {f"{name}.{key}" for name, keys in DIFFERENT.items() for key in keys}
