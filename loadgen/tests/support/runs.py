@@ -1,6 +1,7 @@
 """Runs on disk, as the lab leaves them: manifest.json, and raw/<trial>/trial.json."""
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,14 @@ HOST: dict[str, Json] = {
     "toxiproxy_gomaxprocs": "",
     "images": {**IMAGES, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}},
 }  # fmt: skip
+
+
+def with_images(*names: str) -> dict[str, Json]:
+    """HOST, with other images of these names."""
+    new = {tag: {"id": "new"} for tag in HOST["images"] if re.split("[/:]", tag)[-2] in names}
+    return {**HOST, "images": {**HOST["images"], **new}}
+
+
 # What make writes about the host and the code on it.
 HOST_FILE: dict[str, Json] = {"commit": "c0ffee", "commit_dirty": False, **HOST}
 VERSIONS: dict[str, Json] = {
@@ -75,12 +84,7 @@ def plans(launches: int = 7, servers: Sequence[str] = ("a", "b")) -> list[TrialP
         for server in servers
     ]
     return [
-        plan(
-            mode,
-            trial=f"{number:02d}-{server}-{mode}",
-            server=server,
-            launch=launch,
-        )
+        plan(mode, trial=f"{number:02d}-{server}-{mode}", server=server, launch=launch)
         for number, (launch, mode, server) in enumerate(loads, start=1)
     ]
 
