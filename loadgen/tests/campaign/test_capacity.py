@@ -87,9 +87,7 @@ PROOF: dict[str, object] = {
 }
 
 
-def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bottleneck_is_lifted_and_put_back(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     rejudged(monkeypatch, limited)
     ready.lab.pool_sizes["b"] = 200
     ready.interrupt(500.0, **PROOF)
