@@ -26,20 +26,14 @@ from support.fakes import toxic
 from support.felt import planned
 from support.runs import rejudged, write_manifest
 
-EXPLAIN = {
-    "kind": "explain",
-    "own": to_json(Explain(1, 1)),
-    "servers": ("a",),
-    "modes": ("closed",),
-}
+CLOSED: dict[str, Any] = {"servers": ("a",), "modes": ("closed",)}
+EXPLAIN = {**CLOSED, "kind": "explain", "own": to_json(Explain(1, 1))}
 TRIALS = [
     "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
 ]  # fmt: skip
 
 
-def test_a_trial_with_other_knobs_begins_with_them_and_with_the_runs_way_to_the_downstream(
-    tmp_path: Path,
-) -> None:
+def test_a_trial_begins_with_its_knobs_and_the_runs_way_to_the_downstream(tmp_path: Path) -> None:
     measured = manifest.read(write_manifest(tmp_path))
     (way, own) = measured.servers["a"], measured.servers["b"]
 
@@ -52,9 +46,7 @@ def test_a_trial_with_other_knobs_begins_with_them_and_with_the_runs_way_to_the_
     assert start(host={"SERVER_CPUS": "2"}) is None
 
 
-def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_inquiry_changes_what_was_named(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     rejudged(monkeypatch, lambda raw: {"bottleneck": "worker pool", "strength": "strong"})
     ready.interrupt(**EXPLAIN)
     assert ready.resume() == 0
@@ -68,9 +60,7 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
     assert "step 1, worker pool" in (ready.run_dir / "report.html").read_text()
 
 
-def test_a_resumed_run_decides_by_the_series_it_fetched(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_decides_by_its_series(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def seen(raw: Path) -> dict[str, object]:
         return {"bottleneck": "worker pool" if (raw / SERIES).exists() else "unknown"}
 
@@ -88,9 +78,7 @@ def test_a_resumed_run_decides_by_the_series_it_fetched(
     assert ready.column("bottleneck") == ["worker pool"] * 3
 
 
-def test_a_resumed_explanation_and_its_findings_take_the_same_trials(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_findings_are_of_the_same_trials(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     named = ["worker pool"]
     rejudged(monkeypatch, lambda _: {"bottleneck": named[0], "strength": "strong"})
     assert ready.run(**EXPLAIN) == 0
@@ -207,9 +195,7 @@ def test_on_several_machines_what_needs_the_host_is_refused_before_any_load(read
     assert ready.column("predicted_rps") == ["40.000"]
 
 
-def test_a_container_that_the_host_cannot_start_costs_its_trial(
-    ready: Bench, tmp_path: Path
-) -> None:
+def test_a_container_that_cannot_start_costs_its_trial(ready: Bench, tmp_path: Path) -> None:
     ready.hosted(tmp_path, refuses="SERVER_BACKLOG")
     assert ready.run(**planted(BACKLOG, AS_IT_IS)) == 1
     bad, good = ready.column("invalid_reasons")
@@ -233,9 +219,7 @@ def test_what_cannot_be_put_back_is_one_warning(ready: Bench) -> None:
     assert ready.lab.pool_sizes["a"] == 200
 
 
-def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
-    ready: Bench, tmp_path: Path
-) -> None:
+def test_a_jvm_of_a_changed_host_is_warmed_up_with_few(ready: Bench, tmp_path: Path) -> None:
     asked = ready.hosted(tmp_path)
     seen: list[object] = []
 
@@ -250,15 +234,13 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
     assert asked == ["SERVER=a\nSERVER_BACKLOG=1\n", "SERVER=a\n"]
 
 
-def test_what_a_script_could_not_take_back_is_taken_back_before_the_next_trial(
-    ready: Bench, tmp_path: Path
-) -> None:
+def test_what_a_script_left_is_taken_back_before_the_next_run(ready: Bench, tmp_path: Path) -> None:
     lab, path = ready.lab, tmp_path / "changed.json"
     ready.place = dataclasses.replace(ready.place, undo_log=path)
     before = lab.stack.toxiproxy.in_force()
     lab.toxics.append(toxic("left"))
     UndoLog(path).toxic(("downstream", "left"), before, lab.stack.toxiproxy.in_force())
-    ready.run(servers=("a",), modes=("closed",))
+    ready.run(**CLOSED)
     assert lab.toxics == []
     assert "what a run had left changed: put back as they were: downstream/left" in ready.said
 
