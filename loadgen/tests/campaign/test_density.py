@@ -76,33 +76,27 @@ IN_FLIGHT: dict[str, Any] = {
 }
 
 
-def test_jvms_are_warmed_up_without_the_toxic_that_holds_answers_back(ready: Bench) -> None:
-    seen: list[tuple[str, object, int]] = []
-
-    def warm(plan: TrialPlan, *_: object) -> Warmth:
-        seen.append((plan.server, ready.lab.pool_sizes["a"], len(ready.lab.toxics)))
-        return WARM
-
-    ready.warm = warm  # type: ignore[method-assign]
-    ready.run(**IN_FLIGHT)
-    assert seen == [("a", 200, 0), ("b", 200, 0)]
-    # What costs no request is not asked.
-    assert ready.measured == []
-
-
-def test_the_next_server_does_not_wait_for_answers_that_are_held_back(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    toxics: list[int] = []
+def test_held_back_answers_delay_no_warm_up(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: list[tuple[str, object, int]] = []
+    waits: list[int] = []
     clear = preparation.clear_proxy
 
-    def seen(*lab: Any) -> str | None:
-        toxics.append(len(ready.lab.toxics))
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        warmed.append((plan.server, ready.lab.pool_sizes["a"], len(ready.lab.toxics)))
+        return WARM
+
+    def cleared(*lab: Any) -> str | None:
+        waits.append(len(ready.lab.toxics))
         return clear(*lab)
 
-    monkeypatch.setattr(preparation, "clear_proxy", seen)
+    ready.warm = warm  # type: ignore[method-assign]
+    monkeypatch.setattr(preparation, "clear_proxy", cleared)
     ready.run(**IN_FLIGHT)
-    assert toxics == [0, 0]
+    assert warmed == [("a", 200, 0), ("b", 200, 0)]
+    # The next server does not wait for answers that are held back.
+    assert waits == [0, 0]
+    # What costs no request is not asked.
+    assert ready.measured == []
 
 
 def test_a_run_of_requests_in_flight_goes_on(ready: Bench) -> None:
