@@ -18,16 +18,8 @@ from lab.store.records import to_json, write_json
 from support.fakes import IDENTITY, FakeEngine, plan, record, rounded, snapshot
 from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 
-FILES = (
-    "trials.csv",
-    "trials.jsonl",
-    "findings.json",
-    "comparison.json",
-    "REPORT.md",
-    "answer.txt",
-    "report.html",
-    "figures",
-)
+TABLES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json")
+FILES = (*TABLES, "REPORT.md", "answer.txt", "report.html", "figures")
 
 
 def contents(run_dir: Path) -> dict[str, bytes]:
@@ -43,11 +35,18 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     assert json.loads((run_dir / "findings.json").read_text()) == []
     [said] = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
     assert said["family"] == {"answers": 2, "looks": 1}
+    # Each trial is one JSON object with all that is known.
+    told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
+    assert [trial["trial"] for trial in told] == [row.trial for row in derived.rows]
+    first = told[0]
+    assert set(Row.columns()) < set(first)
+    known = {"launch": 1, "argv": ["fake"], "jit_share": 0.02, "sent": None}
+    assert {name: first[name] for name in known} == known
+    assert first["usage"]["run_cpu_s"] == 5.0
+    assert first["warmth"]["steady"] is True
 
 
-def test_again_or_elsewhere_gives_the_same_bytes_and_writes_nothing(
-    run_dir: Path, tmp_path: Path
-) -> None:
+def test_again_or_elsewhere_gives_the_same_bytes(run_dir: Path, tmp_path: Path) -> None:
     derive(run_dir, [Jittery()])
     before = contents(run_dir)
     times = {path: path.stat().st_mtime_ns for path in run_dir.iterdir()}
@@ -78,9 +77,7 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
         ("REPORT.md", lambda whole: b"something else"),
     ],
 )
-def test_what_says_something_else_is_replaced_and_named(
-    run_dir: Path, name: str, change: Callable[[bytes], bytes]
-) -> None:
+def test_an_edit_is_replaced(run_dir: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     derive(run_dir, [Jittery()])
     before = contents(run_dir)
     (run_dir / name).write_bytes(change(before[name]))
@@ -102,29 +99,15 @@ def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Pa
         assert f"raw/{name} is not in any table" in report
 
 
-def test_trials_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_trials_are_in_the_order_of_their_numbers_and_others_refused(tmp_path: Path) -> None:
     run_dir = write_manifest(tmp_path)
     write_raw(run_dir, [plan(trial=f"{number}-a") for number in (100, 99, 9)])
-    assert [row.trial for row in derive(run_dir, [FakeEngine()]).rows] == ["9-a", "99-a", "100-a"]
-
-
-def test_a_folder_that_is_no_trial_is_refused_and_nothing_written(run_dir: Path) -> None:
     (run_dir / "raw" / "backup").mkdir()
     with pytest.raises(RawDataError, match="does not begin with a number"):
-        derive(run_dir, [Jittery()])
+        derive(run_dir, [FakeEngine()])
     assert list(contents(run_dir)) == ["manifest.json"]
-
-
-def test_each_trial_is_one_json_object_with_all_that_is_known(run_dir: Path) -> None:
-    derived = derive(run_dir, [Jittery()])
-    told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
-    assert [one["trial"] for one in told] == [row.trial for row in derived.rows]
-    first = told[0]
-    assert set(Row.columns()) < set(first)
-    known = {"launch": 1, "argv": ["fake"], "jit_share": 0.02, "sent": None}
-    assert {name: first[name] for name in known} == known
-    assert first["usage"]["run_cpu_s"] == 5.0
-    assert first["warmth"]["steady"] is True
+    (run_dir / "raw" / "backup").rmdir()
+    assert [row.trial for row in derive(run_dir, [FakeEngine()]).rows] == ["9-a", "99-a", "100-a"]
 
 
 def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
