@@ -29,6 +29,6 @@ def test_an_engine_is_said_to_run_here_or_not(
     lab: FakeLab, tmp_path: Path, engines: dict[str, bool], said: list[str]
 ) -> None:
     fakes = [FakeEngine(name, here=here) for name, here in engines.items()]
-    found = [str(one) for one in examine(lab.stack, ("a",), tmp_path, 20_000, 2, fakes)]
+    found = [str(finding) for finding in examine(lab.stack, ("a",), tmp_path, 20_000, 2, fakes)]
     begins = ("engine ", "no engine ", "no load engine ")
-    assert [one for one in found if one[6:].startswith(begins)] == said
+    assert [line for line in found if line[6:].startswith(begins)] == said
