@@ -121,37 +121,25 @@ def test_a_full_disk_has_room_for_how_the_run_ended(ready: Bench, failure: LabEr
     assert ("ValueError: no report" in ready.said) == (failure is not None)
 
 
-def scrambled(content: bytes) -> bytes:
-    """A block in the middle that was never written."""
-    middle = len(content) // 2
-    return content[:middle] + bytes(64) + content[middle + 64 :]
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda content: b"",
-    "half": lambda content: content[: len(content) // 2],
-    "scrambled": scrambled,
-}
-
-
-def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
-    """A stored run, as it is kept today: the folder, that of its first trial, and its rows."""
-    (run,) = STORED.glob(f"*-{name}")
-    run_dir = shutil.copytree(run, to / run.name)
-    for raw in (run_dir / "raw").iterdir():
-        write_json(raw / "plan.json", read_json(raw / "trial.json", TrialRecord).plan)
-    rows = [*derive(run_dir, ENGINES).rows]
-    return run_dir, min((run_dir / "raw").iterdir()), rows
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content, middle: b"",
+        lambda content, middle: content[:middle],
+        # A block that was never written.
+        lambda content, middle: content[:middle] + bytes(64) + content[middle + 64 :],
+    ],
+    ids=["empty", "half", "scrambled"],
+)
 @pytest.mark.usefixtures("plain")
-def test_a_damaged_file_costs_one_trial_and_no_report(damage: str, tmp_path: Path) -> None:
+def test_a_damaged_file_costs_one_trial_and_no_report(
+    damage: Callable[[bytes, int], bytes], tmp_path: Path
+) -> None:
     run_dir, raw, rows = stored("held", tmp_path)
     known = attrgetter("trial", "server", "concurrency", "launch")
     for path in sorted(raw.iterdir()):
         content = path.read_bytes()
-        path.write_bytes(DAMAGE[damage](content))
+        path.write_bytes(damage(content, len(content) // 2))
         derived = derive(run_dir, ENGINES)
         path.write_bytes(content)
         first, *others = derived.rows
@@ -171,6 +159,16 @@ def test_a_damaged_file_costs_one_trial_and_no_report(damage: str, tmp_path: Pat
     derived = derive(run_dir, ENGINES)
     assert derived.unfinished == (raw.name,)
     assert [row.trial for row in derived.rows] == [row.trial for row in rows[1:]]
+
+
+def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
+    """A stored run, as it is kept today: the folder, that of its first trial, and its rows."""
+    (run,) = STORED.glob(f"*-{name}")
+    run_dir = shutil.copytree(run, to / run.name)
+    for raw in (run_dir / "raw").iterdir():
+        write_json(raw / "plan.json", read_json(raw / "trial.json", TrialRecord).plan)
+    rows = [*derive(run_dir, ENGINES).rows]
+    return run_dir, min((run_dir / "raw").iterdir()), rows
 
 
 def test_a_damaged_trial_is_an_invalid_one_and_the_run_goes_on(ready: Bench) -> None:
@@ -225,9 +223,7 @@ def test_a_trial_of_which_nothing_can_be_read_is_measured_again(ready: Bench) ->
     assert (ready.run_dir / "abandoned" / "01-a-open-c200-1").is_dir()
 
 
-def test_space_is_checked_before_every_trial_for_what_it_will_write(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_space_is_checked_before_every_trial(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     # 900 answers/s of 25 s and 1,000 bytes are 21.5 MiB; 8 MiB more are kept for the rest.
     ready.lab.engine.each_bytes = 1000
     free = iter([2**30, 30 * 2**20, 29 * 2**20])
@@ -249,13 +245,11 @@ def test_space_is_checked_before_every_trial_for_what_it_will_write(
         ("closed", 1e6, MOST_RPS),
     ],
 )
-def test_what_a_trial_will_write_follows_from_its_rate(
-    mode: Mode, expected_rps: float | None, rps: int
-) -> None:
-    of, engine = plan(mode), Pacer()
-    schedule = engine.schedule(of, Path())
-    needed = output_bytes(engine, schedule, of, expected_rps)
-    assert needed == rps * schedule.total_s * engine.answer_bytes(of)
+def test_a_trial_writes_as_its_rate_says(mode: Mode, expected_rps: float | None, rps: int) -> None:
+    trial, engine = plan(mode), Pacer()
+    schedule = engine.schedule(trial, Path())
+    needed = output_bytes(engine, schedule, trial, expected_rps)
+    assert needed == rps * schedule.total_s * engine.answer_bytes(trial)
 
 
 def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Bench) -> None:
@@ -264,16 +258,8 @@ def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Be
     ready.lab.system.at(40.0, lambda: ready.lab.down.add("b"))
     ready.run(**{**SEARCH, "own": to_json(stress), "servers": ("b",)})
     assert ready.column("concurrency", "valid")[0] == ("100", "true")
-    found = {one["name"]: one["text"] for one in ready.findings}
+    found = {finding["name"]: finding["text"] for finding in ready.findings}
     assert "the server did not come back, in 2 trials" in found["breaking point"]
-
-
-def test_a_run_without_a_valid_trial_ends_with_one_line_and_not_with_0(ready: Bench) -> None:
-    ready.lab.in_flight = 0
-    ready.lab.settings["b"] = {"backlog": 50}
-    assert ready.run() == 1
-    assert ready.text.getvalue().count("none of the 4 trials is valid") == 1
-    assert ready.manifest["status"] == "complete"
 
 
 @pytest.mark.parametrize(
