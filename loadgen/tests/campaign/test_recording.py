@@ -34,7 +34,7 @@ def loaded(ready: Bench) -> list[str]:
 def sides(ready: Bench) -> list[str | None]:
     """The trial beside which each recording is judged."""
     found = derive(ready.run_dir, [ready.lab.engine]).recorded
-    return [one.beside and one.beside.trial for one in found]
+    return [trial.beside and trial.beside.trial for trial in found]
 
 
 def test_each_servers_last_load_is_recorded_once_and_beside_the_trials(ready: Bench) -> None:
@@ -163,7 +163,10 @@ def test_the_cost_is_not_said_of_two_jvms(ready: Bench) -> None:
 
 
 def test_an_interrupted_one_is_made_again_when_the_run_goes_on(ready: Bench) -> None:
+    with_a_knob(ready)
     before = ready.interrupt(90.0, **CPU)
+    # The JVM that was interrupted has the user's knobs, too.
+    assert ready.lab.pool_sizes["a"] == 20
     assert ready.column("trial") == TRIALS[:3]
     assert ready.resume() == 0
     assert ready.csv.startswith(before)
@@ -178,7 +181,7 @@ def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
     assert recorded(ready) == [f"{LAST['a']}{RECORDED}"]
     ready.resume()
     calls = [("a", "cpu"), ("a", "end"), ("b", "cpu"), ("b", "end")]
-    assert [one[:2] for one in ready.lab.recordings] == calls
+    assert [call[:2] for call in ready.lab.recordings] == calls
 
 
 def test_one_that_was_not_read_back_is_made_again_too(ready: Bench) -> None:
@@ -211,12 +214,6 @@ def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
     assert ready.lab.patches == [("a", {"pool_size": 20})]
 
 
-def test_so_it_has_after_a_ctrl_c_while_it_is_recorded(ready: Bench) -> None:
-    with_a_knob(ready)
-    ready.interrupt(90.0, **CPU)
-    assert ready.lab.pool_sizes["a"] == 20
-
-
 # 1,000 answers a second for 15 s.
 BEFORE, AFTER = {"a.B.run:1;a.C.hot:7": 15_000_000}, {"a.B.run:1;a.C.hot:9": 30_000_000}
 MORE = "alone a.C.hot +1,000 (1,000 → 2,000) (not tested: there is no interval)"
@@ -241,9 +238,7 @@ def two_runs(ready: Bench, record: str = "alloc") -> list[str]:
         ("", ""),
     ],
 )
-def test_compared_runs_say_which_code_costs_more_if_they_were_recorded_alike(
-    ready: Bench, record: str, says: str
-) -> None:
+def test_runs_recorded_alike_say_what_code_costs_more(ready: Bench, record: str, says: str) -> None:
     words = dict(zip("AB", two_runs(ready, record), strict=True))
     compare_verb(words, ready.place.results, ready.console, [ready.lab.engine])
     assert ("recorded of " in ready.said) == (says != "")
