@@ -8,7 +8,7 @@ import pytest
 
 from lab.errors import LabError
 from support.bench import Bench
-from support.runs import IMAGES
+from support.runs import IMAGES, with_images
 
 TRIALS = ["01-a-open-c200", "02-b-open-c200", "03-a-closed-c200", "04-b-closed-c200"]
 
@@ -51,7 +51,7 @@ def test_a_launch_goes_on_with_its_jvms_after_a_resume(ready: Bench) -> None:
     assert ready.lab.restarts == ["a", "b"]
     # They are warm.
     assert ready.warmed == ["a", "b"]
-    assert len({(one["server"], one["jvm_started_ms"]) for one in ready.trials}) == 2
+    assert len({(at["server"], at["jvm_started_ms"]) for at in ready.trials}) == 2
 
 
 def test_a_jvm_that_is_another_now_is_made_fresh_after_a_resume(ready: Bench) -> None:
@@ -89,9 +89,7 @@ def test_a_run_of_fresh_jvms_goes_on_without_the_knob_it_began_with(ready: Bench
     ],
     ids=["settings", "delay", "commit", "kernel", "image", "open files"],
 )
-def test_a_run_does_not_go_on_in_another_lab(
-    ready: Bench, change: Callable[[Bench], None], said: str
-) -> None:
+def test_no_resume_in_another_lab(ready: Bench, change: Callable[[Bench], None], said: str) -> None:
     before = ready.interrupt()
     change(ready)
     with pytest.raises(LabError, match=said):
@@ -100,14 +98,11 @@ def test_a_run_does_not_go_on_in_another_lab(
 
 
 @pytest.mark.parametrize("code", [{"commit_dirty": True}, {"commit": "unknown"}])
-def test_code_that_no_commit_tells_goes_on_with_the_images_it_began_with(
-    ready: Bench, code: dict[str, object]
-) -> None:
+def test_unknown_code_goes_on_with_its_images_only(ready: Bench, code: dict[str, object]) -> None:
     ready.on(**code)
     ready.interrupt()
     for image in ("a", "loadgen"):
-        images = {tag: {"id": "new"} if f"/{image}:" in tag else of for tag, of in IMAGES.items()}
-        ready.on(**code, images={**images, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}})
+        ready.on(**{**with_images(image), **code})
         with pytest.raises(LabError, match=f"the image of {image} changed"):
             ready.resume()
     ready.on(**code)
