@@ -108,9 +108,7 @@ def test_a_run_has_a_new_folder_and_latest_is_a_relative_link_to_it(ready: Bench
     assert (results / "latest").readlink() != first
 
 
-def test_an_interrupt_ends_the_load_and_the_list_of_runs_has_what_was_measured(
-    ready: Bench,
-) -> None:
+def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(ready: Bench) -> None:
     ready.interrupt()
     assert ready.column("trial") == ["01-a-open-c200", "02-b-open-c200"]
     assert ready.manifest["status"] == "interrupted"
@@ -300,9 +298,7 @@ def test_a_toxic_left_in_force_is_said_wherever_people_look(ready: Bench) -> Non
         assert f"toxics in force: {IN_FORCE}" in text
 
 
-def test_the_table_is_said_before_the_figures_are_drawn(
-    ready: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_comes_before_the_figures(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     draw, said = page.build, []
 
     def build(*args: Any) -> Any:
@@ -332,11 +328,14 @@ def test_a_queue_left_behind_is_waited_for_and_said(ready: Bench) -> None:
     assert "still had requests in flight" in ready.text.getvalue()
 
 
-def test_a_warm_up_run_goes_before_the_measured_one(ready: Bench) -> None:
+def test_a_warm_up_run_goes_first_and_the_agent_is_told_the_path_of_a_route(ready: Bench) -> None:
     ready.lab.engine.warm_up_s = 7
-    ready.run(servers=("a",), modes=("closed",))
+    ready.run(routes=("/block?wait_ms=100",), servers=("a",), modes=("closed",))
     assert ready.lab.system.started == [("fake", "7"), ("fake", "25")]
     assert ready.rows[0]["started_at"] > f"{START:%Y-%m-%dT%H:%M:%S}"
+    # As the servers label it.
+    assert ready.rows[0]["route"] == "/block?wait_ms=100"
+    assert ready.lab.marked_routes == {"/block"}
 
 
 @pytest.mark.parametrize(
@@ -385,19 +384,16 @@ def test_a_given_rate_is_offered_to_a_route_without_a_wait(ready: Bench) -> None
     assert ready.cells("mode", "predicted_rps") == cells
 
 
-def test_the_agent_is_told_the_path_as_the_servers_label_it(ready: Bench) -> None:
-    ready.run(routes=("/block?wait_ms=100",), servers=("a",), modes=("closed",))
-    assert ready.rows[0]["route"] == "/block?wait_ms=100"
-    assert ready.lab.marked_routes == {"/block"}
-
-
 def test_an_unequal_limit_makes_every_row_invalid(ready: Bench) -> None:
     ready.lab.settings["b"] = {"backlog": 50}
     ready.lab.settings["a"] = {"backlog": 4096}
-    ready.run()
+    assert ready.run() == 1
     reason = "unequal limits: backlog a=4096 b=50"
     assert ready.column("invalid_reasons") == [reason] * 4
     assert f"warning: no row will be valid: {reason}" in ready.text.getvalue()
+    # A run without a valid trial ends with one line.
+    assert ready.text.getvalue().count("none of the 4 trials is valid") == 1
+    assert ready.manifest["status"] == "complete"
 
 
 def test_results_that_cannot_be_written_are_one_line(ready: Bench) -> None:
