@@ -96,9 +96,7 @@ def test_bursts_of_wrk2_never_decide(
     assert "pacer does not run on this machine" in chosen.notes[0]
 
 
-def test_a_named_engine_that_does_not_run_is_refused_with_how_to_get_it(
-    engines: list[FakeEngine],
-) -> None:
+def test_a_named_engine_that_does_not_run_here_is_refused(engines: list[FakeEngine]) -> None:
     engines[0].here = False
     with pytest.raises(EngineError) as refused:
         choose_engines(given(engines=("wrk2",)), engines)
@@ -111,9 +109,7 @@ def test_a_named_engine_that_does_not_run_is_refused_with_how_to_get_it(
         choose_engines(given(), engines)
 
 
-def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again(
-    ready: Bench,
-) -> None:
+def test_a_cold_jvm_is_warmed_up_again_and_its_load_measured_again(ready: Bench) -> None:
     ready.warm = cold_at_first(ready, lambda *_: None)
     ready.run(**CLOSED, concurrencies=(100, 200))
     cells = "01-a-closed-c100 false, 01-a-closed-c100-again true, 02-a-closed-c200 true"
