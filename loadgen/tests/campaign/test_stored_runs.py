@@ -19,13 +19,9 @@ STORED = Path(__file__).parent / "stored"
 DERIVED = ("trials.csv", "findings.json", "comparison.json")
 
 
-def copied(name: str, to: Path) -> Path:
-    return shutil.copytree(STORED / name, to / name)
-
-
 @pytest.mark.parametrize("name", sorted({path.parent.name for path in STORED.glob("*/raw")}))
 def test_a_stored_run_is_judged_to_the_same_rows(name: str, tmp_path: Path) -> None:
-    run_dir = copied(name, tmp_path)
+    run_dir = shutil.copytree(STORED / name, tmp_path / name)
     stored = [path for path in (STORED / name).iterdir() if path.name in DERIVED]
     assert len(stored) >= 2
     for path in stored:
