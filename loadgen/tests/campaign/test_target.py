@@ -78,7 +78,7 @@ def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench
     stages = {"fresh_container": lambda server, *_: made.append(server)}
     assert ready.run_with(stages, **CLOSED, own={"record": "cpu"}) == 0
     calls = [("my-service", "cpu"), ("my-service", "end")]
-    assert [one[:2] for one in ready.lab.recordings] == calls
+    assert [call[:2] for call in ready.lab.recordings] == calls
     assert made == ["my-service"]
     assert ready.lab.patches == []
     assert ("my-service", 8081) not in ready.lab.asked
@@ -93,9 +93,7 @@ def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench
     ],
     ids=["no agent", "another lab's agent"],
 )
-def test_a_jvm_that_cannot_be_recorded_is_refused_before_anything_is_measured(
-    ready: Bench, health: int | None, said: str
-) -> None:
+def test_a_jvm_without_a_recorder_is_refused(ready: Bench, health: int | None, said: str) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.port != 9405 or (health and request.url.path == "/health"):
             return ready.lab.answer(request)
@@ -162,9 +160,7 @@ class Writing(FakeEngine):
         return dataclasses.replace(fake, files=real.files, stdin=real.stdin)
 
 
-def test_no_file_of_a_run_holds_a_secret_header_and_it_goes_on_with_the_subjects(
-    ready: Bench, tmp_path: Path
-) -> None:
+def test_no_file_of_a_run_holds_a_secret_header(ready: Bench, tmp_path: Path) -> None:
     subjects = tmp_path / "subjects"
     subjects.mkdir()
     (subjects / "shop.toml").write_text(
@@ -193,16 +189,12 @@ def test_no_file_of_a_run_holds_a_secret_header_and_it_goes_on_with_the_subjects
     assert "5ecret" not in ready.text.getvalue()
 
 
-def test_a_closed_load_is_probed_by_what_the_light_load_did_and_has_no_bound(ready: Bench) -> None:
+def test_a_closed_load_has_no_bound_and_a_redirect_is_a_note(ready: Bench) -> None:
+    ready.lab.route_status = 302
     assert ready.run(**CLOSED) == 0
     # 200 connections did 1,000 req/s, of which the probe takes one percent.
     assert ready.lab.probe_rates == {10.0}
     assert "no such bound is known" in ready.said
-
-
-def test_a_redirect_is_a_note_of_every_trial(ready: Bench) -> None:
-    ready.lab.route_status = 302
-    ready.run(**TARGETED)
     said = "my-service: /x?a=1 answers 302: redirects"
     for trial in ready.trials:
         assert any(note.startswith(said) for note in trial["notes"])
@@ -213,8 +205,16 @@ UNKNOWN_BUILD = "resumed: whether my-service is the same build is not known"
 
 def test_resumed_it_may_be_another_build_and_a_restart_is_said(ready: Bench) -> None:
     ready.interrupt(110.0, **TARGETED)
+    assert len(ready.rows) == 1
+    path = ready.run_dir / "manifest.json"
+    began = path.read_text()
+    path.write_text(began.replace('"jdk": "21.0.1"', '"jdk": "17"'))
+    with pytest.raises(LabError, match="my-service: jdk changed"):
+        ready.resume()
+    path.write_text(began)
     ready.lab.foreign_started_s = 2000.0
     assert ready.resume() == 0
+    assert len(ready.rows) == 2
     notes = ready.manifest["notes"]
     assert UNKNOWN_BUILD in notes
     assert any("my-service was restarted since the run began" in note for note in notes)
@@ -232,8 +232,8 @@ def test_resumed_a_container_of_another_image_is_refused(
     ready: Bench, binds: list[str | None], said: str, *, noted: bool
 ) -> None:
     def runs(image: str) -> None:
-        of = {**dict.fromkeys(LIMITS, 0), "config": "x", "binds": binds, "image": image}
-        ready.on(services={"my-service": of})
+        service = {**dict.fromkeys(LIMITS, 0), "config": "x", "binds": binds, "image": image}
+        ready.on(services={"my-service": service})
 
     runs("sha256:1")
     ready.interrupt(110.0, **TARGETED)
@@ -243,19 +243,6 @@ def test_resumed_a_container_of_another_image_is_refused(
     runs("sha256:1")
     assert ready.resume() == 0
     assert (UNKNOWN_BUILD in ready.manifest["notes"]) == noted
-
-
-def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(ready: Bench) -> None:
-    ready.interrupt(110.0, **TARGETED)
-    assert len(ready.rows) == 1
-    path = ready.run_dir / "manifest.json"
-    began = path.read_text()
-    path.write_text(began.replace('"jdk": "21.0.1"', '"jdk": "17"'))
-    with pytest.raises(LabError, match="my-service: jdk changed"):
-        ready.resume()
-    path.write_text(began)
-    assert ready.resume() == 0
-    assert len(ready.rows) == 2
 
 
 def test_an_own_service_that_is_down_is_no_failure_of_the_lab(lab: FakeLab, tmp_path: Path) -> None:
