@@ -1,8 +1,6 @@
 """Growth over legs, on memory whose growth was planted."""
 
 import dataclasses
-import gzip
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,6 +14,7 @@ from lab.experiments.endurance import Endurance
 from lab.experiments.kind import Outcome
 from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
+from lab.store import series
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
 from support.altered import invalid
@@ -73,11 +72,8 @@ def test_closed_legs_have_no_rate_and_an_open_leg_needs_one() -> None:
         order_of(enduring(routes=("/compute",)))
 
 
-def line(name: str, values: dict[float, float], **labels: str) -> str:
-    series = {"__name__": name, "job": "jvm", **labels}
-    return json.dumps(
-        {"labels": series, "t": [round(at * 1000) for at in values], "v": list(values.values())}
-    )
+def line(name: str, values: dict[float, float], **labels: str) -> Series:
+    return Series({"__name__": name, "job": "jvm", **labels}, tuple(values), tuple(values.values()))
 
 
 def keep(
@@ -90,6 +86,7 @@ def keep(
     started_ms: int = 1000,
     warmth: Warmth | None = None,
     live_bytes: int | None = None,
+    watched: bool = False,
 ) -> None:
     """The raw folder of a leg that ran for 310 s, its window the last 300 s of them; samples
     every second. `resident` and `old` are bytes by seconds of load."""
@@ -106,19 +103,18 @@ def keep(
     # Other servers' legs lie between: the wall clock says nothing of load.
     opens = 1_000_000.0 + number * 2000
     loaded = {opens + s: number * 310 + 10 + s for s in range(-5, LEG_S + 6)}
-    pool = "jvm_memory_pool_collection_used_bytes"
-    used = "jvm_memory_pool_used_bytes"
-    lines = [
-        json.dumps({"format": 1, "window": [round(opens * 1000), round((opens + LEG_S) * 1000)]}),
+    found = [
         line("process_resident_memory_bytes", {at: resident(x) for at, x in loaded.items()}),
-        line(pool, dict.fromkeys(loaded, 0.0), pool="G1 Eden Space"),
-        line(pool, dict.fromkeys(loaded, 2e6), pool="G1 Survivor Space"),
-        line(pool, {at: old_after(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
-        line(used, {at: x * 1e6 for at, x in loaded.items()}, pool="G1 Eden Space"),
-        line(used, {at: old(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
+        line(AFTER, dict.fromkeys(loaded, 0.0), pool="G1 Eden Space"),
+        line(AFTER, dict.fromkeys(loaded, 2e6), pool="G1 Survivor Space"),
+        line(AFTER, {at: old_after(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
+        line(USED, {at: x * 1e6 for at, x in loaded.items()}, pool="G1 Eden Space"),
+        line(USED, {at: old(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
+        # One file more in each minute.
+        line("process_open_fds", {at: 100.0 + x // 60 for at, x in loaded.items()}),
+        line("jvm_threads_current", dict.fromkeys(loaded, 30.0)),
     ]
-    with gzip.open(raw / SERIES, "wt") as file:
-        file.write("\n".join(lines) + "\n")
+    series.write(raw, (opens, opens + LEG_S), "2.53", [], found[: 8 if watched else 6])
 
 
 def kept(
@@ -167,16 +163,7 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
 
 
 def test_files_and_threads_are_watched_too(tmp_path: Path) -> None:
-    rows = kept(tmp_path, growing)
-    for number, one in enumerate(rows):
-        loaded = {1_000_000.0 + number * 2000 + s: number * 310 + 10 + s for s in range(LEG_S)}
-        # One file more in each minute.
-        more = [
-            line("process_open_fds", {at: 100.0 + x // 60 for at, x in loaded.items()}),
-            line("jvm_threads_current", dict.fromkeys(loaded, 30.0)),
-        ]
-        with gzip.open(tmp_path / "raw" / one.trial / SERIES, "at") as file:
-            file.write("\n".join(more) + "\n")
+    rows = kept(tmp_path, growing, watched=True)
     found = endurance.findings(Outcome(enduring(servers=("a",)), rows, tmp_path))
     of = {(one.server, one.name): one for one in found if one.value is not None}
     assert list(of) == [

@@ -45,6 +45,8 @@ WITH_A_LOCK = snapshot(settings={"lock_ms": 50})
 SLOWED = snapshot(settings={}, toxics=ToxicState((SLOW,), 180.0))
 PROXIED_CALLS = snapshot(settings={"downstream_url": PROXIED})
 WITH_CPUS = dataclasses.replace(PROXIED_CALLS, settings={**PROXIED_CALLS.settings, "cpuset": "4-7"})
+FEW_CONNECTIONS = snapshot(settings={**SETTINGS, "downstream_connections": 205})
+CONNECTIONS = "downstream connections"
 NEARLY = snapshot(settings={**SETTINGS, "pool_size": 19_500})
 LATE_GENERATOR = "the generator was the limit"
 
@@ -657,10 +659,7 @@ SAID: dict[str, tuple[tuple[Any, ...], str]] = {
         "step 1, worker pool (suspected, and named, strong evidence): conf…\n⋮",
     ),
     "a suspect that is named and withdrawn": (
-        (
-            inquiry(own=Explain(6, 4, "downstream connections")),
-            altered(honest, bottleneck="downstream connections"),
-        ),
+        (inquiry(own=Explain(6, 4, CONNECTIONS)), altered(honest, bottleneck=CONNECTIONS)),
         "…\nbottleneck: unknown…",
     ),
     "a suspect without a lever": (
@@ -725,11 +724,7 @@ SAID: dict[str, tuple[tuple[Any, ...], str]] = {
         "raise goodput: there were CPUs left\n⋮",
     ),
     "a bound right behind the resource": (
-        (
-            inquiry(own=Explain(6, 1)),
-            pool_and_connections,
-            snapshot(settings={**SETTINGS, "downstream_connections": 205}),
-        ),
+        (inquiry(own=Explain(6, 1)), pool_and_connections, FEW_CONNECTIONS),
         "step 1, worker pool and downstream connections (named, strong evidence): confirmed: "
         "pool_size 200 → 400 and downstream_connections 205 → 410 (together, for worker pool "
         "alone leaves room for ×1.0…makes goodput ×2.00 […lifted to pool_size=5000 and "

@@ -22,9 +22,7 @@ def test_recovery_is_counted_from_the_spikes_end_to_the_first_of_the_steady_seco
     assert (found[0].watched_s, (found[0].left, found[0].above)) == (10.0, (1, 0))
     # Slow during the spike only: as before at once.
     assert (found[1].after_s, found[1].worst_ms) == (0.0, pytest.approx(300, rel=0.001))
-
-
-def test_a_second_without_answers_is_not_calm() -> None:
+    # A second without answers is not calm.
     silent = dict.fromkeys(range(22, 27), None)
     _, found = recoveries(felt(silent), WINDOW, PEAKS, STEADY)
     assert (found[0].after_s, found[0].worst_ms) == (2.0, float("inf"))
@@ -71,16 +69,14 @@ def test_drawn_delays_vary_the_p95_of_the_calm_too() -> None:
     assert after_s(dict.fromkeys(range(25, 30), 265.0), drawn=True) == 5.0
 
 
-def test_what_comes_again_after_the_steady_seconds_is_counted() -> None:
-    again = dict.fromkeys(range(28, 35), 900.0)
-    _, (first, _) = recoveries(felt(again), WINDOW, PEAKS, STEADY)
-    assert (first.after_s, first.left, first.above) == (0.0, 7, 7)
-
-
-def test_the_seconds_of_the_calm_are_held_against_their_own_rule() -> None:
+def test_seconds_above_the_limit_are_counted_in_the_calm_and_after_it() -> None:
     # One of its seconds is slow, by 4 % of its answers in all: the p95 of the calm is not.
     calm, _ = recoveries(felt() | {15: a_tenth_at(900_000)}, WINDOW, PEAKS, STEADY)
     assert (calm.seconds, calm.above) == (10, 1)
+    # What comes again after the steady seconds is counted.
+    again = dict.fromkeys(range(28, 35), 900.0)
+    _, (first, _) = recoveries(felt(again), WINDOW, PEAKS, STEADY)
+    assert (first.after_s, first.left, first.above) == (0.0, 7, 7)
 
 
 def test_requests_at_random_are_not_as_many_in_each_second() -> None:

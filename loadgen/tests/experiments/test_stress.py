@@ -528,9 +528,7 @@ def test_the_answer_names_each_server_and_what_gave_way() -> None:
     assert lines[2][0].startswith("One trial that holds a load decides")
     assert "This orders no servers; LAUNCHES=6" in lines[2][0]
     assert said_first(of, ()) == ()
-
-
-def test_the_answer_of_several_launches_is_their_median_or_the_first_one() -> None:
+    # The answer of several launches is their median, or the first one.
     of, rows = ran({"a": holds(1650), "b": holds(222)}, launches=6)
     lines = said_first(of, findings_of(of, rows))
     median = "1656 connections over 6 launches, 95 % interval 1624 to 1656"

@@ -336,25 +336,20 @@ def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(files: Fi
     assert "9501 is more than this machine holds" in said
     # What the user asked for by name is refused, not left out.
     assert "run: CONC=9501 is more than this machine holds" in files.refusal(LOADS, CONC="5,9501")
-
-
-def test_the_route_that_needs_most_descriptors_bounds_all(files: Files) -> None:
+    # The route that needs most descriptors bounds all.
     files.limit = 20_000
     text = HEAD + '[load]\nroutes = ["/", "/file"]\nconcurrency = [100, 9501]\n'
     assert files.experiment(text).concurrencies == (100,)
     assert files.experiment(text, ROUTE="/").concurrencies == (100, 9501)
 
 
-def test_a_ramp_ends_where_the_machine_does(files: Files) -> None:
+def test_a_ramp_and_a_spike_end_where_the_machine_does(files: Files) -> None:
     files.limit = 5_000
     found, notes = files.read(STRESS)
     assert settings_of(Stress, found).most == 2000
     assert notes[0].startswith("up to 2000 of 5000 connections: this machine holds 1..2000 on")
     files.limit = 1_150
     assert "does not even hold stress.first=100" in files.refusal(STRESS)
-
-
-def test_a_spike_ends_where_the_machine_does(files: Files) -> None:
     files.limit = 20_000
     found, notes = files.read(SPIKE + "extra_rate = 4500\n")
     # 9,500 in all, and the rate of each stays what it was.

@@ -106,6 +106,9 @@ def test_secret_headers_are_read_again_and_not_stored(tmp_path: Path) -> None:
     assert again.requests[0].headers["Authorization"] == SECRET
     assert again.requests[1].headers["X-Api-Key"] == "another"
     assert dataclasses.replace(again, requests=stored.requests) == stored
+    # A run without secrets needs no file.
+    stored = bench(written(tmp_path, 'path = "/x"\nheaders = {Accept = "a"}'), "shop")
+    assert with_secrets("run", stored, tmp_path / "gone") == stored
 
 
 @pytest.mark.parametrize(
@@ -129,11 +132,6 @@ def test_a_run_without_its_secrets_is_refused(
     assert said.startswith("run: RESUME=20260101T000000Z-x: ")
     assert says in said
     assert "5ecret" not in said
-
-
-def test_a_stored_run_without_secrets_needs_no_file(tmp_path: Path) -> None:
-    stored = bench(written(tmp_path, 'path = "/x"\nheaders = {Accept = "a"}'), "shop")
-    assert with_secrets("run", stored, tmp_path / "gone") == stored
 
 
 def test_what_is_expected_is_a_status_or_some_of_them() -> None:

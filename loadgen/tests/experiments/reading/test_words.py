@@ -214,7 +214,7 @@ def explain(**words: str) -> Experiment:
     return asked("explain", words)
 
 
-def test_explain_takes_one_word_and_short_closed_trials() -> None:
+def test_explain_takes_one_word_its_own_and_those_of_a_load() -> None:
     found = explain(CONC="5000")
     assert (found.name, found.kind) == ("explain", "explain")
     # One descriptor in, and one out to the downstream.
@@ -223,9 +223,7 @@ def test_explain_takes_one_word_and_short_closed_trials() -> None:
     assert found.concurrencies == (5000,)
     assert (found.modes, found.duration_s, found.launches) == (("closed",), 5, 0)
     assert found.words == ("CONC=5000",)
-
-
-def test_explain_takes_its_own_words_and_those_of_a_load() -> None:
+    # It takes its own words and those of a load.
     found = explain(
         CONC="50", SERVER="fixed-pool", ROUTE="/block", MODE="open", RATE="300", DURATION="8s",
         PAIRS="10", STEPS="1", SUSPECT="worker pool", NAME="mine", ENGINE="wrk2",
