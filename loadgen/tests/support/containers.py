@@ -54,9 +54,8 @@ def findings(container: Container) -> Iterator[Finding]:
             yield Finding(service_of(container), rule, what)
 
 
-def _user(container: Container) -> Iterator[str]:
-    if container["Config"]["User"].partition(":")[0] in ("", "0", "root"):
-        yield "root"
+def _if(wrong: object, what: str) -> list[str]:
+    return [what] if wrong else []
 
 
 def _capabilities(container: Container) -> Iterator[str]:
@@ -68,26 +67,11 @@ def _capabilities(container: Container) -> Iterator[str]:
         yield "privileged"
 
 
-def _root_filesystem(container: Container) -> Iterator[str]:
-    if not container["HostConfig"]["ReadonlyRootfs"]:
-        yield "writable"
-
-
 def _privileges(container: Container) -> Iterator[str]:
     options = container["HostConfig"]["SecurityOpt"] or ()
     if "no-new-privileges:true" not in options:
         yield "can grow"
     yield from (one for one in options if "unconfined" in one or one == "label:disable")
-
-
-def _memory(container: Container) -> Iterator[str]:
-    if not container["HostConfig"]["Memory"]:
-        yield "no limit"
-
-
-def _pids(container: Container) -> Iterator[str]:
-    if (container["HostConfig"]["PidsLimit"] or 0) <= 0:
-        yield "no limit"
 
 
 def _namespaces(container: Container) -> Iterator[str]:
@@ -96,10 +80,6 @@ def _namespaces(container: Container) -> Iterator[str]:
             yield f"{of} host"
     if container["HostConfig"]["NetworkMode"] in ("default", "bridge"):
         yield "the engine's default network"
-
-
-def _devices(container: Container) -> Iterator[str]:
-    yield from (one["PathOnHost"] for one in container["HostConfig"]["Devices"] or ())
 
 
 def _host_paths(container: Container) -> Iterator[str]:
@@ -112,18 +92,6 @@ def _host_paths(container: Container) -> Iterator[str]:
             # An engine that runs its own containerd has it in a folder of its own.
             name = "containerd.sock"
             yield name if source.endswith(f"/{name}") else source
-
-
-def _writes(container: Container) -> Iterator[str]:
-    yield from (mount["Destination"] for mount in container["Mounts"] if mount["RW"])
-
-
-def _propagation(container: Container) -> Iterator[str]:
-    """What a container mounts must not reach the host. The other way is the engine's own choice:
-    a folder of its own is mounted `rslave`."""
-    for mount in container["Mounts"]:
-        if mount.get("Propagation") in ("shared", "rshared"):
-            yield mount["Destination"]
 
 
 def _sockets(container: Container) -> Iterator[str]:
@@ -145,41 +113,31 @@ def _addresses(container: Container) -> Iterator[str]:
             yield f"{port} on {bound['HostIp'] or 'every address'}"
 
 
-def _published(container: Container) -> Iterator[str]:
-    yield from (port for port, _ in _bindings(container))
-
-
-def _health(container: Container) -> Iterator[str]:
-    if (container["Config"].get("Healthcheck") or {}).get("Test") in (None, [], ["NONE"]):
-        yield "not checked"
-
-
-def _logs(container: Container) -> Iterator[str]:
-    if "max-size" not in container["HostConfig"]["LogConfig"]["Config"]:
-        yield "without end"
-
-
-def _open_files(container: Container) -> Iterator[str]:
-    if "nofile" not in [one["Name"] for one in container["HostConfig"]["Ulimits"] or ()]:
-        yield "no limit"
-
-
 RULES: Mapping[str, Callable[[Container], Iterable[str]]] = {
-    "user": _user,
+    "user": lambda c: _if(c["Config"]["User"].partition(":")[0] in ("", "0", "root"), "root"),
     "capabilities": _capabilities,
-    "root filesystem": _root_filesystem,
+    "root filesystem": lambda c: _if(not c["HostConfig"]["ReadonlyRootfs"], "writable"),
     "privileges": _privileges,
-    "memory": _memory,
-    "processes": _pids,
+    "memory": lambda c: _if(not c["HostConfig"]["Memory"], "no limit"),
+    "processes": lambda c: _if((c["HostConfig"]["PidsLimit"] or 0) <= 0, "no limit"),
     "namespaces": _namespaces,
-    "devices": _devices,
+    "devices": lambda c: (one["PathOnHost"] for one in c["HostConfig"]["Devices"] or ()),
     "host path": _host_paths,
-    "writes": _writes,
-    "mount propagation": _propagation,
+    "writes": lambda c: (mount["Destination"] for mount in c["Mounts"] if mount["RW"]),
+    # What is mounted must not reach the host. The other way is the engine's own choice (`rslave`).
+    "mount propagation": lambda c: (
+        mount["Destination"]
+        for mount in c["Mounts"]
+        if mount.get("Propagation") in ("shared", "rshared")
+    ),
     "socket in reach": _sockets,
     "address": _addresses,
-    "published": _published,
-    "health": _health,
-    "logs": _logs,
-    "open files": _open_files,
+    "published": lambda c: (port for port, _ in _bindings(c)),
+    "health": lambda c: _if(
+        (c["Config"].get("Healthcheck") or {}).get("Test") in (None, [], ["NONE"]), "not checked"
+    ),
+    "logs": lambda c: _if("max-size" not in c["HostConfig"]["LogConfig"]["Config"], "without end"),
+    "open files": lambda c: _if(
+        "nofile" not in [one["Name"] for one in c["HostConfig"]["Ulimits"] or ()], "no limit"
+    ),
 }

@@ -10,7 +10,6 @@ text:
     B/A cpu_server_us     the ratio, Hodges-Lehmann
     A bottleneck          whom the verdicts name, and how often: none, 6 of 6 (1 strong). Where no
                           trial is valid: ports, not valid (weak)
-    A valid               valid trials of all: 5 of 8 valid
     –                     as the cell of a number: no trial is valid, or none has this number
     A held                what a search of capacity found: 979 [917, 1,000]
     gate 1.1 worse        the share of gates of so many launches as the row begins with that say so,
@@ -79,12 +78,9 @@ def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
     `loops[mode=closed,route=/]` only the rows with these cells. Raises ValueError for none."""
     stem, wanted = published.source(name)
     with (published.FOLDER / f"{stem}.csv").open(newline="") as file:
-        rows = [
-            row
-            for row in plain_csv.DictReader(file)
-            if all(row.get(column, "") == cell for column, cell in wanted.items())
-        ]
-    if not rows or not wanted.keys() <= set(columns):
+        every = list(plain_csv.DictReader(file))
+    rows = [row for row in every if wanted.items() <= {**dict.fromkeys(columns, ""), **row}.items()]
+    if not rows:
         raise ValueError(f"{name}: no row has these cells")
     run = record(name)["run"]
     lines = [[run if one == "run" else row.get(one, "") for one in columns] for row in rows]
@@ -108,94 +104,91 @@ def experiment_of(name: str) -> Experiment:
     """The experiment of a file's run."""
     plain = dict(record(name)["experiment"])
     own = plain.pop(plain["kind"], {})
-    missing = {"rate_rps": None, "warmup_s": None}
-    return from_json(Experiment, {**missing, **plain, "own": own})
+    return from_json(Experiment, {"rate_rps": None, "warmup_s": None, **plain, "own": own})
 
 
 def problems(mark: Any) -> Iterator[str]:
     """What a page says otherwise than the files of a mark."""
-    lines = mark.block.splitlines()
     if mark.cells == ("capacity",):
-        inside = [line for line in lines if line and not line.startswith("```")]
+        inside = [line for line in mark.block.splitlines() if line and not line.startswith("```")]
         yield from _beside_capacity(inside, [name for _, names in mark.rows for name in names])
         return
     for label, files in mark.rows:
+        texts = _texts(mark.block, label)
+        is_table = mark.block.startswith("|")
+        if len(texts) < len(mark.cells) or (is_table and len(texts) > len(mark.cells)):
+            yield f"{label}: {len(texts)} cells or numbers after it, not {len(mark.cells)}"
+            continue
         for name in files:
-            yield from _of_row(mark, label, name)
+            rows = rows_of(name)
+            for text, cell in zip(texts, mark.cells, strict=False):
+                if cell != "-" and (said := _otherwise(text, cell, label, name, rows)):
+                    yield f"{label}, {cell} of {name}: the page says {text}, the file {said}"
 
 
-def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
+def _texts(block: str, label: str) -> list[str]:
+    """The cells of the one row of a table that begins with the label; the numbers with brackets
+    behind it in a text."""
     begin = re.compile(re.escape(label) + r"(?![\w-])")
-    if mark.block.startswith("|"):
-        bare = [line.strip("| ") for line in mark.block.splitlines()]
-        found = [line for line in bare if begin.match(line)]
-        if len(found) != 1:
-            yield f"{label}: {len(found)} rows begin so"
-            return
-        texts = [cell.strip() for cell in found[0][len(label) :].split("|")[1:]]
-        if len(texts) != len(mark.cells):
-            yield f"{label}: {len(texts)} cells, and the mark has {len(mark.cells)}"
-            return
-    else:
-        whole = " ".join(mark.block.split())
+    if not block.startswith("|"):
+        whole = " ".join(block.split())
         start = begin.search(whole)
-        texts = [one[0] for one in IN_TEXT.finditer(whole[start.end() :])] if start else []
-        if len(texts) < len(mark.cells):
-            yield f"{label}: {len(texts)} numbers after it, and the mark has {len(mark.cells)}"
-            return
-    rows = rows_of(name)
-    its_case = next((lane for lane in map(lane_of, rows) if lane.endswith(f"@{label}")), label)
-    for text, named in zip(texts, mark.cells, strict=False):
-        cell = re.sub("^@ ", f"{its_case} ", named)
-        beside = _beside_held if cell.endswith(" held") else _wrong
-        if cell.startswith("found "):
-            wrong = _beside_found(text, cell.removeprefix("found "), label, name)
-        elif cell.startswith("gates "):
-            wrong = _beside_real_gates(text, cell.removeprefix("gates "), label, name)
-        elif cell.startswith("gate "):
-            wrong = _beside_gates(text, cell.removeprefix("gate "), label, name)
-        else:
-            wrong = None if cell == "-" else beside(text, cell, rows, name)
-        if wrong:
-            yield f"{label}, {named} of {name}: the page says {text}, the file {wrong}"
+        return [one[0] for one in IN_TEXT.finditer(whole[start.end() :])] if start else []
+    rows = [line.strip("| ") for line in block.splitlines() if begin.match(line.strip("| "))]
+    return [cell.strip() for row in rows for cell in row[len(label) :].split("|")[1:]]
 
 
-def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
-    """What the rows say, where the page says something else."""
-    lane, _, metric = asked.partition(" ")
-    if metric in ("bottleneck", "valid"):
-        said = _verdict(_lane(rows, lane)) if metric == "bottleneck" else _valid(_lane(rows, lane))
-        return None if text in said else said[-1]
-    if lane == "B/A":
-        values = Values.of(_lane(rows, "A"), _lane(rows, "B"), _measure(metric))
-        ratio = values.ratio(CONFIDENCE)
-        assert values.paired, "sides that took no turns have no range of pairs"
-        each = [b / a for a, b in zip(values.a, values.b, strict=True)]
-        return otherwise(text, ratio.ratio, ratio.interval, each)
-    own = _lane(rows, lane)
-    if metric == "predicted_rps":
+def _otherwise(text: str, asked: str, label: str, name: str, rows: Sequence[Row]) -> str | None:
+    """What a file says for a cell of a mark, where the page says something else."""
+    first, _, rest = asked.partition(" ")
+    match first, rest:
+        case "found", _:
+            return _beside_found(text, [one for one in _found(name) if one.name == rest], label)
+        case "gates", _:
+            answers = in_turn(rows, int(label))
+            return _beside(text, f"{answers.count(rest)} of {len(answers)}")
+        case "gate", _:
+            cpu, _, answer = rest.partition(" ")
+            share = _gates(name, int(label), float(cpu)).get(answer, 0.0)
+            return _beside(text.replace(" ", ""), f"{share:.1%}")
+        case _, "held":
+            its = [one for one in _found(name) if one.name == CAPACITY]
+            return _beside_found(text, its, _named(rows, first))
+        case "B/A", _:
+            values = Values.of(_lane(rows, "A"), _lane(rows, "B"), _measure(rest))
+            ratio = values.ratio(CONFIDENCE)
+            assert values.paired, "sides that took no turns have no range of pairs"
+            each = [b / a for a, b in zip(values.a, values.b, strict=True)]
+            return otherwise(text, ratio.ratio, ratio.interval, each)
+    cases = (lane for lane in map(lane_of, rows) if lane.endswith(f"@{label}"))
+    own = _lane(rows, next(cases, label) if first == "@" else first)
+    if rest == "bottleneck":
+        return _beside(text, *_verdict(own))
+    if rest == "predicted_rps":
         # Of the load and the settings, whatever came of the trial.
         own = [replace(one, valid=True) for one in own]
-    values_of = per_launch(own, _measure(metric))
-    if not values_of:
-        return None if text == "–" else "nothing of a valid trial"
-    of = median_of(values_of)
-    return otherwise(text, of.median, of.interval, values_of)
+    numbers = per_launch(own, _measure(rest))
+    if not numbers:
+        return _beside(text, "–")
+    of = median_of(numbers)
+    return otherwise(text, of.median, of.interval, numbers)
 
 
-def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
-    """As `_wrong`, of the findings of that name of each launch of a server."""
-    of = (server, asked)
-    its = [one for one in _found(name) if (one.server, one.name) == of]
-    all_of = [one.value for one in its]
-    values = [one for one in all_of if one is not None]
+def _beside(text: str, *said: str) -> str | None:
+    return None if text in said else said[-1]
+
+
+def _beside_found(text: str, found: Sequence[Finding], server: str) -> str | None:
+    """As `_otherwise`, of the findings of each launch of a server."""
+    its = [one for one in found if one.server == server]
+    values = [one.value for one in its if one.value is not None]
     if len(its) == 1 and values and its[0].low is not None and its[0].high is not None:
         return otherwise(text, *values, Interval(its[0].low, its[0].high, CONFIDENCE), [])
     if not values:
-        return None if text == "–" else f"nothing in {len(all_of)} launches"
-    count = "" if len(values) == len(all_of) else f", {len(values)} of {len(all_of)}"
+        return _beside(text, "–")
+    count = "" if len(values) == len(its) else f", {len(values)} of {len(its)}"
     if not text.endswith(count):
-        return f"a value in {len(values)} of {len(all_of)} launches"
+        return f"a value in {len(values)} of {len(its)} launches"
     middle = median_of(values)
     return otherwise(text.removesuffix(count), middle.median, middle.interval, values)
 
@@ -206,20 +199,6 @@ def _found(name: str) -> tuple[Finding, ...]:
     if kept is not None:
         return tuple(from_json(Finding, one) for one in kept)
     return _findings(experiment_of(name), rows_of(name))
-
-
-def _beside_gates(text: str, asked: str, launches: str, name: str) -> str | None:
-    """As `_wrong`, of the gates of so many launches that are drawn from the file's."""
-    cpu, _, answer = asked.partition(" ")
-    said = f"{_gates(name, int(launches), float(cpu)).get(answer, 0.0):.1%}"
-    return None if text.replace(" ", "") == said else said
-
-
-def _beside_real_gates(text: str, answer: str, launches: str, name: str) -> str | None:
-    """As `_wrong`, of the gates of so many launches that the file has one after the other."""
-    answers = in_turn(rows_of(name), int(launches))
-    said = f"{answers.count(answer)} of {len(answers)}"
-    return None if text == said else said
 
 
 @cache
@@ -259,11 +238,6 @@ def _verdict(rows: Sequence[Row]) -> list[str]:
         return [f"{name}, not valid ({how})"]
     said = f"{name}, {count} of {len(told)}{'' if valid else ', none valid'}"
     return [said, f"{said} ({how})"]
-
-
-def _valid(rows: Sequence[Row]) -> list[str]:
-    said = f"{sum(row.valid for row in rows)} of {len(rows)}"
-    return [f"{said} valid", said]
 
 
 def otherwise(
@@ -321,16 +295,6 @@ def curve(name: str) -> str:
     (place,) = by_load(rows, LaneStyles.of(experiment.servers, rows), limits(experiment))
     (found,) = (one for one in place.figures if one.name.startswith("p99-"))
     return alone(found.svg)
-
-
-def _beside_held(text: str, asked: str, rows: Sequence[Row], name: str) -> str | None:
-    """As `_wrong`, of what a server holds, whose lane is asked for."""
-    server = _named(rows, asked.removesuffix(" held"))
-    found = _findings(experiment_of(name), rows)
-    (one,) = (one for one in found if (one.name, one.server) == (CAPACITY, server))
-    if one.value is None or one.low is None or one.high is None:
-        return one.text
-    return otherwise(text, one.value, Interval(one.low, one.high, CONFIDENCE), [])
 
 
 def _findings(
