@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -32,15 +32,18 @@ EXPERIMENT = experiment(
 
 
 @dataclasses.dataclass
-class Ready:
-    """A run ready to start on a fake lab. What it says is in `text`; `rows` and `manifest` are read
-    back from the disk, from the folder `name` and its `table`."""
+class Bench:
+    """A bench ready to start on a fake lab. What it says is in `text`; `rows` and `manifest` are
+    read back from the disk."""
 
     place: Any
     lab: FakeLab
     text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
-    name: ClassVar[str] = RUN
-    table: ClassVar[str] = "trials.csv"
+    warmed: list[str] = dataclasses.field(default_factory=list)
+    warmth: Warmth = WARM
+    demand: Demand | None = None
+    measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    observe: Callable[..., str | None] = lambda *_: None
 
     @property
     def console(self) -> Console:
@@ -58,11 +61,11 @@ class Ready:
 
     @property
     def run_dir(self) -> Path:
-        return self.place.results / self.name
+        return self.place.results / RUN
 
     @property
     def csv(self) -> str:
-        path = self.run_dir / self.table
+        path = self.run_dir / "trials.csv"
         return path.read_text() if path.exists() else ""
 
     @property
@@ -102,17 +105,6 @@ class Ready:
     @property
     def manifest(self) -> dict[str, Any]:
         return json.loads((self.run_dir / "manifest.json").read_text())
-
-
-@dataclasses.dataclass
-class Bench(Ready):
-    """A bench ready to be run."""
-
-    warmed: list[str] = dataclasses.field(default_factory=list)
-    warmth: Warmth = WARM
-    demand: Demand | None = None
-    measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    observe: Callable[..., str | None] = lambda *_: None
 
     def warm(self, plan: TrialPlan, *_: object) -> Warmth:
         self.warmed.append(plan.server)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -44,38 +44,28 @@ from support.system import START, FakeSystem
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
-USAGE = Usage(
-    run_cpu_s=5.0,
-    window_cpu_s=3.0,
-    host_busy=0.5,
-    host_steal=0.0,
-    window_wait_s=0.1,
-    window_slices=10_000,
-    window_throttled_s=0.0,
-)
+USAGE = Usage(5.0, 3.0, 0.5, 0.0, 0.1, 10_000, 0.0)
 SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 
-@dataclasses.dataclass
+@dataclass
 class FakeLab:
     """What the parts of the lab answer, in the time of its `system`, and its clients' `stack`.
     Tests change it while a trial runs."""
 
-    identities: dict[str, Identity] = dataclasses.field(
-        default_factory=lambda: {n: dataclasses.replace(IDENTITY, model=n) for n in ("a", "b")}
+    identities: dict[str, Identity] = field(
+        default_factory=lambda: {n: replace(IDENTITY, model=n) for n in ("a", "b")}
     )
-    pool_sizes: dict[str, int | None] = dataclasses.field(
-        default_factory=lambda: {"a": 200, "b": None}
-    )
-    system: FakeSystem = dataclasses.field(default_factory=lambda: FakeSystem())
-    engine: FakeEngine = dataclasses.field(default_factory=lambda: FakeEngine())
-    settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
+    pool_sizes: dict[str, int | None] = field(default_factory=lambda: {"a": 200, "b": None})
+    system: FakeSystem = field(default_factory=lambda: FakeSystem())
+    engine: FakeEngine = field(default_factory=lambda: FakeEngine())
+    settings: dict[str, dict[str, object]] = field(default_factory=dict)
     delay_ms: int = 200
     # What the downstream tells instead, where it draws each delay.
     drawn: dict[str, object] | None = None
-    toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
+    toxics: list[dict[str, object]] = field(default_factory=list)
     enabled: bool = True
-    toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
+    toxic_calls: list[tuple[float, str]] = field(default_factory=list)
     toxiproxy_stuck: bool = False
     # From this change on Toxiproxy is stuck.
     stuck_from: int | None = None
@@ -84,27 +74,27 @@ class FakeLab:
     proxy_deaf: bool = False
     in_flight: int = 0
     agent_up: bool = True
-    down: set[str] = dataclasses.field(default_factory=set)
+    down: set[str] = field(default_factory=set)
     route_status: int = 200
     # The routes that a server declares; of others: all.
-    declared: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    declared: dict[str, tuple[str, ...]] = field(default_factory=dict)
     answering_model: str | None = None
-    toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    toxic_changes: list[dict[str, str]] = field(default_factory=list)
     # When the agent first looked at the toxics, in seconds since START (None: no look was ever
     # answered), and when it could not.
     first_look_s: float | None = -3600.0
-    blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
-    marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    attended: list[list[str]] = dataclasses.field(default_factory=list)
-    probe_rates: set[float | None] = dataclasses.field(default_factory=set)
+    blind_s: list[tuple[float, float]] = field(default_factory=list)
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    attended: list[list[str]] = field(default_factory=list)
+    probe_rates: set[float | None] = field(default_factory=set)
     # What the agent was told of the load: the lines of each call. And what happens meanwhile.
-    load_told: list[list[str]] = dataclasses.field(default_factory=list)
+    load_told: list[list[str]] = field(default_factory=list)
     while_told: Callable[[], object] = lambda: None
-    marked_routes: set[str] = dataclasses.field(default_factory=set)
+    marked_routes: set[str] = field(default_factory=set)
     targets_down: bool = False
     targets_health: str | None = None
-    restarts: list[str] = dataclasses.field(default_factory=list)
-    never_back: set[str] = dataclasses.field(default_factory=set)
+    restarts: list[str] = field(default_factory=list)
+    never_back: set[str] = field(default_factory=set)
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     # What a server shows of itself after so many seconds: JIT compile time, requests of a
@@ -117,22 +107,22 @@ class FakeLab:
     cpu_s: Callable[[float], float] = lambda at: 0.1 * at
     no_exporter: bool = False
     # Hosts of services that are not the lab's, and those whose JMX exporter Prometheus reads.
-    foreign: set[str] = dataclasses.field(default_factory=set)
-    scraped_jvms: set[str] = dataclasses.field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
+    scraped_jvms: set[str] = field(default_factory=set)
     foreign_started_s: float = 1000.0
     # What else its exporter tells.
     foreign_tells: str = ""
-    asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
-    paths: set[str] = dataclasses.field(default_factory=set)
-    patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
+    asked: list[tuple[str, int | None]] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
+    patches: list[tuple[str, dict[str, int]]] = field(default_factory=list)
     # What is recorded where, since when; what each recording tells; and what was asked of them.
-    recording: dict[str, str] = dataclasses.field(default_factory=dict)
-    stacks: dict[str, int] = dataclasses.field(default_factory=lambda: {"a.B.run:1;a.C.hot:7": 400})
-    recordings: list[tuple[str, str, dict[str, int]]] = dataclasses.field(default_factory=list)
+    recording: dict[str, str] = field(default_factory=dict)
+    stacks: dict[str, int] = field(default_factory=lambda: {"a.B.run:1;a.C.hot:7": 400})
+    recordings: list[tuple[str, str, dict[str, int]]] = field(default_factory=list)
     # A pool that grows starts its threads before it answers.
     patch_takes_s: float = 0.0
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
-    scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
+    scraped: list[tuple[dict[str, str], Callable[[float], float]]] = field(
         default_factory=lambda: [
             *(({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS),
             # Whatever used the two CPUs of the machine was the lab.
@@ -142,16 +132,16 @@ class FakeLab:
     )
     scraped_until: float = 1e9
     # The machines of several that give Prometheus no answer.
-    away: set[str] = dataclasses.field(default_factory=set)
+    away: set[str] = field(default_factory=set)
     # How far the clock of Prometheus is ahead; None: it does not tell its time.
     ahead_s: float | None = None
     # Whether it is on several machines; how far the clocks of its parts there are ahead, and the
     # ways between them, where somebody tells.
     several: bool = False
-    parts_ahead_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    parts_ahead_s: dict[str, float] = field(default_factory=dict)
     reached: Reached | None = None
     round_trip_us: int | None = None
-    queries: list[str] = dataclasses.field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock: Callable[[], float] = self.system.monotonic
@@ -165,7 +155,7 @@ class FakeLab:
     def new_jvm(self, server: str) -> None:
         """Its JVM is another from now on, of the same settings."""
         old = self.identities[server]
-        self.identities[server] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+        self.identities[server] = replace(old, start_time_ms=old.start_time_ms + 1)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
@@ -245,13 +235,8 @@ class FakeLab:
             self.toxics = [
                 toxic | body if toxic["name"] == name else toxic for toxic in self.toxics
             ]
-        proxy = {
-            "name": "downstream",
-            "listen": ":8666",
-            "upstream": "downstream:8080",
-            "enabled": self.enabled,
-            "toxics": self.toxics,
-        }
+        proxy = {"name": "downstream", "listen": ":8666", "upstream": "downstream:8080"}
+        proxy |= {"enabled": self.enabled, "toxics": self.toxics}
         return httpx.Response(200, json={"downstream": proxy})
 
     def _told(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:
@@ -295,18 +280,17 @@ class FakeLab:
         identity = self.identities[server]
         if path == "/identity":
             routes = self.declared.get(server, tuple(route.path for route in ROUTES))
-            return httpx.Response(200, json={**dataclasses.asdict(identity), "routes": routes})
+            return httpx.Response(200, json={**asdict(identity), "routes": routes})
         if path == "/settings":
             settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
-            settings.update(self.settings.get(server, {}))
+            settings |= self.settings.get(server, {})
             return httpx.Response(200, json={"model": identity.model, "settings": settings})
         if path == "/round-trip":
             if self.round_trip_us is None:
                 return httpx.Response(502, json={"error": "it does not accept"})
             return httpx.Response(200, json={"microseconds": self.round_trip_us})
         name = "lab_http_requests_in_flight"
-        answered = float(self.answered(self.clock()))
-        failed = float(self.failed(self.clock()))
+        answered, failed = (float(of(self.clock())) for of in (self.answered, self.failed))
         text = (
             f"# HELP {name} Requests being handled\n# TYPE {name} gauge\n"
             f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0\n'
@@ -364,19 +348,16 @@ class FakeLab:
         if path.endswith("query"):
             asked = parse_qs(request.content.decode())
             if asked["query"] == ["vector(time())"]:
-                told = (
-                    []
-                    if self.ahead_s is None
-                    else [START.timestamp() + self.clock() + self.ahead_s]
-                )
-                found = [{"metric": {}, "value": [one, f"{one:.3f}"]} for one in told]
-                return {"status": "success", "data": {"result": found}}
-            if "time" not in asked:
-                away = [{"metric": {"machine": one}, "value": [0, "0"]} for one in self.away]
-                return {"status": "success", "data": {"result": away}}
-            query, until = asked["query"][0], float(asked["time"][0]) - START.timestamp()
-            self.queries.append(query)
-            return {"status": "success", "data": {"result": self._samples(query, until)}}
+                now = START.timestamp() + self.clock() + (self.ahead_s or 0.0)
+                found = [{"metric": {}, "value": [now, f"{now:.3f}"]}]
+                found *= self.ahead_s is not None
+            elif "time" not in asked:
+                found = [{"metric": {"machine": one}, "value": [0, "0"]} for one in self.away]
+            else:
+                query, until = asked["query"][0], float(asked["time"][0]) - START.timestamp()
+                self.queries.append(query)
+                found = self._samples(query, until)
+            return {"status": "success", "data": {"result": found}}
         if path.endswith("buildinfo"):
             return {"data": {"version": "2.53.3"}}
         health = self.targets_health or ("down" if self.targets_down else "up")
@@ -395,10 +376,7 @@ class FakeLab:
         first = until - int(length[0]) * {"ms": 0.001, "s": 1, "m": 60}[length[1]]
         times = [at for at in range(-600, 600) if first <= at <= min(until, self.scraped_until)]
         return [
-            {
-                "metric": labels,
-                "values": [[START.timestamp() + at, str(value(at))] for at in times],
-            }
+            {"metric": labels, "values": [[START.timestamp() + at, str(value(at))] for at in times]}
             for labels, value in self.scraped
             if (not jobs or labels.get("job") in jobs[0].split("|"))
             and re.fullmatch(called or ".+", labels["__name__"])
@@ -449,13 +427,8 @@ class FakeEngine:
 
 def toxic(name: str = "latency", latency: int = 300, toxicity: float = 1.0) -> dict[str, object]:
     """A latency toxic, as Toxiproxy tells of it."""
-    return {
-        "name": name,
-        "type": "latency",
-        "stream": "downstream",
-        "toxicity": toxicity,
-        "attributes": {"latency": latency, "jitter": 0},
-    }
+    kind = {"name": name, "type": "latency", "stream": "downstream", "toxicity": toxicity}
+    return {**kind, "attributes": {"latency": latency, "jitter": 0}}
 
 
 def latency(p50_ms: float = 200.0) -> Latency:
@@ -477,7 +450,7 @@ def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: obje
         raw=latency(),
         counts=Counts(None, samples, 0, 0, None, None, window_s),
     )
-    return dataclasses.replace(whole, **changes)
+    return replace(whole, **changes)
 
 
 def observation(*more: Series) -> Observation:
@@ -510,14 +483,11 @@ def plan(mode: Mode = "open", **changes: object) -> TrialPlan:
         warmup_s=None,
         cores=2,
     )
-    return dataclasses.replace(whole, **changes)
+    return replace(whole, **changes)
 
 
 def snapshot(**changes: object) -> Snapshot:
-    return dataclasses.replace(
-        Snapshot(IDENTITY, SETTINGS, ToxicState(), 200.0),
-        **changes,
-    )
+    return replace(Snapshot(IDENTITY, SETTINGS, ToxicState(), 200.0), **changes)
 
 
 def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
@@ -536,7 +506,7 @@ def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
         warmth=Warmth(True, ()),
         jit_share=0.02,
     )
-    return dataclasses.replace(whole, **changes)
+    return replace(whole, **changes)
 
 
 def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> Measurement:
@@ -552,8 +522,6 @@ def judged_row(run: str, whole: Measurement) -> Row:
 
 def rounded(row: Row) -> Row:
     """A row as a CSV of three decimals holds it."""
-    return Row(**{name: _rounded(getattr(row, name)) for name in Row.columns()})
-
-
-def _rounded(value: object) -> object:
-    return round(value, 3) if isinstance(value, float) else value
+    cells = {name: getattr(row, name) for name in Row.columns()}
+    floats = {name: round(cell, 3) for name, cell in cells.items() if isinstance(cell, float)}
+    return Row(**{**cells, **floats})

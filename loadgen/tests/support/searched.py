@@ -14,12 +14,7 @@ from lab.experiments.order import Design
 from lab.experiments.searching.findings import findings
 from lab.experiments.searching.state import Capacity
 from lab.judge.gates.server import COMPILING
-from lab.model import (
-    Experiment,
-    Finding,
-    Row,
-    TrialPlan,
-)
+from lab.model import Experiment, Finding, Row, TrialPlan
 from support.fakes import snapshot
 from support.planned import experiment, planner, row
 
@@ -70,10 +65,7 @@ def server(
 
 
 def run(
-    of: Experiment,
-    servers: Mapping[str, Server],
-    most_trials: int = 500,
-    rows: Sequence[Row] = (),
+    of: Experiment, servers: Mapping[str, Server], most_trials: int = 500, rows: Sequence[Row] = ()
 ) -> list[Row]:
     """All rows of the run; it goes on after `rows`."""
     order, done = order_of(of), list(rows)

@@ -13,13 +13,11 @@ from lab.model import (
     Demand,
     Judgement,
     Latency,
+    Mode,
     Observation,
     Series,
-    Snapshot,
-    Spike,
     Standing,
     ToxicState,
-    ToxicStep,
     Usage,
     Verdict,
 )
@@ -70,52 +68,38 @@ def judged(
     *,
     rps: float = 500.0,
     errors: int = 0,
-    script: tuple[ToxicStep, ...] = (),
-    spike: Spike | None = None,
-    concurrency: int = 200,
-    settings: Mapping[str, object] | None = None,
-    toxics: ToxicState | None = None,
-    usage: Usage | None = None,
-    route: str = "/downstream",
-    reasons: tuple[str, ...] = (),
-    server: str = SERVER,
-    offered_rps: int | None = None,
     pause_s: float = 0.0,
     corrected: Latency | None = None,
     raw: Latency | None = None,
     late: Latency | None = None,
-    demand: Demand | None = None,
+    settings: Mapping[str, object] | None = None,
+    toxics: ToxicState | None = None,
     jdk: str = IDENTITY.jdk,
+    usage: Usage | None = None,
+    demand: Demand | None = None,
+    reasons: tuple[str, ...] = (),
+    **planned: object,
 ) -> Verdict:
-    """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
-    connections could do 1,000 req/s. Answers take 200 ms unless their latencies are given."""
+    """The verdict of a trial with this plan, closed unless that offers a rate; the downstream takes
+    200 ms, so 200 connections could do 1,000 req/s. Answers take 200 ms unless their latencies are
+    given."""
+    mode: Mode = "open" if planned.get("offered_rps") else "closed"
     of = record(
-        plan(
-            "closed" if offered_rps is None else "open",
-            offered_rps=offered_rps,
-            server=server,
-            concurrency=concurrency,
-            route=route,
-            script=script,
-            spike=spike,
-        )
+        plan(mode, **{"server": SERVER, "concurrency": 200, **planned}),
+        usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000),
+        demand=demand,
     )
-    before: Snapshot = of.before
-    if toxics is not None:
-        before = dataclasses.replace(before, toxics=toxics)
-    before = dataclasses.replace(before, identity=dataclasses.replace(IDENTITY, jdk=jdk))
-    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})
-    usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
-    of = dataclasses.replace(of, before=before, usage=usage, demand=demand)
-    said = dataclasses.replace(
-        reading(rps),
-        pause_s=pause_s,
-        corrected=corrected or latency(),
-        raw=raw or latency(),
-        late=late,
+    before = dataclasses.replace(
+        of.before,
+        toxics=toxics or of.before.toxics,
+        identity=dataclasses.replace(IDENTITY, jdk=jdk),
+        settings={**of.before.settings, **(settings or {})},
     )
+    latencies = {"corrected": corrected or latency(), "raw": raw or latency(), "late": late}
+    said = reading(rps, pause_s=pause_s, **latencies)
     said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
-    return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)
+    whole = measurement(dataclasses.replace(of, before=before), said)
+    return verdict_of(whole, Judgement(reasons, ()), observation)
 
 
 def pool(size: int, waiting: float, held_s: float) -> list[Series]:
