@@ -1,30 +1,29 @@
 """Figures: axes, what is drawn of which trials, colours that can be told apart."""
 
-import dataclasses
 import itertools
 import json
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import altair
+import numpy as np
 import pytest
 import vl_convert
 
-from lab.model import (
-    Peak,
-    Row,
-    ScriptedToxic,
-    Spike,
-)
+from lab.model import Peak, Row, ScriptedToxic, Spike
 from lab.report.page import palette, units
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import Figure, alone, still
 from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.observed import Line, Observed, Panel, moments
+from lab.report.page.observed import Line, Moment, Observed, Panel, moments
 from lab.report.page.observed import drawn as over_time
 from lab.report.page.spec import DASHES, SHAPES, Spec
 from support.fakes import plan, record
 from support.planned import row
+
+type Vector = np.typing.NDArray[np.float64]
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -47,13 +46,22 @@ def rows(launches: int, concurrencies: tuple[int, ...] = (100, 1000)) -> list[Ro
     ]  # fmt: skip
 
 
-def figures(of: list[Row]) -> dict[str, Figure]:
-    styles = LaneStyles.of(("fixed-pool", "own-service"), of)
-    return {one.name: one for place in by_load(of, styles) for one in place.figures}
+def figures(of: Iterable[Row], limits: dict[str, float] | None = None) -> dict[str, Figure]:
+    """By name, without what they have in common."""
+    of = list(of)
+    places = by_load(of, LaneStyles.of(("fixed-pool", "own-service"), of), limits)
+    drawn = (one for place in places for one in place.figures)
+    return {one.name.removesuffix("-downstream-wrk2"): one for one in drawn}
 
 
-def closed_rates(of: list[Row]) -> Figure:
-    return figures(of)["throughput-closed-downstream-wrk2"]
+def closed_rates(of: Iterable[Row]) -> Figure:
+    return figures(of)["throughput-closed"]
+
+
+def opened(concurrencies: tuple[int, ...] = (100, 1000)) -> list[Row]:
+    """The open loads of one server, one launch."""
+    both = rows(1, concurrencies)
+    return [one for one in both if (one.mode, one.server) == ("open", "fixed-pool")]
 
 
 def parsed(figure: Figure) -> ElementTree.Element:
@@ -104,24 +112,17 @@ def subtitle(figure: Figure) -> str:
 
 def test_closed_and_open_stand_beside_each_other_on_one_scale() -> None:
     drawn = figures(rows(1))
-    assert list(drawn) == [
-        "throughput-closed-downstream-wrk2",
-        "throughput-open-downstream-wrk2",
-        "latency-closed-downstream-wrk2",
-        "latency-open-downstream-wrk2",
-    ]
-    closed, opened = list(drawn.values())[:2]
-    assert closed.spec["encoding"]["y"]["scale"] == opened.spec["encoding"]["y"]["scale"]
-
-
-def test_every_launch_is_a_shape_where_there_are_too_few_for_an_interval() -> None:
-    drawn = closed_rates(rows(5))
-    # 5 launches of 2 loads.
-    assert len(points(drawn, "launches", "fixed-pool")) == 5 * 2
-    assert not data(drawn, "intervals")
+    names = ["throughput-closed", "throughput-open", "latency-closed", "latency-open"]
+    assert list(drawn) == names
+    closed, by_rate = (drawn[name].spec["encoding"]["y"]["scale"] for name in names[:2])
+    assert closed == by_rate
 
 
 def test_from_six_launches_on_the_median_has_its_interval() -> None:
+    few = closed_rates(rows(5))
+    # Every launch of 2 loads is a shape.
+    assert len(points(few, "launches", "fixed-pool")) == 5 * 2
+    assert not data(few, "intervals")
     drawn = closed_rates(rows(6))
     assert len(points(drawn, "launches", "fixed-pool")) == 2
     intervals = data(drawn, "intervals")
@@ -133,46 +134,41 @@ def test_from_six_launches_on_the_median_has_its_interval() -> None:
 
 def test_the_predicted_bound_and_the_offered_rate_are_drawn() -> None:
     drawn = figures(rows(1))
-    closed, opened = (drawn[f"throughput-{mode}-downstream-wrk2"] for mode in ("closed", "open"))
-    assert list(legend(closed)) == ["fixed-pool", "own-service", "bound"]
-    assert points(closed, "set", "bound") == [(100, 500), (1000, 5000)]
-    # Its bound is what is offered: one line says both.
-    assert list(legend(opened)) == ["fixed-pool", "own-service", "offered"]
-    assert points(opened, "set", "offered") == [(100, 400), (1000, 4000)]
+    for mode, name, ends in (("closed", "bound", (500, 5000)), ("open", "offered", (400, 4000))):
+        # The bound of an open load is what is offered: one line says both.
+        figure = drawn[f"throughput-{mode}"]
+        assert list(legend(figure)) == ["fixed-pool", "own-service", name]
+        assert points(figure, "set", name) == [(100, ends[0]), (1000, ends[1])]
 
 
 def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None:
-    of = [one for one in rows(1) if one.mode == "open" and one.server == "fixed-pool"]
+    of = opened()
     # As many connections, at another rate.
-    of.append(dataclasses.replace(of[0], offered_rps=800, achieved_rps=790.0, p95_ms=600.0))
+    of.append(replace(of[0], offered_rps=800, achieved_rps=790.0, p95_ms=600.0))
     # One that tells nothing.
-    lost = dataclasses.replace(of[0], offered_rps=16_000, achieved_rps=None, p50_ms=None)
-    of.append(dataclasses.replace(lost, p95_ms=None, p99_ms=None, raw_p95_ms=None, valid=False))
-    styles = LaneStyles.of(("fixed-pool",), of)
-    [place] = by_load(of, styles, {"p95": 500.0})
-    drawn = {one.name: one for one in place.figures}
-    p95 = drawn["p95-by-rate-downstream-wrk2"]
+    lost = replace(of[0], offered_rps=16_000, achieved_rps=None, p50_ms=None, valid=False)
+    drawn = figures([*of, replace(lost, p95_ms=None, p99_ms=None, raw_p95_ms=None)], {"p95": 500.0})
+    p95 = drawn["p95-by-rate"]
     assert points(p95, "medians", "fixed-pool") == [(400, 211), (800, 600), (4000, 211)]
     assert points(p95, "set", "objective") == [(400, 500), (4000, 500)]
     assert "400 requests/s 211 ms" in p95.alt
-    rate = drawn["throughput-by-rate-downstream-wrk2"]
+    rate = drawn["throughput-by-rate"]
     assert points(rate, "medians", "fixed-pool") == [(400, 401), (800, 790), (4000, 4001)]
     # Linear: the steps of a search are close to each other where it matters.
-    assert rate.spec["encoding"]["x"]["scale"] == {"domain": [0, 4000], "nice": True}
-    assert "values" not in rate.spec["encoding"]["x"]["axis"]
-    assert rate.spec["encoding"]["y"]["scale"] == {"domain": [0, 4001], "nice": True}
+    x, y = (rate.spec["encoding"][axis] for axis in "xy")
+    assert x["scale"] == {"domain": [0, 4000], "nice": True}
+    assert "values" not in x["axis"]
+    assert y["scale"] == {"domain": [0, 4001], "nice": True}
     assert "objective" not in legend(rate)
 
 
 def test_a_search_by_rate_over_as_many_connections_is_a_line_too() -> None:
-    (first,) = (one for one in rows(1, (10,)) if (one.mode, one.server) == ("open", "fixed-pool"))
-    of = [dataclasses.replace(first, offered_rps=rate) for rate in (250, 350, 500)]
-    [place] = by_load(of, LaneStyles.of(("fixed-pool",), of), {"p95": 5.0})
-    p95 = next(one for one in place.figures if one.name.startswith("p95"))
+    (first,) = opened((10,))
+    of = [replace(first, offered_rps=rate) for rate in (250, 350, 500)]
+    p95 = figures(of, {"p95": 5.0})["p95-by-rate"]
     assert [x for x, _ in points(p95, "medians", "fixed-pool")] == [250, 350, 500]
     # One rate is a point.
-    [place] = by_load(of[:1], LaneStyles.of(("fixed-pool",), of), {"p95": 5.0})
-    p95 = next(one for one in place.figures if one.name.startswith("p95"))
+    p95 = figures(of[:1], {"p95": 5.0})["p95-by-rate"]
     assert data(p95, "launches")[0]["tip"].splitlines()[1] == "250 requests/s"
 
 
@@ -185,54 +181,39 @@ def test_a_single_load_has_its_points_above_it() -> None:
     assert {"fixed-pool", "own-service", "100"} <= texts(drawn)
 
 
-def test_only_the_longest_windows_of_a_load_are_drawn_along_connections() -> None:
-    of = rows(2)
+def test_only_the_longest_windows_are_drawn_along_connections_and_rates() -> None:
+    of = {one.trial: one for one in rows(2)}
     # The second launch measured a load in a longer window, one trial of it again.
-    load = ("fixed-pool-closed-100-2", "fixed-pool-closed-1000-2")
-    longer = [dataclasses.replace(one, duration_s=34) for one in of if one.trial == load[0]]
-    again = [
-        dataclasses.replace(one, duration_s=34, trial=f"{one.trial}-again")
-        for one in of
-        if one.trial == load[1]
-    ]
-    drawn = closed_rates([*(one for one in of if one.trial != load[0]), *longer, *again])
+    of["fixed-pool-closed-100-2"] = replace(of["fixed-pool-closed-100-2"], duration_s=34)
+    again = replace(of["fixed-pool-closed-1000-2"], duration_s=34, trial="again")
+    drawn = closed_rates([*of.values(), again])
     assert points(drawn, "launches", "fixed-pool") == [(100, 402), (1000, 4002)]
     assert len(points(drawn, "launches", "own-service")) == 4
-
-
-def test_only_the_longest_windows_of_a_rate_are_drawn_along_rates() -> None:
-    of = [one for one in rows(1) if one.mode == "open" and one.server == "fixed-pool"]
     # A search asks the same JVM again in a longer window, after a longer warm-up.
-    again = dataclasses.replace(
-        of[0], trial="longer", duration_s=20, warmup_s=20, p95_ms=700.0, p99_ms=800.0
-    )
-    [place] = by_load([*of, again], LaneStyles.of(("fixed-pool",), of), {"p95": 500.0})
-    [p95] = [one for one in place.figures if one.name.startswith("p95")]
+    first, second = opened()
+    longer = replace(first, trial="longer", duration_s=20, warmup_s=20, p95_ms=700.0, p99_ms=800.0)
+    p95 = figures([first, second, longer], {"p95": 500.0})["p95-by-rate"]
     assert points(p95, "launches", "fixed-pool") == [(400, 700.0), (4000, 211.0)]
 
 
 def test_answers_that_are_errors_are_no_throughput() -> None:
-    shedding = [dataclasses.replace(one, ok=300, http_errors=100) for one in rows(1)]
-    drawn = closed_rates(shedding)
+    drawn = closed_rates(replace(one, ok=300, http_errors=100) for one in rows(1))
     assert "fixed-pool: 100 connections 301, 1,000 connections 3,001" in drawn.alt
 
 
 def test_a_bound_of_one_server_only_has_that_server_s_hue() -> None:
-    mixed = [
-        dataclasses.replace(one, predicted_rps=900.0) if one.server == "fixed-pool" else one
-        for one in rows(1)
-    ]
-    drawn = closed_rates(mixed)
+    drawn = closed_rates(
+        replace(one, predicted_rps=900.0) if one.server == "fixed-pool" else one for one in rows(1)
+    )
     bounds = layer(drawn, "own-bounds")
-    assert list(dict.fromkeys(one["series"] for one in bounds["data"]["values"])) == [
-        "fixed-pool", "own-service",
-    ]  # fmt: skip
+    lanes = list(dict.fromkeys(one["series"] for one in bounds["data"]["values"]))
+    assert lanes == ["fixed-pool", "own-service"]
     assert bounds["encoding"]["color"]["scale"]["range"][:2] == ["var(--k0)", "var(--k5)"]
     assert subtitle(drawn) == "dotted: its bound"
 
 
 def test_corrected_and_raw_are_in_one_figure() -> None:
-    drawn = figures(rows(1))["latency-open-downstream-wrk2"]
+    drawn = figures(rows(1))["latency-open"]
     assert len(points(drawn, "raw-launches", "fixed-pool")) == 2
     assert layer(drawn, "raw-launches")["mark"]["fill"] == "var(--page)"
     assert "hollow: raw" in subtitle(drawn)
@@ -240,8 +221,8 @@ def test_corrected_and_raw_are_in_one_figure() -> None:
 
 
 def test_an_invalid_trial_is_a_cross_and_in_no_median() -> None:
-    wrong = [dataclasses.replace(one, valid=False) for one in rows(1)[:1]] + rows(1)[1:]
-    drawn = closed_rates(wrong)
+    first, *others = rows(1)
+    drawn = closed_rates([replace(first, valid=False), *others])
     [struck] = data(drawn, "invalid")
     assert (struck["series"], struck["x"], struck["y"]) == ("fixed-pool", 100, 401)
     assert "invalid trial" in struck["tip"]
@@ -250,45 +231,50 @@ def test_an_invalid_trial_is_a_cross_and_in_no_median() -> None:
     assert "×: invalid trial" in subtitle(drawn)
 
 
-def test_arms_of_one_server_have_its_hue_and_a_shape_each() -> None:
+def test_servers_have_a_shape_each_and_arms_of_one_server_its_hue() -> None:
+    scale = layer(closed_rates(rows(1)), "launches")["encoding"]["shape"]["scale"]
+    assert scale["domain"][:2] == ["fixed-pool", "own-service"]
+    assert scale["range"][0] != scale["range"][1]
+    assert set(scale["range"][:2]) <= set(SHAPES)
     arms = [row(plan(server="a", arm=arm, trial=arm)) for arm in ("x", "y")]
-    styles = LaneStyles.of(("a",), arms).lanes
-    assert styles["a@x"].hue == styles["a@y"].hue
-    assert styles["a@x"].shape != styles["a@y"].shape
-    assert styles["a@x"].dash != styles["a@y"].dash
+    x, y = (LaneStyles.of(("a",), arms).lanes[f"a@{arm}"] for arm in ("x", "y"))
+    assert x.hue == y.hue
+    assert x.shape != y.shape
+    assert x.dash != y.dash
 
 
 def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
-    of = rows(2, (100, 1000))
-    odd = [
-        dataclasses.replace(one, predicted_rps=1.0 if one.launch == 2 else one.predicted_rps)
-        for one in of
-    ]
-    drawn = closed_rates(odd)
-    assert points(drawn, "set", "bound") == [(100, 1.0), (1000, 1.0)]
+    odd = (replace(one, predicted_rps=1.0) if one.launch == 2 else one for one in rows(2))
+    assert points(closed_rates(odd), "set", "bound") == [(100, 1.0), (1000, 1.0)]
 
 
-def test_a_run_without_figures_has_none() -> None:
+def test_without_an_answer_there_is_nothing_to_draw() -> None:
     assert figures([row(plan(server="fixed-pool"))]) == {}
-
-
-def test_a_lost_trial_of_a_longer_window_leaves_nothing_to_draw() -> None:
+    # All of the longer window are lost.
     of = rows(1, (100,))
     nothing = {"achieved_rps": None, "p95_ms": None, "raw_p95_ms": None, "ok": 0}
-    lost = [dataclasses.replace(one, duration_s=99, valid=False, **nothing) for one in of]
-    assert figures([*of, *lost]) == {}
+    assert (
+        figures([*of, *(replace(one, duration_s=99, valid=False, **nothing) for one in of)]) == {}
+    )
 
 
 def test_every_route_and_engine_is_a_place() -> None:
-    several = [
-        dataclasses.replace(one, route=route) for route in ("/", "/?wait_ms=200") for one in rows(1)
-    ]
-    assert "throughput-open-wait-ms-200-wrk2" in figures(several)
-    assert "throughput-open-root-wrk2" in figures(several)
+    several = figures(
+        replace(one, route=path) for path in ("/", "/?wait_ms=200") for one in rows(1)
+    )
+    assert {"throughput-open-wait-ms-200-wrk2", "throughput-open-root-wrk2"} <= several.keys()
 
 
-def panels(*lines: Line, unit: str = "s") -> Observed:
-    return Observed(15.0, 1.0, (Panel("p95", unit, "What it is.", lines),))
+def over_window(
+    *lines: Line,
+    trial: str = "01-a",
+    hues: dict[str, int] | None = None,
+    marked: Sequence[Moment] = (),
+) -> Figure:
+    """The one panel with these lines, over a window of 15 s."""
+    of = Observed(15.0, 1.0, (Panel("p95", "s", "What it is.", lines),))
+    [figure] = over_time(trial, trial.partition("-")[2], of, hues or {}, marked)
+    return figure
 
 
 def line(label: str, *values: float, is_set: bool = False, owner: str = "") -> Line:
@@ -296,12 +282,12 @@ def line(label: str, *values: float, is_set: bool = False, owner: str = "") -> L
 
 
 def test_a_panel_is_drawn_over_exactly_the_window() -> None:
-    of = panels(
+    figure = over_window(
         line("total", 0.2, 0.3, owner="a"),
         line("queue", 0.0, 0.1, owner="a"),
         line("limit", 1.0, 1.0, is_set=True),
+        hues={"a": 3},
     )
-    [figure] = over_time("01-a", "a", of, {"a": 3})
     assert (figure.title, figure.name) == ("p95", "01-a-p1")
     assert legend(figure) == {
         "total": ("var(--k3)", ""), "queue": ("var(--k0)", ""), "limit": ("var(--k1)", "dash"),
@@ -311,27 +297,22 @@ def test_a_panel_is_drawn_over_exactly_the_window() -> None:
 
 
 def test_of_many_lines_the_highest_have_names() -> None:
-    of = panels(*(line(f"c{at}", float(at), owner=f"c{at}") for at in range(1, 10)))
-    [figure] = over_time("01-a", "a", of, {"c2": 0, "c9": 2})
+    lines = [line(f"c{at}", float(at), owner=f"c{at}") for at in range(1, 10)]
+    figure = over_window(*lines, hues={"c2": 0, "c9": 2})
     assert list(legend(figure))[-2:] == ["c9", "3 more, lower"]
     assert legend(figure)["c9"] == ("var(--k2)", "")
     assert len(data(figure, "lines") + data(figure, "more")) == 9
-
-
-def test_the_trial_s_own_server_is_named_among_the_containers_however_low_it_is() -> None:
-    lines = [line(f"c{at}", float(at), owner=f"c{at}") for at in range(1, 10)]
-    hues = {"c1": 5, "c9": 5}
-    for own, value in (("c1", 0.5), ("c1", 0.0)):
-        lines[0] = line(own, value, owner=own)
-        idle = [line(f"z{at}", 0.0, owner=f"z{at}") for at in range(3)]
-        [figure] = over_time("01-c1", "c1", panels(*lines, *idle), hues)
+    # The trial's own server has one too, however low it is.
+    idle = [line(f"z{at}", 0.0, owner=f"z{at}") for at in range(3)]
+    for value in (0.5, 0.0):
+        lines[0] = line("c1", value, owner="c1")
+        figure = over_window(*lines, *idle, trial="01-c1", hues={"c1": 5, "c9": 5})
         keys = {name: colour for name, (colour, _) in legend(figure).items()}
-        assert list(keys) == [
-            "c1", "c4", "c5", "c6", "c7", "c8", "c9", "2 more, lower", "3 more, all 0",
-        ]  # fmt: skip
+        names = [f"c{at}" for at in (1, 4, 5, 6, 7, 8, 9)]
+        assert list(keys) == [*names, "2 more, lower", "3 more, all 0"]
         # The hue that another server shares is the trial's own server's.
         assert keys["c1"] == "var(--k5)"
-        assert len({keys[f"c{at}"] for at in (1, 4, 5, 6, 7, 8, 9)}) == 7
+        assert len({keys[name] for name in names}) == 7
 
 
 def test_spikes_and_steps_of_a_script_are_marked_where_they_were() -> None:
@@ -351,7 +332,7 @@ def test_spikes_and_steps_of_a_script_are_marked_where_they_were() -> None:
         "3 at 5.2 s: spike ends",
         "4 at 38.0 s: TYPE=up",
     ]
-    [figure] = over_time("01-a", "a", panels(line("x", 1.0, 2.0)), {}, marked)
+    figure = over_window(line("x", 1.0, 2.0), marked=marked)
     # The window ends before the last.
     assert [one["x"] for one in data(figure, "marks")] == [3.0, 4.0, 5.25]
     assert [one["number"] for one in data(figure, "numbers")] == ["1", "2", "3"]
@@ -363,22 +344,18 @@ def test_spikes_and_steps_of_a_script_are_marked_where_they_were() -> None:
 
 def test_many_lines_that_never_leave_zero_are_one_entry() -> None:
     quiet = [line(f"error {at}", 0.0, 0.0) for at in range(3)]
-    [figure] = over_time("01-a", "a", panels(*quiet, line("rejected", 0.0, 5.0)), {})
-    assert list(legend(figure)) == ["rejected", "3 more, all 0"]
-    [figure] = over_time("01-a", "a", panels(*quiet), {})
-    assert list(legend(figure)) == ["3, all 0"]
-    [figure] = over_time("01-a", "a", panels(*quiet[:2]), {})
-    assert list(legend(figure)) == ["error 0", "error 1"]
+    more = over_window(*quiet, line("rejected", 0.0, 5.0))
+    assert list(legend(more)) == ["rejected", "3 more, all 0"]
+    assert list(legend(over_window(*quiet))) == ["3, all 0"]
+    assert list(legend(over_window(*quiet[:2]))) == ["error 0", "error 1"]
 
 
 def test_missing_samples_leave_a_gap() -> None:
-    of = panels(Line("x", ((0, 1), (1, 1), (9, 1), (10, 1))))
-    [figure] = over_time("01-a", "a", of, {})
+    figure = over_window(Line("x", ((0, 1), (1, 1), (9, 1), (10, 1))))
     assert [one["x"] for one in data(figure, "lines")] == [[0, 1], [9, 10]]
-    drawn_lines = [p.get("d", "") for p in parsed(figure).iter(f"{SVG}path")
-                   if p.get("stroke") == "var(--k0)"]  # fmt: skip
+    paths = [path.get("stroke") for path in parsed(figure).iter(f"{SVG}path")]
     # One for the legend.
-    assert len(drawn_lines) == 1 + 2
+    assert paths.count("var(--k0)") == 1 + 2
 
 
 @pytest.mark.parametrize(
@@ -404,15 +381,16 @@ def test_a_logarithmic_axis_names_some_of_its_values() -> None:
 
 
 def test_units_are_written_as_people_read_them() -> None:
-    assert [units.milliseconds(v) for v in (0, 0.5, 200, 1500, 1e6)] == [
-        "0", "0.5 ms", "200 ms", "1.5 s", "16.7 min",
-    ]  # fmt: skip
-    assert [units.data(v) for v in (0, 512, 2**26, 1000 * 2**20, 1.5 * 2**30)] == [
-        "0", "512 B", "64 MiB", "1,000 MiB", "1.5 GiB",
-    ]  # fmt: skip
-    assert [units.number(v) for v in (0.25, 12, 1800, 25_000, 1.25e6)] == [
-        "0.25", "12", "1,800", "25k", "1.25M",
-    ]  # fmt: skip
+    for written, values, texts in (
+        (units.milliseconds, (0, 0.5, 200, 1500, 1e6), "0|0.5 ms|200 ms|1.5 s|16.7 min"),
+        (
+            units.data,
+            (0, 512, 2**26, 1000 * 2**20, 1.5 * 2**30),
+            "0|512 B|64 MiB|1,000 MiB|1.5 GiB",
+        ),
+        (units.number, (0.25, 12, 1800, 25_000, 1.25e6), "0.25|12|1,800|25k|1.25M"),
+    ):
+        assert [*map(written, values)] == texts.split("|")
     assert units.of_panel("bytes", 1.2 * 2**30).factor == 1 / 2**30
 
 
@@ -454,7 +432,7 @@ def test_a_server_keeps_its_hue_whoever_it_is_measured_with() -> None:
 
 def test_when_hues_are_used_up_servers_differ_in_shape_and_line() -> None:
     names = [*("fixed-pool", "virtual-threads", "netty"), *(f"framework-{n}" for n in range(7))]
-    of = [dataclasses.replace(rows(1)[0], server=name) for name in names]
+    of = [replace(rows(1)[0], server=name) for name in names]
     styles = LaneStyles.of(names, of).lanes
     assert len({(style.hue, style.dash) for style in styles.values()}) == len(names)
     assert len({(style.hue, style.shape) for style in styles.values()}) == len(names)
@@ -463,66 +441,50 @@ def test_when_hues_are_used_up_servers_differ_in_shape_and_line() -> None:
 def test_hues_can_be_told_apart_with_colour_blindness() -> None:
     # G. M. Machado et al., IEEE TVCG 15 (2009) 1291, severity 1; distances in CIELAB (1976).
     for colours, kind in itertools.product((palette.LIGHT, palette.DARK), MACHADO):
-        seen = [
-            lab(through(MACHADO[kind], linear(colours[f"k{hue}"]))) for hue in range(palette.HUES)
+        hues = [
+            np.clip(MACHADO[kind] @ linear(colours[f"k{at}"]), 0, 1) for at in range(palette.HUES)
         ]
-        for (i, one), (j, other) in itertools.combinations(enumerate(seen), 2):
-            distance = sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5
-            assert distance > 25, (kind, i, j, distance)
+        for one, other in itertools.combinations(map(lab, hues), 2):
+            assert np.linalg.norm(one - other) > 25, (kind, one, other)
 
 
 MACHADO = {
-    "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
-               (-0.003882, -0.048116, 1.051998)),
-    "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
-               (-0.011820, 0.042940, 0.968881)),
-    "none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protan": np.array([(0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
+                        (-0.003882, -0.048116, 1.051998)]),
+    "deutan": np.array([(0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
+                        (-0.011820, 0.042940, 0.968881)]),
+    "none": np.eye(3),
 }  # fmt: skip
+TO_XYZ = np.array([(0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505)])
+WHITE = np.array((0.9505, 1, 1.089))
 
 
-def linear(colour: str) -> list[float]:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+def linear(colour: str) -> Vector:
+    parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
-def through(matrix: tuple[tuple[float, ...], ...], rgb: list[float]) -> list[float]:
-    mixed = [sum(m * c for m, c in zip(line, rgb, strict=True)) for line in matrix]
-    return [min(1.0, max(0.0, c)) for c in mixed]
+def lab(rgb: Vector) -> Vector:
+    xyz = TO_XYZ @ rgb / WHITE
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array((116 * y - 16, 500 * (x - y), 200 * (y - z)))
 
 
-def lab(rgb: list[float]) -> tuple[float, float, float]:
-    r, g, b = rgb
-    xyz = (
-        (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
-        0.2126 * r + 0.7152 * g + 0.0722 * b,
-        (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
-    )
-    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in xyz)
-    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
-
-
-def contrast(one: str, other: str) -> float:
+def contrast(*colours: str) -> float:
     """WCAG 2.2, relative luminance."""
-    light, dark = sorted(
-        (sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear(each), strict=True))
-         for each in (one, other)),
-        reverse=True,
-    )  # fmt: skip
+    dark, light = sorted(float(TO_XYZ[1] @ linear(one)) for one in colours)
     return (light + 0.05) / (dark + 0.05)
 
 
+@pytest.fixture(scope="module")
 def every_kind() -> list[Figure]:
     marked = moments(record(plan(), peaks=(Peak(1.0, 2.0),)))
-    shown = over_time("01-a", "a", panels(line("x", 1.0, 2.0), line("y", 0.0)), {}, marked)
-    return [
-        *figures(rows(6)).values(),
-        *figures(rows(2, (100,))).values(),
-        *shown,
-    ]
+    shown = over_window(line("x", 1.0, 2.0), line("y", 0.0), marked=marked)
+    return [*figures(rows(6)).values(), *figures(rows(2, (100,))).values(), shown]
 
 
-def test_a_figure_is_well_formed_and_names_itself() -> None:
-    for drawn in every_kind():
+def test_a_figure_is_well_formed_and_names_itself(every_kind: list[Figure]) -> None:
+    for drawn in every_kind:
         root = parsed(drawn)
         title, said = root[0], root[1]
         assert root.get("aria-labelledby") == f"{title.get('id')} {said.get('id')}"
@@ -530,32 +492,17 @@ def test_a_figure_is_well_formed_and_names_itself() -> None:
         assert said.text
         drawing = drawn.svg.partition("</desc>")[2]
         assert not re.search(r"NaN|undefined|Infinity|\bnull\b|e[+-]\d", drawing)
-
-
-def test_every_specification_is_of_vega_lite() -> None:
-    for drawn in every_kind():
-        # Altair carries the schema, and raises where it is not kept.
-        altair.Chart.from_dict(drawn.live, validate=True)
-
-
-def test_what_only_a_pointer_needs_is_not_printed() -> None:
-    for drawn in every_kind():
-        printed = json.dumps(still(drawn.live))
-        assert "tooltip" in json.dumps(drawn.live)
-        assert not re.search('"(tooltip|params|clip)"', printed)
-
-
-def test_a_file_has_the_colours_of_the_light_page() -> None:
-    for drawn in every_kind():
+        # A file has the colours of the light page.
         file = alone(drawn.svg)
         assert "var(--k0)" in drawn.svg
         assert "var(--" not in file
         assert palette.LIGHT["k0"] in file
 
 
-def test_a_server_has_a_shape_of_its_own() -> None:
-    drawn = closed_rates(rows(1))
-    scale = layer(drawn, "launches")["encoding"]["shape"]["scale"]
-    assert scale["domain"][:2] == ["fixed-pool", "own-service"]
-    assert scale["range"][0] != scale["range"][1]
-    assert set(scale["range"][:2]) <= set(SHAPES)
+def test_every_specification_is_of_vega_lite(every_kind: list[Figure]) -> None:
+    for drawn in every_kind:
+        # Altair carries the schema, and raises where it is not kept.
+        altair.Chart.from_dict(drawn.live, validate=True)
+        # What only a pointer needs is not printed.
+        assert "tooltip" in json.dumps(drawn.live)
+        assert not re.search('"(tooltip|params|clip)"', json.dumps(still(drawn.live)))

@@ -29,6 +29,7 @@ from lab.model import (
     Evidence,
     Fairness,
     Finding,
+    Measurement,
     Row,
     Standing,
     Verdict,
@@ -36,6 +37,7 @@ from lab.model import (
 )
 from lab.report import markdown
 from lab.report.page.by_load import by_load
+from lab.report.page.figure import Figure
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.observed import Line, Observed, Panel, drawn
@@ -48,9 +50,10 @@ from lab.store.records import to_json
 from support.drawn import Drawing, answered
 from support.drawn_delay import SPREAD
 from support.fakes import FakeEngine, judged_row
-from support.runs import EXPERIMENT, plans, write_manifest, write_raw
+from support.runs import EXPERIMENT, plans, tell, write_manifest, write_raw
 
 VOID = {"meta", "link", "br", "img"}
+FIRST = "raw/01-a-closed"
 WITH_A_LINE = Observed(2.0, 1.0, (Panel("p95", "s", "", (Line("a", ((0.0, 1.0), (1.0, 2.0))),)),))
 
 
@@ -105,6 +108,23 @@ def content(run_dir: Path, rows: tuple[Row, ...], **more: Any) -> Content:
     )
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A run of one launch."""
+    return write_raw(write_manifest(tmp_path), plans(1))
+
+
+@pytest.fixture
+def record(run_dir: Path) -> Measurement:
+    """Of a run's first trial."""
+    return measure(run_dir / FIRST, [Drawing()])
+
+
+def of_trial(row: Row, record: Measurement, verdict: Verdict, *drawn: Figure) -> Page:
+    """The part of a page on one trial."""
+    return Page(unpacked(trials([Shown(row, record, judge(record), None, verdict)], [drawn])))
+
+
 def test_nothing_is_fetched_and_nothing_runs_but_the_page_s_own_script(run_dir: Path) -> None:
     text = made(run_dir)
     page = Page(text)
@@ -149,16 +169,6 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_each_figure_s_specification_is_in_the_page(run_dir: Path) -> None:
-    write_series(run_dir)
-    text = made(run_dir)
-    packed = re.findall('<script type="application/gzip">([^<]*)</script>', text)
-    texts = [gzip.decompress(base64.b64decode(one)).decode() for one in packed]
-    specs = [json.loads(text) for text in texts if text.startswith("[")]
-    assert sum(map(len, specs)) == text.count("<figure") == 4 + 4 * 2
-    assert all(one["$schema"].endswith("/vega-lite/v6.json") for group in specs for one in group)
-
-
 def test_ids_are_unique_and_every_reference_has_one(run_dir: Path) -> None:
     page = Page(made(run_dir))
     ids = [value for _, attributes in page.elements if (value := attributes.get("id"))]
@@ -167,44 +177,35 @@ def test_ids_are_unique_and_every_reference_has_one(run_dir: Path) -> None:
     for _, attributes in page.elements:
         wanted |= set(str(attributes.get("aria-labelledby") or "").split())
     assert wanted <= set(ids)
-
-
-def test_headings_are_in_order(run_dir: Path) -> None:
-    write_series(run_dir)
-    page = Page(made(run_dir))
-    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    # So does every figure and table say what it is.
+    assert len(page.all("svg")) == len(page.all("desc")) == len(page.all("figure")) == 4
+    boxes = [box for box in page.all("div") if box.get("class") == "scroll"]
+    assert all(box["aria-label"] and box["tabindex"] == "0" for box in boxes)
+    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
 
 
 def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
+    write_series(run_dir)
     page = Page(made(run_dir))
-    ids = [str(one["id"]) for one in page.all("h2")]
-    assert ids == [
-        "figures", "question", "results", "prediction", "loads", "trials",
-        "validity", "fairness", "run", "again",
-    ]  # fmt: skip
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    assert " ".join(str(one["id"]) for one in page.all("h2")) == (
+        "figures question results prediction loads trials validity fairness run again"
+    )
     assert "Does a differ from b?" in page.text
     assert "No: N / 0.2 s bounds both." in page.text
     assert "make run EXP=aa LAUNCHES=7" in page.text
     assert "2 × no difference" in page.text
 
 
-def test_every_figure_and_table_says_what_it_is(run_dir: Path) -> None:
-    page = Page(made(run_dir))
-    assert len(page.all("svg")) == len(page.all("desc")) == len(page.all("figure")) == 4
-    for box in page.all("div"):
-        if box.get("class") == "scroll":
-            assert box["aria-label"]
-            assert box["tabindex"] == "0"
-    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
-
-
 def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run_dir: Path, tmp_path: Path) -> None:
     write_series(run_dir)
     first = made(run_dir)
     figures = {path.name: path.read_bytes() for path in (run_dir / "figures").iterdir()}
+    # By load; what is drawn of a trial is in the page alone.
+    assert len(figures) == 4
+    assert all(b"var(--" not in svg and b"#7c3cf7" in svg for svg in figures.values())
     assert derive(run_dir, [Drawing()]).changed == ()
     moved = tmp_path / "elsewhere"
     run_dir.rename(moved)
@@ -213,19 +214,6 @@ def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run_dir: Path, tmp_p
     assert made(moved) == first
     assert {path.name: path.read_bytes() for path in (moved / "figures").iterdir()} == figures
     assert derive(moved, [Drawing()]).changed == ()
-
-
-def test_a_figure_is_there_as_svg(run_dir: Path) -> None:
-    write_series(run_dir)
-    made(run_dir)
-    names = {path.name for path in (run_dir / "figures").iterdir()}
-    assert "throughput-closed-downstream-wrk2.svg" in names
-    # By load; what is drawn of a trial is in the page alone.
-    assert len(names) == 4
-    for name in names:
-        content = (run_dir / "figures" / name).read_bytes()
-        assert b"var(--" not in content
-        assert b"#7c3cf7" in content
 
 
 def test_figures_that_are_no_longer_made_are_removed(run_dir: Path) -> None:
@@ -250,9 +238,7 @@ def test_a_quick_look_and_a_run_cut_short_are_marked_loudly(tmp_path: Path) -> N
 
 
 def test_an_invalid_trial_is_told_at_the_top_and_with_its_reason(run_dir: Path) -> None:
-    told = run_dir / "raw" / "01-a-closed" / "trial.json"
-    trial = json.loads(told.read_text())
-    told.write_text(json.dumps(trial | {"toxic_changes": ["downstream at 12:00:01"]}))
+    tell(run_dir / FIRST, toxic_changes=["downstream at 12:00:01"])
     page = Page(made(run_dir))
     assert "1 of 28 trials is invalid" in page.text
     assert page.text.count("toxics changed during the trial: downstream at 12:00:01") == 2
@@ -273,25 +259,21 @@ def test_no_text_can_become_markup(tmp_path: Path) -> None:
     assert page.text.count("onerror") >= 8
 
 
-def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> None:
+def test_the_name_of_a_trial_s_folder_cannot_become_markup(
+    run_dir: Path, record: Measurement
+) -> None:
     evil = "01-x\" onfocus='alert(1)' autofocus><img src=x>&"
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     row = dataclasses.replace(judged_row("r", record), trial=evil, valid=False)
-    verdict = Verdict(
-        NONE, STRONG, evil, (Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil),)
-    )
-    one = Shown(row, record, judge(record), None, verdict)
+    pool = Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil)
     [figure] = drawn(evil, "a", WITH_A_LINE, {})
-    page = Page(unpacked(trials([one], [[figure]])) + f"<figure>{figure.svg}</figure>")
-    for tag, attributes in page.elements:
-        assert not {"onfocus", "autofocus"} & set(attributes), tag
+    page = of_trial(row, record, Verdict(NONE, STRONG, evil, (pool,)), figure)
+    whole = html(content(run_dir, rows=(row,)), (), (), ())
+    for part in (page, Page(f"<figure>{figure.svg}</figure>"), Page(whole)):
+        names = {name for _, attributes in part.elements for name in attributes}
+        assert not {"onfocus", "autofocus"} & names
     assert not page.all("img")
     assert page.all("details")[0]["id"] == f"trial-{evil}"
-    whole = html(content(run_dir, rows=(row,)), (), (), ())
     assert f'"#trial-{evil}"' not in whole
-    assert not {"onfocus", "autofocus"} & {
-        name for _, attributes in Page(whole).elements for name in attributes
-    }
 
 
 def write_series(run_dir: Path) -> None:
@@ -312,19 +294,21 @@ def test_a_trial_is_drawn_over_time_from_the_series_kept_with_it(run_dir: Path) 
     ]
     assert "These figures need this page's script." in page.text
     assert len(text) - len(scripts()) < 200_000
+    # Each has its specification in the page.
+    packed = re.findall('<script type="application/gzip">([^<]*)</script>', text)
+    texts = [gzip.decompress(base64.b64decode(one)).decode() for one in packed]
+    specs = [one for text in texts if text.startswith("[") for one in json.loads(text)]
+    assert len(specs) == 4 + 4 * 2
+    assert all(one["$schema"].endswith("/vega-lite/v6.json") for one in specs)
 
 
 def test_the_figures_of_a_trial_mark_what_was_done(run_dir: Path) -> None:
     write_series(run_dir)
-    told = run_dir / "raw" / "01-a-closed" / "trial.json"
-    trial = json.loads(told.read_text())
-    peaks = [{"started_s": trial["window_offset_s"] + 1, "ended_s": trial["window_offset_s"] + 2}]
-    changes = {"toxic_changes": ["downstream at 12:00:01"], "peaks": peaks}
-    told.write_text(json.dumps(trial | changes))
-    page = Page(made(run_dir))
-    assert "marked in its figures 1 at 1.0 s: spike of 0 connections begins; 2 at 2.0 s" in (
-        page.text
-    )
+    # The window of `record()` begins at 10.5 s.
+    peaks = [{"started_s": 11.5, "ended_s": 12.5}]
+    tell(run_dir / FIRST, toxic_changes=["downstream at 12:00:01"], peaks=peaks)
+    said = "marked in its figures 1 at 1.0 s: spike of 0 connections begins; 2 at 2.0 s"
+    assert said in Page(made(run_dir)).text
 
 
 def test_a_run_without_series_says_so_and_draws_nothing(run_dir: Path) -> None:
@@ -335,38 +319,32 @@ def test_a_run_without_series_says_so_and_draws_nothing(run_dir: Path) -> None:
     assert len(page.all("figure")) == 4 + 2
 
 
-def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
-    run_dir = write_manifest(tmp_path)
-    write_raw(run_dir, plans(1))
+def test_a_trial_without_figures_does_not_stop_the_page(small: Path) -> None:
     engine = FakeEngine()
     engine.broken = "no such line"
-    derive(run_dir, [engine])
-    page = Page((run_dir / "report.html").read_text())
+    derive(small, [engine])
+    page = Page((small / "report.html").read_text())
     assert "4 of 4 trials are invalid" in page.text
     assert next(one["id"] for one in page.all("h2")) == "question"
-    assert not (run_dir / "figures").exists()
+    assert not (small / "figures").exists()
 
 
-def predict_a_closed(folder: Path, **changes: object) -> None:
-    """Gives the first trial bounds, and what they follow from."""
-    path = folder / "raw" / "01-a-closed" / "trial.json"
-    record = json.loads(path.read_text())
-    record["bounds"] = [
+# Bounds, and what they follow from.
+PREDICTED = {
+    "bounds": [
         {"resource": "host CPU", "rps": 490.0, "formula": "2 / 4.08 ms", "estimate": True},
         {"resource": "connections", "rps": 500.0, "formula": "100 / 0.2 s", "estimate": False},
-    ]
-    record["demand"] = {
+    ],
+    "demand": {
         "connections": 100, "requests": 2000, "server_cpu_s": 0.001, "host_cpu_s": 0.00408,
-    }  # fmt: skip
-    record["expected_p95_ms"] = 204.1
-    path.write_text(json.dumps(record | changes))
+    },
+    "expected_p95_ms": 204.1,
+}  # fmt: skip
 
 
-def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(launches=1))
-    predict_a_closed(folder)
-    text = made(folder)
+def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(small: Path) -> None:
+    tell(small / FIRST, **PREDICTED)
+    text = made(small)
     page = Page(text)
     assert text.index('id="question"') < text.index("What limited") < text.index('id="prediction"')
     assert "What limited a, closed" in page.text
@@ -374,27 +352,17 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
     assert (
         "≈ 490 host CPU (extrapolated: 2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
     )
-    report = (folder / "REPORT.md").read_text()
+    report = (small / "REPORT.md").read_text()
     assert report.index("### What limited") < report.index("## Predicted and measured")
     row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
     assert row in report
 
 
-def find_a_closed(folder: Path, **changes: object) -> None:
-    """Changes what was read back before the first trial."""
-    path = folder / "raw" / "01-a-closed" / "trial.json"
-    record = json.loads(path.read_text())
-    record["before"] |= changes
-    path.write_text(json.dumps(record))
-
-
-def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(launches=1))
-    assert "drawn for each call" not in Page(made(folder)).text
-    find_a_closed(folder, spread=dataclasses.asdict(SPREAD))
+def test_a_trial_tells_how_the_delay_was_drawn(small: Path) -> None:
+    assert "drawn for each call" not in Page(made(small)).text
+    tell(small / FIRST, {"spread": dataclasses.asdict(SPREAD)})
     said = f"(mean 200 ms, p95 {SPREAD.p95_ms:.4g}, p99 {SPREAD.p99_ms:.4g})"
-    assert f"drawn for each call {SPREAD.words} {said}" in Page(made(folder)).text
+    assert f"drawn for each call {SPREAD.words} {said}" in Page(made(small)).text
 
 
 @pytest.mark.parametrize(
@@ -406,14 +374,12 @@ def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
     ],
 )
 def test_the_network_between_several_machines_is_told_with_each_trial(
-    tmp_path: Path, called_ms: float | None, told: str
+    small: Path, called_ms: float | None, told: str
 ) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(launches=1))
-    assert "a round trip" not in Page(made(folder)).text
+    assert "a round trip" not in Page(made(small)).text
     ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED, called_ms))
-    find_a_closed(folder, ways=[dataclasses.asdict(way) for way in ways])
-    text = Page(made(folder)).text
+    tell(small / FIRST, {"ways": [dataclasses.asdict(way) for way in ways]})
+    text = Page(made(small)).text
     there = "a round trip 0.31 ms, packets of up to 1,450 bytes"
     assert f"network, generator and server {there}" in text
     assert f"network, server and downstream {told}" in text
@@ -440,24 +406,19 @@ def test_answers_stand_under_the_question(run_dir: Path) -> None:
     assert titles[1:4] == ["Findings", "What limited", "Comparisons"]
 
 
-def test_a_lane_without_a_valid_trial_is_there_and_says_so(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(launches=1))
+def test_a_lane_without_a_valid_trial_is_there_and_says_so(small: Path) -> None:
     for trial in ("02-b-closed", "04-b-open"):
-        path = folder / "raw" / trial / "trial.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"toxic_changes": ["at 12:00"]}))
-    text = Page(made(folder)).text
+        tell(small / "raw" / trial, toxic_changes=["at 12:00"])
+    text = Page(made(small)).text
     assert "0 of 2 0" in text
     assert "unknown: no series of its window were stored (no valid trial)" in text
-    report = (folder / "REPORT.md").read_text()
+    report = (small / "REPORT.md").read_text()
     assert "> **2 of 4 trials are invalid**, and what was measured in them is in no" in report
 
 
 def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: Path) -> None:
     said = "Only one server was measured"
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(1, ("a",)))
-    assert said in made(folder)
+    assert said in made(write_raw(write_manifest(tmp_path), plans(1, ("a",))))
     in_kind = dataclasses.replace(
         EXPERIMENT,
         kind="planted",
@@ -465,16 +426,14 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
         own=to_json(Planted((Case("small-pool", "a", "/downstream", 100, ("worker pool",)),))),
     )
     other = write_manifest(tmp_path, "20260131T120000Z-planted", experiment=in_kind)
-    write_raw(other, plans(1, ("a",)))
-    assert said not in made(other)
+    assert said not in made(write_raw(other, plans(1, ("a",))))
     empty = write_manifest(tmp_path, "20260131T120000Z-empty")
     (empty / "raw").mkdir()
     assert said not in (text := made(empty))
     assert "No trial ended: nothing came out." in text
 
 
-def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+def test_every_standing_of_a_trial_is_a_row_with_its_query(record: Measurement) -> None:
     evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
     pool = Standing(
         "worker pool",
@@ -486,12 +445,10 @@ def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> Non
         evidence=(evidence,),
     )
     verdict = Verdict("worker pool", STRONG, "the pool", (pool,), ("Prometheus did not see jvm",))
-    judged = judge(record)
     row = judged_row("r", record)
-    one = Shown(row, record, judged, None, verdict)
-    packed = trials([one], [()])
+    packed = trials([Shown(row, record, judge(record), None, verdict)], [()])
     assert "lab_worker_pool_active" not in packed
-    page = Page(unpacked(packed))
+    page = of_trial(row, record, verdict)
     assert "Verdict : the pool (strong evidence)" in page.text
     assert "1 worker pool 100% 1,800 requests – strong the pool" in page.text
     assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
@@ -504,32 +461,37 @@ SPLIT = {
 }  # fmt: skip
 
 
-def test_a_trial_tells_who_spent_its_cpu_time(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+def test_a_trial_tells_who_spent_its_cpu_time(record: Measurement) -> None:
     row = dataclasses.replace(judged_row("r", record), **SPLIT)
-    one = Shown(row, record, judge(record), None, Verdict(NONE, STRONG, "none"))
-    text = Page(unpacked(trials([one], [()]))).text
+    text = of_trial(row, record, Verdict(NONE, STRONG, "none")).text
     assert "server 100, proxy 60, downstream 40, generator 30, observation 8.2 µs host CPU" in text
 
 
-def test_both_reports_split_the_cpu_time_of_each_load_and_mode(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
-    known = dataclasses.replace(judged_row("r", record), **SPLIT, valid=True)
+def are_in_both_reports(of: Content, *rows: str) -> str:
+    """The cells of these rows are in both reports. The text of one."""
+    report, page = markdown.text(of), Page(html(of, (), (), ())).text
+    for cells in rows:
+        assert f"| {' | '.join(cells.split())} |" in report
+        assert cells in page
+    return report
+
+
+def test_both_reports_split_the_cpu_time_of_each_load_and_mode(
+    run_dir: Path, record: Measurement
+) -> None:
+    row = judged_row("r", record)
+    known = dataclasses.replace(row, **SPLIT, valid=True)
     twice = dataclasses.replace(known, trial="05-a", cpu_server_us=150.0, cpu_proxy_us=None)
     bad = dataclasses.replace(known, trial="07-a", cpu_server_us=900.0, valid=False)
     load = {"mode": "open", "offered_rps": 450}
     opened = dataclasses.replace(known, trial="08-a", cpu_server_us=200.0, **load)
-    of = content(run_dir, rows=(known, twice, bad, opened))
-    report, page = markdown.text(of), Page(html(of, (), (), ())).text
-    for cells in (
-        ["100", "–", "closed", "a", "125", "138", "60", "40", "30", "8.2"],
-        ["100", "450", "open", "a", "200", "138", "60", "40", "30", "8.2"],
-    ):
-        assert f"| {' | '.join(cells)} |" in report
-        assert " ".join(cells) in page
-    without = content(run_dir, rows=(judged_row("r", record),))
-    assert "its CPU µs" in markdown.text(without)
-    nothing = dataclasses.replace(judged_row("r", record), cpu_generator_us=None)
+    are_in_both_reports(
+        content(run_dir, rows=(known, twice, bad, opened)),
+        "100 – closed a 125 138 60 40 30 8.2",
+        "100 450 open a 200 138 60 40 30 8.2",
+    )
+    assert "its CPU µs" in markdown.text(content(run_dir, rows=(row,)))
+    nothing = dataclasses.replace(row, cpu_generator_us=None)
     assert "its CPU µs" not in markdown.text(content(run_dir, rows=(nothing,)))
 
 
@@ -540,62 +502,60 @@ TIMES = {
 }  # fmt: skip
 
 
-def test_both_reports_say_where_the_mean_time_goes(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+def test_both_reports_say_where_the_mean_time_goes(run_dir: Path, record: Measurement) -> None:
     light = dataclasses.replace(judged_row("r", record), **TIMES, valid=True)
     twice = dataclasses.replace(light, trial="02-a", time_own_ms=3.0)
     bad = dataclasses.replace(light, trial="03-a", time_own_ms=900.0, valid=False)
     untold = dataclasses.replace(judged_row("r", record), trial="04-a", valid=True)
     more = {"concurrency": 400, "time_queue_ms": 15.0, "time_path_ms": 5.5}
     heavy = dataclasses.replace(light, trial="05-a", **more)
-    of = content(run_dir, rows=(light, twice, bad, untold, heavy))
-    report, page = markdown.text(of), Page(html(of, (), (), ())).text
     p95 = milliseconds(light.raw_p95_ms)
-    for cells in (
+    report = are_in_both_reports(
+        content(run_dir, rows=(light, twice, bad, untold, heavy)),
         # A tenth of the 10 ms above the downstream's, and of 24.
-        [p95, "211", "0.0", "0.0", "3.0", "2.0", "0.5", "2.5", "201", "2.0", "1.0"],
-        [p95, "225", "0.0", "0.0", "15.0", "1.0", "0.5", "5.5", "201", "2.0", "2.4"],
-    ):
-        assert f"| {' | '.join(cells)} |" in report
-        assert " ".join(cells) in page
+        f"{p95} 211 0.0 0.0 3.0 2.0 0.5 2.5 201 2.0 1.0",
+        f"{p95} 225 0.0 0.0 15.0 1.0 0.5 5.5 201 2.0 2.4",
+    )
     assert "| mean | generator | connect | queue | own | connection | path | downstream |" in report
     assert "Where the time goes" not in markdown.text(content(run_dir, rows=(untold,)))
 
 
-def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
-    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path, record: Measurement) -> None:
     random = Random(1)
     shown, over_time = [], []
+    query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
+
+    def evidence() -> tuple[Evidence, ...]:
+        return tuple(
+            Evidence(f"number {one} of it", random.random() * 1000, "threads", query)
+            for one in range(4)
+        )
+
+    def line(name: int) -> Line:
+        seconds = ((float(second), random.random() * 1000) for second in range(31))
+        return Line(f"line {name}", tuple(seconds))
+
     for number in range(1, 101):
         trial = f"{number:03d}-virtual-threads-closed-c1000"
         row = dataclasses.replace(
             judged_row("r", record), trial=trial, launch=number % 10, concurrency=number // 10 + 1
         )
-        query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
         ranked = tuple(
             Standing(
                 resource,
                 utilisation=random.random(),
                 score=random.random(),
                 sentence=f"{resource}: {random.random():.3g} of its time, none waiting for it",
-                evidence=tuple(
-                    Evidence(f"number {one} of it", random.random() * 1000, "threads", query)
-                    for one in range(4)
-                ),
+                evidence=evidence(),
             )
             for resource in RESOURCES
         )
         verdict = Verdict(RESOURCES[0], STRONG, ranked[0].sentence, ranked)
         shown.append(Shown(row, record, judge(record), None, verdict))
         panels = tuple(
-            Panel(f"Panel {at}", "reqps", "What it is. " * 10, tuple(
-                Line(f"line {line}", tuple(
-                    (float(second), random.random() * 1000) for second in range(31)
-                ))
-                for line in range(4)
-            ))
+            Panel(f"Panel {at}", "reqps", "What it is. " * 10, tuple(map(line, range(4))))
             for at in range(12)
-        )  # fmt: skip
+        )
         over_time.append(tuple(drawn(trial, "virtual-threads", Observed(30.0, 1.0, panels), {})))
     of = content(run_dir, rows=tuple(one.row for one in shown))
     page = html(of, shown, by_load(of.rows, LaneStyles.of(("a",), of.rows)), over_time)

@@ -33,6 +33,8 @@ def page(results: Path) -> str:
 
 
 def test_every_run_has_a_row_with_its_question_answer_report_and_host(tmp_path: Path) -> None:
+    assert listed(tmp_path) == []
+    assert "There is no run yet." in page(tmp_path)
     answered(tmp_path, OWN, "Is it quick?\na  holds 1,000 req/s\nb  holds   20 req/s\n")
     bare = write_manifest(tmp_path, FOREIGN, status="interrupted")
     (bare / "REPORT.md").write_text("# r\n")
@@ -59,27 +61,18 @@ def test_every_run_has_a_row_with_its_question_answer_report_and_host(tmp_path: 
     assert text.index(FOREIGN) < text.index(OWN)
 
 
-def test_without_a_run_the_page_says_so(tmp_path: Path) -> None:
-    assert listed(tmp_path) == []
-    assert "There is no run yet." in page(tmp_path)
+def _link(told: Path) -> None:
+    told.rename(told.parents[1] / "elsewhere.json")
+    told.symlink_to("../elsewhere.json")
 
 
-def _link(folder: Path) -> None:
-    (folder / "manifest.json").rename(folder.parent / "elsewhere.json")
-    (folder / "manifest.json").symlink_to("../elsewhere.json")
-
-
-def _pipe(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
-    os.mkfifo(folder / "manifest.json")
-
-
-def _sparse(folder: Path) -> None:
-    os.truncate(folder / "manifest.json", 10 * index.MOST_BYTES)
+def _pipe(told: Path) -> None:
+    told.unlink()
+    os.mkfifo(told)
 
 
 def _with(text: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / "manifest.json").write_text(text)
+    return lambda told: told.write_text(text)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +84,13 @@ def _with(text: str) -> Callable[[Path], object]:
         (_with("[]"), "cannot be read: manifest.json:1: is not an object"),
         (_with('{"host": {"memory_bytes": 1' + "0" * 400 + "}}"), "cannot be read: "),
         (_with('{"experiment": [], "host": 5}'), "the run is unknown, not complete"),
-        (_sparse, "cannot be read: manifest.json: is larger than 4 MiB"),
+        (
+            lambda told: os.truncate(told, 10 * index.MOST_BYTES),
+            "cannot be read: manifest.json: is larger than 4 MiB",
+        ),
         (_link, "cannot be read: manifest.json: is no file of the run's folder"),
         (_pipe, "cannot be read: manifest.json: is no file of the run's folder"),
-        (lambda folder: (folder / "manifest.json").unlink(), "is no file of the run's folder"),
+        (Path.unlink, "is no file of the run's folder"),
     ],
 )
 def test_a_damaged_folder_costs_its_own_row_alone(
@@ -103,7 +99,7 @@ def test_a_damaged_folder_costs_its_own_row_alone(
     answered(tmp_path, OWN)
     folder = answered(tmp_path, FOREIGN)
     (folder / "answer.txt").unlink()
-    damage(folder)
+    damage(folder / "manifest.json")
     foreign, own = listed(tmp_path)
     assert says in foreign["answer"]
     assert own["answer"] == "a holds 1,000 req/s"

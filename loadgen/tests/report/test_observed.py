@@ -72,13 +72,10 @@ def test_there_are_twelve_and_each_asks_for_series_that_are_exported() -> None:
 
 
 def test_a_counter_is_drawn_as_its_rise_per_second_in_the_window() -> None:
+    kinds = ((100.0, "/downstream", "ok"), (7.0, "/downstream", "rejected"), (1.0, "/health", "ok"))
     ended = [
         counter("lab_http_requests_total", rate, route=route, outcome=outcome)
-        for rate, route, outcome in (
-            (100.0, "/downstream", "ok"),
-            (7.0, "/downstream", "rejected"),
-            (1.0, "/health", "ok"),
-        )
+        for rate, route, outcome in kinds
     ]
     found = lines("Throughput", *ended[::2], gauge("lab_trial_offered_rps", 120.0, server="a"))
     assert [at for at, _ in found["ended by the server"].points] == [2.0, 4.0, 6.0, 8.0, 10.0]
@@ -121,30 +118,27 @@ def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:
     )
     assert list(found) == ["a", "host", "machine"]
     assert (found["a"].owner, values(found["a"])) == ("a", [0.75] * 5)
-    name = "container_network_receive_bytes_total"
-    shared = [
-        container(name, 9.0, service, interface="eth0")
-        for service in ("downstream-network", "toxiproxy", "downstream")
-    ]
-    assert list(lines("Network", *shared)) == ["downstream-network in"]
+
+    def drawn(*services: str, **labels: str) -> list[str]:
+        received, port = "container_network_receive_bytes_total", {"interface": "eth0"}
+        each = (container(received, 9.0, service, **port, **labels) for service in services)
+        return list(lines("Network", *each))
+
+    shared = drawn("downstream-network", "toxiproxy", "downstream")
+    assert shared == ["downstream-network in"]
     # On several machines each has its own, and there is no downstream-network.
-    own = [
-        container(name, 9.0, service, interface="eth0", machine="called")
-        for service in ("toxiproxy", "downstream")
-    ]
-    assert list(lines("Network", *own)) == ["toxiproxy in", "downstream in"]
+    own = drawn("toxiproxy", "downstream", machine="called")
+    assert own == ["toxiproxy in", "downstream in"]
 
 
 def test_what_is_told_of_nobody_is_not_drawn() -> None:
-    pools = (
-        gauge("lab_worker_pool_active", 3.0, connector="http-8080"),
-        gauge("lab_worker_pool_size", -1.0, connector="http-8080"),
-    )
-    found = lines("Threads", *pools)
+    connector = {"connector": "http-8080"}
+    size = gauge("lab_worker_pool_size", -1.0, **connector)
+    found = lines("Threads", gauge("lab_worker_pool_active", 3.0, **connector), size)
     assert list(found) == ["busy workers http-8080"]
-    gc = "jvm_gc_collection_seconds_sum"
-    cycles = [counter(gc, 0.1, gc=name) for name in ("ZGC Major Cycles", "ZGC Major Pauses")]
-    assert list(lines("Shares of the time", *cycles)) == ["ZGC Major Pauses"]
+    cycles = ("ZGC Major Cycles", "ZGC Major Pauses")
+    gc = [counter("jvm_gc_collection_seconds_sum", 0.1, gc=name) for name in cycles]
+    assert list(lines("Shares of the time", *gc)) == ["ZGC Major Pauses"]
 
 
 def test_a_long_window_has_no_more_samples_than_a_figure_shows() -> None:

@@ -56,9 +56,7 @@ def test_doses_are_counted_with_their_intervals() -> None:
     assert "A difference where there is none: 0 of 2 (0% [0%, 84%])." in text
     assert "A dose of 10% or more called slower: 1 of 2 (50% [1%, 99%])." in text
     assert "Inconclusive: 1 of 4 (25% [1%, 81%])" in text
-
-
-def test_other_kinds_have_no_such_section() -> None:
+    # Other kinds have no such section.
     assert written(section(())) == ""
 
 

@@ -11,37 +11,31 @@ from lab.report.progress import Trials
 from support.fakes import plan
 from support.planned import row
 
+AT_MOST = "981 req/s of at most 1,000"
+RAW = f"{AT_MOST}, raw p95 2142 ms"
+OF_POOL = {"bottleneck": "worker pool", "strength": STRONG}
+SURE, UNSURE = ({"bottleneck": NONE, "strength": strength} for strength in (STRONG, WEAK))
+
 
 @pytest.mark.parametrize(
     ("mode", "figures", "said"),
     [
-        (
-            "closed",
-            {"bottleneck": "worker pool", "strength": STRONG},
-            "fixed-pool closed CONC=100: 981 req/s of at most 1,000, raw p95 2142 ms, "
-            "limit: worker pool (strong evidence)",
-        ),
+        ("closed", OF_POOL, f"{RAW}, limit: worker pool (strong evidence)"),
         (
             "open",
-            {"p95_ms": 24_000.0, "bottleneck": NONE, "strength": STRONG},
-            "fixed-pool open CONC=100: 981 req/s of at most 1,000, p95 24.0s, "
-            "nothing limits but the load (strong evidence)",
+            {**SURE, "p95_ms": 24_000.0},
+            f"{AT_MOST}, p95 24.0s, nothing limits but the load (strong evidence)",
         ),
-        (
-            "closed",
-            {"bottleneck": NONE, "strength": WEAK},
-            "fixed-pool closed CONC=100: 981 req/s of at most 1,000, raw p95 2142 ms, "
-            "nothing limits but the load (weak evidence)",
-        ),
+        ("closed", UNSURE, f"{RAW}, nothing limits but the load (weak evidence)"),
         (
             "closed",
             {"predicted_rps": None, "bottleneck": UNKNOWN, "strength": ""},
-            "fixed-pool closed CONC=100: 981 req/s, raw p95 2142 ms, what limits is unknown",
+            "981 req/s, raw p95 2142 ms, what limits is unknown",
         ),
         (
             "closed",
             {"achieved_rps": None, "raw_p95_ms": None, "valid": False},
-            "fixed-pool closed CONC=100: – req/s of at most 1,000, raw p95 –, invalid",
+            "– req/s of at most 1,000, raw p95 –, invalid",
         ),
         (
             "closed",
@@ -60,4 +54,4 @@ def test_a_trial_s_figures_are_said_when_it_ends(
     )
     with Trials(Console(file=text, width=80), 0, 2, lambda: 0.0) as progress:
         progress.finished(ended, 1)
-        assert text.getvalue().splitlines() == [said]
+        assert text.getvalue().splitlines() == [f"fixed-pool {mode} CONC=100: {said}"]

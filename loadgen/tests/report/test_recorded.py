@@ -56,46 +56,48 @@ def test_the_hottest_method_is_named_with_its_share_its_line_and_the_cost() -> N
     ]
 
 
+def said_of(*given: Any, **changes: Any) -> list[str]:
+    return list(lines(told(*given, **changes)))
+
+
 def test_few_samples_name_nothing() -> None:
-    said = list(lines(told(stacks={"lab.Primes.isPrime:31": 99})))
-    assert said[0] == "CPU time by CPUTimeSample, 99 samples: fewer than 100 name nothing"
-    assert len(said) == 2
-    assert table(Recording(CPU, (), 99, whole=True, stacks={"lab.Primes.isPrime:31": 99})) == []
+    few = {"lab.Primes.isPrime:31": 99}
+    first, *rest = said_of(stacks=few)
+    assert first == "CPU time by CPUTimeSample, 99 samples: fewer than 100 name nothing"
+    assert len(rest) == 1
+    assert table(Recording(CPU, (), 99, whole=True, stacks=few)) == []
 
 
 def test_an_older_jdk_says_what_its_samples_are() -> None:
-    [seen, *_] = lines(told(events=("jdk.ExecutionSample",)))
+    [seen, *_] = said_of(events=("jdk.ExecutionSample",))
     assert "this JDK has no samples by CPU time" in seen
 
 
 def test_allocation_is_said_as_a_rate_without_an_interval() -> None:
-    said = list(lines(told(ALLOC, {"lab.Bodies.hello:4": 2_000_000_000}, samples=3000)))
+    said = said_of(ALLOC, {"lab.Bodies.hello:4": 2_000_000_000}, samples=3000)
     assert said[0] == "allocation by CPUTimeSample, 3,000 samples, 200 MB/s"
     assert said[1] == "alone lab.Bodies.hello 100% (line 4: 100%)"
 
 
 def test_a_lock_is_named_with_its_site_and_the_wait_of_each_answer() -> None:
     stacks = {"[lock];lab.Worker.run:1;lab.OneLock.hold:27": 40_000_000_000}
-    said = list(lines(told(LOCK, stacks, samples=9000)))
+    said = said_of(LOCK, stacks, samples=9000)
     assert "9,000 waits of 40 s in all, 4 ms for each answer (lock 100%)" in said[0]
     assert said[1] == "alone lab.OneLock.hold 100% (line 27: 100%)"
-    none = list(lines(told(LOCK, {}, samples=0)))
     # Nobody must take that for no wait at all: JFR does not see those of virtual threads.
-    assert none[0] == (
-        "waits of platform threads for locks by CPUTimeSample: no wait of 1 ms or longer"
-    )
+    none = "waits of platform threads for locks by CPUTimeSample: no wait of 1 ms or longer"
+    assert said_of(LOCK, {}, samples=0)[0] == none
 
 
 def test_what_is_not_known_is_said() -> None:
-    assert list(lines(told(recording=None, problem="it was lost", beside=None))) == [
+    assert said_of(recording=None, problem="it was lost", beside=None) == [
         "it was lost",
         "what recording cost is not known: no trial without it was on the same JVM",
     ]
-    said = list(lines(told(whole=False, row=trial(valid=False, invalid_reasons="cold JVM"))))
+    said = said_of(whole=False, row=trial(valid=False, invalid_reasons="cold JVM"))
     assert "it outgrew its room: the beginning of the window may be missing" in said
     assert "the recorded trial is invalid: cold JVM" in said
-    beside = trial(valid=False, cpu_server_us=None)
-    assert list(lines(told(beside=beside)))[-1] == (
+    assert said_of(beside=trial(valid=False, cpu_server_us=None))[-1] == (
         "with recording / without: CPU per answer not known, answers ×1.00 "
         "(one pair, the recorded one second, of which the one without is invalid)"
     )
@@ -111,13 +113,13 @@ def test_the_console_says_where_the_flame_graph_is() -> None:
 
 
 def test_the_page_links_to_the_flame_graph_and_escapes_names() -> None:
-    html = markup([section([told()])])
-    assert f'<a href="recorded/01-a-closed{RECORDED}/flamegraph.html">' in html
+    shown = [section([told()])]
+    html = markup(shown)
+    graph = f"(recorded/01-a-closed{RECORDED}/flamegraph.html)"
+    assert f'<a href="{graph[1:-1]}">' in html
     assert "lab.Routes.&lt;init&gt;" in html
     assert "<init>" not in html
-    assert f"[Flame graph](recorded/01-a-closed{RECORDED}/flamegraph.html)" in markdown(
-        [section([told()])]
-    )
+    assert f"[Flame graph]{graph}" in markdown(shown)
     assert markup([section([])]) == markdown([section([])]) == ""
 
 

@@ -32,54 +32,38 @@ def trial(number: int, **changes: Any) -> Row:
 
 
 def told(rows: list[Row], *verdicts: Verdict) -> tuple[Said, ...]:
-    """What is said of these rows with a verdict each."""
-    return said(rows, [(row.trial, each) for row, each in zip(rows, verdicts, strict=True)])
+    """What is said of these rows with a verdict each, by default the same."""
+    each = verdicts or [POOL] * len(rows)
+    return said(rows, [(row.trial, verdict) for row, verdict in zip(rows, each, strict=True)])
 
 
 def test_launches_of_a_load_are_one_sentence() -> None:
     [one] = told([trial(1), trial(2), trial(3)], POOL, GENERATOR, POOL)
     assert one.load == "fixed-pool, closed 100"
     assert (one.bottleneck, one.strength, one.agree, one.trials) == ("worker pool", STRONG, 2, 3)
-    assert one.text == (
-        "the worker pool: 200 of 200 busy, 1,800 waiting "
-        "(strong evidence; 2 of 3 trials; also generator (1))"
-    )
-    assert one.cells == (
-        "fixed-pool, closed 100", "1000", "1000", "worker pool", "992", "99%", "2000", "2010",
-        "3 of 3",
-    )  # fmt: skip
-
-
-def test_only_most_trials_that_are_sure_make_it_sure() -> None:
-    rows = [trial(1), trial(2)]
-    weak = Verdict("worker pool", WEAK, "the worker pool")
-    [one] = said(rows, [(rows[0].trial, POOL), (rows[1].trial, weak)])
-    assert one.strength == WEAK
-    assert one.sentence == POOL.sentence
+    assert one.text == f"{POOL.sentence} (strong evidence; 2 of 3 trials; also generator (1))"
+    load = ("fixed-pool, closed 100", "1000", "1000", "worker pool")
+    assert one.cells == (*load, "992", "99%", "2000", "2010", "3 of 3")
+    # Only most trials that are sure make it sure.
+    [one] = told([trial(1), trial(2)], POOL, Verdict("worker pool", WEAK, "the worker pool"))
+    assert (one.strength, one.sentence) == (WEAK, POOL.sentence)
 
 
 def test_an_invalid_trial_is_in_no_median() -> None:
-    rows = [trial(1), trial(2, valid=False, achieved_rps=5.0)]
-    [one] = said(rows, [(each.trial, POOL) for each in rows])
+    [one] = told([trial(1), trial(2, valid=False, achieved_rps=5.0)])
     assert one.goodput_rps == 991
     assert one.text == f"{POOL.sentence} (strong evidence; 1 of 2 trials valid)"
     assert one.cells[-1] == "1 of 2"
+    # Without a valid one nothing is measured.
+    [one] = told([trial(1, valid=False), trial(2, valid=False)])
+    assert (one.goodput_rps, one.p95_ms) == (None, None)
+    assert one.text == f"{POOL.sentence} (strong evidence; no valid trial)"
+    assert one.cells[4:] == ("no valid trial", "–", "2000", "–", "0 of 2")
 
 
 def test_answers_that_are_errors_are_not_measured_against_the_prediction() -> None:
-    [one] = said([trial(1, ok=300, http_errors=100)], [(trial(1).trial, POOL)])
+    [one] = told([trial(1, ok=300, http_errors=100)])
     assert one.goodput_rps == 743.25
-
-
-def test_without_a_valid_trial_nothing_is_measured() -> None:
-    rows = [trial(1, valid=False), trial(2, valid=False)]
-    [one] = said(rows, [(each.trial, POOL) for each in rows])
-    assert (one.goodput_rps, one.p95_ms) == (None, None)
-    assert one.text == f"{POOL.sentence} (strong evidence; no valid trial)"
-    assert one.cells == (
-        "fixed-pool, closed 100", "1000", "1000", "worker pool", "no valid trial", "–", "2000",
-        "–", "0 of 2",
-    )  # fmt: skip
 
 
 def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
@@ -114,17 +98,13 @@ def test_what_a_resource_limits_is_said_first() -> None:
 
 
 def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
-    of = [
-        plan("closed", trial="001-a-1-named-closed-c100", arm="1-named"),
-        plan("closed", trial="002-a-1-before-closed-c100", arm="1-before"),
-        plan("closed", trial="003-a-1-after-closed-c100", arm="1-after"),
-        plan("closed", trial="004-a-1-before-closed-c100", arm="1-before"),
-    ]
-    found = said([row(one) for one in of], [(one.trial, POOL) for one in of], KIND.load_name)
-    assert [(one.load, one.trials) for one in found] == [
-        ("a-1-named-closed-c100", 1),
-        ("a-1-before-closed-c100", 2),
-        ("a-1-after-closed-c100", 1),
+    names = ("001-a-1-named", "002-a-1-before", "003-a-1-after", "004-a-1-before")
+    of = [row(plan("closed", trial=f"{name}-closed-c100", arm=name[6:])) for name in names]
+    found = said(of, [(one.trial, POOL) for one in of], KIND.load_name)
+    assert [(one.load.removesuffix("-closed-c100"), one.trials) for one in found] == [
+        ("a-1-named", 1),
+        ("a-1-before", 2),
+        ("a-1-after", 1),
     ]
 
 
@@ -140,8 +120,7 @@ def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:
 
 def test_the_console_says_it_in_a_line() -> None:
     text = io.StringIO()
-    one = trial(1)
-    render(Console(file=text, width=120), said([one], [(one.trial, POOL)]))
+    render(Console(file=text, width=120), told([trial(1)]))
     [line] = text.getvalue().splitlines()
     assert line.startswith("fixed-pool, closed 100: the worker pool: 200 of 200 busy")
 
