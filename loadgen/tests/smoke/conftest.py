@@ -1,9 +1,7 @@
 """Tests that look at a running lab from inside its network; `.ci/smoke.sh` starts them."""
 
 import os
-import time
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +9,11 @@ import httpx
 import pytest
 
 from lab.system.tokens import TokenAuth
-from support.stored import BUSY, Eventually, Query, Trusted, excused, rows_of, run_of
+from support.stored import Query, Values, ends, rows_of, run_of
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
-
-
-@pytest.fixture(scope="session")
-def is_trusted() -> Trusted:
-    """Whether a trial is valid, but for reasons that a busy machine alone explains."""
-    return lambda valid, reasons, *also: valid or excused(reasons, (*BUSY, *also))
 
 
 @pytest.fixture(scope="session")
@@ -39,9 +31,8 @@ def rows() -> list[dict[str, str]]:
 @pytest.fixture(scope="session")
 def window(rows: list[dict[str, str]]) -> tuple[float, float]:
     """The time of the run, in seconds since 1970."""
-    marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
-    times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
-    return min(times), max(times)
+    began, ended = zip(*map(ends, rows), strict=True)
+    return min(began), max(ended)
 
 
 @pytest.fixture(scope="session")
@@ -57,10 +48,11 @@ def prometheus() -> str:
 
 @pytest.fixture(scope="session")
 def query(client: httpx.Client, prometheus: str) -> Query:
-    """Run an instant query; the answer is Prometheus's list of series."""
+    """Run an instant query, now or at a time; the answer is Prometheus's list of series."""
 
-    def ask(promql: str) -> list[dict[str, Any]]:
-        answer = client.get(f"{prometheus}/api/v1/query", params={"query": promql})
+    def ask(promql: str, at: float | None = None) -> list[dict[str, Any]]:
+        asked = {"query": promql} | ({} if at is None else {"time": str(at)})
+        answer = client.get(f"{prometheus}/api/v1/query", params=asked)
         answer.raise_for_status()
         return answer.json()["data"]["result"]
 
@@ -68,13 +60,11 @@ def query(client: httpx.Client, prometheus: str) -> Query:
 
 
 @pytest.fixture(scope="session")
-def eventually() -> Eventually:
-    """Poll until something is true, or fail saying what did not come true."""
+def values(client: httpx.Client, prometheus: str) -> Values:
+    """The values that Prometheus has of a label of these series."""
 
-    def wait(true: Callable[[], bool], seconds: float, what: str) -> None:
-        deadline = time.monotonic() + seconds
-        while not true():
-            assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-            time.sleep(0.5)
+    def ask(label: str, series: str) -> list[str]:
+        url = f"{prometheus}/api/v1/label/{label}/values"
+        return client.get(url, params={"match[]": series}).json()["data"]
 
-    return wait
+    return ask

@@ -1,8 +1,6 @@
 """What was planted on a real lab is named by the verdict; no wrong name has strong evidence."""
 
-from lab.experiments.cases import Case
 from lab.experiments.planted import right, wrong_and_sure
-from lab.model import Row
 from support.planted_run import judged
 from support.stored import results, trials_of
 
@@ -17,24 +15,14 @@ SITES = {
 }
 
 
-def runs() -> tuple[str, ...]:
+def runs() -> list[str]:
     """The run of all cases, and the one of those that it missed, if it missed any."""
-    again = list(results().glob("*-bottlenecks-again"))
-    return ("bottlenecks", *["bottlenecks-again"] * len(again))
-
-
-def tries() -> list[list[tuple[Case, Row]]]:
-    """The cases of the `runs`, each with its row."""
-    return [judged(name) for name in runs()]
+    return sorted(path.name.partition("-")[2] for path in results().glob("*-bottlenecks*"))
 
 
 def test_no_wrong_name_is_given_with_strong_evidence() -> None:
-    wrong = [
-        (case.name, row.bottleneck, row.strength)
-        for one in tries()
-        for case, row in one
-        if wrong_and_sure(case, row)
-    ]
+    cases = [case for name in runs() for case in judged(name)]
+    wrong = [(case.name, row.bottleneck) for case, row in cases if wrong_and_sure(case, row)]
     assert wrong == []
 
 
@@ -42,10 +30,10 @@ def test_every_case_is_named_right_at_the_first_or_the_second_try() -> None:
     missed = [
         {
             case.name: (row.bottleneck, row.invalid_reasons)
-            for case, row in one
+            for case, row in judged(name)
             if not right(case, row)
         }
-        for one in tries()
+        for name in runs()
     ]
     assert len(missed[0]) <= MOST_MISSED, missed[0]
     assert missed[-1] == {}

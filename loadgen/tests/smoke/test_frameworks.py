@@ -13,7 +13,7 @@ from lab.store import manifest
 from lab.store.records import read_rows
 from lab.system.stack import Stack, Urls
 from support.repo import REPO
-from support.stored import Query, Trusted, run_of, trials_of
+from support.stored import Query, is_trusted, run_of, trials_of
 
 LANES = set(dict(server_lists(REPO / "prometheus/servers"))["frameworks"])
 
@@ -23,17 +23,15 @@ def of_frameworks() -> Path:
     return run_of("frameworks")
 
 
-def test_a_measured_lane_has_a_row_that_can_be_trusted(
-    of_frameworks: Path, is_trusted: Trusted
-) -> None:
-    reasons = {trial["trial"]: trial["reasons"] for trial in trials_of("frameworks")}
+def test_a_measured_lane_has_a_row_that_can_be_trusted(of_frameworks: Path) -> None:
+    trials = {trial["trial"]: trial for trial in trials_of("frameworks")}
     every = read_rows(of_frameworks / "trials.csv", Row)
-    rows = [row for row in every if row.trial in reasons]
+    rows = [row for row in every if row.trial in trials]
     assert {row.server for row in rows} == LANES
     for row in rows:
         # Seconds of a small load leave something to compile.
         cold = "cold JVM: not steady within "
-        assert is_trusted(row.valid, reasons[row.trial], cold), (row.trial, row.invalid_reasons)
+        assert is_trusted(trials[row.trial], cold), (row.trial, row.invalid_reasons)
         assert not row.http_errors, row.trial
         assert row.raw_p50_ms >= 200, row.trial
         assert row.predicted_rps is not None

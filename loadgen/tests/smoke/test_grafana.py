@@ -16,7 +16,7 @@ import pytest
 
 from support.browser import Browser, chromium
 from support.repo import REPO
-from support.stored import Eventually
+from support.stored import eventually
 
 GRAFANA = "http://grafana:3000"
 # To those whom it answers it is this.
@@ -95,11 +95,7 @@ def test_who_has_the_password_edits_a_dashboard(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("uid", sorted(boards()))
 def test_every_panel_of_a_page_has_lines(
-    page: Browser,
-    window: tuple[float, float],
-    rows: list[dict[str, str]],
-    eventually: Eventually,
-    uid: str,
+    page: Browser, window: tuple[float, float], rows: list[dict[str, str]], uid: str
 ) -> None:
     board = boards()[uid]
     began_s, ended_s = window

@@ -5,11 +5,11 @@ import tomllib
 
 import pytest
 
-from lab.experiments.kind import settings_of
-from lab.experiments.planted import Planted, right, wrong_and_sure
-from lab.model import Experiment, Row
+from lab.experiments.planted import right, wrong_and_sure
+from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
+from support.planted_run import judged
 from support.repo import REPO
 from support.stored import run_of
 
@@ -40,13 +40,9 @@ def test_every_route_was_asked_for_and_answered(name: str) -> None:
 
 
 def test_what_was_planted_is_named() -> None:
-    run = run_of("long-planted")
-    experiment = manifest.read(run).experiment
-    assert isinstance(experiment, Experiment)
-    rows = read_rows(run / "trials.csv", Row)
-    judged = list(zip(settings_of(Planted, experiment).cases, rows, strict=True))
-    assert [(case.name, row.bottleneck) for case, row in judged if wrong_and_sure(case, row)] == []
-    assert sum(right(case, row) for case, row in judged) >= 0.9 * len(judged)
+    cases = judged("long-planted")
+    assert [(case.name, row.bottleneck) for case, row in cases if wrong_and_sure(case, row)] == []
+    assert sum(right(case, row) for case, row in cases) >= 0.9 * len(cases)
 
 
 @pytest.mark.parametrize("verb", OWN_VERBS)

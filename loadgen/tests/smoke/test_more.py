@@ -69,9 +69,7 @@ def test_on_jdk_21_no_lane_declares_or_serves_what_needs_a_preview_class(
         assert client.get(f"http://{server}:8080/aggregate").status_code == 404, server
 
 
-def test_a_wait_in_synchronized_keeps_its_carrier_on_jdk_21_and_no_longer_on_25(
-    ask: Ask,
-) -> None:
+def test_a_wait_in_synchronized_keeps_its_carrier_on_jdk_21_and_no_longer_on_25(ask: Ask) -> None:
     def seconds(server: str, jdk: str) -> float:
         identity, url = ask(server, "/identity"), f"http://{server}:8080/synchronized"
         assert identity["jdk"].startswith(jdk), server

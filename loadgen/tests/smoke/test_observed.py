@@ -4,7 +4,6 @@ import json
 import re
 import socket
 from bisect import bisect_left
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import httpx
 import pytest
 
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S
-from support.dashboards import FOLDER, filled, load
+from support.dashboards import filled, load
 from support.repo import REPO
-from support.stored import Eventually, Query
+from support.stored import Query, Values, ends, eventually
 
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
 # Of toxics, and none is in force or was: test_toxic_in_force.py asks for these. By default nobody
@@ -28,7 +27,7 @@ ONLY_OF_A_LOAD = ('source="load"', "lab_client_requests_waiting", "lab_client_co
 ONLY_OF_A_PROBE = ("lab_client_requests_skipped_total",)
 
 
-def test_every_target_is_up(client: httpx.Client, prometheus: str, eventually: Eventually) -> None:
+def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
     up, jobs = set(), set()
 
     def all_were_up() -> bool:
@@ -45,23 +44,19 @@ def test_every_target_is_up(client: httpx.Client, prometheus: str, eventually: E
     assert jobs >= {"server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen"}
 
 
-def scrapes(client: httpx.Client, prometheus: str, row: dict[str, str]) -> dict[str, int]:
+def scrapes(query: Query, row: dict[str, str]) -> dict[str, int]:
     """How many times each server was scraped while a trial ran, if at all."""
-    began, ended = (
-        datetime.fromisoformat(row[mark]).timestamp() for mark in ("started_at", "ended_at")
-    )
-    asked = f'count_over_time(up{{job="server"}}[{(ended - began) * 1000:.0f}ms])'
-    answer = client.get(f"{prometheus}/api/v1/query", params={"query": asked, "time": str(ended)})
-    found = answer.json()["data"]["result"]
+    began, ended = ends(row)
+    found = query(f'count_over_time(up{{job="server"}}[{(ended - began) * 1000:.0f}ms])', ended)
     return {one["metric"]["server"]: int(one["value"][1]) for one in found}
 
 
 def test_only_the_server_that_is_measured_is_scraped_closely(
-    client: httpx.Client, prometheus: str, rows: list[dict[str, str]]
+    query: Query, rows: list[dict[str, str]]
 ) -> None:
     # 1/s and 1/15 s, fewer on a busy machine. A trial takes a few seconds, so most idle servers
     # have no scrape in it: over all trials, and a server without one counts as well.
-    seen = [(row["server"], scrapes(client, prometheus, row)) for row in rows]
+    seen = [(row["server"], scrapes(query, row)) for row in rows]
     servers = {server for _, found in seen for server in found}
     measured = sum(found.get(server, 0) for server, found in seen)
     others = sum(n for server, found in seen for name, n in found.items() if name != server)
@@ -73,17 +68,13 @@ def test_only_the_server_that_is_measured_is_scraped_closely(
 # The agent's are latencies of both phases of an open load, twice: of one trial they stay for 10 s,
 # and here the next begins by then.
 MOST_SAMPLES = {"jvm": 130, "downstream": 90, "toxiproxy": 60, "prometheus": 900, "loadgen": 900}
-# For each of these in the last hour, and besides: a route of the servers.
-MOST_FOR_EACH = {
-    "server": ("route", "lab_http_requests_total", 310, 240),
-}
+# And of a server: for each route of the servers in the last hour, and besides.
+FOR_EACH_ROUTE, BESIDES = 310, 240
 
 
 def test_a_scrape_does_not_grow_unnoticed(query: Query) -> None:
-    most = dict(MOST_SAMPLES)
-    for job, (what, series, each, besides) in MOST_FOR_EACH.items():
-        found = query(f"count by ({what}) (count_over_time({series}[1h]))")
-        most[job] = each * len(found) + besides
+    routes = query("count by (route) (count_over_time(lab_http_requests_total[1h]))")
+    most = {**MOST_SAMPLES, "server": FOR_EACH_ROUTE * len(routes) + BESIDES}
     counted = "max by (job) (max_over_time(scrape_samples_post_metric_relabeling[1h]))"
     seen = {one["metric"]["job"]: float(one["value"][1]) for one in query(counted)}
     assert seen.keys() >= most.keys()
@@ -98,20 +89,16 @@ def test_what_has_the_engines_socket_is_out_of_the_servers_reach() -> None:
 
 
 def seen_by_clients(
-    client: httpx.Client, prometheus: str, row: dict[str, str], asked: str, **labels: str
+    query: Query, row: dict[str, str], asked: str, **labels: str
 ) -> list[dict[str, Any]]:
     """The answer for what Prometheus last saw of a trial's clients: `%s` in the query are their
     labels and that time."""
     where = {"server": row["server"], "route": row["route"].partition("?")[0], "mode": row["mode"]}
     matchers = ", ".join(f'{name}="{value}"' for name, value in (where | labels).items())
-    began, ended = (
-        datetime.fromisoformat(row[mark]).timestamp() for mark in ("started_at", "ended_at")
-    )
+    began, ended = ends(row)
     # The agent keeps them so long. Another trial of the server has another mode.
     last = f"{{{matchers}}}[{ended + KEPT_S - began:.0f}s]"
-    params = {"query": asked % last, "time": str(ended + KEPT_S)}
-    answer = client.get(f"{prometheus}/api/v1/query", params=params).json()
-    return list(answer["data"]["result"])
+    return query(asked % last, ended + KEPT_S)
 
 
 def streams(row: dict[str, str]) -> bool:
@@ -119,24 +106,24 @@ def streams(row: dict[str, str]) -> bool:
 
 
 def test_in_every_trial_its_load_told_what_it_saw_or_a_probe_did(
-    client: httpx.Client, prometheus: str, rows: list[dict[str, str]]
+    query: Query, rows: list[dict[str, str]]
 ) -> None:
     for row in rows:
         asked = "sum by (source) (last_over_time(lab_client_requests_total%s)) > 0"
-        found = seen_by_clients(client, prometheus, row, asked)
+        found = seen_by_clients(query, row, asked)
         sources = [one["metric"]["source"] for one in found]
         assert sources == ["load" if streams(row) else "probe"], row["trial"]
 
 
 def test_what_a_load_told_live_is_what_its_row_says(
-    client: httpx.Client, prometheus: str, rows: list[dict[str, str]]
+    query: Query, rows: list[dict[str, str]]
 ) -> None:
     for row in filter(streams, rows):
         since, p95 = ("due", "p95_ms") if row["mode"] == "open" else ("sent", "raw_p95_ms")
         window = {"source": "load", "phase": "measure"}
         last = "last_over_time(lab_client_request_seconds_bucket%s)"
         asked = f"histogram_quantile(0.95, sum by (le) ({last}))"
-        (live,) = seen_by_clients(client, prometheus, row, asked, since=since, **window)
+        (live,) = seen_by_clients(query, row, asked, since=since, **window)
         at = bisect_left(BUCKETS_S, float(row[p95]) / 1000)
         # It lies in the bucket of the row's own.
         assert BUCKETS_S[at - 1] <= float(live["value"][1]) <= BUCKETS_S[at], row["trial"]
@@ -189,10 +176,7 @@ def samples(
     return [value for one in series for _, value in one["values"] if value != "NaN"]
 
 
-def test_a_driver_that_is_gone_is_not_counted(
-    query: Query,
-    eventually: Eventually,
-) -> None:
+def test_a_driver_that_is_gone_is_not_counted(query: Query) -> None:
     memory = 'service:container_memory_working_set_bytes:sum{service="driver"}'
     assert query(f"last_over_time({memory}[10m])")
     eventually(lambda: query(memory) == [], 120, "no memory of a driver that has ended")
@@ -204,13 +188,11 @@ def test_a_container_that_somebody_started_by_hand_is_no_server(query: Query) ->
     assert query('count_over_time(container_start_time_seconds{name=~".+-by-hand"}[10m])') == []
 
 
-def test_what_labels_say_is_in_the_vocabulary(client: httpx.Client, prometheus: str) -> None:
+def test_what_labels_say_is_in_the_vocabulary(values: Values) -> None:
     for metrics in json.loads(VOCABULARY.read_text()).values():
         for name, metric in metrics.items():
             for label, known in metric.get("values", {}).items():
-                series = f'{{__name__=~"{name}(_bucket)?"}}'
-                url = f"{prometheus}/api/v1/label/{label}/values"
-                seen = client.get(url, params={"match[]": series}).json()["data"]
+                seen = values(label, f'{{__name__=~"{name}(_bucket)?"}}')
                 assert set(seen) <= set(known), (name, label)
 
 
@@ -225,14 +207,10 @@ def test_every_route_that_was_asked_for_can_be_chosen(
     assert lab.variables["route"] in offered
 
 
-def test_every_chooser_offers_something(client: httpx.Client, prometheus: str) -> None:
-    asked = set()
-    for file in FOLDER.glob("*.json"):
-        for variable in json.loads(file.read_text())["templating"]["list"]:
-            match = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"])
-            if match:
-                asked.add(match.groups())
+def test_every_chooser_offers_something(values: Values) -> None:
+    questions = {question.query for board in load() for question in board.questions}
+    found = (re.fullmatch(r"label_values\((.+), (\w+)\)", query) for query in questions)
+    asked = [match.groups() for match in found if match]
     assert len(asked) >= 2
     for series, label in asked:
-        url = f"{prometheus}/api/v1/label/{label}/values"
-        assert len(client.get(url, params={"match[]": series}).json()["data"]) >= 2, series
+        assert len(values(label, series)) >= 2, series

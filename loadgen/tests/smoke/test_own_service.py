@@ -6,13 +6,12 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
 import pytest
 
 from lab.judge.gates.generator import HOST_CROWDED
 from lab.judge.verdict.threads import CPUS_LEFT
 from support.dashboards import filled, load
-from support.stored import Query, Trusted, results, series_of, trials_of
+from support.stored import Query, Values, is_trusted, results, series_of, trials_of
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +20,12 @@ def tomcat() -> dict[str, Any]:
     return trial
 
 
-def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any], is_trusted: Trusted) -> None:
+def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any]) -> None:
     # Three of four requests are GET, one is POST: what Tomcat refuses is an error.
     assert (tomcat["server"], tomcat["route"]) == ("tomcat", "tomcat")
     assert (tomcat["http_errors"], tomcat["ok"] > 400) == (0, True)
     assert tomcat["mode"] == "closed"
-    assert is_trusted(tomcat["valid"], tomcat["reasons"]), tomcat["reasons"]
+    assert is_trusted(tomcat), tomcat["reasons"]
     assert tomcat["raw_p50_ms"] >= 200
 
 
@@ -37,15 +36,11 @@ def test_which_image_ran_is_known(tomcat: dict[str, Any]) -> None:
     assert (container["nano_cpus"], container["memory_bytes"]) == (0, 0)
 
 
-def test_its_container_was_made_anew_for_the_launch(tomcat: dict[str, Any]) -> None:
+def test_its_jvm_was_started_for_the_launch_and_proven_warm(tomcat: dict[str, Any]) -> None:
     began = datetime.strptime(tomcat["run"][:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     assert tomcat["launch"] == 1
     assert tomcat["jvm_started_ms"] / 1000 > began.timestamp()
-
-
-def test_its_jvm_was_proven_warm_and_is_known(tomcat: dict[str, Any]) -> None:
     assert tomcat["warmth"]["steady"]
-    assert tomcat["jvm_started_ms"] > 0
     assert tomcat["demand"]["r0_ms"] >= 200
 
 
@@ -57,28 +52,23 @@ def test_its_jvm_was_recorded_by_the_agent(tomcat: dict[str, Any]) -> None:
 
 
 def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> None:
-    of_jvm = {one["__name__"] for one in series_of(tomcat) if one.get("server") == "tomcat"}
+    series = series_of(tomcat)
+    of_jvm = {one["__name__"] for one in series if one.get("server") == "tomcat"}
     assert {"jvm_threads_current", "process_open_fds", "lab_worker_pool_size"} <= of_jvm
-    assert any(one.get("service") == "tomcat" for one in series_of(tomcat))
-    assert any(one["__name__"] == "machine:machine_cpu_cores:max" for one in series_of(tomcat))
-    assert not any(
-        one.get("job") in ("server", "downstream", "toxiproxy") for one in series_of(tomcat)
-    )
+    assert any(one.get("service") == "tomcat" for one in series)
+    assert any(one["__name__"] == "machine:machine_cpu_cores:max" for one in series)
+    assert not {"server", "downstream", "toxiproxy"} & {one.get("job") for one in series}
 
 
-def test_it_can_be_chosen_on_the_dashboard(
-    query: Query, client: httpx.Client, prometheus: str
-) -> None:
+def test_it_can_be_chosen_on_the_dashboard(query: Query, values: Values) -> None:
     (lab,) = (board for board in load() if board.uid == "lab")
     server, route = lab.questions
     asked = route.query.removeprefix("query_result(").removesuffix(")")
     offered = {one["metric"]["route"] for one in query(filled(asked, {"__range": "1h"}))}
     assert {"tomcat", "/downstream"} <= offered
     series = server.query.removeprefix("label_values(").removesuffix(", server)")
-    url = f"{prometheus}/api/v1/label/server/values"
-    servers = client.get(url, params={"match[]": series}).json()["data"]
     # nginx is no target of Prometheus: the trial's own mark tells of it.
-    assert {"tomcat", "host.docker.internal", "fixed-pool"} <= set(servers)
+    assert {"tomcat", "host.docker.internal", "fixed-pool"} <= set(values("server", series))
 
 
 def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections(
@@ -87,11 +77,13 @@ def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections
     verdict = tomcat["verdict"]
     assert verdict["bottleneck"] == "worker pool", verdict
     assert verdict["missing"] == []
+    # What it answers is what its subject expects.
+    assert tomcat["unexpected"] == 0
 
 
-def test_a_planted_lock_is_named_with_its_line(is_trusted: Trusted) -> None:
+def test_a_planted_lock_is_named_with_its_line() -> None:
     (locked,) = trials_of("locked")
-    assert is_trusted(locked["valid"], locked["reasons"]), locked["reasons"]
+    assert is_trusted(locked), locked["reasons"]
     assert 60 <= locked["achieved_rps"] <= 100
     if locked["usage"]["host_busy"] >= HOST_CROWDED:
         return  # The machine had other work: then whoever holds a lock waits for a CPU.
@@ -101,9 +93,9 @@ def test_a_planted_lock_is_named_with_its_line(is_trusted: Trusted) -> None:
     assert re.search(site, verdict["sentence"])
 
 
-def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:
+def test_a_pool_that_nobody_shows_is_inferred() -> None:
     (shop,) = trials_of("shop")
-    assert is_trusted(shop["valid"], shop["reasons"]), shop["reasons"]
+    assert is_trusted(shop), shop["reasons"]
     # Sixty connections, of which a pool of 20 lets a third through: 20 / 0.2 s.
     assert 80 <= shop["achieved_rps"] <= 101
     if shop["usage"]["host_busy"] >= CPUS_LEFT:
@@ -113,9 +105,7 @@ def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:
     assert re.search(r"like a pool: about (1[7-9]|2[0-3]) at a time, ", verdict["sentence"])
 
 
-def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_counted(
-    is_trusted: Trusted,
-) -> None:
+def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_counted() -> None:
     # An invalid one was measured again.
     by_arm = {trial["arm"]: trial for trial in trials_of("lifted")}
     before, after = by_arm["1-before"], by_arm["1-after"]
@@ -125,22 +115,16 @@ def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_cou
         assert 0 < trial["unexpected"] == trial["window_http_errors"] < trial["window_ok"]
         said = "pacer: request 2 (GET /health): "
         assert any(one.startswith(said) and "without 'not ok'" in one for one in trial["notes"])
-    if all(is_trusted(one["valid"], one["reasons"]) for one in (before, after)):
+    if is_trusted(before) and is_trusted(after):
         assert after["achieved_rps"] > 1.5 * before["achieved_rps"]
 
 
-def test_what_a_tomcat_answers_is_what_its_subject_expects(tomcat: dict[str, Any]) -> None:
-    assert tomcat["unexpected"] == 0
-
-
-def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said(
-    is_trusted: Trusted,
-) -> None:
+def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said() -> None:
     closed, opened = trials_of("nginx")
     assert (closed["mode"], opened["mode"]) == ("closed", "open")
     for trial in (closed, opened):
         assert trial["server"] == "host.docker.internal"
-        assert is_trusted(trial["valid"], trial["reasons"]), trial["reasons"]
+        assert is_trusted(trial), trial["reasons"]
         assert trial["jvm_started_ms"] is None
         assert any("warm-up was not proven" in note for note in trial["notes"])
         missing = trial["verdict"]["missing"]

@@ -3,9 +3,9 @@
 import json
 import os
 import re
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import httpx
@@ -86,18 +86,13 @@ def test_the_share_of_a_planted_method_is_that_of_its_cpu_time(
 def test_a_planted_lock_is_named_with_its_site(
     client: httpx.Client, management: Management
 ) -> None:
-    def load() -> None:
-        for _ in range(20):
-            client.get(f"http://{SERVER}:8080/?wait_ms=0").raise_for_status()
+    def ask(_: int) -> httpx.Response:
+        return client.get(f"http://{SERVER}:8080/?wait_ms=0").raise_for_status()
 
     management.change_knobs(SERVER, {"lock_ms": 5})
     try:
-        with recorded(management, "lock") as found:
-            many = [threading.Thread(target=load) for _ in range(8)]
-            for one in many:
-                one.start()
-            for one in many:
-                one.join()
+        with recorded(management, "lock") as found, ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(8 * 20)))
     finally:
         management.change_knobs(SERVER, {"lock_ms": 0})
     [(of, graph)] = found

@@ -6,7 +6,7 @@ import time
 import httpx
 import pytest
 
-from support.stored import Eventually
+from support.stored import eventually
 
 
 def test_toxiproxy_has_none(client: httpx.Client) -> None:
@@ -16,7 +16,7 @@ def test_toxiproxy_has_none(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("model", ["fixed-pool", "virtual-threads"])
 def test_an_answer_comes_before_the_toxics_delay_and_the_downstreams_are_over(
-    client: httpx.Client, eventually: Eventually, model: str
+    client: httpx.Client, model: str
 ) -> None:
     def is_quick() -> bool:
         start = time.monotonic()

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from support.dashboards import load
-from support.stored import Eventually, Query
+from support.stored import Query, eventually
 
 SHOWN = ("Delay set on the way", "Toxics in force")
 ADDED_S = 0.3
@@ -18,10 +18,7 @@ def test_toxiproxy_has_it(client: httpx.Client) -> None:
     assert [(t["type"], t["attributes"]["latency"]) for t in toxics] == [("latency", 300)]
 
 
-def test_prometheus_has_it(
-    query: Query,
-    eventually: Eventually,
-) -> None:
+def test_prometheus_has_it(query: Query) -> None:
     eventually(
         lambda: [r["value"][1] for r in query('lab_toxics_in_force{proxy="downstream"}')] == ["1"],
         60,
@@ -29,7 +26,7 @@ def test_prometheus_has_it(
     )
 
 
-def test_the_dashboard_shows_it_and_marks_it(query: Query, eventually: Eventually) -> None:
+def test_the_dashboard_shows_it_and_marks_it(query: Query) -> None:
     (lab,) = (board for board in load() if board.uid == "lab")
     marks = [mark.expr for mark in lab.annotations if "lab_toxics_changed" in mark.expr]
     shown = [one.bare or one.expr for panel, one in lab.queries() if panel.title in SHOWN]

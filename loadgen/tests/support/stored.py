@@ -4,18 +4,18 @@ import csv
 import gzip
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from lab.model import AGAIN
 
-# Fixtures of the smoke tests: whether a trial is valid but for a busy machine (valid, reasons, and
-# beginnings of reasons that are allowed too), an instant query of Prometheus, and a wait of so many
-# seconds until something is true, with what did not come true.
-Trusted = Callable[..., bool]
-Query = Callable[[str], list[dict[str, Any]]]
-Eventually = Callable[[Callable[[], bool], float, str], None]
+# Fixtures of the smoke tests: an instant query of Prometheus, now or at a time, and the values that
+# it has of a label of series.
+Query = Callable[..., list[dict[str, Any]]]
+Values = Callable[[str, str], list[str]]
 
 # What makes a trial invalid on a machine that is busy or slow, whatever the lab does.
 # `.ci/faults.sh` shows that faults which are planted make trials invalid.
@@ -33,6 +33,35 @@ BUSY = (
 def excused(reasons: Sequence[str], allowed: tuple[str, ...]) -> bool:
     """Whether an invalid trial has reasons, and every one begins with an allowed text."""
     return bool(reasons) and all(reason.startswith(allowed) for reason in reasons)
+
+
+def is_trusted(row: Mapping[str, Any], *also: str) -> bool:
+    """True if a row or a trial is valid, or every reason is one that a busy machine alone explains,
+    or begins as one of these."""
+    reasons = row["reasons"] if "reasons" in row else row["invalid_reasons"].split("; ")
+    return row["valid"] in (True, "true") or excused(reasons, (*BUSY, *also))
+
+
+def assert_answered(row: Mapping[str, str]) -> None:
+    """A row can be trusted, and every answer in it came after the downstream's delay."""
+    assert is_trusted(row), row
+    assert int(row["ok"]) > 0, row
+    assert int(row["http_errors"]) == 0, row
+    assert float(row["raw_p50_ms"]) >= 200, row
+
+
+def eventually(is_true: Callable[[], object], seconds: float, what: str) -> None:
+    """Asks until it is true, or fails and says what did not come true."""
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.5)
+
+
+def ends(row: Mapping[str, str]) -> tuple[float, float]:
+    """When a trial began and ended, in seconds since 1970."""
+    began, ended = (datetime.fromisoformat(row[at]) for at in ("started_at", "ended_at"))
+    return began.timestamp(), ended.timestamp()
 
 
 def results() -> Path:
