@@ -113,10 +113,8 @@ def test_knobs_are_read_again_when_others_may_have_changed_them(page: Page) -> N
 def test_a_knob_is_turned_on_every_server_that_has_it(page: Page) -> None:
     page.fill("knob-pool_size", "50")
     page.press(Keys.ENTER)
-    page.until(
-        "return document.getElementById('knobs-said').textContent === 'pool_size is 50 on "
-        "fixed-pool'"
-    )
+    page.until_text("knobs-said", "pool_size is 50 on fixed-pool")
+    assert page.text("knobs-said").endswith("fixed-pool")
     assert page.lab.settings["fixed-pool"]["pool_size"] == 50
 
 

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,14 +10,14 @@ from lab.campaign.derive import derive
 from lab.experiments import planted
 from lab.experiments.cases import Case
 from lab.experiments.planted import Planted
-from lab.model import Condition, TrialPlan
+from lab.model import Condition
 from lab.report.answers import PAGE_WIDTH
 from lab.report.page.markup import folded
 from lab.report.page.palette import DARK, LIGHT
 from lab.report.page.script import packed
 from support.drawn import Drawing, answered
 from support.planned import all_of, experiment, planner
-from support.runs import plans, write_manifest, write_raw
+from support.runs import plans, tell, write_manifest, write_raw
 
 # A sheet of A4 without its margins of 1 cm, at 96 pixels an inch.
 PHONE, SCREEN, PAPER = 390, 1280, 718
@@ -26,52 +25,46 @@ PHONE, SCREEN, PAPER = 390, 1280, 718
 # trials more.
 PRINTED = {"loads": 4, "planted": 0, "invalid": 4}
 OVER_TIME = 8
+CASES = [
+    ("small-pool", "a", 100), ("connection-cap", "a", 100), ("short-deadline", "a", 100),
+    ("narrow-proxy", "a", 200), ("slow-downstream", "b", 100), ("nothing", "b", 200),
+    *((f"healthy-{number}-virtual-threads", "b", 100) for number in range(8)),
+]  # fmt: skip
 CONDITIONS = Planted(
     tuple(
         Case(f"{name}-of-the-{server}", server, "/downstream", load, ("worker pool",),
              Condition(knobs={"pool_size": 20 + at}), peak_extra=400 if at == 0 else 0)
-        for at, (name, server, load) in enumerate([
-            ("small-pool", "a", 100), ("connection-cap", "a", 100), ("short-deadline", "a", 100),
-            ("narrow-proxy", "a", 200), ("slow-downstream", "b", 100), ("nothing", "b", 200),
-            *((f"healthy-{number}-virtual-threads", "b", 100) for number in range(8)),
-        ])
+        for at, (name, server, load) in enumerate(CASES)
     )
 )  # fmt: skip
+# Two rounds of conditions with long names.
 PLANTED = experiment(
     kind="planted", modes=("closed",), concurrencies=(100, 200), launches=2, own=CONDITIONS
 )
 
 
-def planted_plans() -> list[TrialPlan]:
-    """Two rounds of conditions with long names."""
-    return all_of(planted.design(planner(PLANTED)))
-
-
-def tell(raw: Path, **values: Any) -> None:
-    """Changes what a trial's record says."""
-    path = raw / "trial.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
 @pytest.fixture(scope="module", params=list(PRINTED))
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def kind(request: pytest.FixtureRequest) -> str:
     """A run with an invalid trial and series; one of conditions with long names and a spike; one
     whose trials are all invalid."""
-    name = f"20260131T120000Z-{request.param}"
-    results = tmp_path_factory.mktemp("results")
-    if request.param == "planted":
-        run_dir = write_manifest(results, name, experiment=PLANTED)
-        write_raw(run_dir, planted_plans())
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def url(kind: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    made = {"experiment": PLANTED} if kind == "planted" else {}
+    run_dir = write_manifest(tmp_path_factory.mktemp("results"), f"20260131T120000Z-{kind}", **made)
+    if kind == "planted":
+        write_raw(run_dir, all_of(planted.design(planner(PLANTED))))
     else:
-        run_dir = write_manifest(results, name)
-        write_raw(run_dir, plans(1 if request.param == "invalid" else 6))
+        write_raw(run_dir, plans(1 if kind == "invalid" else 6))
     folders = sorted((run_dir / "raw").iterdir())
     for raw in folders[:4]:
         answered(raw)
-    if request.param == "planted":
+    if kind == "planted":
         tell(folders[0], peaks=[{"started_s": 13.5, "ended_s": 15.5}])
     else:
-        for raw in folders if request.param == "invalid" else folders[:1]:
+        for raw in folders if kind == "invalid" else folders[:1]:
             tell(raw, toxic_changes=["downstream at 12:00:01"])
     derive(run_dir, [Drawing()])
     return (run_dir / "report.html").as_uri()
@@ -80,7 +73,7 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize("width", [320, PHONE, 768, SCREEN])
 def test_the_page_never_scrolls_sideways(browser: Browser, url: str, width: int) -> None:
     browser.look(url, width)
-    browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+    browser.unfold()
     assert browser.ask("return window.innerWidth") == width
     assert browser.ask("return document.documentElement.scrollWidth") <= width
     outside = browser.ask(
@@ -92,7 +85,7 @@ def test_the_page_never_scrolls_sideways(browser: Browser, url: str, width: int)
     assert outside == []
 
 
-def test_the_widest_line_of_the_answer_is_seen_whole(browser: Browser, url: str) -> None:
+def test_the_widest_line_of_the_answer_is_seen_whole(browser: Browser, url: str, kind: str) -> None:
     browser.look(url, SCREEN)
     told = browser.ask(
         """const one = document.querySelector('pre.answer');
@@ -102,12 +95,12 @@ def test_the_widest_line_of_the_answer_is_seen_whole(browser: Browser, url: str)
         PAGE_WIDTH,
     )
     # Planted cases answer no question of their own.
-    assert told is None if "planted" in url else told[0] <= told[1]
+    assert told is None if kind == "planted" else told[0] <= told[1]
 
 
 def all_drawn(browser: Browser) -> None:
     """Goes down the page, as a reader does, until its script has drawn every figure."""
-    browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+    browser.unfold()
     for at in range(browser.ask("return document.querySelectorAll('figure').length")):
         browser.wait_for(
             f"""const one = document.querySelectorAll('figure')[{at}];
@@ -117,13 +110,13 @@ def all_drawn(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
-@pytest.mark.parametrize("kind", ["svg.fig", ".live svg"])
+@pytest.mark.parametrize("drawing", ["svg.fig", ".live svg"])
 def test_every_figure_is_seen_at_a_size_that_can_be_read(
-    browser: Browser, url: str, width: int, kind: str
+    browser: Browser, url: str, kind: str, width: int, drawing: str
 ) -> None:
     browser.look(url, width)
-    expected = PRINTED[url.rpartition("/")[0].rpartition("-")[2]]
-    if kind == "svg.fig":
+    expected = PRINTED[kind]
+    if drawing == "svg.fig":
         browser.without_script(url)
     else:
         expected += OVER_TIME
@@ -134,10 +127,10 @@ def test_every_figure_is_seen_at_a_size_that_can_be_read(
           const box = one.getBoundingClientRect();
           return [box.width, box.height, text.height];
         })""",
-        kind,
+        drawing,
     )
     assert len(sizes) == expected
-    if kind == ".live svg":
+    if drawing == ".live svg":
         told = browser.ask(
             "return [...document.querySelectorAll('.live')].map(one => one.ariaLabel.length)"
         )
@@ -150,7 +143,7 @@ def test_every_figure_is_seen_at_a_size_that_can_be_read(
           const box = one.closest('svg').getBoundingClientRect();
           return text.left < box.left - 3 || text.right > box.right + 3;
         }).map(one => one.textContent)""",
-        kind,
+        drawing,
     )
     assert outside == []
 
@@ -168,7 +161,7 @@ def test_a_packed_table_is_there_when_a_reader_comes_to_it(
     assert browser.driver.get_log("browser") == []
 
 
-def test_light_and_dark_follow_the_reader(browser: Browser, url: str) -> None:
+def test_light_and_dark_follow_the_reader(browser: Browser, url: str, kind: str) -> None:
     seen = {}
     for dark in (False, True):
         browser.look(url, dark=dark)
@@ -182,7 +175,7 @@ def test_light_and_dark_follow_the_reader(browser: Browser, url: str) -> None:
     assert seen[True][0] == "rgb(20, 22, 26)"
     assert all(light != dark for light, dark in zip(seen[False], seen[True], strict=True))
     # Planted cases have no figures by load.
-    assert len(seen[False]) == (2 if "planted" in url else 4)
+    assert len(seen[False]) == (2 if kind == "planted" else 4)
 
 
 def test_on_paper_it_is_light_and_its_tables_are_whole(browser: Browser, url: str) -> None:
@@ -254,7 +247,9 @@ def test_its_policy_stops_any_other_script(browser: Browser, url: str) -> None:
     assert browser.ask("return [violations, window.ran]") == [["script-src-elem"], None]
 
 
-def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: str) -> None:
+def test_without_a_script_the_printed_figures_are_there(
+    browser: Browser, url: str, kind: str
+) -> None:
     browser.without_script(url)
     assert browser.ask("return document.querySelectorAll('.live').length") == 0
     seen = browser.ask(
@@ -262,18 +257,18 @@ def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: s
           .filter(one => !one.closest('details'))
           .map(one => one.checkVisibility() && one.getBoundingClientRect().height > 80)"""
     )
-    assert len(seen) == PRINTED[url.rpartition("/")[0].rpartition("-")[2]]
+    assert len(seen) == PRINTED[kind]
     assert all(seen)
     # What a trial showed needs the script.
-    browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+    browser.unfold()
     assert browser.ask("return document.querySelectorAll('main noscript').length") >= OVER_TIME / 2
 
 
-def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str) -> None:
+def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str, kind: str) -> None:
     browser.look(url)
     all_drawn(browser)
     # Planted cases have no figures by load.
-    if "planted" not in url:
+    if kind != "planted":
         marks = ("launches_marks", "invalid_marks")
         browser.point_at(", ".join(f"#figures ~ * .live .{one} path" for one in marks))
         tip = "document.querySelector('#vg-tooltip-element')"
@@ -329,11 +324,13 @@ def test_the_keyboard_reaches_links_details_and_wide_tables(browser: Browser, ur
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_picture_of_it_is_not_blank(browser: Browser, url: str, dark: bool, width: int) -> None:
+def test_a_picture_of_it_is_not_blank(
+    browser: Browser, url: str, kind: str, dark: bool, width: int
+) -> None:
     browser.look(url, width, dark=dark)
     whole = browser.pixels()
     # Planted cases have no figures by load.
-    figure = whole if "planted" in url else browser.pixels("#figures ~ .specs")
+    figure = whole if kind == "planted" else browser.pixels("#figures ~ .specs")
     for seen in (whole, figure):
         colour, share = seen.ground
         assert "#{:02x}{:02x}{:02x}".format(*colour) == (DARK if dark else LIGHT)["page"]

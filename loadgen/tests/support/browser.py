@@ -67,6 +67,10 @@ class Browser:
         """What a function body in the page returns."""
         return self.driver.execute_script(script, *arguments)
 
+    def unfold(self) -> None:
+        """Opens all that is folded."""
+        self.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+
     def without_script(self, url: str) -> None:
         """Opens a page as a browser does whose reader allows no scripts."""
         self.told("Emulation.setScriptExecutionDisabled", value=True)

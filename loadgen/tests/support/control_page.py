@@ -21,6 +21,15 @@ from support.browser import Browser
 
 PHONE, SCREEN = 390, 1280
 PATIENCE_S = 60.0
+TRIAL = {
+    "server": "fixed-pool",
+    "route": "/downstream",
+    "concurrency": 100,
+    "offered_rps": 450,
+    "phase": "measure",
+    "run": "r",
+    "trial": "01-fixed-pool",
+}
 
 
 class Reacting(Scene):
@@ -36,23 +45,10 @@ class Reacting(Scene):
             toxics = self.lab.toxiproxy.toxics.values()
             added = sum(toxic["attributes"].get("latency", 0) for toxic in toxics)
             p95_s = f"{0.2 + added / 1000}"
-            self.lab.numbers = {("fixed-pool", "in_flight"): "0"}
-            self.lab.trial = None
-            if self.loaded:
-                self.lab.numbers = {
-                    ("fixed-pool", "rps"): "450",
-                    ("fixed-pool", "client_p95_s"): p95_s,
-                    ("fixed-pool", "server_p95_s"): p95_s,
-                }
-                self.lab.trial = {
-                    "server": "fixed-pool",
-                    "route": "/downstream",
-                    "concurrency": 100,
-                    "offered_rps": 450,
-                    "phase": "measure",
-                    "run": "r",
-                    "trial": "01-fixed-pool",
-                }
+            loaded = {"rps": "450", "client_p95_s": p95_s, "server_p95_s": p95_s}
+            numbers = loaded if self.loaded else {"in_flight": "0"}
+            self.lab.numbers = {("fixed-pool", name): text for name, text in numbers.items()}
+            self.lab.trial = TRIAL if self.loaded else None
             return see()
 
         self.lab.now = now
@@ -89,10 +85,8 @@ class Page:
         self.press(key)
 
     def fill(self, name: str, text: str) -> None:
+        """Types over what is there."""
         self.tab_to(name)
-        self.type_over(text)
-
-    def type_over(self, text: str) -> None:
         self.press(Keys.CONTROL + "a", text)
 
     def drag(self, name: str, value: int) -> None:
@@ -104,12 +98,12 @@ class Page:
             value,
         )
 
-    def value(self, name: str) -> str:
-        return str(self.browser.ask("return document.getElementById(arguments[0]).value", name))
+    def value(self, name: str, what: str = "value") -> str:
+        script = "return document.getElementById(arguments[0])[arguments[1]]"
+        return str(self.browser.ask(script, name, what))
 
     def text(self, name: str) -> str:
-        found = self.browser.ask("return document.getElementById(arguments[0]).textContent", name)
-        return str(found)
+        return self.value(name, "textContent")
 
     def until_text(self, name: str, text: str) -> None:
         self.until(
@@ -155,21 +149,10 @@ class Page:
         self.browser.ask("document.dispatchEvent(new Event('visibilitychange'))")
 
     def until(self, script: str, *arguments: object) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not self.browser.ask(script, *arguments):
-            if time.monotonic() > end:
-                shown = self.browser.ask("return document.body.innerText")
-                pytest.fail(f"never so: {script}\n{shown}")
-            time.sleep(0.1)
+        def shown() -> str:
+            return f"{script}\n{self.browser.ask('return document.body.innerText')}"
 
-    def cell(self, server: str, name: str) -> str:
-        found = self.browser.ask(
-            "return document.querySelector(`[data-server='${arguments[0]}'] "
-            "[data-is='${arguments[1]}']`).textContent",
-            server,
-            name,
-        )
-        return str(found)
+        so(lambda: self.browser.ask(script, *arguments), shown)
 
     def until_cell(self, server: str, name: str, text: str) -> None:
         self.until(
@@ -214,9 +197,9 @@ def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
     return port, end
 
 
-def so(condition: Callable[[], bool]) -> None:
-    """Returns when it holds."""
+def so(condition: Callable[[], object], what: Callable[[], str] = str) -> None:
+    """Returns when it is true; fails with `what`."""
     end = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < end, "never so"
-        time.sleep(0.02)
+        assert time.monotonic() < end, f"never so: {what()}"
+        time.sleep(0.05)
