@@ -115,14 +115,11 @@ def test_a_list_that_is_drawn_again_keeps_the_focus(page: Page) -> None:
 
 def test_every_type_of_toxic_has_its_fields(page: Page) -> None:
     page.tab_to("toxic-type")
+    shown = """return document.getElementById('toxic-type').value + ':' +
+      [...document.querySelectorAll('#toxic-attributes label')].map(l => l.textContent).join('|')"""
     seen = set()
     for _ in range(7):
-        seen.add(
-            page.browser.ask(
-                "return document.getElementById('toxic-type').value + ':' + [...document"
-                ".querySelectorAll('#toxic-attributes label')].map(l => l.textContent).join('|')"
-            )
-        )
+        seen.add(page.browser.ask(shown))
         page.press(Keys.ARROW_DOWN)
     assert seen == {
         "latency:latency, ms|jitter, ms",

@@ -15,6 +15,7 @@ TAKES = (
     "highest rate that is held: make capacity.",
 )
 MOST_SUSPECT = "limit: unknown (most suspect: worker pool, 200 of 200 busy)"
+OVER_1000 = "req/s over 1,000 connections"
 POOL = Standing(
     "worker pool",
     score=0.97,
@@ -22,9 +23,8 @@ POOL = Standing(
 )
 
 
-def measured(
-    server: str, rps: float, mode: Mode = "closed", *, valid: bool = True, **planned: Any
-) -> Row:
+def measured(server: str, rps: float, mode: Mode = "closed", **planned: Any) -> Row:
+    valid = planned.pop("valid", True)
     of = plan(mode, **{"trial": f"{server}-{rps:g}", "server": server, **planned})
     return row(of, achieved_rps=rps, valid=valid)
 
@@ -40,30 +40,19 @@ def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -
     rows = [
         measured("fixed-pool", 450.0, concurrency=100),
         measured("fixed-pool", 981.0, concurrency=1000),
+        measured("fixed-pool", 5000.0, concurrency=1000, valid=False),
         measured("event-loop", 4950.0, concurrency=1000),
         measured("netty", 9000.0, concurrency=2000),
     ]
-    rows += [measured("fixed-pool", 5000.0, concurrency=1000, valid=False)]
-    found = of_loads(
-        rows,
-        {
-            "fixed-pool-450": verdict(NONE, STRONG),
-            "fixed-pool-981": verdict("worker pool", STRONG),
-            "event-loop-4950": verdict(NONE, WEAK),
-            "netty-9000": verdict(UNKNOWN),
-        },
-    )
-    assert found == (
-        (
-            "fixed-pool",
-            "reached 981 req/s over 1,000 connections",
-            "limit: worker pool, 200 of 200 busy (strong)",
-        ),
-        (
-            "event-loop",
-            "reached 4,950 req/s over 1,000 connections",
-            "limit: none but the load (weak)",
-        ),
+    verdicts = {
+        "fixed-pool-450": verdict(NONE, STRONG),
+        "fixed-pool-981": verdict("worker pool", STRONG),
+        "event-loop-4950": verdict(NONE, WEAK),
+        "netty-9000": verdict(UNKNOWN),
+    }
+    assert of_loads(rows, verdicts) == (
+        ("fixed-pool", f"reached 981 {OVER_1000}", "limit: worker pool, 200 of 200 busy (strong)"),
+        ("event-loop", f"reached 4,950 {OVER_1000}", "limit: none but the load (weak)"),
         ("netty", "reached 9,000 req/s over 2,000 connections", MOST_SUSPECT),
         TAKES,
     )
@@ -72,10 +61,11 @@ def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -
 def test_what_it_takes_is_what_the_comparisons_take() -> None:
     def notes(launches: int, lost: str = "") -> list[tuple[str, ...]]:
         """The last launch of these servers has nothing valid."""
+        bad = [(server, launches) for server in lost]
         rows = [
-            measured(server, 100.0, concurrency=load, launch=launch, valid=launch < launches)
-            if server in lost
-            else measured(server, 100.0, concurrency=load, launch=launch)
+            measured(
+                server, 100.0, concurrency=load, launch=launch, valid=(server, launch) not in bad
+            )
             for server in "abc"
             for load in (100, 200, 400, 800)
             for launch in range(1, launches + 1)
@@ -89,7 +79,8 @@ def test_what_it_takes_is_what_the_comparisons_take() -> None:
     assert notes(9, "abc") == notes(9, "b") == takes
 
 
-RATE_450 = "reached 450 req/s over 100 connections"
+OVER_100 = "over 100 connections"
+RATE_450 = f"reached 450 req/s {OVER_100}"
 
 
 @pytest.mark.parametrize(
@@ -104,10 +95,7 @@ RATE_450 = "reached 450 req/s over 100 connections"
         # Places are told apart, and an open load says what was offered.
         (
             [measured("a", 899.6, "open", offered_rps=900, route="/x"), measured("a", 450.0)],
-            [
-                ("a /x", "reached 900 req/s of 900 offered over 100 connections"),
-                ("a /downstream", RATE_450),
-            ],
+            [("a /x", f"reached 900 req/s of 900 offered {OVER_100}"), ("a /downstream", RATE_450)],
         ),
         (
             [replace(measured("a", 450.0), others_cpu=0.31)],
@@ -117,9 +105,7 @@ RATE_450 = "reached 450 req/s over 100 connections"
         ([], []),
     ],
 )
-def test_a_lane_has_the_most_that_it_answered(
-    rows: list[Row], lines: list[tuple[str, ...]]
-) -> None:
+def test_a_lane_has_the_most_it_answered(rows: list[Row], lines: list[tuple[str, ...]]) -> None:
     assert of_loads(rows, {}) == (*lines,)
 
 

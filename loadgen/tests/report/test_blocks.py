@@ -43,10 +43,9 @@ def test_a_text_stays_a_text_in_html_and_is_in_markdown_too(block: blocks.Block)
 def test_the_pieces_of_a_text() -> None:
     pieces = (blocks.Strong("a"), ": `b` ", blocks.Link("c", "c.html"), blocks.Beside("d"))
     assert markdown([blocks.Paragraph(pieces)]) == "**a**: `b` [c](c.html); d"
-    assert markup([blocks.Paragraph(pieces)]) == (
-        '<p><strong>a</strong>: <code>b</code> <a href="c.html">c</a>'
-        '<span class="soft">d</span></p>'
-    )
+    link, beside = '<a href="c.html">c</a>', '<span class="soft">d</span>'
+    html = f"<p><strong>a</strong>: <code>b</code> {link}{beside}</p>"
+    assert markup([blocks.Paragraph(pieces)]) == html
     # A place of the page is none of a text, and what is empty is not there.
     place = [blocks.Paragraph((blocks.Link("see there", "#there"), blocks.Beside("")))]
     assert markdown(place) == "see there"

@@ -26,9 +26,7 @@ LIMITS = (1, 1.05, 1 / 1.05)
         (1.00000001, 1.2, "[1.000000, 1.200000]"),
     ],
 )
-def test_rounding_moves_no_end_of_an_interval_across_a_limit(
-    low: float, high: float, said: str
-) -> None:
+def test_rounding_moves_no_end_across_a_limit(low: float, high: float, said: str) -> None:
     assert ratio_interval(Interval(low, high, 0.95), LIMITS) == said
 
 

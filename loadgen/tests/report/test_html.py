@@ -1,12 +1,12 @@
 """report.html: complete, self-contained, safe with any text, the same every time."""
 
 import base64
-import dataclasses
 import gzip
 import hashlib
 import itertools
 import json
 import re
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
@@ -99,13 +99,8 @@ def made(run_dir: Path) -> str:
 def content(run_dir: Path, rows: tuple[Row, ...], **more: Any) -> Content:
     """What a page says of a run with these rows."""
     known = {"comparisons": (), "findings": (), "notes": (), "unfinished": (), "verdicts": ()}
-    return Content(
-        manifest=manifest.read(run_dir),
-        experiment=EXPERIMENT,
-        rows=rows,
-        loads=loads(rows),
-        **{**known, **more},
-    )
+    known |= {"manifest": manifest.read(run_dir), "experiment": EXPERIMENT, "rows": rows}
+    return Content(**{**known, "loads": loads(rows), **more})
 
 
 @pytest.fixture
@@ -118,6 +113,11 @@ def small(tmp_path: Path) -> Path:
 def record(run_dir: Path) -> Measurement:
     """Of a run's first trial."""
     return measure(run_dir / FIRST, [Drawing()])
+
+
+@pytest.fixture
+def row(record: Measurement) -> Row:
+    return replace(judged_row("r", record), valid=True)
 
 
 def of_trial(row: Row, record: Measurement, verdict: Verdict, *drawn: Figure) -> Page:
@@ -190,9 +190,8 @@ def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == levels.count(1) == 1
     assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
-    assert " ".join(str(one["id"]) for one in page.all("h2")) == (
-        "figures question results prediction loads trials validity fairness run again"
-    )
+    ids = "figures question results prediction loads trials validity fairness run again"
+    assert [one["id"] for one in page.all("h2")] == ids.split()
     assert "Does a differ from b?" in page.text
     assert "No: N / 0.2 s bounds both." in page.text
     assert "make run EXP=aa LAUNCHES=7" in page.text
@@ -227,7 +226,7 @@ def test_figures_that_are_no_longer_made_are_removed(run_dir: Path) -> None:
 
 
 def test_a_quick_look_and_a_run_cut_short_are_marked_loudly(tmp_path: Path) -> None:
-    quick = dataclasses.replace(EXPERIMENT, scale=0.1)
+    quick = replace(EXPERIMENT, scale=0.1)
     run_dir = write_manifest(tmp_path, experiment=quick, status="interrupted")
     write_raw(run_dir, plans(1))
     page = Page(made(run_dir))
@@ -248,7 +247,7 @@ def test_no_text_can_become_markup(tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)> & \"quoted\" 'too' `a<b`"
     run_dir = write_manifest(
         tmp_path,
-        experiment=dataclasses.replace(EXPERIMENT, question=evil, hypothesis=evil, words=(evil,)),
+        experiment=replace(EXPERIMENT, question=evil, hypothesis=evil, words=(evil,)),
         notes=(evil,),
         host={"cpu_model": evil, "images": {evil: {"id": evil}}},
         fairness=Fairness({evil: evil}, {evil: {"a": evil, "b": evil}}, {}),
@@ -259,11 +258,9 @@ def test_no_text_can_become_markup(tmp_path: Path) -> None:
     assert page.text.count("onerror") >= 8
 
 
-def test_the_name_of_a_trial_s_folder_cannot_become_markup(
-    run_dir: Path, record: Measurement
-) -> None:
+def test_no_folder_s_name_becomes_markup(run_dir: Path, record: Measurement, row: Row) -> None:
     evil = "01-x\" onfocus='alert(1)' autofocus><img src=x>&"
-    row = dataclasses.replace(judged_row("r", record), trial=evil, valid=False)
+    row = replace(row, trial=evil, valid=False)
     pool = Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil)
     [figure] = drawn(evil, "a", WITH_A_LINE, {})
     page = of_trial(row, record, Verdict(NONE, STRONG, evil, (pool,)), figure)
@@ -288,10 +285,8 @@ def test_a_trial_is_drawn_over_time_from_the_series_kept_with_it(run_dir: Path) 
     page = Page(text)
     assert len(page.all("svg")) == 4
     assert len(page.all("figure")) == 4 + 4 * 2
-    assert [one["aria-label"] for one in page.all("figure")[4:]] == 4 * [
-        "What waits, and for what",
-        "CPU of containers and host",
-    ]
+    names = ["What waits, and for what", "CPU of containers and host"]
+    assert [one["aria-label"] for one in page.all("figure")[4:]] == 4 * names
     assert "These figures need this page's script." in page.text
     assert len(text) - len(scripts()) < 200_000
     # Each has its specification in the page.
@@ -349,9 +344,8 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(small: Path
     assert text.index('id="question"') < text.index("What limited") < text.index('id="prediction"')
     assert "What limited a, closed" in page.text
     assert "unknown: no series of its window were stored" in page.text
-    assert (
-        "≈ 490 host CPU (extrapolated: 2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
-    )
+    said = "≈ 490 host CPU (extrapolated: 2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)"
+    assert said in page.text
     report = (small / "REPORT.md").read_text()
     assert report.index("### What limited") < report.index("## Predicted and measured")
     row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
@@ -360,25 +354,23 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(small: Path
 
 def test_a_trial_tells_how_the_delay_was_drawn(small: Path) -> None:
     assert "drawn for each call" not in Page(made(small)).text
-    tell(small / FIRST, {"spread": dataclasses.asdict(SPREAD)})
+    tell(small / FIRST, {"spread": asdict(SPREAD)})
     said = f"(mean 200 ms, p95 {SPREAD.p95_ms:.4g}, p99 {SPREAD.p99_ms:.4g})"
     assert f"drawn for each call {SPREAD.words} {said}" in Page(made(small)).text
 
 
 @pytest.mark.parametrize(
-    ("called_ms", "told"),
+    ("ms", "told"),
     [
         (None, "not measured: taken as none"),
         (0.0, "a round trip too short to tell"),
         (0.04, "a round trip 0.04 ms"),
     ],
 )
-def test_the_network_between_several_machines_is_told_with_each_trial(
-    small: Path, called_ms: float | None, told: str
-) -> None:
+def test_a_trial_tells_of_the_network(small: Path, ms: float | None, told: str) -> None:
     assert "a round trip" not in Page(made(small)).text
-    ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED, called_ms))
-    tell(small / FIRST, {"ways": [dataclasses.asdict(way) for way in ways]})
+    ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED, ms))
+    tell(small / FIRST, {"ways": [asdict(way) for way in ways]})
     text = Page(made(small)).text
     there = "a round trip 0.31 ms, packets of up to 1,450 bytes"
     assert f"network, generator and server {there}" in text
@@ -419,33 +411,21 @@ def test_a_lane_without_a_valid_trial_is_there_and_says_so(small: Path) -> None:
 def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: Path) -> None:
     said = "Only one server was measured"
     assert said in made(write_raw(write_manifest(tmp_path), plans(1, ("a",))))
-    in_kind = dataclasses.replace(
-        EXPERIMENT,
-        kind="planted",
-        servers=("a",),
-        own=to_json(Planted((Case("small-pool", "a", "/downstream", 100, ("worker pool",)),))),
-    )
+    cases = (Case("small-pool", "a", "/downstream", 100, ("worker pool",)),)
+    in_kind = replace(EXPERIMENT, kind="planted", servers=("a",), own=to_json(Planted(cases)))
     other = write_manifest(tmp_path, "20260131T120000Z-planted", experiment=in_kind)
     assert said not in made(write_raw(other, plans(1, ("a",))))
-    empty = write_manifest(tmp_path, "20260131T120000Z-empty")
+    empty = write_raw(write_manifest(tmp_path, "20260131T120000Z-empty"), ())
     (empty / "raw").mkdir()
     assert said not in (text := made(empty))
     assert "No trial ended: nothing came out." in text
 
 
-def test_every_standing_of_a_trial_is_a_row_with_its_query(record: Measurement) -> None:
+def test_every_standing_of_a_trial_is_a_row_with_its_query(record: Measurement, row: Row) -> None:
     evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
-    pool = Standing(
-        "worker pool",
-        utilisation=1.0,
-        saturation=1800.0,
-        waiting="requests",
-        score=0.97,
-        sentence="the pool",
-        evidence=(evidence,),
-    )
+    figures = {"utilisation": 1.0, "saturation": 1800.0, "waiting": "requests", "score": 0.97}
+    pool = Standing("worker pool", **figures, sentence="the pool", evidence=(evidence,))
     verdict = Verdict("worker pool", STRONG, "the pool", (pool,), ("Prometheus did not see jvm",))
-    row = judged_row("r", record)
     packed = trials([Shown(row, record, judge(record), None, verdict)], [()])
     assert "lab_worker_pool_active" not in packed
     page = of_trial(row, record, verdict)
@@ -461,9 +441,9 @@ SPLIT = {
 }  # fmt: skip
 
 
-def test_a_trial_tells_who_spent_its_cpu_time(record: Measurement) -> None:
-    row = dataclasses.replace(judged_row("r", record), **SPLIT)
-    text = of_trial(row, record, Verdict(NONE, STRONG, "none")).text
+def test_a_trial_tells_who_spent_its_cpu_time(record: Measurement, row: Row) -> None:
+    split = replace(row, **SPLIT)
+    text = of_trial(split, record, Verdict(NONE, STRONG, "none")).text
     assert "server 100, proxy 60, downstream 40, generator 30, observation 8.2 µs host CPU" in text
 
 
@@ -476,22 +456,19 @@ def are_in_both_reports(of: Content, *rows: str) -> str:
     return report
 
 
-def test_both_reports_split_the_cpu_time_of_each_load_and_mode(
-    run_dir: Path, record: Measurement
-) -> None:
-    row = judged_row("r", record)
-    known = dataclasses.replace(row, **SPLIT, valid=True)
-    twice = dataclasses.replace(known, trial="05-a", cpu_server_us=150.0, cpu_proxy_us=None)
-    bad = dataclasses.replace(known, trial="07-a", cpu_server_us=900.0, valid=False)
+def test_both_reports_split_the_cpu_time_of_each_load_and_mode(run_dir: Path, row: Row) -> None:
+    known = replace(row, **SPLIT)
+    twice = replace(known, trial="05-a", cpu_server_us=150.0, cpu_proxy_us=None)
+    bad = replace(known, trial="07-a", cpu_server_us=900.0, valid=False)
     load = {"mode": "open", "offered_rps": 450}
-    opened = dataclasses.replace(known, trial="08-a", cpu_server_us=200.0, **load)
+    opened = replace(known, trial="08-a", cpu_server_us=200.0, **load)
     are_in_both_reports(
         content(run_dir, rows=(known, twice, bad, opened)),
         "100 – closed a 125 138 60 40 30 8.2",
         "100 450 open a 200 138 60 40 30 8.2",
     )
     assert "its CPU µs" in markdown.text(content(run_dir, rows=(row,)))
-    nothing = dataclasses.replace(row, cpu_generator_us=None)
+    nothing = replace(row, cpu_generator_us=None)
     assert "its CPU µs" not in markdown.text(content(run_dir, rows=(nothing,)))
 
 
@@ -502,13 +479,13 @@ TIMES = {
 }  # fmt: skip
 
 
-def test_both_reports_say_where_the_mean_time_goes(run_dir: Path, record: Measurement) -> None:
-    light = dataclasses.replace(judged_row("r", record), **TIMES, valid=True)
-    twice = dataclasses.replace(light, trial="02-a", time_own_ms=3.0)
-    bad = dataclasses.replace(light, trial="03-a", time_own_ms=900.0, valid=False)
-    untold = dataclasses.replace(judged_row("r", record), trial="04-a", valid=True)
+def test_both_reports_say_where_the_mean_time_goes(run_dir: Path, row: Row) -> None:
+    light = replace(row, **TIMES)
+    twice = replace(light, trial="02-a", time_own_ms=3.0)
+    bad = replace(light, trial="03-a", time_own_ms=900.0, valid=False)
+    untold = replace(row, trial="04-a")
     more = {"concurrency": 400, "time_queue_ms": 15.0, "time_path_ms": 5.5}
-    heavy = dataclasses.replace(light, trial="05-a", **more)
+    heavy = replace(light, trial="05-a", **more)
     p95 = milliseconds(light.raw_p95_ms)
     report = are_in_both_reports(
         content(run_dir, rows=(light, twice, bad, untold, heavy)),
@@ -520,42 +497,37 @@ def test_both_reports_say_where_the_mean_time_goes(run_dir: Path, record: Measur
     assert "Where the time goes" not in markdown.text(content(run_dir, rows=(untold,)))
 
 
-def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path, record: Measurement) -> None:
+def test_100_trials_have_at_most_3_mb(run_dir: Path, record: Measurement, row: Row) -> None:
     random = Random(1)
-    shown, over_time = [], []
     query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
-
-    def evidence() -> tuple[Evidence, ...]:
-        return tuple(
-            Evidence(f"number {one} of it", random.random() * 1000, "threads", query)
-            for one in range(4)
+    ranked = tuple(
+        Standing(
+            resource,
+            utilisation=random.random(),
+            score=random.random(),
+            sentence=f"{resource}: {random.random():.3g} of its time, none waiting for it",
+            evidence=tuple(
+                Evidence(f"number {one} of it", random.random() * 1000, "threads", query)
+                for one in range(4)
+            ),
         )
-
-    def line(name: int) -> Line:
-        seconds = ((float(second), random.random() * 1000) for second in range(31))
-        return Line(f"line {name}", tuple(seconds))
-
+        for resource in RESOURCES
+    )
+    lines = [
+        Line(f"line {at % 4}", tuple((float(s), random.random() * 1000) for s in range(31)))
+        for at in range(12 * 4)
+    ]
+    panels = tuple(
+        Panel(f"Panel {at}", "reqps", "What it is. " * 10, tuple(lines[4 * at : 4 * at + 4]))
+        for at in range(12)
+    )
+    verdict = Verdict(RESOURCES[0], STRONG, ranked[0].sentence, ranked)
+    shown, over_time = [], []
     for number in range(1, 101):
         trial = f"{number:03d}-virtual-threads-closed-c1000"
-        row = dataclasses.replace(
-            judged_row("r", record), trial=trial, launch=number % 10, concurrency=number // 10 + 1
-        )
-        ranked = tuple(
-            Standing(
-                resource,
-                utilisation=random.random(),
-                score=random.random(),
-                sentence=f"{resource}: {random.random():.3g} of its time, none waiting for it",
-                evidence=evidence(),
-            )
-            for resource in RESOURCES
-        )
-        verdict = Verdict(RESOURCES[0], STRONG, ranked[0].sentence, ranked)
-        shown.append(Shown(row, record, judge(record), None, verdict))
-        panels = tuple(
-            Panel(f"Panel {at}", "reqps", "What it is. " * 10, tuple(map(line, range(4))))
-            for at in range(12)
-        )
+        load = {"launch": number % 10, "concurrency": number // 10 + 1}
+        of = replace(row, trial=trial, **load)
+        shown.append(Shown(of, record, judge(record), None, verdict))
         over_time.append(tuple(drawn(trial, "virtual-threads", Observed(30.0, 1.0, panels), {})))
     of = content(run_dir, rows=tuple(one.row for one in shown))
     page = html(of, shown, by_load(of.rows, LaneStyles.of(("a",), of.rows)), over_time)

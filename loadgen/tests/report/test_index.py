@@ -132,14 +132,12 @@ def test_no_text_is_markup_or_a_terminal_s_command(tmp_path: Path, text: str) ->
 
 
 @pytest.mark.parametrize("first", "=+-@")
-def test_no_cell_is_a_formula(tmp_path: Path, first: str) -> None:
+def test_no_cell_is_a_formula_or_long(tmp_path: Path, first: str) -> None:
     answered(tmp_path, FOREIGN, f'{first}HYPERLINK("http://x/")\n{first}1+1\n')
     [row] = listed(tmp_path)
     assert row["question"] == f'\'{first}HYPERLINK("http://x/")'
     assert row["answer"] == f"'{first}1+1"
-
-
-def test_a_long_text_is_cut(tmp_path: Path) -> None:
+    # A long text is cut.
     answered(tmp_path, FOREIGN, "q" * 10_000 + "\n" + "a\n" * 10_000)
     [row] = listed(tmp_path)
     assert len(row["question"]) == index.MOST_TEXT

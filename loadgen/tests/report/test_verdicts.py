@@ -67,15 +67,11 @@ def test_answers_that_are_errors_are_not_measured_against_the_prediction() -> No
 
 
 def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
-    rows = [
-        trial(1, achieved_rps=900.0),
-        trial(2, achieved_rps=960.0),
-        trial(3, achieved_rps=970.0),
-        trial(4, achieved_rps=961.0, valid=False),
-    ]
+    rates = (900.0, 960.0, 970.0, 961.0)
+    rows = [trial(at, achieved_rps=rps, valid=at < 4) for at, rps in enumerate(rates, start=1)]
     verdicts = [
-        Verdict("worker pool", sure, f"the worker pool, measured {one.achieved_rps}")
-        for one, sure in zip(rows, (STRONG, WEAK, STRONG, STRONG), strict=True)
+        Verdict("worker pool", sure, f"the worker pool, measured {rps}")
+        for rps, sure in zip(rates, (STRONG, WEAK, STRONG, STRONG), strict=True)
     ]
     [one] = told(rows, *verdicts)
     assert one.sentence == "the worker pool, measured 960.0"
@@ -84,10 +80,8 @@ def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
 def test_what_only_invalid_trials_say_is_marked() -> None:
     rows = [trial(1, valid=False), trial(2, valid=False), trial(3)]
     [one] = told(rows, GENERATOR, GENERATOR, POOL)
-    assert one.text == (
-        "the generator (weak evidence; 2 of 3 trials, none of them valid; also worker pool (1); "
-        "1 of 3 trials valid)"
-    )
+    said = "2 of 3 trials, none of them valid; also worker pool (1); 1 of 3 trials valid"
+    assert one.text == f"the generator (weak evidence; {said})"
 
 
 def test_what_a_resource_limits_is_said_first() -> None:
@@ -101,31 +95,23 @@ def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
     names = ("001-a-1-named", "002-a-1-before", "003-a-1-after", "004-a-1-before")
     of = [row(plan("closed", trial=f"{name}-closed-c100", arm=name[6:])) for name in names]
     found = said(of, [(one.trial, POOL) for one in of], KIND.load_name)
-    assert [(one.load.removesuffix("-closed-c100"), one.trials) for one in found] == [
-        ("a-1-named", 1),
-        ("a-1-before", 2),
-        ("a-1-after", 1),
-    ]
+    loads = {one.load.removesuffix("-closed-c100"): one.trials for one in found}
+    assert loads == {"a-1-named": 1, "a-1-before": 2, "a-1-after": 1}
 
 
 def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:
     rows = [trial(1), trial(2, server="b"), trial(3, server="c")]
     none = Verdict(NONE, STRONG, "none: the load itself")
-    found = list(lines(told(rows, NO_SERIES, NO_SERIES, none)))
-    assert found == [
-        ("fixed-pool, closed 100; b, closed 100", NO_SERIES.sentence),
-        ("c, closed 100", "none: the load itself (strong evidence)"),
-    ]
+    alike, other = lines(told(rows, NO_SERIES, NO_SERIES, none))
+    assert alike == ("fixed-pool, closed 100; b, closed 100", NO_SERIES.sentence)
+    assert other == ("c, closed 100", "none: the load itself (strong evidence)")
 
 
-def test_the_console_says_it_in_a_line() -> None:
+def test_the_console_says_it_in_a_line_and_names_the_bottleneck_where_there_is_room() -> None:
     text = io.StringIO()
     render(Console(file=text, width=120), told([trial(1)]))
     [line] = text.getvalue().splitlines()
     assert line.startswith("fixed-pool, closed 100: the worker pool: 200 of 200 busy")
-
-
-def test_the_table_names_the_bottleneck_where_there_is_room() -> None:
     rows = [trial(1, bottleneck="worker pool", strength=STRONG)]
     for width, named in ((120, False), (140, True)):
         text = io.StringIO()

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from lab.system.tokens import TokenAuth
-from support.stored import Query, Values, ends, rows_of, run_of
+from support.stored import Cells, Query, Values, Window, ends, rows_of, run_of
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
@@ -23,13 +23,13 @@ def run() -> Path:
 
 
 @pytest.fixture(scope="session")
-def rows() -> list[dict[str, str]]:
+def rows() -> list[Cells]:
     """Its trials."""
     return rows_of("smoke")
 
 
 @pytest.fixture(scope="session")
-def window(rows: list[dict[str, str]]) -> tuple[float, float]:
+def window(rows: list[Cells]) -> Window:
     """The time of the run, in seconds since 1970."""
     began, ended = zip(*map(ends, rows), strict=True)
     return min(began), max(ended)

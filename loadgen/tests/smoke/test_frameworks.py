@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,9 @@ from support.stored import Query, is_trusted, run_of, trials_of
 LANES = set(dict(server_lists(REPO / "prometheus/servers"))["frameworks"])
 
 
-@pytest.fixture(scope="module")
-def of_frameworks() -> Path:
-    return run_of("frameworks")
-
-
-def test_a_measured_lane_has_a_row_that_can_be_trusted(of_frameworks: Path) -> None:
+def test_a_measured_lane_has_a_row_that_can_be_trusted() -> None:
     trials = {trial["trial"]: trial for trial in trials_of("frameworks")}
-    every = read_rows(of_frameworks / "trials.csv", Row)
+    every = read_rows(run_of("frameworks") / "trials.csv", Row)
     rows = [row for row in every if row.trial in trials]
     assert {row.server for row in rows} == LANES
     for row in rows:
@@ -40,10 +34,10 @@ def test_a_measured_lane_has_a_row_that_can_be_trusted(of_frameworks: Path) -> N
         assert row.achieved_rps <= row.predicted_rps * (1.05 + 0.2 / row.window_s), row.trial
 
 
-def test_no_lane_has_other_limits(of_frameworks: Path) -> None:
+def test_no_lane_has_other_limits() -> None:
     with contextlib.closing(Stack(Urls.read(os.environ))) as stack:
         assert not compare({lane: stack.snapshot(lane) for lane in LANES}).unequal
-    record = manifest.read(of_frameworks)
+    record = manifest.read(run_of("frameworks"))
     assert set(record.servers) == LANES
     assert not record.fairness.unequal
     assert record.fairness.equal["downstream_connections"]

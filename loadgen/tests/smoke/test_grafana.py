@@ -16,7 +16,7 @@ import pytest
 
 from support.browser import Browser, chromium
 from support.repo import REPO
-from support.stored import eventually
+from support.stored import Cells, Window, eventually
 
 GRAFANA = "http://grafana:3000"
 # To those whom it answers it is this.
@@ -74,10 +74,9 @@ def test_who_knows_it_under_another_name_is_sent_to_localhost(client: httpx.Clie
 
 
 def test_nothing_is_changed_without_the_password(client: httpx.Client) -> None:
-    mine = {"title": "mine", "panels": []}
-    assert saved(client, mine, "") in (401, 403)
-    # What Grafana would take by itself, and what nobody set.
-    assert saved(client, mine, "admin") in (401, 403)
+    # Nobody set what Grafana would take by itself.
+    for password in ("", "admin"):
+        assert saved(client, {"title": "mine", "panels": []}, password) in (401, 403)
     assert client.delete(f"{GRAFANA}/api/dashboards/uid/lab").status_code in (401, 403)
 
 
@@ -94,9 +93,7 @@ def test_who_has_the_password_edits_a_dashboard(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("uid", sorted(boards()))
-def test_every_panel_of_a_page_has_lines(
-    page: Browser, window: tuple[float, float], rows: list[dict[str, str]], uid: str
-) -> None:
+def test_every_panel_has_lines(page: Browser, window: Window, rows: list[Cells], uid: str) -> None:
     board = boards()[uid]
     began_s, ended_s = window
     # Compare has times of its own, and opens with trials of the newest run.

@@ -102,9 +102,7 @@ def test_arms_are_fresh_jvms_that_take_turns() -> None:
     assert [(trial["launch"], trial["arm"]) for trial in trials] == [(1, "a"), (1, "b")]
     assert len(jvms(trials)) == 2
     assert jvms(trials) == sorted(jvms(trials))
-
-
-def test_one_launch_is_too_few_for_an_answer() -> None:
+    # One launch is too few for an answer.
     (of,) = json.loads((run_of("launched") / "comparison.json").read_text())["comparisons"]
     assert {cell["answer"] for cell in of["cells"]} == {"inconclusive"}
     assert [cell["metric"] for cell in of["cells"]] == ["goodput_rps"]

@@ -29,28 +29,20 @@ type Ask = Callable[[str, str], Mapping[str, Any]]
 @pytest.fixture
 def ask(client: httpx.Client) -> Ask:
     """What a server tells on its management port."""
-    return lambda server, path: dict(
-        client.get(f"http://{server}:8081{path}").raise_for_status().json()
-    )
+    return lambda server, path: client.get(f"http://{server}:8081{path}").raise_for_status().json()
 
 
 @pytest.mark.parametrize("shipped", SHIPPED)
-def test_a_framework_as_it_ships_answers_and_differs_in_what_the_page_says_only(
-    client: httpx.Client, ask: Ask, shipped: str
-) -> None:
+def test_a_framework_as_it_ships_differs_so(client: httpx.Client, ask: Ask, shipped: str) -> None:
     answer = client.get(f"http://{shipped}:8080/downstream").raise_for_status()
     assert answer.headers["lab-model"] == shipped
     lane = shipped.removesuffix("-shipped")
     levelled, own = (ask(server, "/settings")["settings"] for server in (lane, shipped))
+    twins = {name: (levelled[name], own[name]) for name in own if name not in FREE}
+    framework, its = levelled["framework"], own["framework"]
+    twins |= {name: (framework[name], its[name]) for name in its}
     values = {
-        name: tuple(json.dumps(value).strip('"') for value in twins)
-        for name, *twins in (
-            *((name, levelled[name], own[name]) for name in own if name not in FREE),
-            *(
-                (name, levelled["framework"][name], own["framework"][name])
-                for name in own["framework"]
-            ),
-        )
+        name: tuple(json.dumps(value).strip('"') for value in both) for name, both in twins.items()
     }
     page = (REPO / "docs/frameworks.md").read_text()
     if lane == "spring-webflux" and platform.machine() != "x86_64":
@@ -61,9 +53,7 @@ def test_a_framework_as_it_ships_answers_and_differs_in_what_the_page_says_only(
     }
 
 
-def test_on_jdk_21_no_lane_declares_or_serves_what_needs_a_preview_class(
-    client: httpx.Client, ask: Ask
-) -> None:
+def test_on_jdk_21_no_lane_has_what_needs_a_preview_class(client: httpx.Client, ask: Ask) -> None:
     for server in ("virtual-threads", "thread-per-connection"):
         assert "/aggregate" not in ask(server, "/identity")["routes"], server
         assert client.get(f"http://{server}:8080/aggregate").status_code == 404, server

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S
-from support.dashboards import filled, load
+from support.dashboards import filled, lab, load
 from support.repo import REPO
-from support.stored import Query, Values, ends, eventually
+from support.stored import Cells, Query, Values, Window, ends, eventually, offered_routes
 
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
 # Of toxics, and none is in force or was: test_toxic_in_force.py asks for these. By default nobody
@@ -44,16 +44,14 @@ def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
     assert jobs >= {"server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen"}
 
 
-def scrapes(query: Query, row: dict[str, str]) -> dict[str, int]:
+def scrapes(query: Query, row: Cells) -> dict[str, int]:
     """How many times each server was scraped while a trial ran, if at all."""
     began, ended = ends(row)
     found = query(f'count_over_time(up{{job="server"}}[{(ended - began) * 1000:.0f}ms])', ended)
     return {one["metric"]["server"]: int(one["value"][1]) for one in found}
 
 
-def test_only_the_server_that_is_measured_is_scraped_closely(
-    query: Query, rows: list[dict[str, str]]
-) -> None:
+def test_only_the_measured_server_is_scraped_closely(query: Query, rows: list[Cells]) -> None:
     # 1/s and 1/15 s, fewer on a busy machine. A trial takes a few seconds, so most idle servers
     # have no scrape in it: over all trials, and a server without one counts as well.
     seen = [(row["server"], scrapes(query, row)) for row in rows]
@@ -88,9 +86,7 @@ def test_what_has_the_engines_socket_is_out_of_the_servers_reach() -> None:
         socket.getaddrinfo("cadvisor", 8080)
 
 
-def seen_by_clients(
-    query: Query, row: dict[str, str], asked: str, **labels: str
-) -> list[dict[str, Any]]:
+def seen_by_clients(query: Query, row: Cells, asked: str, **labels: str) -> list[dict[str, Any]]:
     """The answer for what Prometheus last saw of a trial's clients: `%s` in the query are their
     labels and that time."""
     where = {"server": row["server"], "route": row["route"].partition("?")[0], "mode": row["mode"]}
@@ -101,13 +97,11 @@ def seen_by_clients(
     return query(asked % last, ended + KEPT_S)
 
 
-def streams(row: dict[str, str]) -> bool:
+def streams(row: Cells) -> bool:
     return row["engine"] == "pacer"
 
 
-def test_in_every_trial_its_load_told_what_it_saw_or_a_probe_did(
-    query: Query, rows: list[dict[str, str]]
-) -> None:
+def test_in_every_trial_its_load_or_a_probe_told(query: Query, rows: list[Cells]) -> None:
     for row in rows:
         asked = "sum by (source) (last_over_time(lab_client_requests_total%s)) > 0"
         found = seen_by_clients(query, row, asked)
@@ -115,9 +109,7 @@ def test_in_every_trial_its_load_told_what_it_saw_or_a_probe_did(
         assert sources == ["load" if streams(row) else "probe"], row["trial"]
 
 
-def test_what_a_load_told_live_is_what_its_row_says(
-    query: Query, rows: list[dict[str, str]]
-) -> None:
+def test_what_a_load_told_live_is_what_its_row_says(query: Query, rows: list[Cells]) -> None:
     for row in filter(streams, rows):
         since, p95 = ("due", "p95_ms") if row["mode"] == "open" else ("sent", "raw_p95_ms")
         window = {"source": "load", "phase": "measure"}
@@ -130,11 +122,7 @@ def test_what_a_load_told_live_is_what_its_row_says(
 
 
 def test_every_dashboard_query_answers_for_the_time_of_the_run(
-    client: httpx.Client,
-    prometheus: str,
-    rows: list[dict[str, str]],
-    window: tuple[float, float],
-    run: Path,
+    client: httpx.Client, prometheus: str, rows: list[Cells], window: Window, run: Path
 ) -> None:
     # Each side of Compare asks for one trial: of some, a busy machine has too few samples. Only an
     # open one offers a rate.
@@ -157,17 +145,14 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(
             of = {"run": run.name, "trial": row["trial"], "server": row["server"], "route": path}
             # Grafana moves both to one moment. Prometheus 2.53 refuses an offset of 0.
             values |= {f"{name}_{side}": value for name, value in {**of, "shift": "1"}.items()}
-        left = {
-            where: expr
-            for where, expr in left.items()
-            if not samples(client, prometheus, filled(expr, values), window)
+        told = {
+            w for w, e in left.items() if samples(client, prometheus, filled(e, values), window)
         }
+        left = {where: expr for where, expr in left.items() if where not in told}
     assert left == {}
 
 
-def samples(
-    client: httpx.Client, prometheus: str, expr: str, window: tuple[float, float]
-) -> list[str]:
+def samples(client: httpx.Client, prometheus: str, expr: str, window: Window) -> list[str]:
     """Every sample of the answer that is a number, one a second."""
     asked = {"query": expr, "start": str(window[0]), "end": str(window[1]), "step": "1"}
     answer = client.get(f"{prometheus}/api/v1/query_range", params=asked)
@@ -196,15 +181,9 @@ def test_what_labels_say_is_in_the_vocabulary(values: Values) -> None:
                 assert set(seen) <= set(known), (name, label)
 
 
-def test_every_route_that_was_asked_for_can_be_chosen(
-    query: Query, rows: list[dict[str, str]]
-) -> None:
-    (lab,) = (board for board in load() if board.uid == "lab")
-    (route,) = (question for question in lab.questions if question.variable == "route")
-    asked = route.query.removeprefix("query_result(").removesuffix(")")
-    offered = {one["metric"]["route"] for one in query(filled(asked, {"__range": "1h"}))}
-    assert {row["route"].partition("?")[0] for row in rows} <= offered
-    assert lab.variables["route"] in offered
+def test_every_route_that_was_asked_for_can_be_chosen(query: Query, rows: list[Cells]) -> None:
+    assert {row["route"].partition("?")[0] for row in rows} <= offered_routes(query)
+    assert lab().variables["route"] in offered_routes(query)
 
 
 def test_every_chooser_offers_something(values: Values) -> None:

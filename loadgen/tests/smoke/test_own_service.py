@@ -10,8 +10,8 @@ import pytest
 
 from lab.judge.gates.generator import HOST_CROWDED
 from lab.judge.verdict.threads import CPUS_LEFT
-from support.dashboards import filled, load
-from support.stored import Query, Values, is_trusted, results, series_of, trials_of
+from support.dashboards import lab
+from support.stored import Query, Values, is_trusted, offered_routes, results, series_of, trials_of
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,7 @@ def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any]) -> None:
     assert tomcat["mode"] == "closed"
     assert is_trusted(tomcat), tomcat["reasons"]
     assert tomcat["raw_p50_ms"] >= 200
-
-
-def test_which_image_ran_is_known(tomcat: dict[str, Any]) -> None:
+    # Which image ran is known.
     host = json.loads((results() / tomcat["run"] / "manifest.json").read_text())["host"]
     container = host["services"]["tomcat"]
     assert container["image"] == host["images"]["concurrency-lab/test-tomcat:local"]["id"]
@@ -42,11 +40,8 @@ def test_its_jvm_was_started_for_the_launch_and_proven_warm(tomcat: dict[str, An
     assert tomcat["jvm_started_ms"] / 1000 > began.timestamp()
     assert tomcat["warmth"]["steady"]
     assert tomcat["demand"]["r0_ms"] >= 200
-
-
-def test_its_jvm_was_recorded_by_the_agent(tomcat: dict[str, Any]) -> None:
+    # The agent recorded it. Few allocations are sampled in 4 s, and whose is left to chance.
     (stacks,) = (results() / tomcat["run"] / "recorded").glob("*-recorded/collapsed.txt")
-    # Few allocations are sampled in 4 s, and whose they are is left to chance.
     assert "java.lang.Thread.run" in stacks.read_text()
     assert "unpack(cpool)" in stacks.with_name("flamegraph.html").read_text()
 
@@ -61,19 +56,14 @@ def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> 
 
 
 def test_it_can_be_chosen_on_the_dashboard(query: Query, values: Values) -> None:
-    (lab,) = (board for board in load() if board.uid == "lab")
-    server, route = lab.questions
-    asked = route.query.removeprefix("query_result(").removesuffix(")")
-    offered = {one["metric"]["route"] for one in query(filled(asked, {"__range": "1h"}))}
-    assert {"tomcat", "/downstream"} <= offered
+    server, _ = lab().questions
+    assert {"tomcat", "/downstream"} <= offered_routes(query)
     series = server.query.removeprefix("label_values(").removesuffix(", server)")
     # nginx is no target of Prometheus: the trial's own mark tells of it.
     assert {"tomcat", "host.docker.internal", "fixed-pool"} <= set(values("server", series))
 
 
-def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections(
-    tomcat: dict[str, Any],
-) -> None:
+def test_its_pool_of_200_threads_limits_400_connections(tomcat: dict[str, Any]) -> None:
     verdict = tomcat["verdict"]
     assert verdict["bottleneck"] == "worker pool", verdict
     assert verdict["missing"] == []

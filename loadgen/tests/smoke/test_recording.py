@@ -43,9 +43,7 @@ def recorded(management: Management, kind: str) -> Iterator[list[tuple[Recording
         found.append(management.end_recording(SERVER, kind, (began, time.time())))
 
 
-def test_the_share_of_a_planted_method_is_that_of_its_cpu_time(
-    client: httpx.Client, management: Management
-) -> None:
+def test_a_planted_method_has_its_share(client: httpx.Client, management: Management) -> None:
     """The server's process tells how much CPU time each of two routes takes alone; a load of both
     then has a known mixture."""
 
@@ -83,9 +81,7 @@ def test_the_share_of_a_planted_method_is_that_of_its_cpu_time(
     assert "sumUpTo" in graph
 
 
-def test_a_planted_lock_is_named_with_its_site(
-    client: httpx.Client, management: Management
-) -> None:
+def test_a_planted_lock_is_named_at_its_site(client: httpx.Client, management: Management) -> None:
     def ask(_: int) -> httpx.Response:
         return client.get(f"http://{SERVER}:8080/?wait_ms=0").raise_for_status()
 

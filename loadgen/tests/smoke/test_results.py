@@ -4,25 +4,24 @@ import json
 import os
 from pathlib import Path
 
-from support.stored import assert_answered
+from support.stored import Cells, assert_answered
 
 BENCHED = os.environ["LAB_SMOKE_BENCHED"].split(",")
 
 
-def test_every_server_was_measured_open_and_closed(rows: list[dict[str, str]]) -> None:
-    assert sorted((row["server"], row["mode"]) for row in rows) == sorted(
-        (server, mode) for server in BENCHED for mode in ("open", "closed")
-    )
+def test_every_server_was_measured_open_and_closed(rows: list[Cells]) -> None:
+    every = sorted((server, mode) for server in BENCHED for mode in ("open", "closed"))
+    assert sorted((row["server"], row["mode"]) for row in rows) == every
 
 
-def test_every_row_can_be_trusted_and_was_answered(rows: list[dict[str, str]]) -> None:
+def test_every_row_can_be_trusted_and_was_answered(rows: list[Cells]) -> None:
     for row in rows:
         assert (row["valid"] == "true") == (row["invalid_reasons"] == ""), row
         assert_answered(row)
         assert float(row["achieved_rps"]) > 0, row
 
 
-def test_the_prediction_stands_beside_the_measurement(rows: list[dict[str, str]]) -> None:
+def test_the_prediction_stands_beside_the_measurement(rows: list[Cells]) -> None:
     # 50 connections over 200 ms: at most 250/s, and nobody can measure more, but for a burst of all
     # connections at the edge of the window; what was due before it is another load.
     for row in rows:
@@ -32,7 +31,7 @@ def test_the_prediction_stands_beside_the_measurement(rows: list[dict[str, str]]
         assert float(row["achieved_rps"]) <= most or backlog, row
 
 
-def test_the_manifest_tells_what_ran(run: Path) -> None:
+def test_the_folder_tells_what_ran(run: Path, rows: list[Cells]) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["status"] == "complete"
     assert manifest["host"]["cores"] >= 1
@@ -41,17 +40,9 @@ def test_the_manifest_tells_what_ran(run: Path) -> None:
     for server in manifest["servers"].values():
         assert "-XX:TieredStopAtLevel=1" in server["identity"]["jvm_flags"]
         assert server["settings"]["downstream_url"] == "http://toxiproxy:8666/"
-
-
-def test_the_engines_own_output_is_kept_for_every_row(
-    run: Path, rows: list[dict[str, str]]
-) -> None:
+    # The engine's own output is kept, and `latest` leads to a run.
     for row in rows:
-        raw = run / "raw" / row["trial"]
-        assert any(raw.iterdir()), row
-
-
-def test_latest_points_to_a_run(run: Path) -> None:
+        assert any((run / "raw" / row["trial"]).iterdir()), row
     latest = run.parent / "latest"
     assert latest.is_symlink()
     assert (latest / "trials.csv").exists()

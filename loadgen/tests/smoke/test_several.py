@@ -3,18 +3,10 @@
 import gzip
 import json
 import re
-from typing import Any
-
-import pytest
 
 from support.stored import assert_answered, rows_of, run_of, series_of, trials_of
 
 LABELS = {"load": {"lab.generator", "lab.downstream"}, "tested": {"lab.server"}}
-
-
-@pytest.fixture(scope="module")
-def manifest() -> dict[str, Any]:
-    return json.loads((run_of("several") / "manifest.json").read_text())
 
 
 def test_closed_and_open_load_were_measured() -> None:
@@ -34,8 +26,8 @@ def test_each_generator_put_on_its_share_of_the_load() -> None:
         assert min(sent.values()) > max(sent.values()) / 2, sent
 
 
-def test_each_machine_is_recorded(manifest: dict[str, Any]) -> None:
-    machines = manifest["host"]["machines"]
+def test_each_machine_is_recorded() -> None:
+    machines = json.loads((run_of("several") / "manifest.json").read_text())["host"]["machines"]
     assert {name: set(machine["labels"]) for name, machine in machines.items()} == LABELS
     for machine in machines.values():
         assert machine["engine"]
@@ -57,15 +49,11 @@ def test_the_network_and_the_clocks_of_each_trial_are_recorded() -> None:
         assert record["usage"]["window_resent"] is not None
 
 
-def test_every_machine_is_in_the_series() -> None:
+def test_every_machine_is_in_the_series_and_none_is_taken_for_all() -> None:
     for trial in trials_of("several"):
         seen = series_of(trial)
         for name in ("machine:machine_cpu_cores:each", "host_cpu_usage_seconds_total"):
             assert {one["machine"] for one in seen if one["__name__"] == name} == set(LABELS), name
-
-
-def test_nobody_takes_the_generators_machine_for_all_of_them() -> None:
-    for trial in trials_of("several"):
         assert any("the host's CPU" in note for note in trial["notes"]), trial["notes"]
         [cpus] = [one for one in trial["verdict"]["ranked"] if one["resource"] == "host CPU"]
         assert re.match("the CPUs of machine (load|tested), which has ", cpus["sentence"]), cpus

@@ -15,9 +15,7 @@ def test_toxiproxy_has_none(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("model", ["fixed-pool", "virtual-threads"])
-def test_an_answer_comes_before_the_toxics_delay_and_the_downstreams_are_over(
-    client: httpx.Client, model: str
-) -> None:
+def test_an_answer_comes_before_both_delays_are_over(client: httpx.Client, model: str) -> None:
     def is_quick() -> bool:
         start = time.monotonic()
         assert client.get(f"http://{model}:8080/downstream").status_code == 200

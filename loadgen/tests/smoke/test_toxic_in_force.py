@@ -6,19 +6,16 @@ import time
 import httpx
 import pytest
 
-from support.dashboards import load
+from support.dashboards import lab
 from support.stored import Query, eventually
 
 SHOWN = ("Delay set on the way", "Toxics in force")
 ADDED_S = 0.3
 
 
-def test_toxiproxy_has_it(client: httpx.Client) -> None:
+def test_toxiproxy_and_prometheus_have_it(client: httpx.Client, query: Query) -> None:
     toxics = client.get(f"{os.environ['LAB_TOXIPROXY_URL']}/proxies/downstream/toxics").json()
     assert [(t["type"], t["attributes"]["latency"]) for t in toxics] == [("latency", 300)]
-
-
-def test_prometheus_has_it(query: Query) -> None:
     eventually(
         lambda: [r["value"][1] for r in query('lab_toxics_in_force{proxy="downstream"}')] == ["1"],
         60,
@@ -27,9 +24,8 @@ def test_prometheus_has_it(query: Query) -> None:
 
 
 def test_the_dashboard_shows_it_and_marks_it(query: Query) -> None:
-    (lab,) = (board for board in load() if board.uid == "lab")
-    marks = [mark.expr for mark in lab.annotations if "lab_toxics_changed" in mark.expr]
-    shown = [one.bare or one.expr for panel, one in lab.queries() if panel.title in SHOWN]
+    marks = [mark.expr for mark in lab().annotations if "lab_toxics_changed" in mark.expr]
+    shown = [one.bare or one.expr for panel, one in lab().queries() if panel.title in SHOWN]
     absent = 'lab_toxic_attribute{attribute="toxicity"} != 1'
     asked = {*marks, *shown} - {absent}
     assert len(asked) == len(marks) + len(shown) - 1 > 4
@@ -37,11 +33,8 @@ def test_the_dashboard_shows_it_and_marks_it(query: Query) -> None:
     def is_drawn() -> bool:
         added = query("lab_toxics_added_latency_seconds")
         latency = query('lab_toxic_attribute{attribute="latency"}')
-        return (
-            [float(one["value"][1]) for one in (*added, *latency)] == [ADDED_S, 1000 * ADDED_S]
-            and all(map(query, asked))
-            and not query(absent)
-        )
+        seen = [float(one["value"][1]) for one in (*added, *latency)]
+        return seen == [ADDED_S, 1000 * ADDED_S] and all(map(query, asked)) and not query(absent)
 
     eventually(is_drawn, 60, "the toxic, its delay and its mark")
 

@@ -185,5 +185,5 @@ class Bench:
 
     @property
     def trials(self) -> list[dict[str, Any]]:
-        lines = (self.run_dir / "trials.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        text = (self.run_dir / "trials.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]

@@ -13,16 +13,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 # A slow machine takes longer to draw.
 PATIENCE_S = 120
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic"),
+    *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--hide-scrollbars"),
 )
 
 
@@ -54,13 +47,8 @@ class Browser:
         """Opens a page in a window so wide, in that colour scheme, for screen or for print."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.told("Emulation.setEmulatedMedia", media=media, features=[scheme])
-        self.told(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.told("Emulation.setDeviceMetricsOverride", **size)
         self.driver.get(url)
 
     def ask(self, script: str, *arguments: object) -> Any:

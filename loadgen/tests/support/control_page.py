@@ -106,11 +106,8 @@ class Page:
         return self.value(name, "textContent")
 
     def until_text(self, name: str, text: str) -> None:
-        self.until(
-            "return document.getElementById(arguments[0])?.textContent.includes(arguments[1])",
-            name,
-            text,
-        )
+        found = "document.getElementById(arguments[0])?.textContent"
+        self.until(f"return {found}.includes(arguments[1])", name, text)
 
     def latency(self) -> dict[str, int] | None:
         """Of the latency toxic that is in force, whoever knows it."""
@@ -139,10 +136,8 @@ class Page:
 
     def after_looks(self, count: int) -> None:
         """Returns when the page has had so many more answers about what is now."""
-        looks = (
-            "return performance.getEntriesByType('resource')"
-            ".filter(one => one.name.endsWith('/api/live')).length"
-        )
+        looks = "performance.getEntriesByType('resource').map(one => one.name)"
+        looks = f"return {looks}.filter(name => name.endsWith('/api/live')).length"
         self.until(f"{looks} >= arguments[0]", self.browser.ask(looks) + count)
 
     def comes_into_sight(self) -> None:
@@ -155,13 +150,9 @@ class Page:
         so(lambda: self.browser.ask(script, *arguments), shown)
 
     def until_cell(self, server: str, name: str, text: str) -> None:
-        self.until(
-            "return document.querySelector(`[data-server='${arguments[0]}'] "
-            "[data-is='${arguments[1]}']`)?.textContent === arguments[2]",
-            server,
-            name,
-            text,
-        )
+        cell = "[data-server='${arguments[0]}'] [data-is='${arguments[1]}']"
+        found = f"document.querySelector(`{cell}`)?.textContent"
+        self.until(f"return {found} === arguments[2]", server, name, text)
 
     def open(self, width: int = SCREEN, *, dark: bool = False) -> None:
         self.browser.look(self.url, width, dark=dark)

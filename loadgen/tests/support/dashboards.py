@@ -73,6 +73,11 @@ def load() -> tuple[Dashboard, ...]:
     return tuple(_dashboard(json.loads(file.read_text())) for file in sorted(FOLDER.glob("*.json")))
 
 
+def lab() -> Dashboard:
+    (found,) = (board for board in load() if board.uid == "lab")
+    return found
+
+
 def filled(expr: str, values: Mapping[str, str]) -> str:
     """A query with these values in the place of its variables."""
     return VARIABLE.sub(lambda found: values[found[1]], expr)
@@ -80,15 +85,13 @@ def filled(expr: str, values: Mapping[str, str]) -> str:
 
 def _dashboard(board: Mapping[str, Any]) -> Dashboard:
     variables = board["templating"]["list"]
+    asked = (Question(v["name"], v["query"], v.get("regex", "").strip("/")) for v in variables)
     return Dashboard(
         board["uid"],
         {one["name"]: one["current"]["value"] for one in variables if one.get("current")},
         tuple(_panel(one) for one in board["panels"] if one["type"] != "row"),
         tuple(Query(one["name"], one["expr"]) for one in board["annotations"]["list"]),
-        tuple(
-            Question(one["name"], one["query"], one.get("regex", "").strip("/"))
-            for one in variables
-        ),
+        tuple(asked),
     )
 
 

@@ -48,14 +48,16 @@ USAGE = Usage(5.0, 3.0, 0.5, 0.0, 0.1, 10_000, 0.0)
 SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 
+def of_model(name: str) -> Identity:
+    return replace(IDENTITY, model=name)
+
+
 @dataclass
 class FakeLab:
     """What the parts of the lab answer, in the time of its `system`, and its clients' `stack`.
     Tests change it while a trial runs."""
 
-    identities: dict[str, Identity] = field(
-        default_factory=lambda: {n: replace(IDENTITY, model=n) for n in ("a", "b")}
-    )
+    identities: dict[str, Identity] = field(default_factory=lambda: {n: of_model(n) for n in "ab"})
     pool_sizes: dict[str, int | None] = field(default_factory=lambda: {"a": 200, "b": None})
     system: FakeSystem = field(default_factory=lambda: FakeSystem())
     engine: FakeEngine = field(default_factory=lambda: FakeEngine())
@@ -145,12 +147,8 @@ class FakeLab:
 
     def __post_init__(self) -> None:
         self.clock: Callable[[], float] = self.system.monotonic
-        self.stack = Stack(
-            Urls.read({}),
-            httpx.MockTransport(self.answer),
-            several=self.several,
-            reach=lambda host, port: self.reached,
-        )
+        transport, many = httpx.MockTransport(self.answer), self.several
+        self.stack = Stack(Urls.read({}), transport, several=many, reach=lambda *_: self.reached)
 
     def new_jvm(self, server: str) -> None:
         """Its JVM is another from now on, of the same settings."""
@@ -232,9 +230,7 @@ class FakeLab:
             if not self.enabled:
                 self.proxy_files, self.proxy_deaf = 12, False
         elif request.method == "POST":
-            self.toxics = [
-                toxic | body if toxic["name"] == name else toxic for toxic in self.toxics
-            ]
+            self.toxics = [one | body if one["name"] == name else one for one in self.toxics]
         proxy = {"name": "downstream", "listen": ":8666", "upstream": "downstream:8080"}
         proxy |= {"enabled": self.enabled, "toxics": self.toxics}
         return httpx.Response(200, json={"downstream": proxy})
@@ -266,14 +262,12 @@ class FakeLab:
 
     def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
         self.patches.append((server, wanted))
-        for name, value in wanted.items():
-            if name == "pool_size" and self.pool_sizes[server] is None:
-                error = f"'{name}' cannot be changed while this server runs; what can: []"
-                return httpx.Response(400, json={"error": error})
-            if name == "pool_size":
-                self.pool_sizes[server] = value
-            else:
-                self.settings.setdefault(server, {})[name] = value
+        if "pool_size" in wanted and self.pool_sizes[server] is None:
+            error = "'pool_size' cannot be changed while this server runs; what can: []"
+            return httpx.Response(400, json={"error": error})
+        settings = self.settings.setdefault(server, {})
+        settings |= wanted
+        self.pool_sizes[server] = settings.pop("pool_size", self.pool_sizes[server])
         return self._management(server, "/settings")
 
     def _management(self, server: str, path: str) -> httpx.Response:
@@ -362,10 +356,8 @@ class FakeLab:
             return {"data": {"version": "2.53.3"}}
         health = self.targets_health or ("down" if self.targets_down else "up")
         target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
-        jvms = [
-            {"labels": {"job": "jvm", "instance": f"{name}:9404"}, "health": health}
-            for name in sorted(self.scraped_jvms)
-        ]
+        names = (f"{name}:9404" for name in sorted(self.scraped_jvms))
+        jvms = [{"labels": {"job": "jvm", "instance": at}, "health": health} for at in names]
         return {"data": {"activeTargets": [target, *jvms]}}
 
     def _samples(self, query: str, until: float) -> list[dict[str, object]]:
@@ -383,17 +375,17 @@ class FakeLab:
         ]
 
 
+@dataclass(eq=False)
 class FakeEngine:
     """Warm-up 10 s, then the duration; its reading is what the test gives it."""
 
-    def __init__(self, name: str = "wrk2", *, here: bool = True) -> None:
-        self.name = name
-        self.here = here
-        self.each_bytes = 0
-        self.broken: str | None = None
-        self.warm_up_s = 0
-        self.start_check: StartCheck | None = None
-        self.streams = False
+    name: str = "wrk2"
+    here: bool = True
+    each_bytes: int = 0
+    broken: str | None = None
+    warm_up_s: int = 0
+    start_check: StartCheck | None = None
+    streams: bool = False
 
     def version(self) -> str | None:
         return "fake 1.0" if self.here else None

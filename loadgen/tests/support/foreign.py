@@ -33,23 +33,15 @@ def foreign_record(
     r0_ms: float | None = 200.0,
     **changes: object,
 ) -> TrialRecord:
-    of = plan(
-        "closed",
-        server="my-service",
-        url=f"{URL}/x",
-        route="/x",
-        concurrency=concurrency,
-        predicted_rps=None,
-    )
     before = foreign(exported)
-    whole = record(
-        of,
-        before=before,
-        after=after or before,
-        demand=None if r0_ms is None else Demand(200, 4000, None, None, r0_ms),
-        usage=Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000),
-    )
-    return dataclasses.replace(whole, **changes)
+    of = {"url": f"{URL}/x", "route": "/x", "concurrency": concurrency, "predicted_rps": None}
+    known = {
+        "before": before,
+        "after": after or before,
+        "demand": None if r0_ms is None else Demand(200, 4000, None, None, r0_ms),
+        "usage": Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000),
+    }
+    return record(plan("closed", server="my-service", **of), **{**known, **changes})
 
 
 CONTAINER = (
@@ -76,7 +68,5 @@ def judged(
     think_ms: float | None = None,
 ) -> Verdict:
     late = None if think_ms is None else flat(think_ms)
-    said = reading(rps, raw=latency(raw_ms), late=late)
-    return verdict_of(
-        measurement(of, said), Judgement((), ()), Observation((OPENS, CLOSES), series)
-    )
+    whole = measurement(of, reading(rps, raw=latency(raw_ms), late=late))
+    return verdict_of(whole, Judgement((), ()), Observation((OPENS, CLOSES), series))

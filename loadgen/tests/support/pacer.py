@@ -26,11 +26,8 @@ def packed(values_ms: Iterable[float]) -> dict[str, Any]:
 
 
 def packed_histogram(histogram: Histogram) -> dict[str, Any]:
-    return {
-        "sum_us": histogram.sum_us,
-        "max_us": histogram.max_us,
-        "buckets": sorted(histogram.buckets.items()),
-    }
+    whole = {"sum_us": histogram.sum_us, "max_us": histogram.max_us}
+    return {**whole, "buckets": sorted(histogram.buckets.items())}
 
 
 def second(
@@ -71,18 +68,12 @@ def second(
 
 def text(seconds: Sequence[dict[str, Any]], warmup_s: float = 0, **changes: Any) -> str:
     """The whole output of a load with that warm-up; `changes` are of the last line."""
-    total = {
-        name: sum(one[name] for one in seconds)
-        for name in ("sent", "due", "ok", "http_errors", "timeouts")
-    }
-    lost: Counter[str] = Counter()
-    for one in seconds:
-        lost.update(one["socket_errors"])
+    names = ("sent", "due", "ok", "http_errors", "timeouts")
     end = {
         "ended": "complete",
         "run_s": float(len(seconds)),
-        **total,
-        "socket_errors": lost,
+        **{name: sum(one[name] for one in seconds) for name in names},
+        "socket_errors": sum((Counter(one["socket_errors"]) for one in seconds), Counter[str]()),
         "unfinished": seconds[-1]["unfinished"] if seconds else 0,
         "cpu_s": 0.1,
     }

@@ -297,12 +297,10 @@ def curve(name: str) -> str:
     return alone(found.svg)
 
 
-def _findings(
-    experiment: Experiment, rows: Sequence[Row], *, prove: bool = False
-) -> tuple[Finding, ...]:
-    own = {**experiment.own, **({"prove": prove} if "prove" in experiment.own else {})}
-    outcome = Outcome(replace(experiment, own=own), rows, Path("no-raw-data"))
-    return kind_of(experiment).findings(outcome)
+def _findings(run: Experiment, rows: Sequence[Row], *, prove: bool = False) -> tuple[Finding, ...]:
+    own = {**run.own, **({"prove": prove} if "prove" in run.own else {})}
+    outcome = Outcome(replace(run, own=own), rows, Path("no-raw-data"))
+    return kind_of(run).findings(outcome)
 
 
 def _pattern(text: str) -> str:

@@ -33,11 +33,8 @@ def shares(rows: Sequence[Row], launches: int, cpu: float) -> dict[str, float]:
     answers: Counter[str] = Counter()
     for _ in range(GATES):
         halves = (launches + 1) // 2, launches // 2
-        drawn = {
-            at
-            for turn, count in zip(turns, halves, strict=True)
-            for at in rng.choice(turn, count, replace=False).tolist()
-        }
+        chosen = (rng.choice(*one, replace=False) for one in zip(turns, halves, strict=True))
+        drawn = {at for one in chosen for at in one.tolist()}
         a, b = arms if arms == [*ARMS] else rng.permutation(arms).tolist()
         answers[_answer(rows, drawn, a, b, cpu)] += 1
     return {answer: count / GATES for answer, count in answers.items()}

@@ -1,6 +1,7 @@
 """Runs on disk, as the lab leaves them: manifest.json, and raw/<trial>/trial.json."""
 
 import dataclasses
+import itertools
 import json
 import re
 import shutil
@@ -14,7 +15,7 @@ from lab.campaign.derive import Trial, read_trial
 from lab.model import Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
-from support.fakes import IDENTITY, START, FakeEngine, plan, reading, record, snapshot
+from support.fakes import START, FakeEngine, of_model, plan, reading, record, snapshot
 from support.planned import experiment
 
 IMAGES: dict[str, Json] = {
@@ -66,10 +67,7 @@ def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
         versions=VERSIONS,
         host=HOST,
         limits={"open_files": 20_000, "generator_cores": 2},
-        servers={
-            server: snapshot(identity=dataclasses.replace(IDENTITY, model=server))
-            for server in ("a", "b")
-        },
+        servers={server: snapshot(identity=of_model(server)) for server in ("a", "b")},
         fairness=Fairness({"backlog": 4096}, {}, {}),
     )
     manifest.write(run_dir, dataclasses.replace(whole, **changes))
@@ -78,12 +76,7 @@ def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
 
 def plans(launches: int = 7, servers: Sequence[str] = ("a", "b")) -> list[TrialPlan]:
     """Closed and open, launch by launch, servers innermost."""
-    loads = [
-        (launch, mode, server)
-        for launch in range(1, launches + 1)
-        for mode in ("closed", "open")
-        for server in servers
-    ]
+    loads = itertools.product(range(1, launches + 1), ("closed", "open"), servers)
     return [
         plan(mode, trial=f"{number:02d}-{server}-{mode}", server=server, launch=launch)
         for number, (launch, mode, server) in enumerate(loads, start=1)
@@ -99,8 +92,7 @@ def write_raw(
     for one in of:
         raw = run_dir / "raw" / one.trial
         raw.mkdir(parents=True)
-        identity = dataclasses.replace(IDENTITY, model=one.server)
-        at = servers[one.server] if servers else snapshot(identity=identity)
+        at = servers[one.server] if servers else snapshot(identity=of_model(one.server))
         write_json(raw / "trial.json", record(one, before=at, after=at))
     return run_dir
 

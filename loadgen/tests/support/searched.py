@@ -32,9 +32,8 @@ Server = Callable[[TrialPlan], dict[str, Any]]
 
 
 def searched(**changes: Any) -> Experiment:
-    return experiment(
-        **{"kind": "capacity", "modes": ("open",), "own": CAPACITY, "servers": ("a",), **changes}
-    )
+    known = {"kind": "capacity", "modes": ("open",), "own": CAPACITY, "servers": ("a",)}
+    return experiment(**{**known, **changes})
 
 
 def order_of(of: Experiment) -> Design:

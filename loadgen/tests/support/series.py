@@ -11,13 +11,10 @@ def gauge(name: str, value: float, **labels: str) -> Series:
 
 
 def counter(name: str, per_second: float, **labels: str) -> Series:
-    return Series(
-        {"__name__": name, **labels}, TIMES, tuple(per_second * (at - TIMES[0]) for at in TIMES)
-    )
+    values = tuple(per_second * (at - TIMES[0]) for at in TIMES)
+    return Series({"__name__": name, **labels}, TIMES, values)
 
 
 def mean_time(name: str, seconds: float, rps: float = 100.0, **labels: str) -> list[Series]:
-    return [
-        counter(f"{name}_sum", seconds * rps, **labels),
-        counter(f"{name}_count", rps, **labels),
-    ]
+    total = counter(f"{name}_sum", seconds * rps, **labels)
+    return [total, counter(f"{name}_count", rps, **labels)]

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from lab.model import AGAIN
+from support.dashboards import filled, lab
 
 # Fixtures of the smoke tests: an instant query of Prometheus, now or at a time, and the values that
 # it has of a label of series.
 Query = Callable[..., list[dict[str, Any]]]
 Values = Callable[[str, str], list[str]]
+# A row of trials.csv.
+Cells = dict[str, str]
+# When something began and ended, in seconds since 1970.
+Window = tuple[float, float]
 
 # What makes a trial invalid on a machine that is busy or slow, whatever the lab does.
 # `.ci/faults.sh` shows that faults which are planted make trials invalid.
@@ -58,8 +63,15 @@ def eventually(is_true: Callable[[], object], seconds: float, what: str) -> None
         time.sleep(0.5)
 
 
-def ends(row: Mapping[str, str]) -> tuple[float, float]:
-    """When a trial began and ended, in seconds since 1970."""
+def offered_routes(query: Query) -> set[str]:
+    """The routes that the dashboard Lab offers."""
+    (route,) = (question.query for question in lab().questions if question.variable == "route")
+    asked = route.removeprefix("query_result(").removesuffix(")")
+    return {one["metric"]["route"] for one in query(filled(asked, {"__range": "1h"}))}
+
+
+def ends(row: Mapping[str, str]) -> Window:
+    """Of a trial."""
     began, ended = (datetime.fromisoformat(row[at]) for at in ("started_at", "ended_at"))
     return began.timestamp(), ended.timestamp()
 

@@ -26,10 +26,8 @@ class FakeToxiproxy(httpx.BaseTransport):
         if request.url.host == "loadgen":
             self.looks.append(list(self.toxics))
             seen = {"latency": "12:00:00", **self.seen}
-            changes = [
-                {"proxy": "downstream", "toxic": toxic, "since": f"2025-06-01T{at}+00:00"}
-                for toxic, at in seen.items()
-            ]
+            since = {toxic: f"2025-06-01T{at}+00:00" for toxic, at in seen.items()}
+            changes = [{"proxy": "downstream", "toxic": t, "since": at} for t, at in since.items()]
             first_look = "2025-06-01T11:00:00+00:00"
             return httpx.Response(200, json={"changes": changes, "first_look": first_look})
         body = json.loads(request.read() or b"{}")
@@ -62,13 +60,8 @@ class FakeToxiproxy(httpx.BaseTransport):
         return httpx.Response(200, json=self.toxics[name])
 
     def _proxy(self) -> dict[str, Any]:
-        return {
-            "name": "downstream",
-            "listen": "[::]:8666",
-            "upstream": "downstream:8080",
-            "enabled": self.enabled,
-            "toxics": list(self.toxics.values()),
-        }
+        proxy = {"name": "downstream", "listen": "[::]:8666", "upstream": "downstream:8080"}
+        return {**proxy, "enabled": self.enabled, "toxics": list(self.toxics.values())}
 
 
 def _float32(value: float) -> float:

@@ -9,18 +9,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from lab.judge.verdict import verdict_of
-from lab.model import (
-    Demand,
-    Judgement,
-    Latency,
-    Mode,
-    Observation,
-    Series,
-    Standing,
-    ToxicState,
-    Usage,
-    Verdict,
-)
+from lab.model import Demand, Judgement, Latency, Observation, Series, ToxicState, Usage, Verdict
+from lab.model.verdict import Standing
 from support.fakes import IDENTITY, latency, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
 
@@ -83,12 +73,10 @@ def judged(
     """The verdict of a trial with this plan, closed unless that offers a rate; the downstream takes
     200 ms, so 200 connections could do 1,000 req/s. Answers take 200 ms unless their latencies are
     given."""
-    mode: Mode = "open" if planned.get("offered_rps") else "closed"
-    of = record(
-        plan(mode, **{"server": SERVER, "concurrency": 200, **planned}),
-        usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000),
-        demand=demand,
-    )
+    mode = "open" if planned.get("offered_rps") else "closed"
+    load = plan(mode, **{"server": SERVER, "concurrency": 200, **planned})
+    usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
+    of = record(load, usage=usage, demand=demand)
     before = dataclasses.replace(
         of.before,
         toxics=toxics or of.before.toxics,
@@ -96,8 +84,8 @@ def judged(
         settings={**of.before.settings, **(settings or {})},
     )
     latencies = {"corrected": corrected or latency(), "raw": raw or latency(), "late": late}
-    said = reading(rps, pause_s=pause_s, **latencies)
-    said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
+    counts = dataclasses.replace(reading(rps).counts, http_errors=errors)
+    said = reading(rps, pause_s=pause_s, counts=counts, **latencies)
     whole = measurement(dataclasses.replace(of, before=before), said)
     return verdict_of(whole, Judgement(reasons, ()), observation)
 
