@@ -246,7 +246,7 @@ def json_object(who: str, answer: Answer) -> dict[str, Any]:
     """The JSON object of an answer. Raises LabUnreachable for anything else."""
     try:
         body = answer.json()
-    except (ValueError, RecursionError):
+    except ValueError:
         body = None
     if not isinstance(body, dict) or not _is_plain(body):
         raise LabUnreachable(f"{who}: {answer.url} does not answer with a JSON object")
