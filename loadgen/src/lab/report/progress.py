@@ -117,10 +117,9 @@ class Trials:
 
 def _ended(row: Row) -> str:
     load = f"{lane(row)} {row.mode} CONC={row.concurrency}"
-    if row.resident_bytes is not None:
+    if row.live_heap_bytes is not None and row.resident_bytes is not None:
         # Each held connection sent one request: that is no throughput.
-        live = NOTHING if row.live_heap_bytes is None else data(row.live_heap_bytes)
-        memory = f"{live} of live heap, {data(row.resident_bytes)} resident"
+        memory = f"{data(row.live_heap_bytes)} of live heap, {data(row.resident_bytes)} resident"
         return f"{load}: {memory}{'' if row.valid else ', invalid'}"
     rate = goodput(row)
     rates = f"{NOTHING if rate is None else three(rate)} req/s"
