@@ -24,8 +24,7 @@ from support.fakes import FakeLab
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    for folder in ("servers", "results", "experiments", "subjects", "lock"):
-        (tmp_path / folder).mkdir()
+    (tmp_path / "servers").mkdir()
     servers = [{"targets": ["fixed-pool", "virtual-threads"]}]
     (tmp_path / "servers" / "core.json").write_text(json.dumps(servers))
     return {"LAB_HOME": str(tmp_path)}
@@ -38,6 +37,8 @@ type Verb = Callable[..., str]
 @pytest.fixture
 def refused(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
     """Words that are refused, with these settings: the line that is printed."""
+    for folder in ("results", "experiments"):
+        (Path(home["LAB_HOME"]) / folder).mkdir()
 
     def verb(*argv: str, **environ: str) -> str:
         assert do([*argv], {**home, **environ}) == 2
@@ -149,6 +150,8 @@ def test_a_second_measurement_is_one_line_and_changes_nothing(
     verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lock, results = (Path(home["LAB_HOME"]) / name for name in ("lock", "results"))
+    lock.mkdir()
+    results.mkdir()
     with claimed(lock):
         assert do([verb, "CONC=10"], home) == 1
     said = ("", "lab: another measurement is under way; wait for its end\n")
@@ -208,7 +211,9 @@ def test_a_plan_takes_the_images_of_a_gate(planned: Verb) -> None:
 
 
 def test_a_plan_says_what_a_users_service_allows(home: dict[str, str], planned: Verb) -> None:
-    (Path(home["LAB_HOME"]) / "subjects" / "shop.toml").write_text(
+    subjects = Path(home["LAB_HOME"]) / "subjects"
+    subjects.mkdir()
+    (subjects / "shop.toml").write_text(
         'url = "http://shop:8080"\n[[request]]\npath = "/"\n[levers]\n"worker pool" = '
         '{variable = "POOL_SIZE", value = 20}\n'
     )

@@ -10,7 +10,6 @@ from support.repo import REPO
 
 HOLDER = "downstream-network"
 
-
 KEYS = {"image", "command", "environment", "read_only", "cap_drop", "ulimits", "sysctls"}
 KEYS |= {"logging", "init", "stop_grace_period"}
 # What differs on purpose, of `service` or of `service.environment`.
@@ -28,9 +27,6 @@ DIFFERENT = {
         *("LAB_CONTROL_PORT", "LAB_GRAFANA_PORT", "LAB_PROMETHEUS_PORT"),
     },
 }
-
-
-# What differs on purpose: `service.key` or `service.environment.NAME`.
 
 
 def loaded(name: str, known: dict[str, str]) -> dict[str, Any]:

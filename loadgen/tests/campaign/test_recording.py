@@ -251,6 +251,3 @@ def test_a_gate_says_it_too(ready: Bench) -> None:
     gate_verb(words, results, limits, ready.console, START, [ready.lab.engine])
     [told] = (results / words["CANDIDATE"] / "gates").glob("*/gate.md")
     assert MORE in told.read_text()
-
-
-# 1,000 answers a second for 15 s.

@@ -64,10 +64,6 @@ def test_the_widest_row_is_neither_cut_nor_wrapped(
         assert "…" not in text
 
 
-SPLIT |= {"cpu_generator_us": 9.5, "cpu_observation_us": 11.5}
-# Goodput: of 44,950 answers 6 were errors.
-
-
 def test_a_narrow_terminal_has_no_table_and_is_told_where_it_is() -> None:
     text = shown([row()], 80)
     assert text.splitlines()[0].endswith("takes 118 columns; trials.csv has it.")

@@ -297,7 +297,11 @@ def judged(of: TrialRecord, said: Reading) -> str:
         (gives_way(1650, judged(record(), ERRORS)), 1656, f"…: {NO_SUCCESS}, in 2 trials;…"),
         (gives_way(1650, judged(record(), SILENCE)), 1656, f"…: {NO_ANSWER}, in 2 trials;…"),
         # Below a load that cannot be told, and a gap that cannot be told below one that broke.
-        (untold(lambda at: at == 2100, holds(1650)), 1656, f"{HELD}: p95 900 ms, in 2 trials;…"),
+        (
+            untold(lambda at: at == 2100, holds(1650)),
+            1656,
+            f"{HELD}: p95 900 ms, in 2 trials; then: unknown",
+        ),
         (untold(lambda at: 1500 < at < 2100, holds(1999)), None, f"held at least …{GAP}…"),
     ],
 )

@@ -4,7 +4,7 @@ window, measurement, judgement. Each makes the trial invalid, for that reason on
 import dataclasses
 import threading
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import create_autospec
 
 import httpx
 import pytest
@@ -16,7 +16,7 @@ from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT
 from lab.load.measure import RECORD, measure
-from lab.load.trial import MOST_STARTS, Runner
+from lab.load.trial import MOST_STARTS, Runner, Watcher
 from lab.model import (
     ClockOffset,
     Condition,
@@ -52,7 +52,8 @@ class Lab:
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
         of = of or plan()
         before, warmth = self.fake.stack.snapshot(of.server), Warmth(True, ())
-        runner = Runner("run", self.fake.stack, self.fake.system, Mock())
+        quiet = create_autospec(Watcher, instance=True)
+        runner = Runner("run", self.fake.stack, self.fake.system, quiet)
         runner.trial(of, before, (), self.fake.engine, "fake 1.0", self.raw, warmth)
         observe(self.record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
         return self.record

@@ -233,9 +233,6 @@ def test_a_torn_row_names_no_trial_and_a_cell_without_a_bound_is_damage(tmp_path
         csv.trials(path)
 
 
-# json.loads reads it, and Python's own recursion ends before it does.
-
-
 @pytest.mark.parametrize("labels", [5, {"a": []}, ["a"]])
 def test_labels_that_are_no_texts_are_a_damaged_file(tmp_path: Path, labels: object) -> None:
     header = {"window": [0, 1000]}
