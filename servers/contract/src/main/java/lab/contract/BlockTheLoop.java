@@ -3,6 +3,7 @@ package lab.contract;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
+import java.util.function.LongSupplier;
 
 /**
  * Whether a simulated wait blocks the thread of an event loop: the mistake that a loop does not
@@ -55,22 +56,29 @@ public enum BlockTheLoop {
   /** Holds up the calling thread, a loop's: nobody else is served meanwhile. */
   public void hold(long millis) {
     if (this == SPIN) {
-      long end = THREADS.getCurrentThreadCpuTime() + millis * 1_000_000;
-      long sum = 0;
-      while (THREADS.getCurrentThreadCpuTime() < end) {
-        // A look at the clock is a system call: many of them would be the kernel's work.
-        sum += Primes.sumUpTo(WORK_BETWEEN_LOOKS);
-      }
-      if (sum == 1) {
-        // Never. The compiler does not know, and cannot leave the work out.
-        Thread.onSpinWait();
-      }
+      spin(millis, THREADS::getCurrentThreadCpuTime);
       return;
     }
     try {
       Thread.sleep(millis);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
+   * Computes until {@code cpuNanos}, the CPU time of this thread, is {@code millis} later. A look
+   * at that clock is a system call: many of them would be the kernel's work.
+   */
+  static void spin(long millis, LongSupplier cpuNanos) {
+    long end = cpuNanos.getAsLong() + millis * 1_000_000;
+    long sum = 0;
+    while (cpuNanos.getAsLong() < end) {
+      sum += Primes.sumUpTo(WORK_BETWEEN_LOOKS);
+    }
+    if (sum == 1) {
+      // Never. The compiler does not know, and cannot leave the work out.
+      Thread.onSpinWait();
     }
   }
 }
