@@ -102,7 +102,12 @@ part_static() {
   step mypy one in_tests loadgen mypy --cache-dir=/tmp/mypy
   step import-linter one in_tests loadgen lint-imports --no-cache
 }
-part_python() { local shares=128; step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
+# Those in a browser take a third of the time, and what they draw changes seldom: not in quick.
+part_python() {
+  local shares=128 without=()
+  if [[ $suite == quick ]]; then without=(--ignore tests/browser); fi
+  step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2 "${without[@]}"
+}
 # The lab against oracles. It waits more than it computes, and allows for what a busy machine adds: it has a CPU
 # before the builds and tests beside it.
 part_truth() { local shares=16384; step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
