@@ -123,7 +123,10 @@ part_servers() {
 }
 # None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests, the longest
 # of them, run later: beside those parts of the smoke test that ask nothing of a figure.
-in_static() { part static; }
+in_checks() {
+  part static
+  part pacer
+}
 oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
   local profiles=()
@@ -132,20 +135,18 @@ in_java() {
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
 }
-# Scripts, and services in Go: together about as long as the tests in Java.
-in_shell_and_go() {
+in_scripts() {
   part host
   part downstream
-  part pacer
 }
-# What needs the tests' image, as soon as that is built.
+# What needs the tests' image, as soon as that is built; and pacer, as the scripts take as long without it.
 in_the_image() {
   trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
-  if step test-image one test_image_build; then beside in_static oracles; fi
+  if step test-image one test_image_build; then beside in_checks oracles; fi
 }
 
 step host one make ready || finish
-beside in_the_image in_java in_shell_and_go
+beside in_the_image in_java in_scripts
 . .ci/smoke.sh
 if some_wanted; then smoke_test; else part python; fi
 finish
