@@ -9,15 +9,12 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
-import java.util.Arrays;
 import lab.contract.Answer;
 import lab.contract.Outcome;
-import lab.contract.http.ChunkedBody;
-import lab.contract.http.HttpBytes;
-import lab.contract.http.MalformedException;
-import lab.contract.serving.AnswerHead;
-import lab.contract.serving.Refusals;
-import lab.contract.serving.RequestHead;
+import lab.wire.AnswerWriter;
+import lab.wire.MalformedException;
+import lab.wire.Request;
+import lab.wire.RequestReader;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,9 +33,9 @@ import org.jspecify.annotations.Nullable;
  *                        LINGERING --EOF, 1-2 s, 1 MiB--&gt;  CLOSED  &lt;-- reset, idle too long, in any state
  * </pre>
  *
- * <p>While it is idle it holds no buffer: input is read into the loop's, and only what cannot be
- * used yet is copied. LINGERING reads on after a refusal or a last answer, as closing with unread
- * input would reset the connection and take the answer away from the client.
+ * <p>While it is idle it holds no buffer: input is read into the loop's. LINGERING reads on after a
+ * refusal or a last answer, as closing with unread input would reset the connection and take the
+ * answer away from the client.
  */
 final class Connection implements Ready {
   private enum State {
@@ -65,34 +62,19 @@ final class Connection implements Ready {
   private State state = State.IDLE;
   private long quietSinceNanos;
 
-  /** Input not used yet, from {@link #from} to {@link #to}; the loop's array while it is read. */
-  private byte[] input = NOTHING;
-
-  private boolean isBorrowed;
-
-  private int from;
-  private int to;
-
-  /** Where to look on for the end of the head. */
-  private int scanned;
-
+  private final RequestReader reader;
   private boolean isParsing;
   private boolean inputEnded;
+  private int lingerBytes;
 
-  /** What is left of a request's body to be passed over: bytes, or chunks. */
-  private long bodyLeft;
-
-  private @Nullable ChunkedBody chunks;
-
-  /** The request from its head's end to its answer's. */
+  /** The request from its end to its answer's. */
   private @Nullable Exchange exchange;
 
   private boolean isAdmitted;
 
-  /** The answer being written: head, body, and how many bytes of both have been. */
-  private byte[] head = NOTHING;
+  /** The answer being written, and how many bytes of it have been. */
+  private byte[] answer = NOTHING;
 
-  private byte[] body = NOTHING;
   private int written;
   private Outcome outcome = Outcome.OK;
   private boolean closeAfter;
@@ -102,6 +84,7 @@ final class Connection implements Ready {
     this.loop = loop;
     this.channel = channel;
     this.key = key;
+    this.reader = new RequestReader(loop.requestHead());
     loop.idleChanged(1);
     beQuiet();
   }
@@ -155,7 +138,7 @@ final class Connection implements Ready {
   }
 
   /** Answers the request at work; any other's answer comes too late and is dropped. */
-  void answer(Exchange of, Answer answer) {
+  void answer(Exchange of, Answer with) {
     if (of != exchange || state == State.WRITING) {
       return;
     }
@@ -163,12 +146,11 @@ final class Connection implements Ready {
       end(Outcome.ABORTED);
       return;
     }
-    outcome = answer.outcome();
+    outcome = with.outcome();
     // With more requests at hand it would not be idle.
-    passBlankLines();
-    closeAfter = !of.keepAlive() || loop.isStopping() || (from == to && loop.hasEnoughIdle());
-    head = loop.heads().of(answer, closeAfter ? "close" : of.connectionHeader());
-    body = of.answerHasBody() ? answer.body() : NOTHING;
+    boolean mayStay = !reader.isIdle() || !loop.hasEnoughIdle();
+    closeAfter = !of.request().keepAlive() || loop.isStopping() || !mayStay;
+    answer = loop.answers().write(of.request(), with, !closeAfter);
     become(State.WRITING);
     try {
       write();
@@ -189,16 +171,10 @@ final class Connection implements Ready {
       return;
     }
     boolean wasWriting = state == State.WRITING;
-    boolean wasReceiving = state == State.RECEIVING;
     become(State.CLOSED);
-    input = NOTHING;
-    from = 0;
-    to = 0;
-    head = NOTHING;
-    body = NOTHING;
-    if (wasReceiving) {
-      exchange = null;
-    } else if (wasWriting && exchange != null) {
+    reader.drop();
+    answer = NOTHING;
+    if (wasWriting && exchange != null) {
       end(Outcome.ABORTED);
     }
     loop.closed();
@@ -224,62 +200,20 @@ final class Connection implements Ready {
       return;
     }
     if (state == State.LINGERING) {
-      bodyLeft -= count;
-      if (bodyLeft < 0) {
+      lingerBytes -= count;
+      if (lingerBytes < 0) {
         close();
       }
       return;
     }
-    take(count);
+    reader.add(loop.input(), count);
     if (state == State.IDLE || state == State.RECEIVING) {
       parse();
-    } else if (to - from >= RequestHead.MAX_BYTES) {
+    } else if (reader.unused() >= RequestReader.MAX_HEAD_BYTES) {
       // More pipelined than is good for it: the client's own buffers have to hold the rest.
       var _ = key.interestOpsAnd(~SelectionKey.OP_READ);
     }
-    keepUnused();
-  }
-
-  /** Adds what was read into the loop's array to the input. */
-  private void take(int count) {
-    byte[] fresh = loop.input();
-    if (from == to) {
-      input = fresh;
-      isBorrowed = true;
-      from = 0;
-      to = count;
-      scanned = 0;
-      return;
-    }
-    int unused = to - from;
-    if (from + unused + count > input.length) {
-      byte[] larger =
-          new byte[Math.max(unused + count, Math.min(2 * unused, RequestHead.MAX_BYTES))];
-      System.arraycopy(input, from, larger, 0, unused);
-      input = larger;
-      scanned = Math.max(0, scanned - from);
-      from = 0;
-      to = unused;
-    }
-    System.arraycopy(fresh, 0, input, to, count);
-    to += count;
-  }
-
-  /** Copies out of the loop's array, which the next connection reads into. */
-  private void keepUnused() {
-    if (from == to) {
-      input = NOTHING;
-      isBorrowed = false;
-      from = 0;
-      to = 0;
-      scanned = 0;
-    } else if (isBorrowed) {
-      input = Arrays.copyOfRange(input, from, to);
-      isBorrowed = false;
-      scanned = Math.max(0, scanned - from);
-      to -= from;
-      from = 0;
-    }
+    reader.keep();
   }
 
   /** Uses the input up to a request that is to be worked on. */
@@ -287,8 +221,8 @@ final class Connection implements Ready {
     isParsing = true;
     try {
       boolean goesOn = true;
-      while (goesOn && from < to && (state == State.IDLE || state == State.RECEIVING)) {
-        goesOn = exchange == null ? parseHead() : passBody();
+      while (goesOn && (state == State.IDLE || state == State.RECEIVING)) {
+        goesOn = receive();
       }
     } finally {
       isParsing = false;
@@ -298,79 +232,26 @@ final class Connection implements Ready {
     }
   }
 
-  /** Blank lines before a request are allowed for (RFC 9112, 2.2), and begin none. */
-  private void passBlankLines() {
-    while (from < to && (input[from] == '\r' || input[from] == '\n')) {
-      from++;
-    }
-  }
-
   /** Returns false when there must be more input first. */
-  private boolean parseHead() throws IOException {
-    passBlankLines();
-    if (from == to) {
-      return false;
-    }
-    if (state == State.IDLE) {
-      become(State.RECEIVING);
-      beQuiet();
-    }
-    int end = HttpBytes.endOfHead(input, Math.max(from, scanned), to);
-    if ((end < 0 ? to : end) - from > RequestHead.MAX_BYTES) {
-      refuse(Refusals.HEAD_TOO_LONG);
-      return false;
-    }
-    if (end < 0) {
-      scanned = Math.max(from, to - 2);
-      return false;
-    }
-    RequestHead request = loop.requestHead();
+  private boolean receive() throws IOException {
+    Request next;
     try {
-      request.read(input, from);
+      next = reader.next();
     } catch (MalformedException e) {
-      refuse(Refusals.malformed(e));
+      refuse(e);
       return false;
     }
-    from = end;
-    scanned = end;
-    exchange =
-        new Exchange(
-            this,
-            request.call(),
-            request.isHttp11(),
-            request.keepAlive(),
-            request.answerHasBody(),
-            loop.clock().readyNanos());
-    bodyLeft = Math.max(0, request.fields().contentLength());
-    chunks = request.fields().chunked() ? new ChunkedBody(null) : null;
-    if (request.expectsContinue() && (bodyLeft > 0 || chunks != null)) {
+    if (reader.takeContinue()) {
       promise();
     }
-    return passBody();
-  }
-
-  /** Passes over the body, as no route has use for one; returns false when there is more of it. */
-  private boolean passBody() throws IOException {
-    if (chunks != null) {
-      try {
-        from = chunks.take(input, from, to);
-      } catch (MalformedException e) {
-        exchange = null;
-        refuse(Refusals.malformed(e));
-        return false;
+    if (next == null) {
+      if (state == State.IDLE && !reader.isIdle()) {
+        become(State.RECEIVING);
+        beQuiet();
       }
-      if (!chunks.done()) {
-        return false;
-      }
-      chunks = null;
-    } else {
-      int count = (int) Math.min(bodyLeft, to - from);
-      from += count;
-      bodyLeft -= count;
-      if (bodyLeft > 0) {
-        return false;
-      }
+      return false;
     }
+    exchange = new Exchange(this, next, loop.resolve(next), loop.clock().readyNanos());
     become(State.QUEUED);
     if (loop.admission().tryEnter()) {
       isAdmitted = true;
@@ -383,7 +264,7 @@ final class Connection implements Ready {
 
   /** Tells a client that asks whether to send its body; so few bytes always find room. */
   private void promise() throws IOException {
-    ByteBuffer out = loop.output().clear().put(AnswerHead.CONTINUE).flip();
+    ByteBuffer out = loop.output().clear().put(AnswerWriter.CONTINUE).flip();
     int _ = channel.write(out);
     if (out.hasRemaining()) {
       throw new IOException("no room for 25 bytes");
@@ -392,26 +273,20 @@ final class Connection implements Ready {
 
   // --- writing --------------------------------------------------------------------------------
 
-  private void refuse(Answer answer) throws IOException {
+  private void refuse(MalformedException reason) throws IOException {
     loop.requests().malformed();
     exchange = null;
-    from = to;
+    reader.drop();
     closeAfter = true;
-    head = loop.heads().of(answer, "close");
-    body = answer.body();
+    answer = loop.answers().refuse(reason);
     become(State.WRITING);
     write();
   }
 
   private void write() throws IOException {
-    int length = head.length + body.length;
-    while (written < length) {
+    while (written < answer.length) {
       ByteBuffer out = loop.output().clear();
-      if (written < head.length) {
-        out.put(head, written, head.length - written);
-      }
-      int bodyFrom = Math.max(0, written - head.length);
-      out.put(body, bodyFrom, Math.min(out.remaining(), body.length - bodyFrom)).flip();
+      out.put(answer, written, Math.min(out.remaining(), answer.length - written)).flip();
       written += channel.write(out);
       if (out.hasRemaining()) {
         if (!waitsForRoom) {
@@ -426,8 +301,7 @@ final class Connection implements Ready {
   }
 
   private void writtenAll() throws IOException {
-    head = NOTHING;
-    body = NOTHING;
+    answer = NOTHING;
     written = 0;
     if (waitsForRoom) {
       waitsForRoom = false;
@@ -438,7 +312,7 @@ final class Connection implements Ready {
       end(outcome);
     }
     if (closeAfter) {
-      if ((refused || from < to) && !inputEnded) {
+      if ((refused || reader.unused() > 0) && !inputEnded) {
         linger();
       } else {
         close();
@@ -450,13 +324,13 @@ final class Connection implements Ready {
     if (isParsing) {
       return;
     }
-    if (from < to || inputEnded) {
+    if (reader.unused() > 0 || inputEnded) {
       parse();
-      keepUnused();
+      reader.keep();
     }
     if (state != State.CLOSED
         && !inputEnded
-        && to - from <= RequestHead.MAX_BYTES
+        && reader.unused() <= RequestReader.MAX_HEAD_BYTES
         && (key.interestOps() & SelectionKey.OP_READ) == 0) {
       var _ = key.interestOpsOr(SelectionKey.OP_READ);
     }
@@ -464,9 +338,8 @@ final class Connection implements Ready {
 
   private void linger() throws IOException {
     become(State.LINGERING);
-    from = to;
-    keepUnused();
-    bodyLeft = LINGER_BYTES;
+    reader.drop();
+    lingerBytes = LINGER_BYTES;
     var _ = channel.shutdownOutput();
     // It is off when there was more than could be kept.
     var _ = key.interestOps(SelectionKey.OP_READ);

@@ -13,8 +13,8 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
 import lab.contract.DownstreamOutcome;
-import lab.contract.downstream.AnswerReader;
-import lab.contract.http.MalformedException;
+import lab.wire.AnswerReader;
+import lab.wire.MalformedException;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -5,50 +5,32 @@ import lab.contract.Answer;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
+import lab.wire.Request;
 
 /** One request from its last byte to its answer's: there is none while a connection is idle. */
 final class Exchange implements Consumer<Answer> {
   private final Connection connection;
+  private final Request request;
   private final RouteCall call;
-  private final boolean http11;
-  private final boolean keepAlive;
-  private final boolean answerHasBody;
   private final long receivedNanos;
   private long begunNanos;
 
   /**
    * @param receivedNanos since when the request's last bytes have been there, about
    */
-  Exchange(
-      Connection connection,
-      RouteCall call,
-      boolean http11,
-      boolean keepAlive,
-      boolean answerHasBody,
-      long receivedNanos) {
+  Exchange(Connection connection, Request request, RouteCall call, long receivedNanos) {
     this.connection = connection;
+    this.request = request;
     this.call = call;
-    this.http11 = http11;
-    this.keepAlive = keepAlive;
-    this.answerHasBody = answerHasBody;
     this.receivedNanos = receivedNanos;
+  }
+
+  Request request() {
+    return request;
   }
 
   RouteCall call() {
     return call;
-  }
-
-  boolean keepAlive() {
-    return keepAlive;
-  }
-
-  /** The header that says that the connection stays, which goes without saying in HTTP/1.1. */
-  String connectionHeader() {
-    return http11 ? "" : "keep-alive";
-  }
-
-  boolean answerHasBody() {
-    return answerHasBody;
   }
 
   void begin(RequestMetrics metrics, long nowNanos) {

@@ -26,17 +26,19 @@ import java.util.stream.Stream;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import lab.contract.Routes;
 import lab.contract.SelectorClock;
 import lab.contract.Settings;
 import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
-import lab.contract.http.HeaderFields;
 import lab.contract.nonblocking.LoopServices;
 import lab.contract.nonblocking.NonBlockingRoutes;
 import lab.contract.serving.Admission;
-import lab.contract.serving.AnswerHead;
-import lab.contract.serving.KnownTargets;
-import lab.contract.serving.RequestHead;
+import lab.contract.serving.Answers;
+import lab.wire.HeaderFields;
+import lab.wire.Request;
+import lab.wire.RequestHead;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,6 +75,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private final int mostIdle;
   private final Executor helpers;
   private final Runnable broken;
+  private final Routes known;
   private final NonBlockingRoutes routes;
   private final DownstreamPool downstream;
 
@@ -87,9 +90,9 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   private final byte[] input = new byte[BUFFER_BYTES];
   private final ByteBuffer output = ByteBuffer.allocateDirect(BUFFER_BYTES);
-  private final RequestHead requestHead;
+  private final RequestHead requestHead = new RequestHead();
   private final HeaderFields answerFields = new HeaderFields();
-  private final AnswerHead heads;
+  private final Answers answers;
 
   private @Nullable Acceptor acceptor;
   private boolean selectedSome;
@@ -131,8 +134,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     this.admission = admission;
     this.helpers = helpers;
     this.broken = broken;
-    this.requestHead = new RequestHead(new KnownTargets(context.routes()));
-    this.heads = new AnswerHead(context.model());
+    this.known = context.routes();
+    this.answers = new Answers(context.model());
     this.routes = new NonBlockingRoutes(context, this);
     this.downstream =
         new DownstreamPool(this, limits, address, downstreamRequest, context.downstream());
@@ -415,8 +418,12 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     return answerFields;
   }
 
-  AnswerHead heads() {
-    return heads;
+  RouteCall resolve(Request request) {
+    return known.resolve(request.method(), request.path(), request.query());
+  }
+
+  Answers answers() {
+    return answers;
   }
 
   RequestMetrics requests() {

@@ -14,10 +14,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import lab.contract.ServerModel;
-import lab.contract.serving.RequestHead;
 import lab.contract.test.ContractTest;
 import lab.contract.test.FakeDownstream.Behaviour;
 import lab.contract.test.RunningServer;
+import lab.wire.RequestReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -75,7 +75,7 @@ class EventLoopTest extends ContractTest {
       peer.send("GET /downstream HTTP/1.1\r\nHost: lab\r\n\r\n");
       awaitInFlight(server, 1);
       String begin = "GET /health HTTP/1.1\r\nHost: lab\r\nFiller: ";
-      peer.send(begin + "x".repeat(RequestHead.MAX_BYTES - begin.length()));
+      peer.send(begin + "x".repeat(RequestReader.MAX_HEAD_BYTES - begin.length()));
       // The only loop reads what was there before it answers who came later.
       try (Peer later = new Peer(server)) {
         later.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");

@@ -42,8 +42,9 @@ import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
-import lab.contract.http.HttpBytes;
-import lab.contract.http.MalformedException;
+import lab.wire.HttpBytes;
+import lab.wire.MalformedException;
+import lab.wire.RequestTarget;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -28,7 +28,7 @@ import lab.contract.ServerModel;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.serving.Admission;
-import lab.contract.serving.HttpDate;
+import lab.wire.HttpDate;
 
 /**
  * HTTP on Netty's event loops, the first of which also accepts. The transport is NIO, as in every

@@ -11,10 +11,10 @@ import io.netty.handler.codec.http.HttpDecoderConfig;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import lab.contract.SelectorClock;
-import lab.contract.downstream.AnswerReader;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
 import lab.netty.Loop;
+import lab.wire.AnswerReader;
 import org.jspecify.annotations.Nullable;
 
 /**

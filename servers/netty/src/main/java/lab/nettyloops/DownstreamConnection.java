@@ -16,9 +16,9 @@ import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import lab.contract.DownstreamOutcome;
-import lab.contract.downstream.AnswerReader;
-import lab.contract.http.BodyBuffer;
-import lab.contract.http.MalformedException;
+import lab.wire.AnswerReader;
+import lab.wire.BodyBuffer;
+import lab.wire.MalformedException;
 import org.jspecify.annotations.Nullable;
 
 /**

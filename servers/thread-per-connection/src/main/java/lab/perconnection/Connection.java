@@ -7,17 +7,16 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
-import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import lab.contract.Answer;
 import lab.contract.Outcome;
 import lab.contract.RouteCall;
-import lab.contract.http.ChunkedBody;
-import lab.contract.http.HttpBytes;
-import lab.contract.http.MalformedException;
-import lab.contract.serving.AnswerHead;
-import lab.contract.serving.Refusals;
-import lab.contract.serving.RequestHead;
+import lab.wire.AnswerWriter;
+import lab.wire.MalformedException;
+import lab.wire.Request;
+import lab.wire.RequestHead;
+import lab.wire.RequestReader;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A client's connection, served by one thread for as long as it lives. That thread's place in the
@@ -42,7 +41,9 @@ final class Connection implements Runnable {
   /** What an idle connection keeps to read into: an ordinary request. */
   private static final int USUAL_BYTES = 512;
 
-  private static final byte[] NOTHING = new byte[0];
+  /** What is read into while a request has no end in that. */
+  private static final int MORE_BYTES = 8192;
+
   private static final long LINGER_NANOS = 1_000_000_000;
   private static final int LINGER_BYTES = 1 << 20;
 
@@ -50,13 +51,8 @@ final class Connection implements Runnable {
   private final Socket socket;
   private final InputStream in;
   private final OutputStream out;
-  private final RequestHead head;
-
-  /** Input not used yet, from {@link #from} to {@link #to}. */
-  private byte[] input = new byte[USUAL_BYTES];
-
-  private int from;
-  private int to;
+  private final RequestReader reader = new RequestReader(new RequestHead());
+  private byte[] buffer = new byte[USUAL_BYTES];
 
   private Phase phase = Phase.RECEIVING;
   private long phaseSinceNanos = System.nanoTime();
@@ -66,7 +62,6 @@ final class Connection implements Runnable {
     this.socket = socket;
     this.in = socket.getInputStream();
     this.out = socket.getOutputStream();
-    this.head = new RequestHead(server.targets());
   }
 
   // --- from any thread -------------------------------------------------------------------------
@@ -111,109 +106,61 @@ final class Connection implements Runnable {
   private void serve() throws IOException {
     boolean refused = false;
     try {
-      boolean stays = true;
-      while (stays && receive()) {
-        stays = work();
+      Request request = receive();
+      while (request != null && work(request)) {
+        request = receive();
       }
-    } catch (TooLongException e) {
-      refused = true;
-      refuse(Refusals.HEAD_TOO_LONG);
     } catch (MalformedException e) {
       refused = true;
-      refuse(Refusals.malformed(e));
+      server.requests().malformed();
+      write(server.answers().refuse(e));
     }
     // Closing with unread input would reset the connection and take the answer from the client.
-    if (refused || from < to || in.available() > 0) {
+    if (refused || reader.unused() > 0 || in.available() > 0) {
       linger();
     }
   }
 
-  /** Reads a request to its end; false when there will be none. */
-  private boolean receive() throws IOException, MalformedException, TooLongException {
+  /** Reads a request to its end; null when there will be none. */
+  private @Nullable Request receive() throws IOException, MalformedException {
     if (!enter(Phase.RECEIVING) || server.isStopping()) {
-      return false;
+      return null;
     }
-    return receiveHead() && receiveBody() && enter(Phase.WORKING);
+    Request next = next();
+    while (next == null) {
+      boolean wasIdle = reader.isIdle();
+      if (!(wasIdle ? fillWhenIdle() : fill(MORE_BYTES))) {
+        return null;
+      }
+      next = next();
+      // From its first byte on a request has its time anew.
+      if (wasIdle && !enter(Phase.RECEIVING)) {
+        return null;
+      }
+    }
+    return enter(Phase.WORKING) ? next : null;
   }
 
-  /** Blank lines before a request are allowed for (RFC 9112, 2.2), and begin none. */
-  private void passBlankLines() {
-    while (from < to && (input[from] == '\r' || input[from] == '\n')) {
-      from++;
+  private @Nullable Request next() throws IOException, MalformedException {
+    Request next = reader.next();
+    if (reader.takeContinue()) {
+      out.write(AnswerWriter.CONTINUE);
     }
-  }
-
-  private boolean receiveHead() throws IOException, MalformedException, TooLongException {
-    passBlankLines();
-    while (from == to) {
-      if (!fillWhenIdle()) {
-        return false;
-      }
-      passBlankLines();
-    }
-    int scanned = 0;
-    while (true) {
-      int end = HttpBytes.endOfHead(input, from + scanned, to);
-      if ((end < 0 ? to : end) - from > RequestHead.MAX_BYTES) {
-        throw new TooLongException();
-      }
-      if (end >= 0) {
-        head.read(input, from);
-        from = end;
-        return true;
-      }
-      if (scanned == 0 && !enter(Phase.RECEIVING)) {
-        // From its first byte on a request has its time anew.
-        return false;
-      }
-      scanned = Math.max(0, to - from - 2);
-      if (!fill()) {
-        return false;
-      }
-    }
-  }
-
-  /** Passes over the body, as no route has use for one. */
-  private boolean receiveBody() throws IOException, MalformedException {
-    long left = Math.max(0, head.fields().contentLength());
-    ChunkedBody chunks = head.fields().chunked() ? new ChunkedBody(null) : null;
-    if (head.expectsContinue() && (left > 0 || chunks != null)) {
-      out.write(AnswerHead.CONTINUE);
-    }
-    while (true) {
-      if (chunks != null) {
-        from = chunks.take(input, from, to);
-        if (chunks.done()) {
-          return true;
-        }
-      } else {
-        int count = (int) Math.min(left, to - from);
-        from += count;
-        left -= count;
-        if (left == 0) {
-          return true;
-        }
-      }
-      if (!fill()) {
-        return false;
-      }
-    }
+    return next;
   }
 
   /** Returns whether the connection stays. */
-  private boolean work() throws IOException {
-    RouteCall call = head.call();
+  private boolean work(Request request) throws IOException {
+    RouteCall call = server.resolve(request);
     long begunNanos = System.nanoTime();
     server.requests().begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
       Answer answer = answer(call);
       // With more requests at hand it would not be idle.
-      passBlankLines();
-      boolean mayStay = from < to || !server.hasEnoughIdle();
-      boolean stays = head.keepAlive() && !server.isStopping() && mayStay;
-      String usual = head.isHttp11() ? "" : "keep-alive";
-      write(answer, head.answerHasBody(), stays ? usual : "close");
+      boolean mayStay = !reader.isIdle() || !server.hasEnoughIdle();
+      boolean stays = request.keepAlive() && !server.isStopping() && mayStay;
+      write(server.answers().write(request, answer, stays));
       outcome = answer.outcome();
       return stays;
     } catch (InterruptedException e) {
@@ -221,7 +168,7 @@ final class Connection implements Runnable {
       Thread.currentThread().interrupt();
       return false;
     } finally {
-      // Since when its bytes have been there nobody tells, so the wait for a carrier is unseen.
+      // Since when its bytes have been there is unknown, so the wait for a carrier is unseen.
       server.requests().ended(call.route(), outcome, 0, System.nanoTime() - begunNanos);
     }
   }
@@ -235,52 +182,30 @@ final class Connection implements Runnable {
     }
   }
 
-  private void refuse(Answer answer) throws IOException {
-    server.requests().malformed();
-    write(answer, true, "close");
-  }
-
-  /** Head and body in one write. */
-  private void write(Answer answer, boolean withBody, String connection) throws IOException {
+  private void write(byte[] answer) throws IOException {
     if (!enter(Phase.WRITING)) {
       throw new IOException("closed");
     }
-    byte[] first = server.heads().of(answer, connection);
-    byte[] then = withBody ? answer.body() : NOTHING;
-    byte[] all = Arrays.copyOf(first, first.length + then.length);
-    System.arraycopy(then, 0, all, first.length, then.length);
-    out.write(all);
+    out.write(answer);
   }
 
   private boolean fillWhenIdle() throws IOException {
     server.idleChanged(1);
     try {
-      from = 0;
-      to = 0;
-      if (input.length > USUAL_BYTES) {
-        input = new byte[USUAL_BYTES];
-      }
-      return fill();
+      return fill(USUAL_BYTES);
     } finally {
       server.idleChanged(-1);
     }
   }
 
-  /** Waits for more input; false at its end. */
-  private boolean fill() throws IOException {
-    if (from == to) {
-      from = 0;
-      to = 0;
-    } else if (to == input.length) {
-      int unused = to - from;
-      byte[] next = unused > input.length / 2 ? new byte[2 * input.length] : input;
-      System.arraycopy(input, from, next, 0, unused);
-      input = next;
-      from = 0;
-      to = unused;
+  /** Waits for more input, up to so many bytes; false at its end. */
+  private boolean fill(int most) throws IOException {
+    reader.keep();
+    if (buffer.length != most) {
+      buffer = new byte[most];
     }
-    int count = in.read(input, to, input.length - to);
-    to += Math.max(0, count);
+    int count = in.read(buffer);
+    reader.add(buffer, Math.max(0, count));
     return count >= 0;
   }
 
@@ -312,14 +237,5 @@ final class Connection implements Runnable {
     phase = next;
     phaseSinceNanos = System.nanoTime();
     return true;
-  }
-
-  /** The head has no end within its limit. */
-  private static final class TooLongException extends Exception {
-    private static final long serialVersionUID = 1;
-
-    TooLongException() {
-      super(null, null, false, false);
-    }
   }
 }

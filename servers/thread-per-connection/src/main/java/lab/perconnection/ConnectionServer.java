@@ -16,12 +16,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.ModelContext;
 import lab.contract.OpenConnections;
 import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import lab.contract.Routes;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.blocking.BlockingRoutes;
 import lab.contract.blocking.Sweeper;
-import lab.contract.serving.AnswerHead;
-import lab.contract.serving.KnownTargets;
+import lab.contract.serving.Answers;
+import lab.wire.Request;
 
 /** Accepts connections and gives each a virtual thread; and what those threads share. */
 final class ConnectionServer implements TrafficServer {
@@ -35,8 +37,8 @@ final class ConnectionServer implements TrafficServer {
   private final Settings settings;
   private final RequestMetrics requests;
   private final BlockingRoutes routes;
-  private final AnswerHead heads;
-  private final KnownTargets targets;
+  private final Answers answers;
+  private final Routes known;
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
   private final AtomicInteger idle = new AtomicInteger();
@@ -49,8 +51,8 @@ final class ConnectionServer implements TrafficServer {
     this.settings = context.settings();
     this.requests = context.requests();
     this.routes = new BlockingRoutes(context);
-    this.heads = new AnswerHead(context.model());
-    this.targets = new KnownTargets(context.routes());
+    this.answers = new Answers(context.model());
+    this.known = context.routes();
     this.listener = listener;
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
@@ -104,12 +106,12 @@ final class ConnectionServer implements TrafficServer {
     return requests;
   }
 
-  AnswerHead heads() {
-    return heads;
+  Answers answers() {
+    return answers;
   }
 
-  KnownTargets targets() {
-    return targets;
+  RouteCall resolve(Request request) {
+    return known.resolve(request.method(), request.path(), request.query());
   }
 
   boolean isStopping() {

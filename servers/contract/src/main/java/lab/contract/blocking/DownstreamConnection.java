@@ -5,9 +5,9 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
-import lab.contract.downstream.AnswerReader;
-import lab.contract.http.HeaderFields;
-import lab.contract.http.MalformedException;
+import lab.wire.AnswerReader;
+import lab.wire.HeaderFields;
+import lab.wire.MalformedException;
 
 /**
  * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Connecting

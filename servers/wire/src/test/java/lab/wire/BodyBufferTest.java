@@ -1,4 +1,4 @@
-package lab.contract.http;
+package lab.wire;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

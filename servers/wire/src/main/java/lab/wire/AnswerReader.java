@@ -1,13 +1,8 @@
-package lab.contract.downstream;
+package lab.wire;
 
 import static java.util.Objects.requireNonNull;
 
 import java.util.Arrays;
-import lab.contract.http.BodyBuffer;
-import lab.contract.http.ChunkedBody;
-import lab.contract.http.HeaderFields;
-import lab.contract.http.HttpBytes;
-import lab.contract.http.MalformedException;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -1,64 +1,35 @@
-package lab.contract.serving;
+package lab.wire;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import lab.contract.Route;
-import lab.contract.RouteCall;
-import lab.contract.Routes;
-import lab.contract.http.HttpBytes;
-import lab.contract.http.MalformedException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class RequestHeadTest {
-  private final RequestHead head = new RequestHead(new KnownTargets(new Routes(Route.COMMON)));
+  private final RequestHead head = new RequestHead();
 
   @Test
-  void aRequestLineNamesItsRouteAndParameters() throws Exception {
-    read("GET /block?wait_ms=7 HTTP/1.1\r\nHost: lab\r\n\r\n");
-    assertThat(head.call().route()).isEqualTo(Route.BLOCK);
-    assertThat(head.call().value("wait_ms")).isEqualTo(7);
-    assertThat(head.answerHasBody()).isTrue();
-  }
-
-  @Test
-  void theSameTargetIsResolvedOnce() throws Exception {
-    read("GET /block?wait_ms=7 HTTP/1.1\r\n\r\n");
-    RouteCall first = head.call();
-    read("GET /block?wait_ms=8 HTTP/1.1\r\n\r\n");
-    assertThat(head.call().value("wait_ms")).isEqualTo(8);
-    read("GET /block?wait_ms=7 HTTP/1.1\r\n\r\n");
-    assertThat(head.call()).isSameAs(first);
-  }
-
-  @Test
-  void anotherMethodOnAKnownTargetIsStillRefused() throws Exception {
-    read("GET /health HTTP/1.1\r\n\r\n");
-    assertThat(head.call().refusal()).isNull();
-    read("PUT /health HTTP/1.1\r\n\r\n");
-    assertThat(head.call().refusal()).isNotNull();
-    read("get /health HTTP/1.1\r\n\r\n");
-    assertThat(head.call().refusal()).isNotNull();
+  void aRequestLineNamesMethodPathAndQuery() throws Exception {
+    Request request = read("GET /block?wait_ms=7 HTTP/1.1\r\nHost: lab\r\n\r\n");
+    assertThat(request).isEqualTo(new Request("GET", "/block", "wait_ms=7", true, true));
+    assertThat(read("PUT /block HTTP/1.1\r\n\r\n").method()).isEqualTo("PUT");
+    assertThat(read("get /block HTTP/1.1\r\n\r\n").method()).isEqualTo("get");
   }
 
   @Test
   void pathsAreDecodedAndAbsoluteTargetsUnderstood() throws Exception {
-    read("GET /%68ealth HTTP/1.1\r\n\r\n");
-    assertThat(head.call().route()).isEqualTo(Route.HEALTH);
-    read("GET http://lab:8080/health HTTP/1.1\r\n\r\n");
-    assertThat(head.call().route()).isEqualTo(Route.HEALTH);
+    assertThat(read("GET /%68ealth HTTP/1.1\r\n\r\n").path()).isEqualTo("/health");
+    assertThat(read("GET http://lab:8080/health HTTP/1.1\r\n\r\n").path()).isEqualTo("/health");
   }
 
   @Test
   void onlyHeadHasAnAnswerWithoutBody() throws Exception {
-    read("HEAD / HTTP/1.1\r\n\r\n");
-    assertThat(head.answerHasBody()).isFalse();
-    read("POST / HTTP/1.1\r\n\r\n");
-    assertThat(head.answerHasBody()).isTrue();
+    assertThat(read("HEAD / HTTP/1.1\r\n\r\n").answerHasBody()).isFalse();
+    assertThat(read("POST / HTTP/1.1\r\n\r\n").answerHasBody()).isTrue();
   }
 
   @ParameterizedTest
@@ -74,19 +45,19 @@ class RequestHeadTest {
           HTTP/1.0 | Connection: Keep-Alive     | true
           """)
   void whetherTheConnectionStays(String version, String header, boolean stays) throws Exception {
-    read("GET / " + version + "\r\n" + header + "\r\n\r\n");
-    assertThat(head.keepAlive()).isEqualTo(stays);
+    Request request = read("GET / " + version + "\r\n" + header + "\r\n\r\n");
+    assertThat(request.keepAlive()).isEqualTo(stays);
   }
 
   @Test
   void bodiesAreAnnouncedByLengthOrInChunks() throws Exception {
-    read("PUT / HTTP/1.1\r\ncontent-length:  12 \r\nExpect: 100-continue\r\n\r\n");
+    var _ = read("PUT / HTTP/1.1\r\ncontent-length:  12 \r\nExpect: 100-continue\r\n\r\n");
     assertThat(head.fields().contentLength()).isEqualTo(12);
-    assertThat(head.fields().expectsContinue()).isTrue();
-    read("PUT / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n");
+    assertThat(head.expectsContinue()).isTrue();
+    var _ = read("PUT / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n");
     assertThat(head.fields().chunked()).isTrue();
     assertThat(head.fields().contentLength()).isEqualTo(-1);
-    read("GET / HTTP/1.1\n\n");
+    var _ = read("GET / HTTP/1.1\n\n");
     assertThat(head.fields().chunked()).isFalse();
   }
 
@@ -130,9 +101,9 @@ class RequestHeadTest {
 
   @Test
   void onlyTheOldProtocolNeedsNoHost() throws Exception {
-    readAsIs("GET / HTTP/1.0\r\n\r\n");
-    readAsIs("GET / HTTP/1.1\r\nHost:\r\n\r\n");
-    readAsIs("GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n");
+    var _ = readAsIs("GET / HTTP/1.0\r\n\r\n");
+    var _ = readAsIs("GET / HTTP/1.1\r\nHost:\r\n\r\n");
+    var _ = readAsIs("GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n");
     assertThatThrownBy(() -> readAsIs("GET / HTTP/1.1\r\n\r\n"))
         .isInstanceOf(MalformedException.class);
   }
@@ -147,16 +118,17 @@ class RequestHeadTest {
   }
 
   /** Reads a head, with a Host if it has to have one. */
-  private void read(String text) throws MalformedException {
+  private Request read(String text) throws MalformedException {
     int lineEnd = text.indexOf('\n') + 1;
     boolean add = text.contains("HTTP/1.1") && !text.contains("Host:");
-    readAsIs(add ? text.substring(0, lineEnd) + "Host: lab\n" + text.substring(lineEnd) : text);
+    return readAsIs(
+        add ? text.substring(0, lineEnd) + "Host: lab\n" + text.substring(lineEnd) : text);
   }
 
-  private void readAsIs(String text) throws MalformedException {
+  private Request readAsIs(String text) throws MalformedException {
     byte[] bytes = text.getBytes(ISO_8859_1);
     assertThat(end(text)).isEqualTo(bytes.length);
-    head.read(bytes, 0);
+    return head.read(bytes, 0);
   }
 
   private static int end(String text) {

@@ -1,4 +1,4 @@
-package lab.contract.http;
+package lab.wire;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;

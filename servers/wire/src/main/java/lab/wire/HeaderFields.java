@@ -1,4 +1,4 @@
-package lab.contract.http;
+package lab.wire;
 
 /**
  * The header fields that decide how a message ends, the same in requests and answers. All others

@@ -1,4 +1,4 @@
-package lab.contract.http;
+package lab.wire;
 
 import org.jspecify.annotations.Nullable;
 

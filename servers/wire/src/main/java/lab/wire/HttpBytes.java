@@ -1,4 +1,4 @@
-package lab.contract.http;
+package lab.wire;
 
 /** Searches and compares the bytes of HTTP heads, so that nobody has to make text of them. */
 public final class HttpBytes {

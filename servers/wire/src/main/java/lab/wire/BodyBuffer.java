@@ -1,4 +1,4 @@
-package lab.contract.http;
+package lab.wire;
 
 import java.util.Arrays;
 
