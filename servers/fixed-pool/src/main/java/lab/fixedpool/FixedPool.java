@@ -1,16 +1,16 @@
 package lab.fixedpool;
 
 import java.util.concurrent.Executors;
-import lab.blocking.BlockingHttp;
 import lab.contract.LabServer;
 import lab.contract.ServerModel;
+import lab.jdkhttp.JdkHttp;
 
 /**
  * Model {@code fixed-pool}: a fixed number of platform threads, each with one request at a time.
  */
 public final class FixedPool {
   public static final ServerModel MODEL =
-      BlockingHttp.model(
+      JdkHttp.model(
           "fixed-pool",
           settings ->
               Executors.newFixedThreadPool(

@@ -1,14 +1,14 @@
 package lab.virtualthreads;
 
 import java.util.concurrent.Executors;
-import lab.blocking.BlockingHttp;
 import lab.contract.LabServer;
 import lab.contract.ServerModel;
+import lab.jdkhttp.JdkHttp;
 
 /** Model {@code virtual-threads}: a new virtual thread for every request. */
 public final class VirtualThreads {
   public static final ServerModel MODEL =
-      BlockingHttp.model(
+      JdkHttp.model(
           "virtual-threads",
           settings ->
               Executors.newThreadPerTaskExecutor(

@@ -15,7 +15,7 @@ import lab.contract.downstream.DownstreamRequest;
 /**
  * Asks the downstream over kept-alive connections, most recently used first. It is this small
  * client and no library's because the client is what decides at 5,000 connections: see MODEL.md of
- * virtual-threads for the measurement.
+ * jdk-virtual for the measurement.
  */
 final class SocketClient implements DownstreamClient {
   private final byte[] request;

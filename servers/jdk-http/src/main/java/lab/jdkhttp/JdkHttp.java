@@ -1,4 +1,4 @@
-package lab.blocking;
+package lab.jdkhttp;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -29,8 +29,8 @@ import lab.contract.blocking.HandOver;
 import lab.contract.blocking.WorkerPool;
 
 /** The JDK's HTTP server with a handler that blocks its thread until the answer is written. */
-public final class BlockingHttp implements TrafficServer {
-  private static final Logger LOG = System.getLogger(BlockingHttp.class.getName());
+public final class JdkHttp implements TrafficServer {
+  private static final Logger LOG = System.getLogger(JdkHttp.class.getName());
   private static final String READER = "reader";
   private static final Duration STOP_POLL = Duration.ofMillis(5);
 
@@ -46,7 +46,7 @@ public final class BlockingHttp implements TrafficServer {
           () -> Integer.MAX_VALUE);
   private final HttpServer server;
 
-  private BlockingHttp(ModelContext context, ExecutorService executor) throws IOException {
+  private JdkHttp(ModelContext context, ExecutorService executor) throws IOException {
     this.model = context.model();
     this.requests = context.requests();
     this.known = context.routes();
@@ -85,7 +85,7 @@ public final class BlockingHttp implements TrafficServer {
 
       @Override
       public TrafficServer start(ModelContext context) throws IOException {
-        BlockingHttp http = new BlockingHttp(context, executor.apply(context.settings()));
+        JdkHttp http = new JdkHttp(context, executor.apply(context.settings()));
         http.server.start();
         return http;
       }

@@ -1,4 +1,4 @@
-package lab.fixedpool;
+package lab.jdkpool;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -12,24 +12,24 @@ import java.util.concurrent.Executors;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
-import lab.blocking.BlockingHttp;
 import lab.contract.LabServer;
 import lab.contract.Settings;
+import lab.jdkhttp.JdkHttp;
 import org.junit.jupiter.api.Test;
 
-class BlockingHttpTest {
+class JdkHttpTest {
   /** The JDK's server would close the connection, and tell nobody. */
   @Test
   void aBugAroundTheWorkIsLogged() throws Exception {
     List<String> said = new CopyOnWriteArrayList<>();
     Handler handler = new Appending(said);
-    Logger log = Logger.getLogger(BlockingHttp.class.getName());
+    Logger log = Logger.getLogger(JdkHttp.class.getName());
     log.addHandler(handler);
     Map<String, String> environment = Map.of("LAB_HTTP_PORT", "0", "LAB_MANAGEMENT_PORT", "0");
     // No header can have this name.
     try (LabServer server =
             LabServer.start(
-                BlockingHttp.model("a\nb", settings -> Executors.newCachedThreadPool()),
+                JdkHttp.model("a\nb", settings -> Executors.newCachedThreadPool()),
                 Settings.fromEnvironment(environment),
                 () -> {});
         Socket client = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {

@@ -1,0 +1,22 @@
+package lab.jdkpool;
+
+import java.util.concurrent.Executors;
+import lab.contract.LabServer;
+import lab.contract.ServerModel;
+import lab.jdkhttp.JdkHttp;
+
+/** Model {@code jdk-pool}: a fixed number of platform threads, each with one request at a time. */
+public final class JdkPool {
+  public static final ServerModel MODEL =
+      JdkHttp.model(
+          "jdk-pool",
+          settings ->
+              Executors.newFixedThreadPool(
+                  settings.poolSize(), Thread.ofPlatform().name("pool-", 1).factory()));
+
+  private JdkPool() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    LabServer.main(MODEL);
+  }
+}

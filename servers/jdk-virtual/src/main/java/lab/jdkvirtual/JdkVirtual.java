@@ -1,0 +1,22 @@
+package lab.jdkvirtual;
+
+import java.util.concurrent.Executors;
+import lab.contract.LabServer;
+import lab.contract.ServerModel;
+import lab.jdkhttp.JdkHttp;
+
+/** Model {@code jdk-virtual}: a new virtual thread for every request. */
+public final class JdkVirtual {
+  public static final ServerModel MODEL =
+      JdkHttp.model(
+          "jdk-virtual",
+          settings ->
+              Executors.newThreadPerTaskExecutor(
+                  Thread.ofVirtual().name("vt-request-", 1).factory()));
+
+  private JdkVirtual() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    LabServer.main(MODEL);
+  }
+}

@@ -1,0 +1,5 @@
+/** Model {@code jdk-virtual}; see MODEL.md. */
+@NullMarked
+package lab.jdkvirtual;
+
+import org.jspecify.annotations.NullMarked;
