@@ -47,6 +47,21 @@ public final class Knobs {
     fixed.put(option.name(), value);
   }
 
+  /** Tells that this model has so many threads that read requests for others. */
+  public synchronized void hasFronts(int fronts) {
+    hasFixed(Settings.FRONTS, fronts);
+  }
+
+  /** Tells that this model has a pool that hands over in the order of the settings. */
+  public synchronized void hasPoolOrder() {
+    fixed.put(Settings.POOL_ORDER, Settings.lowerCase(settings.poolOrder()));
+  }
+
+  /** Tells that this model has a thread of the settings' kind for each connection. */
+  public synchronized void hasConnectionThreads() {
+    fixed.put(Settings.CONNECTION_THREADS, Settings.lowerCase(settings.connectionThreads()));
+  }
+
   /** Tells that this model has so many event loops, for which the settings about them hold. */
   public synchronized void hasLoops(int loops) {
     fixed.put(Settings.LOOPS.name(), loops);
@@ -97,6 +112,9 @@ public final class Knobs {
     map.put(Settings.POOL_SIZE.name(), null);
     map.put(Settings.QUEUE_BOUND.name(), null);
     map.put(Settings.LOOPS.name(), null);
+    map.put(Settings.FRONTS.name(), null);
+    map.put(Settings.POOL_ORDER, null);
+    map.put(Settings.CONNECTION_THREADS, null);
     map.put(Settings.BLOCK_THE_LOOP, null);
     map.put(Settings.LOCK_MS.name(), null);
     map.put(Settings.PIN_MS.name(), null);

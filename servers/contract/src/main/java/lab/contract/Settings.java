@@ -2,6 +2,7 @@ package lab.contract;
 
 import java.net.URI;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -21,9 +22,12 @@ import java.util.stream.Stream;
  *     but for a framework's server, which has no such limit: {@link Knobs#keepsAllIdleClients}
  * @param keepAliveTimeout how long a client connection may idle
  * @param poolSize worker threads, for models with a worker pool
+ * @param poolOrder which idle worker a pool gives the next request to
+ * @param connectionThreads the kind of thread that each connection has, for models with such
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
  * @param loops event loops, each one thread, for models with event loops; 0 = as many as the model
  *     has by itself, see {@link #loops(int)}
+ * @param fronts threads that read requests and hand them to others, for models that have them
  * @param blockTheLoop whether waits block the loop's thread, and how
  * @param downstreamUrl where {@code /downstream} calls
  * @param downstreamConnections most downstream calls at a time; further ones wait
@@ -43,8 +47,11 @@ public record Settings(
     int keepAliveMaxIdle,
     Duration keepAliveTimeout,
     int poolSize,
+    PoolOrder poolOrder,
+    ThreadKind connectionThreads,
     int queueBound,
     int loops,
+    int fronts,
     BlockTheLoop blockTheLoop,
     URI downstreamUrl,
     int downstreamConnections,
@@ -61,6 +68,7 @@ public record Settings(
   static final IntOption KEEP_ALIVE_TIMEOUT_S = new IntOption("keep_alive_timeout_s", 120, 1, 3600);
   public static final IntOption POOL_SIZE = new IntOption("pool_size", 200, 1, 20_000);
   public static final IntOption QUEUE_BOUND = new IntOption("queue_bound", 0, 0, 1_000_000);
+  static final IntOption FRONTS = new IntOption("fronts", 1, 1, 64);
   static final IntOption LOOPS = new IntOption("loops", 0, 0, 256);
   public static final IntOption DOWNSTREAM_CONNECTIONS =
       new IntOption("downstream_connections", 20_000, 1, 60_000);
@@ -76,6 +84,8 @@ public record Settings(
   public static final IntOption PIN_MS = new IntOption("pin_ms", 0, 0, 60_000);
 
   static final String BLOCK_THE_LOOP = "block_the_loop";
+  static final String POOL_ORDER = "pool_order";
+  static final String CONNECTION_THREADS = "connection_threads";
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";
   private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
@@ -94,11 +104,18 @@ public record Settings(
                       POOL_SIZE,
                       QUEUE_BOUND,
                       LOOPS,
+                      FRONTS,
                       DOWNSTREAM_CONNECTIONS,
                       DOWNSTREAM_TIMEOUT_MS,
                       DOWNSTREAM_KEEP_IDLE_S)
                   .map(IntOption::name),
-              Stream.of(TCP_NODELAY, BLOCK_THE_LOOP, DOWNSTREAM_URL, TOKEN_SUMS))
+              Stream.of(
+                  TCP_NODELAY,
+                  POOL_ORDER,
+                  CONNECTION_THREADS,
+                  BLOCK_THE_LOOP,
+                  DOWNSTREAM_URL,
+                  TOKEN_SUMS))
           .map(Settings::variable)
           .collect(Collectors.toUnmodifiableSet());
 
@@ -130,8 +147,11 @@ public record Settings(
         number(environment, KEEP_ALIVE_MAX_IDLE),
         Duration.ofSeconds(number(environment, KEEP_ALIVE_TIMEOUT_S)),
         number(environment, POOL_SIZE),
+        word(environment, POOL_ORDER, PoolOrder.FIFO),
+        word(environment, CONNECTION_THREADS, ThreadKind.VIRTUAL),
         number(environment, QUEUE_BOUND),
         number(environment, LOOPS),
+        number(environment, FRONTS),
         BlockTheLoop.parse(
             variable(BLOCK_THE_LOOP), environment.getOrDefault(variable(BLOCK_THE_LOOP), "false")),
         httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
@@ -166,8 +186,11 @@ public record Settings(
     map.put(KEEP_ALIVE_MAX_IDLE.name(), keepAliveMaxIdle);
     map.put(KEEP_ALIVE_TIMEOUT_S.name(), keepAliveTimeout.toSeconds());
     map.put(POOL_SIZE.name(), poolSize);
+    map.put(POOL_ORDER, lowerCase(poolOrder));
+    map.put(CONNECTION_THREADS, lowerCase(connectionThreads));
     map.put(QUEUE_BOUND.name(), queueBound);
     map.put(LOOPS.name(), loops);
+    map.put(FRONTS.name(), fronts);
     map.put(BLOCK_THE_LOOP, blockTheLoop.json());
     map.put(DOWNSTREAM_URL, downstreamUrl.toString());
     map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
@@ -200,6 +223,28 @@ public record Settings(
           throw new BadValueException(
               "%s must be true or false, got '%s'".formatted(variable(name), text));
     };
+  }
+
+  /** Reads one of an enum's names, in lower case. */
+  private static <E extends Enum<E>> E word(
+      Map<String, String> environment, String name, E fallback) throws BadValueException {
+    String text = environment.getOrDefault(variable(name), lowerCase(fallback));
+    E[] all = fallback.getDeclaringClass().getEnumConstants();
+    for (E each : all) {
+      if (lowerCase(each).equals(text)) {
+        return each;
+      }
+    }
+    throw new BadValueException(
+        "%s must be %s, got '%s'"
+            .formatted(
+                variable(name),
+                Arrays.stream(all).map(Settings::lowerCase).collect(Collectors.joining(" or ")),
+                text));
+  }
+
+  static String lowerCase(Enum<?> word) {
+    return word.name().toLowerCase(Locale.ROOT);
   }
 
   private static boolean shipped(String text) throws BadValueException {

@@ -1,20 +1,15 @@
 package lab.fixedpool;
 
-import java.util.concurrent.Executors;
 import lab.contract.LabServer;
 import lab.contract.ServerModel;
-import lab.jdkhttp.JdkHttp;
+import lab.front.FrontServer;
+import lab.front.Workers;
 
 /**
  * Model {@code fixed-pool}: a fixed number of platform threads, each with one request at a time.
  */
 public final class FixedPool {
-  public static final ServerModel MODEL =
-      JdkHttp.model(
-          "fixed-pool",
-          settings ->
-              Executors.newFixedThreadPool(
-                  settings.poolSize(), Thread.ofPlatform().name("pool-", 1).factory()));
+  public static final ServerModel MODEL = FrontServer.model("fixed-pool", Workers::pool);
 
   private FixedPool() {}
 

@@ -3,12 +3,12 @@ package lab.virtualthreads;
 import java.util.concurrent.Executors;
 import lab.contract.LabServer;
 import lab.contract.ServerModel;
-import lab.jdkhttp.JdkHttp;
+import lab.front.FrontServer;
 
 /** Model {@code virtual-threads}: a new virtual thread for every request. */
 public final class VirtualThreads {
   public static final ServerModel MODEL =
-      JdkHttp.model(
+      FrontServer.model(
           "virtual-threads",
           settings ->
               Executors.newThreadPerTaskExecutor(

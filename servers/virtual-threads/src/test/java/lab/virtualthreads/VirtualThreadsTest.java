@@ -1,10 +1,7 @@
 package lab.virtualthreads;
 
-import java.util.List;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
-import lab.contract.test.InAnotherJvm;
-import lab.contract.test.Launcher;
 
 class VirtualThreadsTest extends ContractTest {
   @Override
@@ -22,9 +19,8 @@ class VirtualThreadsTest extends ContractTest {
     return "vt-request-";
   }
 
-  /** The JDK's server looks at idle clients every 10 s, unless told otherwise. */
   @Override
-  protected Launcher launcherOfItsOwn() {
-    return new InAnotherJvm(VirtualThreads.class, List.of("-Dsun.net.httpserver.clockTick=250"));
+  protected boolean limitsClients() {
+    return true;
   }
 }

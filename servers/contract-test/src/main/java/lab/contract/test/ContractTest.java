@@ -135,6 +135,11 @@ public abstract class ContractTest {
     return false;
   }
 
+  /** What the lane under test is set to besides its defaults. */
+  protected Map<String, String> settings() {
+    return Map.of();
+  }
+
   /** How it is started: beside the tests, unless a model says otherwise. */
   protected Launcher launcher() {
     return new InThisJvm(model());
@@ -1151,6 +1156,11 @@ public abstract class ContractTest {
     }
 
     @Override
+    Map<String, String> settings() {
+      return ContractTest.this.settings();
+    }
+
+    @Override
     boolean limitsClients() {
       return ContractTest.this.limitsClients();
     }
@@ -1192,6 +1202,7 @@ public abstract class ContractTest {
     environment.put("LAB_MANAGEMENT_PORT", "0");
     environment.put("LAB_DOWNSTREAM_URL", downstreamUrl);
     environment.put("LAB_TOKEN_SUMS", Management.tokenSums(model().name()));
+    environment.putAll(settings());
     for (int i = 0; i < namesAndValues.length; i += 2) {
       environment.put(namesAndValues[i], namesAndValues[i + 1]);
     }

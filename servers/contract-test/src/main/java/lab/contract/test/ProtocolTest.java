@@ -45,8 +45,9 @@ import org.junit.jupiter.params.provider.EnumSource;
  * whose client, downstream or work fails. A model that does otherwise says so in {@link
  * Deviations}: the name of the test, what happens instead, and why; what is said there must happen.
  *
- * <p>All tests share one server with two event loops, where there are any, and a downstream that
- * may hold its answers as long as it likes. After each of them nothing may be left of it.
+ * <p>All tests share one server with two event loops or fronts, where there are any, and a
+ * downstream that may hold its answers as long as it likes. After each of them nothing may be left
+ * of it.
  */
 abstract class ProtocolTest {
   private static final String GET = "GET /health HTTP/1.1\r\nHost: lab\r\n";
@@ -77,6 +78,9 @@ abstract class ProtocolTest {
 
   abstract Launcher launcher();
 
+  /** As of {@link ContractTest#settings}. */
+  abstract Map<String, String> settings();
+
   /** As of {@link ContractTest#limitsClients}. */
   abstract boolean limitsClients();
 
@@ -84,17 +88,16 @@ abstract class ProtocolTest {
   void useTheServer() throws IOException, BadValueException {
     if (sharedServer == null) {
       sharedDownstream = new FakeDownstream();
-      sharedServer =
-          breakable(launcher())
-              .start(
-                  Map.of(
-                      "LAB_HTTP_PORT", "0",
-                      "LAB_MANAGEMENT_PORT", "0",
-                      "LAB_DOWNSTREAM_URL", sharedDownstream.url(),
-                      "LAB_TOKEN_SUMS", Management.tokenSums(model().name()),
-                      "LAB_DOWNSTREAM_TIMEOUT_MS", ContractTest.HELD_MS,
-                      "LAB_DOWNSTREAM_KEEP_IDLE_S", "1",
-                      "LAB_LOOPS", "2"));
+      Map<String, String> environment = new HashMap<>(settings());
+      environment.put("LAB_HTTP_PORT", "0");
+      environment.put("LAB_MANAGEMENT_PORT", "0");
+      environment.put("LAB_DOWNSTREAM_URL", sharedDownstream.url());
+      environment.put("LAB_TOKEN_SUMS", Management.tokenSums(model().name()));
+      environment.put("LAB_DOWNSTREAM_TIMEOUT_MS", ContractTest.HELD_MS);
+      environment.put("LAB_DOWNSTREAM_KEEP_IDLE_S", "1");
+      environment.put("LAB_LOOPS", "2");
+      environment.put("LAB_FRONTS", "2");
+      sharedServer = breakable(launcher()).start(environment);
     }
     server = sharedServer;
     downstream = requireNonNull(sharedDownstream);

@@ -20,7 +20,15 @@ public final class Admission {
 
   /** Takes one more on, to be followed by {@link #leave}; false when there is no place for it. */
   public boolean tryEnter() {
-    int most = bound;
+    return tryEnter(bound);
+  }
+
+  /**
+   * As the other one, with a bound of the caller's.
+   *
+   * @param most most requests at a time, 0 = any number
+   */
+  public boolean tryEnter(int most) {
     if (most == 0) {
       admitted.incrementAndGet();
       return true;
@@ -38,6 +46,11 @@ public final class Admission {
   /** One that was taken on is over. */
   public void leave() {
     admitted.decrementAndGet();
+  }
+
+  /** Requests taken on and not yet answered. */
+  public int admitted() {
+    return admitted.get();
   }
 
   /** Most requests at a time, 0 = any number. */

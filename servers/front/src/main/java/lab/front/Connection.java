@@ -1,0 +1,361 @@
+package lab.front;
+
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import lab.contract.Answer;
+import lab.contract.Outcome;
+import lab.wire.AnswerWriter;
+import lab.wire.MalformedException;
+import lab.wire.Request;
+import lab.wire.RequestReader;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A client's connection: one request at a time, pipelined ones wait in its reader.
+ *
+ * <pre>
+ *          first byte               whole request          written by the worker
+ *   IDLE ------------> RECEIVING ----------------> WORKING -----------------------> IDLE
+ *    ^                     |                          |
+ *    |                     | 400, 431                 | the rest of a short write, or the last answer
+ *    |      all written    v                          v
+ *    '------------------ WRITING &lt;--------------------'
+ *                          |  closes
+ *                          v
+ *                      LINGERING --EOF, 1-2 s, 1 MiB--> CLOSED &lt;-- reset, idle too long, in any state
+ * </pre>
+ *
+ * <p>All of it is the front's while {@link #isWorking} is false. A worker only sends its answer and
+ * clears that, and wakes the front only if something came meanwhile: as a rule the selector does
+ * nothing for an answer, and a key is neither cancelled nor changed. While it is idle it holds no
+ * buffer.
+ */
+final class Connection {
+  private enum State {
+    IDLE,
+    RECEIVING,
+    WORKING,
+    WRITING,
+    LINGERING,
+    CLOSED
+  }
+
+  private static final Logger LOG = System.getLogger(Connection.class.getName());
+
+  private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
+
+  /** The first sweep after it ends it. */
+  private static final long LINGER_NANOS = 1_000_000_000;
+
+  private static final int LINGER_BYTES = 1 << 20;
+
+  private final Front front;
+  private final SocketChannel channel;
+  private final SelectionKey key;
+  private final RequestReader reader;
+  private State state = State.IDLE;
+  private boolean inputEnded;
+  private int lingerBytes;
+
+  /** Since when it is the client's turn. Written by the worker before it leaves the connection. */
+  private long quietSinceNanos;
+
+  /** Set by the front, cleared by the worker. */
+  private volatile boolean isWorking;
+
+  /** Something came while a worker was at work: more input, or its end. Set by the front. */
+  private volatile boolean hasMore;
+
+  // The answer that the front writes.
+  private ByteBuffer unwritten = NOTHING;
+  private @Nullable Exchange answered;
+  private Outcome outcome = Outcome.OK;
+  private boolean closes;
+
+  Connection(Front front, SocketChannel channel, SelectionKey key) {
+    this.front = front;
+    this.channel = channel;
+    this.key = key;
+    this.reader = new RequestReader(front.requestHead());
+    this.quietSinceNanos = System.nanoTime();
+  }
+
+  // --- the worker's thread ---------------------------------------------------------------------
+
+  /** True if the connection stays open after the answer to this request. */
+  boolean staysAfter(Exchange exchange) {
+    // With more requests at hand it would not be idle.
+    boolean mayStay = hasMore || !front.server().hasEnoughIdle();
+    return exchange.request().keepAlive() && !front.isStopping() && mayStay;
+  }
+
+  /** Sends an answer, and leaves the connection to the front. */
+  void send(Exchange exchange, byte[] answer, Outcome how, boolean stays) {
+    ByteBuffer out = ByteBuffer.wrap(answer);
+    try {
+      int unused = channel.write(out);
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "the client was gone before its answer", e);
+      exchange.end(Outcome.ABORTED);
+      front.execute(this::close);
+      return;
+    }
+    if (out.hasRemaining() || !stays) {
+      front.execute(() -> finish(exchange, out, how, !stays));
+      return;
+    }
+    quietSinceNanos = System.nanoTime();
+    isWorking = false;
+    // Either this sees that more has come, or the front sees that this has left.
+    if (hasMore || front.isStopping()) {
+      front.execute(this::resume);
+    }
+    exchange.end(how);
+  }
+
+  // --- the front's thread ----------------------------------------------------------------------
+
+  /** The channel can do one or more of what was waited for. */
+  void ready() throws IOException {
+    if (key.isWritable()) {
+      write();
+      goOn();
+    }
+    if (state != State.CLOSED && key.isReadable()) {
+      read();
+    }
+  }
+
+  /** Closes it if it has kept the server waiting for longer than that. */
+  void closeIfQuiet(long nowNanos, long timeoutNanos) {
+    settle();
+    long most =
+        switch (state) {
+          case IDLE, RECEIVING, WRITING -> timeoutNanos;
+          case LINGERING -> LINGER_NANOS;
+          case WORKING, CLOSED -> Long.MAX_VALUE;
+        };
+    if (nowNanos - quietSinceNanos > most) {
+      close();
+    }
+  }
+
+  /** The server stops: what is not being worked on ends now. */
+  void stop() {
+    settle();
+    if (state == State.IDLE || state == State.RECEIVING) {
+      close();
+    }
+  }
+
+  void close() {
+    if (state == State.CLOSED) {
+      return;
+    }
+    state = State.CLOSED;
+    reader.drop();
+    unwritten = NOTHING;
+    endAnswered(Outcome.ABORTED);
+    front.closed();
+    try {
+      channel.close();
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "a connection could not be closed", e);
+    }
+  }
+
+  /** Notices that a worker has left. */
+  private void settle() {
+    if (state == State.WORKING && !isWorking) {
+      state = State.IDLE;
+    }
+  }
+
+  private void read() throws IOException {
+    int count = front.fill(channel);
+    settle();
+    if (state == State.LINGERING) {
+      lingerBytes -= count;
+      if (count < 0 || lingerBytes < 0) {
+        close();
+      }
+      return;
+    }
+    if (count < 0) {
+      // Half closed: the client may still want its answer.
+      inputEnded = true;
+    } else {
+      reader.add(front.input(), count);
+    }
+    goOn();
+    if (state == State.WORKING) {
+      hasMore = inputEnded || !reader.isIdle();
+      if (!isWorking) {
+        resume();
+      }
+    }
+  }
+
+  /** Goes on with what came while a worker was at work. */
+  private void resume() {
+    settle();
+    if (front.isStopping()) {
+      stop();
+    }
+    try {
+      goOn();
+    } catch (IOException e) {
+      lost(e);
+    }
+  }
+
+  private void goOn() throws IOException {
+    parse();
+    if (state == State.CLOSED) {
+      return;
+    }
+    // With more pipelined than is good for it the client's own buffers have to hold the rest.
+    boolean hasRoom = reader.isIdle() || reader.unused() < RequestReader.MAX_HEAD_BYTES;
+    boolean reads = !inputEnded && (hasRoom || state == State.RECEIVING);
+    int interest = key.interestOps();
+    if (reads != ((interest & SelectionKey.OP_READ) != 0)) {
+      key.interestOps(interest ^ SelectionKey.OP_READ);
+    }
+    reader.keep();
+  }
+
+  /** Uses the input up to a request that is to be worked on. */
+  private void parse() throws IOException {
+    while (state == State.IDLE || state == State.RECEIVING) {
+      Request next;
+      try {
+        next = reader.next();
+      } catch (MalformedException e) {
+        front.server().requests().malformed();
+        reader.drop();
+        start(null, ByteBuffer.wrap(front.server().answers().refuse(e)), Outcome.OK, true);
+        return;
+      }
+      if (reader.takeContinue()) {
+        promise();
+      }
+      if (next != null) {
+        handOver(new Exchange(front.server(), this, next, front.readyNanos()));
+      } else if (inputEnded) {
+        close();
+      } else {
+        if (state == State.IDLE && !reader.isIdle()) {
+          state = State.RECEIVING;
+          quietSinceNanos = front.selectedNanos();
+        }
+        return;
+      }
+    }
+  }
+
+  private void handOver(Exchange exchange) throws IOException {
+    if (!front.server().admits()) {
+      exchange.begin();
+      byte[] refusal =
+          front
+              .server()
+              .answers()
+              .write(exchange.request(), Answer.QUEUE_FULL, staysAfter(exchange));
+      start(exchange, ByteBuffer.wrap(refusal), Outcome.REJECTED, false);
+      return;
+    }
+    state = State.WORKING;
+    hasMore = inputEnded || !reader.isIdle();
+    isWorking = true;
+    front.server().handOver(exchange);
+  }
+
+  /** Tells a client that waits whether to send its body; so few bytes always find room. */
+  private void promise() throws IOException {
+    ByteBuffer out = ByteBuffer.wrap(AnswerWriter.CONTINUE);
+    int unused = channel.write(out);
+    if (out.hasRemaining()) {
+      throw new IOException("no room for 25 bytes");
+    }
+  }
+
+  /** Writes what a worker could not, or ends what it has answered last. */
+  private void finish(Exchange exchange, ByteBuffer rest, Outcome how, boolean last) {
+    if (state == State.CLOSED) {
+      exchange.end(Outcome.ABORTED);
+      return;
+    }
+    isWorking = false;
+    try {
+      start(exchange, rest, how, last);
+      resume();
+    } catch (IOException e) {
+      lost(e);
+    }
+  }
+
+  private void start(@Nullable Exchange of, ByteBuffer answer, Outcome how, boolean last)
+      throws IOException {
+    answered = of;
+    unwritten = answer;
+    outcome = how;
+    closes = last;
+    state = State.WRITING;
+    write();
+  }
+
+  private void write() throws IOException {
+    if (state != State.WRITING) {
+      return;
+    }
+    if (unwritten.hasRemaining()) {
+      int unused = channel.write(unwritten);
+    }
+    boolean waits = unwritten.hasRemaining();
+    if (waits != ((key.interestOps() & SelectionKey.OP_WRITE) != 0)) {
+      int unused =
+          waits
+              ? key.interestOpsOr(SelectionKey.OP_WRITE)
+              : key.interestOpsAnd(~SelectionKey.OP_WRITE);
+    }
+    quietSinceNanos = front.selectedNanos();
+    if (waits) {
+      return;
+    }
+    unwritten = NOTHING;
+    boolean refused = answered == null;
+    endAnswered(outcome);
+    if (!closes) {
+      state = State.IDLE;
+    } else if ((refused || reader.unused() > 0) && !inputEnded) {
+      linger();
+    } else {
+      close();
+    }
+  }
+
+  private void endAnswered(Outcome how) {
+    Exchange ending = answered;
+    answered = null;
+    if (ending != null) {
+      ending.end(how);
+    }
+  }
+
+  /** Reads on: closing with unread input would reset the connection and take the answer away. */
+  private void linger() throws IOException {
+    state = State.LINGERING;
+    reader.drop();
+    lingerBytes = LINGER_BYTES;
+    SocketChannel unused = channel.shutdownOutput();
+  }
+
+  void lost(IOException reason) {
+    LOG.log(Level.DEBUG, "the client was gone", reason);
+    close();
+  }
+}
