@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.ModelContext;
@@ -19,13 +20,14 @@ import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
 import lab.contract.Routes;
 import lab.contract.Settings;
+import lab.contract.ThreadKind;
 import lab.contract.TrafficServer;
 import lab.contract.blocking.BlockingRoutes;
 import lab.contract.blocking.Sweeper;
 import lab.contract.serving.Answers;
 import lab.wire.Request;
 
-/** Accepts connections and gives each a virtual thread; and what those threads share. */
+/** Accepts connections and gives each a thread; and what those threads share. */
 final class ConnectionServer implements TrafficServer {
   private static final Logger LOG = System.getLogger(ConnectionServer.class.getName());
 
@@ -42,8 +44,7 @@ final class ConnectionServer implements TrafficServer {
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
   private final AtomicInteger idle = new AtomicInteger();
-  private final ExecutorService threads =
-      Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("vt-connection-", 1).factory());
+  private final ExecutorService threads;
   private final Sweeper watchdog;
   private volatile boolean stopping;
 
@@ -54,9 +55,18 @@ final class ConnectionServer implements TrafficServer {
     this.answers = new Answers(context.model());
     this.known = context.routes();
     this.listener = listener;
+    this.threads = Executors.newThreadPerTaskExecutor(factory(settings.connectionThreads()));
+    context.knobs().hasConnectionThreads();
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
     var unused = Thread.ofPlatform().daemon().name("acceptor").start(this::accept);
+  }
+
+  private static ThreadFactory factory(ThreadKind kind) {
+    return switch (kind) {
+      case VIRTUAL -> Thread.ofVirtual().name("vt-connection-", 1).factory();
+      case PLATFORM -> Thread.ofPlatform().name("connection-", 1).factory();
+    };
   }
 
   static ConnectionServer start(ModelContext context) throws IOException {
