@@ -28,7 +28,7 @@ public final class LoopMetrics {
   private LoopMetrics() {}
 
   /**
-   * Adds the metrics of loops. Called once.
+   * Adds the metrics of loops, and of their connections. Called once.
    *
    * @param loops those there are by now; read by the scrape, as is
    * @param openConnections client connections open, in flight or idle, of all loops
@@ -37,6 +37,13 @@ public final class LoopMetrics {
       PrometheusRegistry registry,
       Supplier<? extends List<? extends Observed>> loops,
       IntSupplier openConnections) {
+    register(registry, loops);
+    OpenConnections.register(registry, openConnections);
+  }
+
+  /** The same without their connections. */
+  public static void register(
+      PrometheusRegistry registry, Supplier<? extends List<? extends Observed>> loops) {
     CounterWithCallback.builder()
         .name("lab_event_loop_busy_seconds_total")
         .help("Time in which the loop did not wait for events; its rate is the utilisation.")
@@ -52,6 +59,5 @@ public final class LoopMetrics {
             callback ->
                 loops.get().forEach(l -> l.queueDepth().ifPresent(n -> callback.call(n, l.name()))))
         .register(registry);
-    OpenConnections.register(registry, openConnections);
   }
 }

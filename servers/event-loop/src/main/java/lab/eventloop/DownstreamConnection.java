@@ -13,7 +13,9 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
 import lab.contract.DownstreamOutcome;
+import lab.reactor.Ready;
 import lab.wire.AnswerReader;
+import lab.wire.HeaderFields;
 import lab.wire.MalformedException;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +45,7 @@ final class DownstreamConnection implements Ready {
 
   private final Loop loop;
   private final SocketChannel channel;
-  private final byte[] request;
+  private final ByteBuffer request;
   private final SelectionKey key;
   private final AnswerReader answer;
   private State state = State.CONNECTING;
@@ -52,12 +54,13 @@ final class DownstreamConnection implements Ready {
   private int written;
   private long idleSinceNanos;
 
-  private DownstreamConnection(Loop loop, SocketChannel channel, byte[] request)
+  private DownstreamConnection(
+      Loop loop, SocketChannel channel, ByteBuffer request, HeaderFields fields)
       throws IOException {
     this.loop = loop;
     this.channel = channel;
     this.request = request;
-    this.answer = new AnswerReader(loop.answerFields());
+    this.answer = new AnswerReader(fields);
     this.key = channel.register(loop.selector(), 0);
     key.attach(this);
   }
@@ -65,14 +68,17 @@ final class DownstreamConnection implements Ready {
   /**
    * Makes one, to be connected next.
    *
+   * @param request the request of all calls of this loop
+   * @param fields used while an answer's head is read
    * @throws IOException when the process has no file descriptor left
    */
-  static DownstreamConnection open(Loop loop, byte[] request) throws IOException {
+  static DownstreamConnection open(Loop loop, ByteBuffer request, HeaderFields fields)
+      throws IOException {
     SocketChannel channel = SocketChannel.open();
     try {
       channel.configureBlocking(false);
       channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-      return new DownstreamConnection(loop, channel, request);
+      return new DownstreamConnection(loop, channel, request, fields);
     } catch (IOException e) {
       channel.close();
       throw e;
@@ -109,7 +115,7 @@ final class DownstreamConnection implements Ready {
   /** Waits for the next call. */
   void rest() {
     state = State.IDLE;
-    idleSinceNanos = loop.clock().selectedNanos();
+    idleSinceNanos = loop.probe().selectedNanos();
   }
 
   long idleSinceNanos() {
@@ -182,9 +188,8 @@ final class DownstreamConnection implements Ready {
   }
 
   private void write() throws IOException {
-    ByteBuffer out = loop.output().clear().put(request, written, request.length - written).flip();
-    written += channel.write(out);
-    boolean all = written == request.length;
+    written += channel.write(request.position(written));
+    boolean all = !request.hasRemaining();
     int interest = all ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE;
     if (key.interestOps() != interest) {
       var _ = key.interestOps(interest);

@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import io.prometheus.metrics.core.metrics.Counter;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
@@ -12,6 +13,8 @@ import lab.contract.downstream.ConnectionCap;
 import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
+import lab.reactor.Timers;
+import lab.wire.HeaderFields;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +34,8 @@ final class DownstreamPool {
   private final ConnectionCap cap;
   private final DownstreamLimits limits;
   private final DownstreamAddress address;
-  private final byte[] request;
+  private final ByteBuffer request;
+  private final HeaderFields answerFields = new HeaderFields();
   private final DownstreamMetrics metrics;
   private final Counter retries;
 
@@ -53,7 +57,7 @@ final class DownstreamPool {
     this.limits = limits;
     this.cap = limits.cap();
     this.address = address;
-    this.request = request;
+    this.request = ByteBuffer.allocateDirect(request.length).put(request);
     this.metrics = metrics;
     this.retries = metrics.retries();
   }
@@ -124,11 +128,7 @@ final class DownstreamPool {
             // Any thread: the place may have been another loop's.
             @Override
             protected void granted() {
-              if (loop.isCurrentThread()) {
-                beginGranted(Call.this);
-              } else {
-                loop.execute(() -> beginGranted(Call.this));
-              }
+              loop.runSoon(() -> beginGranted(Call.this));
             }
           };
       waiter = waiting;
@@ -137,7 +137,7 @@ final class DownstreamPool {
 
     /** Its deadline. */
     @Override
-    void due() {
+    protected void due() {
       DownstreamConnection used = connection;
       connection = null;
       if (used != null) {
@@ -194,7 +194,7 @@ final class DownstreamPool {
       InetSocketAddress to = address.current();
       DownstreamConnection fresh;
       try {
-        fresh = DownstreamConnection.open(loop, request);
+        fresh = DownstreamConnection.open(loop, request, answerFields);
       } catch (IOException e) {
         failed(DownstreamOutcome.ERROR);
         return;
@@ -218,7 +218,7 @@ final class DownstreamPool {
         return;
       }
       long unreadNanos =
-          outcome == DownstreamOutcome.OK ? now - loop.clock().readyNanos(begunNanos) : 0;
+          outcome == DownstreamOutcome.OK ? now - loop.probe().readyNanos(begunNanos) : 0;
       metrics.ended(outcome, begunNanos - askedNanos, now - begunNanos, unreadNanos);
       // The next call begins on this thread: not before this one is answered.
       try {

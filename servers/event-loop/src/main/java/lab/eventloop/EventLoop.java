@@ -1,13 +1,22 @@
 package lab.eventloop;
 
 import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import lab.contract.LabServer;
+import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.ServerModel;
 import lab.contract.TrafficServer;
+import lab.contract.downstream.DownstreamAddress;
+import lab.contract.downstream.DownstreamLimits;
+import lab.contract.downstream.DownstreamRequest;
+import lab.reactor.ReactorGroup;
 
 /** Model {@code event-loop}: one thread, a selector, and a state machine per connection. */
-public final class EventLoop {
+public final class EventLoop implements TrafficServer {
   public static final ServerModel MODEL =
       new ServerModel() {
         @Override
@@ -17,13 +26,46 @@ public final class EventLoop {
 
         @Override
         public TrafficServer start(ModelContext context) throws IOException {
-          return LoopServer.start(context);
+          return new EventLoop(context);
         }
       };
 
-  private EventLoop() {}
+  private final ReactorGroup group;
+
+  /** They do what may block. Files are in the page cache, so reading them takes only CPU. */
+  private final ExecutorService helpers =
+      Executors.newFixedThreadPool(
+          Runtime.getRuntime().availableProcessors(),
+          Thread.ofPlatform().daemon().name("helper-", 1).factory());
+
+  private EventLoop(ModelContext context) throws IOException {
+    int count = context.settings().loops(1);
+    DownstreamLimits limits = DownstreamLimits.publish(context);
+    DownstreamRequest request = DownstreamRequest.get(context.settings().downstreamUrl());
+    group = new ReactorGroup(context);
+    DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
+    List<Loop> loops =
+        group.open(
+            "loop-",
+            count,
+            name -> new Loop(name, group, context, limits, address, request.bytes(), helpers));
+    context.knobs().hasLoops(count);
+    LoopMetrics.register(context.registry(), () -> loops);
+    group.start();
+  }
 
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
+  }
+
+  @Override
+  public int port() {
+    return group.port();
+  }
+
+  @Override
+  public void stop(Duration grace) {
+    group.stop(grace);
+    var _ = helpers.shutdownNow();
   }
 }

@@ -30,7 +30,8 @@ import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
-import lab.contract.serving.Admission;
+import lab.reactor.ReactorGroup;
+import lab.reactor.Ready;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -218,7 +219,7 @@ class LoopTest {
     private BrokenServer() {}
 
     public static void main(String[] args) throws Exception {
-      Loop loop = loop(9, LoopServer::endProcess);
+      Loop loop = loop(9, ReactorGroup::endProcess);
       loop.execute(LoopTest::fail);
       loop.run();
       Thread.sleep(Duration.ofMinutes(10));
@@ -277,14 +278,12 @@ class LoopTest {
     open(LabServer.start(model, Settings.fromEnvironment(environment), () -> {}));
     return new Loop(
         "loop-1",
+        new ReactorGroup(made[0], broken),
         made[0],
-        1_000,
-        new Admission(0),
         DownstreamLimits.publish(made[0]),
         new DownstreamAddress("127.0.0.1", downstreamPort, Runnable::run),
         new byte[1],
-        Runnable::run,
-        broken);
+        Runnable::run);
   }
 
   private static <T extends AutoCloseable> T open(T closeable) {

@@ -1,6 +1,6 @@
 /**
- * A server that reads and parses requests on a selector's thread and hands each to a thread that
- * may block. A model adds the expression that makes those threads, and nothing else.
+ * Servers whose reactors, the fronts, hand each request to a thread that may block. A model adds
+ * the expression that makes those threads, and nothing else.
  */
 @NullMarked
 package lab.front;

@@ -1,4 +1,4 @@
-package lab.eventloop;
+package lab.reactor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -54,7 +54,7 @@ class TimersTest {
     timers.set(
         new Timers.Timer() {
           @Override
-          void due() {
+          protected void due() {
             due.add("tick");
             timers.set(this, 10L * (due.size() + 1));
           }
@@ -71,7 +71,7 @@ class TimersTest {
     timers.set(
         new Timers.Timer() {
           @Override
-          void due() {
+          protected void due() {
             due.add("first");
             timers.cancel(rival);
           }
@@ -113,7 +113,7 @@ class TimersTest {
       Timers.Timer timer =
           new Timers.Timer() {
             @Override
-            void due() {
+            protected void due() {
               seen.add(at);
             }
           };
@@ -134,7 +134,7 @@ class TimersTest {
   private Timers.Timer named(String name) {
     return new Timers.Timer() {
       @Override
-      void due() {
+      protected void due() {
         due.add(name);
       }
     };

@@ -1,4 +1,4 @@
-package lab.eventloop;
+package lab.reactor;
 
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -8,16 +8,16 @@ import org.jspecify.annotations.Nullable;
  * leaves nothing behind. Most timers are timeouts: set at the far end, where adding takes one
  * comparison, and cancelled long before they are due. One thread only.
  */
-final class Timers {
+public final class Timers {
   /** One thing to happen; set again as often as wanted, at one time at a time. */
-  abstract static class Timer {
+  public abstract static class Timer {
     private long dueNanos;
     private int place = -1;
 
-    /** It is time. Called on the loop's thread. */
-    abstract void due();
+    /** It is time. Called on the thread that sets it. */
+    protected abstract void due();
 
-    final boolean isSet() {
+    public final boolean isSet() {
       return place >= 0;
     }
   }
@@ -26,7 +26,7 @@ final class Timers {
   private int size;
 
   /** Sets a timer, or sets it anew. Times are of {@link System#nanoTime}'s kind. */
-  void set(Timer timer, long dueNanos) {
+  public void set(Timer timer, long dueNanos) {
     cancel(timer);
     timer.dueNanos = dueNanos;
     if (size == heap.length) {
@@ -36,7 +36,7 @@ final class Timers {
   }
 
   /** Takes a timer back; one that is not set stays so. */
-  void cancel(Timer timer) {
+  public void cancel(Timer timer) {
     int place = timer.place;
     if (place < 0) {
       return;

@@ -1,4 +1,4 @@
-package lab.eventloop;
+package lab.reactor;
 
 import java.io.IOException;
 import java.lang.System.Logger;
@@ -8,7 +8,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.List;
 
-/** Takes connections off the accept queue and deals them out to the loops in turn. */
+/** Takes connections off the accept queue and deals them out to the reactors in turn. */
 final class Acceptor extends Timers.Timer implements Ready {
   private static final Logger LOG = System.getLogger(Acceptor.class.getName());
 
@@ -19,18 +19,22 @@ final class Acceptor extends Timers.Timer implements Ready {
 
   private final ServerSocketChannel listener;
   private final SelectionKey key;
-  private final Loop own;
-  private final List<Loop> loops;
+  private final Reactor own;
+  private final List<? extends Reactor> reactors;
   private int next;
 
   /**
-   * @param own the loop that the key belongs to
+   * @param own the reactor that the key belongs to
    */
-  Acceptor(ServerSocketChannel listener, SelectionKey key, Loop own, List<Loop> loops) {
+  Acceptor(
+      ServerSocketChannel listener,
+      SelectionKey key,
+      Reactor own,
+      List<? extends Reactor> reactors) {
     this.listener = listener;
     this.key = key;
     this.own = own;
-    this.loops = loops;
+    this.reactors = reactors;
   }
 
   @Override
@@ -40,33 +44,31 @@ final class Acceptor extends Timers.Timer implements Ready {
       if (channel == null) {
         return;
       }
-      Loop loop = loops.get(next++ % loops.size());
-      if (loop == own) {
-        loop.adopt(channel);
-      } else {
-        loop.execute(() -> loop.adopt(channel));
-      }
+      Reactor to = reactors.get(next++ % reactors.size());
+      to.runSoon(() -> to.adopt(channel));
     }
   }
 
-  /** Most likely out of file descriptors: asking again at once would only burn the loop's time. */
+  /**
+   * Most likely out of file descriptors: asking again at once would only burn the reactor's time.
+   */
   @Override
   public void lost(IOException reason) {
     if (listener.isOpen()) {
       LOG.log(Level.WARNING, "cannot accept for now: {0}", reason.getMessage());
-      var _ = key.interestOps(0);
+      SelectionKey unused = key.interestOps(0);
       own.timers().set(this, System.nanoTime() + PAUSE_NANOS);
     }
   }
 
   @Override
-  void due() {
+  protected void due() {
     if (key.isValid()) {
-      var _ = key.interestOps(SelectionKey.OP_ACCEPT);
+      SelectionKey unused = key.interestOps(SelectionKey.OP_ACCEPT);
     }
   }
 
-  /** The port is free when the loop has selected once more. */
+  /** The port is free when the reactor has selected once more. */
   void close() {
     try {
       listener.close();

@@ -1,10 +1,10 @@
-package lab.eventloop;
+package lab.reactor;
 
 import java.io.IOException;
 import java.nio.channels.SelectionKey;
 
-/** What is attached to a selection key. Called on the loop's thread. */
-interface Ready {
+/** What is attached to a selection key. Called on the reactor's thread. */
+public interface Ready {
   /** The channel can do one or more of what was waited for; must not block. */
   void ready(SelectionKey key) throws IOException;
 

@@ -1,4 +1,4 @@
-package lab.front;
+package lab.reactor;
 
 import java.io.IOException;
 import java.lang.System.Logger;
@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * A client's connection: one request at a time, pipelined ones wait in its reader.
  *
  * <pre>
- *          first byte               whole request          written by the worker
+ *          first byte               whole request             answer sent
  *   IDLE ------------> RECEIVING ----------------> WORKING -----------------------> IDLE
  *    ^                     |                          |
  *    |                     | 400, 431                 | the rest of a short write, or the last answer
@@ -29,12 +29,15 @@ import org.jspecify.annotations.Nullable;
  *                      LINGERING --EOF, 1-2 s, 1 MiB--> CLOSED &lt;-- reset, idle too long, in any state
  * </pre>
  *
- * <p>All of it is the front's while {@link #isWorking} is false. A worker only sends its answer and
- * clears that, and wakes the front only if something came meanwhile: as a rule the selector does
- * nothing for an answer, and a key is neither cancelled nor changed. While it is idle it holds no
- * buffer.
+ * <p>All of it is the reactor's, but for an answer: whoever worked on the request sends it, on any
+ * thread, and clears {@link #isWorking}. The reactor hears of that only if something came
+ * meanwhile, if the answer did not fit, or if it was the last one. As a rule the selector does
+ * nothing for an answer, and a key is neither cancelled nor changed.
+ *
+ * <p>While it is idle it holds no buffer. LINGERING reads on after a refusal or a last answer, as
+ * closing with unread input would reset the connection and take the answer from the client.
  */
-final class Connection {
+final class Connection implements Ready {
   private enum State {
     IDLE,
     RECEIVING,
@@ -53,7 +56,7 @@ final class Connection {
 
   private static final int LINGER_BYTES = 1 << 20;
 
-  private final Front front;
+  private final Reactor reactor;
   private final SocketChannel channel;
   private final SelectionKey key;
   private final RequestReader reader;
@@ -61,71 +64,76 @@ final class Connection {
   private boolean inputEnded;
   private int lingerBytes;
 
-  /** Since when it is the client's turn. Written by the worker before it leaves the connection. */
+  /** Since when it is the client's turn. Written by whoever answers before {@link #isWorking}. */
   private long quietSinceNanos;
 
-  /** Set by the front, cleared by the worker. */
+  /** Set by the reactor, cleared by whoever answers. */
   private volatile boolean isWorking;
 
-  /** Something came while a worker was at work: more input, or its end. Set by the front. */
+  /** While it works: more input is there, or its end. Set by the reactor. */
   private volatile boolean hasMore;
 
-  // The answer that the front writes.
+  // The answer that the reactor writes.
   private ByteBuffer unwritten = NOTHING;
   private @Nullable Exchange answered;
   private Outcome outcome = Outcome.OK;
   private boolean closes;
 
-  Connection(Front front, SocketChannel channel, SelectionKey key) {
-    this.front = front;
+  Connection(Reactor reactor, SocketChannel channel, SelectionKey key) {
+    this.reactor = reactor;
     this.channel = channel;
     this.key = key;
-    this.reader = new RequestReader(front.requestHead());
+    this.reader = new RequestReader(reactor.requestHead());
     this.quietSinceNanos = System.nanoTime();
   }
 
-  // --- the worker's thread ---------------------------------------------------------------------
+  // --- the thread that answers ------------------------------------------------------------------
 
   /** True if the connection stays open after the answer to this request. */
-  boolean staysAfter(Exchange exchange) {
+  boolean staysAfter(Request request) {
     // With more requests at hand it would not be idle.
-    boolean mayStay = hasMore || !front.server().hasEnoughIdle();
-    return exchange.request().keepAlive() && !front.isStopping() && mayStay;
+    boolean mayStay = hasMore || !reactor.group().hasEnoughIdle();
+    return request.keepAlive() && !reactor.isStopping() && mayStay;
   }
 
-  /** Sends an answer, and leaves the connection to the front. */
+  /** Sends an answer, and leaves the connection to the reactor. */
   void send(Exchange exchange, byte[] answer, Outcome how, boolean stays) {
     ByteBuffer out = ByteBuffer.wrap(answer);
     try {
       int unused = channel.write(out);
     } catch (IOException e) {
       LOG.log(Level.DEBUG, "the client was gone before its answer", e);
+      abort();
       exchange.end(Outcome.ABORTED);
-      front.execute(this::close);
       return;
     }
     if (out.hasRemaining() || !stays) {
-      front.execute(() -> finish(exchange, out, how, !stays));
+      reactor.runSoon(() -> finish(exchange, out, how, !stays));
       return;
     }
     quietSinceNanos = System.nanoTime();
     isWorking = false;
-    // Either this sees that more has come, or the front sees that this has left.
-    if (hasMore || front.isStopping()) {
-      front.execute(this::resume);
+    // Either this sees that more has come, or the reactor sees that this has left.
+    if (hasMore || reactor.isStopping()) {
+      reactor.runSoon(this::resume);
     }
     exchange.end(how);
   }
 
-  // --- the front's thread ----------------------------------------------------------------------
+  /** Closes it: there is no answer. */
+  void abort() {
+    reactor.runSoon(this::close);
+  }
 
-  /** The channel can do one or more of what was waited for. */
-  void ready() throws IOException {
-    if (key.isWritable()) {
+  // --- the reactor's thread --------------------------------------------------------------------
+
+  @Override
+  public void ready(SelectionKey selected) throws IOException {
+    if (selected.isWritable()) {
       write();
       goOn();
     }
-    if (state != State.CLOSED && key.isReadable()) {
+    if (state != State.CLOSED && selected.isReadable()) {
       read();
     }
   }
@@ -152,6 +160,10 @@ final class Connection {
     }
   }
 
+  boolean isClosed() {
+    return state == State.CLOSED;
+  }
+
   void close() {
     if (state == State.CLOSED) {
       return;
@@ -160,7 +172,7 @@ final class Connection {
     reader.drop();
     unwritten = NOTHING;
     endAnswered(Outcome.ABORTED);
-    front.closed();
+    reactor.closed();
     try {
       channel.close();
     } catch (IOException e) {
@@ -168,7 +180,7 @@ final class Connection {
     }
   }
 
-  /** Notices that a worker has left. */
+  /** Notices that an answer was sent. */
   private void settle() {
     if (state == State.WORKING && !isWorking) {
       state = State.IDLE;
@@ -176,7 +188,7 @@ final class Connection {
   }
 
   private void read() throws IOException {
-    int count = front.fill(channel);
+    int count = reactor.fill(channel);
     settle();
     if (state == State.LINGERING) {
       lingerBytes -= count;
@@ -189,7 +201,7 @@ final class Connection {
       // Half closed: the client may still want its answer.
       inputEnded = true;
     } else {
-      reader.add(front.input(), count);
+      reader.add(reactor.input(), count);
     }
     goOn();
     if (state == State.WORKING) {
@@ -200,10 +212,10 @@ final class Connection {
     }
   }
 
-  /** Goes on with what came while a worker was at work. */
+  /** Goes on with what came while a request was worked on. */
   private void resume() {
     settle();
-    if (front.isStopping()) {
+    if (reactor.isStopping()) {
       stop();
     }
     try {
@@ -235,22 +247,22 @@ final class Connection {
       try {
         next = reader.next();
       } catch (MalformedException e) {
-        front.server().requests().malformed();
+        reactor.group().requests().malformed();
         reader.drop();
-        start(null, ByteBuffer.wrap(front.server().answers().refuse(e)), Outcome.OK, true);
+        start(null, ByteBuffer.wrap(reactor.group().answers().refuse(e)), Outcome.OK, true);
         return;
       }
       if (reader.takeContinue()) {
         promise();
       }
       if (next != null) {
-        handOver(new Exchange(front.server(), this, next, front.readyNanos()));
+        handOver(new Exchange(reactor.group(), this, next, reactor.probe().readyNanos()));
       } else if (inputEnded) {
         close();
       } else {
         if (state == State.IDLE && !reader.isIdle()) {
           state = State.RECEIVING;
-          quietSinceNanos = front.selectedNanos();
+          quietSinceNanos = reactor.probe().selectedNanos();
         }
         return;
       }
@@ -258,20 +270,28 @@ final class Connection {
   }
 
   private void handOver(Exchange exchange) throws IOException {
-    if (!front.server().admits()) {
+    if (!reactor.group().admits()) {
       exchange.begin();
       byte[] refusal =
-          front
-              .server()
+          reactor
+              .group()
               .answers()
-              .write(exchange.request(), Answer.QUEUE_FULL, staysAfter(exchange));
+              .write(exchange.request(), Answer.QUEUE_FULL, staysAfter(exchange.request()));
       start(exchange, ByteBuffer.wrap(refusal), Outcome.REJECTED, false);
       return;
     }
     state = State.WORKING;
     hasMore = inputEnded || !reader.isIdle();
     isWorking = true;
-    front.server().handOver(exchange);
+    boolean handed = false;
+    try {
+      reactor.handle(exchange);
+      handed = true;
+    } finally {
+      if (!handed) {
+        reactor.group().admission().leave();
+      }
+    }
   }
 
   /** Tells a client that waits whether to send its body; so few bytes always find room. */
@@ -283,7 +303,7 @@ final class Connection {
     }
   }
 
-  /** Writes what a worker could not, or ends what it has answered last. */
+  /** Writes what had no room, or ends what has its last answer. */
   private void finish(Exchange exchange, ByteBuffer rest, Outcome how, boolean last) {
     if (state == State.CLOSED) {
       exchange.end(Outcome.ABORTED);
@@ -322,7 +342,7 @@ final class Connection {
               ? key.interestOpsOr(SelectionKey.OP_WRITE)
               : key.interestOpsAnd(~SelectionKey.OP_WRITE);
     }
-    quietSinceNanos = front.selectedNanos();
+    quietSinceNanos = reactor.probe().selectedNanos();
     if (waits) {
       return;
     }
@@ -354,7 +374,8 @@ final class Connection {
     SocketChannel unused = channel.shutdownOutput();
   }
 
-  void lost(IOException reason) {
+  @Override
+  public void lost(IOException reason) {
     LOG.log(Level.DEBUG, "the client was gone", reason);
     close();
   }

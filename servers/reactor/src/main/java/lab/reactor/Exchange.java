@@ -1,0 +1,72 @@
+package lab.reactor;
+
+import lab.contract.Answer;
+import lab.contract.Outcome;
+import lab.contract.RouteCall;
+import lab.wire.Request;
+
+/**
+ * One whole request that was taken on, until it is answered. One thread at a time: the reactor's,
+ * or that which it was handed to.
+ */
+public final class Exchange {
+  private final ReactorGroup group;
+  private final Connection connection;
+  private final Request request;
+  private final RouteCall call;
+  private final long receivedNanos;
+  private long begunNanos;
+
+  /**
+   * @param receivedNanos since when the request's last bytes have been there, about
+   */
+  Exchange(ReactorGroup group, Connection connection, Request request, long receivedNanos) {
+    this.group = group;
+    this.connection = connection;
+    this.request = request;
+    this.call = group.resolve(request);
+    this.receivedNanos = receivedNanos;
+  }
+
+  Request request() {
+    return request;
+  }
+
+  /** The route and its parameters, or the refusal of them. */
+  public RouteCall call() {
+    return call;
+  }
+
+  /** The work on it begins: what it waited for that is over. Called once, before it is answered. */
+  public void begin() {
+    begunNanos = System.nanoTime();
+    group.requests().begun(call.route());
+  }
+
+  /** Answers it. Called once. */
+  public void answer(Answer answer) {
+    boolean stays = connection.staysAfter(request);
+    byte[] bytes = group.answers().write(request, answer, stays);
+    // Before the client has its answer: its next request finds this one's place free.
+    group.admission().leave();
+    connection.send(this, bytes, answer.outcome(), stays);
+  }
+
+  /** Gives it up, without an answer; its connection closes. Called in place of the answer. */
+  public void abort() {
+    group.admission().leave();
+    connection.abort();
+    end(Outcome.ABORTED);
+  }
+
+  /** True if there is nobody to answer any more. Only on the reactor's thread. */
+  public boolean isGone() {
+    return connection.isClosed();
+  }
+
+  /** The answer is written, or never will be. */
+  void end(Outcome outcome) {
+    long now = System.nanoTime();
+    group.requests().ended(call.route(), outcome, begunNanos - receivedNanos, now - begunNanos);
+  }
+}

@@ -1,0 +1,185 @@
+package lab.reactor;
+
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntSupplier;
+import lab.contract.ModelContext;
+import lab.contract.OpenConnections;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import lab.contract.Routes;
+import lab.contract.Settings;
+import lab.contract.serving.Admission;
+import lab.contract.serving.Answers;
+import lab.wire.Request;
+
+/** A server's reactors, their threads, and what they share. */
+public final class ReactorGroup {
+  /** Makes a reactor of this group. */
+  @FunctionalInterface
+  public interface Factory<R extends Reactor> {
+    R make(String name) throws IOException;
+  }
+
+  private static final Logger LOG = System.getLogger(ReactorGroup.class.getName());
+  private static final int EXIT_BROKEN = 70;
+
+  /** Beyond the grace, for a reactor that is in the middle of something long. */
+  private static final Duration LAST_TURN = Duration.ofSeconds(1);
+
+  private final ModelContext context;
+  private final Settings settings;
+  private final Routes known;
+  private final Answers answers;
+  private final Admission admission;
+  private final Runnable onBroken;
+  private final List<Reactor> reactors = new ArrayList<>();
+  private final List<Thread> threads = new ArrayList<>();
+  private IntSupplier mostAdmitted;
+  private int port;
+
+  /** Of a server that ends its process if one of its reactors cannot go on. */
+  public ReactorGroup(ModelContext context) {
+    this(context, ReactorGroup::endProcess);
+  }
+
+  /**
+   * @param onBroken called if a reactor cannot go on
+   */
+  public ReactorGroup(ModelContext context, Runnable onBroken) {
+    this.context = context;
+    this.settings = context.settings();
+    this.known = context.routes();
+    this.answers = new Answers(context.model());
+    this.admission = new Admission(settings.queueBound());
+    this.mostAdmitted = admission::bound;
+    this.onBroken = onBroken;
+  }
+
+  // --- its life --------------------------------------------------------------------------------
+
+  /**
+   * Binds, and makes the reactors. Starts no thread, so that nothing is left where it fails.
+   *
+   * @param prefix start of their names
+   */
+  public <R extends Reactor> List<R> open(String prefix, int count, Factory<R> factory)
+      throws IOException {
+    ServerSocketChannel listener = ServerSocketChannel.open();
+    boolean opened = false;
+    try {
+      listener.configureBlocking(false);
+      listener.bind(new InetSocketAddress(settings.httpPort()), settings.backlog());
+      port = listener.socket().getLocalPort();
+      List<R> made = new ArrayList<>();
+      for (int i = 1; i <= count; i++) {
+        made.add(factory.make(prefix + i));
+      }
+      made.getFirst().listen(listener, made);
+      reactors.addAll(made);
+      opened = true;
+      return List.copyOf(made);
+    } finally {
+      if (!opened) {
+        listener.close();
+      }
+    }
+  }
+
+  /**
+   * Starts the threads.
+   *
+   * @param most most requests taken on and not yet answered, asked for each of them; 0 = any number
+   */
+  public void start(IntSupplier most) {
+    mostAdmitted = most;
+    OpenConnections.register(context.registry(), this::openConnections);
+    reactors.forEach(each -> threads.add(Thread.ofPlatform().name(each.name()).start(each)));
+  }
+
+  /** The same, bounded by {@code queue_bound}, a knob then. */
+  public void start() {
+    context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
+    start(admission::bound);
+  }
+
+  public int port() {
+    return port;
+  }
+
+  /** Ends them when the last request has ended, or after the grace. */
+  public void stop(Duration grace) {
+    reactors.forEach(each -> each.stop(grace));
+    try {
+      for (Thread thread : threads) {
+        if (!thread.join(grace.plus(LAST_TURN))) {
+          LOG.log(Level.WARNING, "{0} does not end", thread.getName());
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  void broken() {
+    onBroken.run();
+  }
+
+  /** On a thread of its own: the broken reactor is what the end of the process waits for. */
+  public static void endProcess() {
+    Thread.ofPlatform()
+        .daemon()
+        .name("end-process")
+        .start(() -> Runtime.getRuntime().exit(EXIT_BROKEN));
+  }
+
+  // --- what they share; any thread -------------------------------------------------------------
+
+  RequestMetrics requests() {
+    return context.requests();
+  }
+
+  Answers answers() {
+    return answers;
+  }
+
+  Admission admission() {
+    return admission;
+  }
+
+  /** Takes one more request on, if there is a place for it. */
+  boolean admits() {
+    return admission.tryEnter(mostAdmitted.getAsInt());
+  }
+
+  RouteCall resolve(Request request) {
+    return known.resolve(request.method(), request.path(), request.query());
+  }
+
+  Duration keepAliveTimeout() {
+    return settings.keepAliveTimeout();
+  }
+
+  boolean tcpNodelay() {
+    return settings.tcpNodelay();
+  }
+
+  /** True if as many connections idle as may. */
+  boolean hasEnoughIdle() {
+    return openConnections() - admission.admitted() >= settings.keepAliveMaxIdle();
+  }
+
+  private int openConnections() {
+    int open = 0;
+    for (Reactor each : reactors) {
+      open += each.openConnections();
+    }
+    return open;
+  }
+}
