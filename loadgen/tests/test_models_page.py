@@ -7,7 +7,8 @@ from support.repo import REPO
 
 SERVERS = REPO / "servers"
 SHARED = {
-    "jdk-http": SERVERS / "jdk-http",
+    "front": SERVERS / "front",
+    "reactor": SERVERS / "reactor",
     "netty-http": SERVERS / "netty-http",
     "structured": SERVERS / "structured",
     "blocking": SERVERS / "contract/src/main/java/lab/contract/blocking",
@@ -35,7 +36,7 @@ def lines(folder: Path) -> int:
 
 
 def counted(cell: str) -> dict[str, int]:
-    """The counts of a cell like "`jdk-http` 120"."""
+    """The counts of a cell like "`front` 120"."""
     return {name: int(n.replace(",", "")) for name, n in re.findall(r"`([a-z-]+)` ([\d,]+)", cell)}
 
 
