@@ -92,7 +92,7 @@ final class DownstreamConnection implements Ready {
       if (channel.connect(address)) {
         connected();
       } else {
-        var _ = key.interestOps(SelectionKey.OP_CONNECT);
+        SelectionKey unused = key.interestOps(SelectionKey.OP_CONNECT);
       }
     } catch (IOException e) {
       lost(e);
@@ -177,7 +177,7 @@ final class DownstreamConnection implements Ready {
   }
 
   private void connected() throws IOException {
-    var _ = key.interestOps(SelectionKey.OP_READ);
+    SelectionKey unused = key.interestOps(SelectionKey.OP_READ);
     send();
   }
 
@@ -192,7 +192,7 @@ final class DownstreamConnection implements Ready {
     boolean all = !request.hasRemaining();
     int interest = all ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE;
     if (key.interestOps() != interest) {
-      var _ = key.interestOps(interest);
+      SelectionKey unused = key.interestOps(interest);
     }
     if (all) {
       state = State.ASKED;

@@ -212,7 +212,7 @@ final class DownstreamPool {
       long now = System.nanoTime();
       if (!begun) {
         // If its place has just been granted, beginGranted is under way and leaves it.
-        var _ = cap.giveUp(requireNonNull(waiter));
+        var unused = cap.giveUp(requireNonNull(waiter));
         metrics.neverBegun(outcome, now - askedNanos);
         callback.ended(outcome, body);
         return;

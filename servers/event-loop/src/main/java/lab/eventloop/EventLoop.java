@@ -66,6 +66,6 @@ public final class EventLoop implements TrafficServer {
   @Override
   public void stop(Duration grace) {
     group.stop(grace);
-    var _ = helpers.shutdownNow();
+    var unused = helpers.shutdownNow();
   }
 }

@@ -98,6 +98,11 @@ final class Connection implements Ready {
 
   /** Sends an answer, and leaves the connection to the reactor. */
   void send(Exchange exchange, byte[] answer, Outcome how, boolean stays) {
+    if (!channel.isOpen()) {
+      // To write would make an exception, for each of a crowd that has left.
+      exchange.end(Outcome.ABORTED);
+      return;
+    }
     ByteBuffer out = ByteBuffer.wrap(answer);
     try {
       int unused = channel.write(out);

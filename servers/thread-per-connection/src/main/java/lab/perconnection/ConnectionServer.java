@@ -13,7 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import lab.contract.ModelContext;
 import lab.contract.OpenConnections;
 import lab.contract.RequestMetrics;
@@ -43,7 +43,7 @@ final class ConnectionServer implements TrafficServer {
   private final Routes known;
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
-  private final AtomicInteger idle = new AtomicInteger();
+  private final LongAdder idle = new LongAdder();
   private final ExecutorService threads;
   private final Sweeper watchdog;
   private volatile boolean stopping;
@@ -130,11 +130,11 @@ final class ConnectionServer implements TrafficServer {
 
   /** Connections that have nothing of a request yet have become so many more. */
   void idleChanged(int by) {
-    var unused = idle.addAndGet(by);
+    idle.add(by);
   }
 
   boolean hasEnoughIdle() {
-    return idle.get() >= settings.keepAliveMaxIdle();
+    return idle.sum() >= settings.keepAliveMaxIdle();
   }
 
   void closed(Connection connection) {

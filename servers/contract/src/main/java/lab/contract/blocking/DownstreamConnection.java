@@ -30,12 +30,16 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
   record Reply(int status, byte[] body) {}
 
-  private static final int BUFFER_BYTES = 1024;
+  /** An ordinary answer: what an idle connection keeps. */
+  private static final int USUAL_BYTES = 1024;
+
+  /** What the rest of a longer answer is read into. */
+  private static final int MORE_BYTES = 16 << 10;
 
   private final Watchdog watchdog;
   private final InetSocketAddress downstream;
   private final Socket socket = new Socket();
-  private final byte[] buffer = new byte[BUFFER_BYTES];
+  private final byte[] buffer = new byte[USUAL_BYTES];
   private final AnswerReader answer = new AnswerReader(new HeaderFields());
   private boolean usedBefore;
   private boolean reusable;
@@ -94,7 +98,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     int count;
     try {
       socket.getOutputStream().write(request);
-      count = read();
+      count = read(buffer);
       if (count < 0) {
         throw new EOFException("closed by the downstream");
       }
@@ -112,9 +116,13 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   /** Reads to the end of an answer, of which the first bytes are in the buffer. */
   private void readAnswer(int firstCount) throws IOException {
     try {
+      byte[] into = buffer;
       int count = firstCount;
-      while (!answer.take(buffer, 0, count)) {
-        count = read();
+      while (!answer.take(into, 0, count)) {
+        if (count == into.length && count == USUAL_BYTES) {
+          into = new byte[MORE_BYTES];
+        }
+        count = read(into);
         if (count < 0) {
           if (answer.endsWithClose()) {
             return;
@@ -127,8 +135,8 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     }
   }
 
-  private int read() throws IOException {
-    return socket.getInputStream().read(buffer);
+  private int read(byte[] into) throws IOException {
+    return socket.getInputStream().read(into);
   }
 
   @Override
