@@ -106,7 +106,7 @@ public final class LabServer implements AutoCloseable {
       knobs.requireWhatShips();
       mbeans.register(LockWatch.BEAN, locks);
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
-      registry.register(new HotSpotThreads(Path.of("/proc/self")));
+      registry.register(new ThreadClasses(Path.of("/proc/self")));
       // It never changes in a container's life.
       ContainerLimits.ofThisContainer()
           .localPorts()

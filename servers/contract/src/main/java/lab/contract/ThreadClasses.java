@@ -21,9 +21,9 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What HotSpot's own threads used, as the kernel counts it (proc(5), {@code
- * /proc/self/task/<id>/schedstat}): the CPU time of the garbage collector's, and of the JIT
- * compiler's, with how long these waited for a CPU. Read once per scrape.
+ * What some classes of threads used, as the kernel counts it (proc(5), {@code
+ * /proc/self/task/<id>/schedstat}): the CPU time of the garbage collector's, of the JIT compiler's,
+ * and of a server's fronts, with how long the last two waited for a CPU. Read once per scrape.
  *
  * <p>The JDK tells how long collections and compilations last, which is no measure of what they
  * cost: on a full machine a collector and a compiler wait for CPUs too. The CPU time of the
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * internal counter, {@code sun.threads.total_gc_cpu_time}, which is the sum of the same threads.
  * That of the compiler it does not tell.
  */
-final class HotSpotThreads implements MultiCollector {
+final class ThreadClasses implements MultiCollector {
   /** What a thread is there for, with how the names of such threads begin. */
   private enum Work {
     /**
@@ -40,7 +40,9 @@ final class HotSpotThreads implements MultiCollector {
      */
     COLLECTS("GC Thread#|G1 |ZWorker|ZDriver|Shenandoah|VM Thread"),
     /** C1 and C2, of which the kernel keeps 15 characters, and Graal's. */
-    COMPILES("C[12] CompilerThre|JVMCI");
+    COMPILES("C[12] CompilerThre|JVMCI"),
+    /** They read requests and hand them to workers, in models that have them. */
+    FRONTS("front-");
 
     private final Pattern name;
 
@@ -87,7 +89,7 @@ final class HotSpotThreads implements MultiCollector {
   /**
    * @param self normally {@code /proc/self}
    */
-  HotSpotThreads(Path self) {
+  ThreadClasses(Path self) {
     this.self = self;
   }
 
@@ -121,6 +123,19 @@ final class HotSpotThreads implements MultiCollector {
                 "lab_jit_wait_seconds",
                 "Time in which the JIT compiler's threads waited for a CPU.",
                 compiles.waited));
+      }
+      Times fronts = sum(Work.FRONTS);
+      if (fronts.cpu > 0) {
+        told.add(
+            counter(
+                "lab_front_cpu_seconds",
+                "CPU time of the threads that read requests for others.",
+                fronts.cpu));
+        told.add(
+            counter(
+                "lab_front_wait_seconds",
+                "Time in which the threads that read requests for others waited for a CPU.",
+                fronts.waited));
       }
     } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
       return MetricSnapshots.of();

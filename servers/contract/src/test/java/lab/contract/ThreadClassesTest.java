@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class HotSpotThreadsTest {
+class ThreadClassesTest {
   private static final String COLLECTOR = "lab_gc_cpu_seconds";
   private static final String COMPILER = "lab_jit_cpu_seconds";
   private static final String WAITED = "lab_jit_wait_seconds";
@@ -31,15 +31,25 @@ class HotSpotThreadsTest {
     thread(7, "JVMCI-native Co", 1_000_000_000L);
     count(7);
     // Each waited for a tenth of that.
-    assertThat(told(new HotSpotThreads(self)))
+    assertThat(told(new ThreadClasses(self)))
         .isEqualTo(Map.of(COLLECTOR, 2.0, COMPILER, 9.5, WAITED, 0.95));
+  }
+
+  @Test
+  void sumsTheFronts() throws Exception {
+    thread(1, "front-1", 1_000_000_000L);
+    thread(2, "front-2", 500_000_000L);
+    thread(3, "pool-1", 9_000_000_000L);
+    count(3);
+    assertThat(told(new ThreadClasses(self)))
+        .isEqualTo(Map.of("lab_front_cpu_seconds", 1.5, "lab_front_wait_seconds", 0.15));
   }
 
   @Test
   void findsThreadsThatStartLater() throws Exception {
     thread(2, "GC Thread#0", 1_000_000_000L);
     count(1);
-    HotSpotThreads threads = new HotSpotThreads(self);
+    ThreadClasses threads = new ThreadClasses(self);
     assertThat(told(threads)).isEqualTo(Map.of(COLLECTOR, 1.0));
     thread(3, "GC Thread#1", 500_000_000L);
     count(2);
@@ -50,7 +60,7 @@ class HotSpotThreadsTest {
   void findsAThreadThatStartedAsAnotherEnded() throws Exception {
     thread(1, "java", 8_000_000_000L);
     count(1);
-    HotSpotThreads threads = new HotSpotThreads(self);
+    ThreadClasses threads = new ThreadClasses(self);
     assertThat(told(threads)).isEmpty();
     end(1);
     thread(2, "GC Thread#1", 500_000_000L);
@@ -66,7 +76,7 @@ class HotSpotThreadsTest {
     thread(1, "main", 8_000_000_000L);
     thread(2, "main", 8_000_000_000L);
     count(1);
-    HotSpotThreads threads = new HotSpotThreads(self);
+    ThreadClasses threads = new ThreadClasses(self);
     assertThat(told(threads)).isEmpty();
     thread(2, "GC Thread#1", 500_000_000L);
     count(2);
@@ -81,7 +91,7 @@ class HotSpotThreadsTest {
     thread(1, "C1 CompilerThre", 1_000_000_000L);
     thread(2, "C2 CompilerThre", 3_000_000_000L);
     count(2);
-    HotSpotThreads threads = new HotSpotThreads(self);
+    ThreadClasses threads = new ThreadClasses(self);
     assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 4.0, WAITED, 0.4));
     thread(1, "C1 CompilerThre", 1_500_000_000L);
     end(2);
@@ -99,7 +109,7 @@ class HotSpotThreadsTest {
   void findsACompilerThatStartedAsAnotherEndedAtOnce() throws Exception {
     thread(1, "C2 CompilerThre", 1_000_000_000L);
     count(1);
-    HotSpotThreads threads = new HotSpotThreads(self);
+    ThreadClasses threads = new ThreadClasses(self);
     assertThat(told(threads)).isEqualTo(Map.of(COMPILER, 1.0, WAITED, 0.1));
     end(1);
     thread(2, "C2 CompilerThre", 500_000_000L);
@@ -108,7 +118,7 @@ class HotSpotThreadsTest {
 
   @Test
   void whatTheKernelDoesNotGiveIsAbsentAndNotZero() throws Exception {
-    HotSpotThreads threads = new HotSpotThreads(self);
+    ThreadClasses threads = new ThreadClasses(self);
     assertThat(told(threads)).isEmpty();
     thread(1, "java", 9_000_000_000L);
     count(1);
@@ -127,7 +137,7 @@ class HotSpotThreadsTest {
   @Test
   void thisJvmHasCollectedAndCompiled() {
     assumeThat(Path.of("/proc/self/task")).exists();
-    HotSpotThreads threads = new HotSpotThreads(Path.of("/proc/self"));
+    ThreadClasses threads = new ThreadClasses(Path.of("/proc/self"));
     Map<String, Double> before = told(threads);
     System.gc();
     assertThat(told(threads).get(COLLECTOR)).isGreaterThan(before.get(COLLECTOR));
@@ -135,7 +145,7 @@ class HotSpotThreadsTest {
     assertThat(before.get(WAITED)).isNotNegative();
   }
 
-  private static Map<String, Double> told(HotSpotThreads threads) {
+  private static Map<String, Double> told(ThreadClasses threads) {
     return threads.collect().stream()
         .collect(
             Collectors.toMap(
