@@ -27,6 +27,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(120)
 class EventLoopTest extends ContractTest {
   @Override
+  protected Class<?> main() {
+    return EventLoop.class;
+  }
+
+  @Override
   protected ServerModel model() {
     return EventLoop.MODEL;
   }

@@ -5,6 +5,11 @@ import lab.contract.test.ContractTest;
 
 class FixedPoolTest extends ContractTest {
   @Override
+  protected Class<?> main() {
+    return FixedPool.class;
+  }
+
+  @Override
   protected ServerModel model() {
     return FixedPool.MODEL;
   }

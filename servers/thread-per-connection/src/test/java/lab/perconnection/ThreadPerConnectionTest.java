@@ -28,6 +28,11 @@ class ThreadPerConnectionTest extends ContractTest {
   private static final Pattern STATUS = Pattern.compile("HTTP/1\\.1 (\\d{3}) ");
 
   @Override
+  protected Class<?> main() {
+    return ThreadPerConnection.class;
+  }
+
+  @Override
   protected ServerModel model() {
     return ThreadPerConnection.MODEL;
   }

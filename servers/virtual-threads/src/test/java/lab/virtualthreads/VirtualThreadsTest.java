@@ -5,6 +5,11 @@ import lab.contract.test.ContractTest;
 
 class VirtualThreadsTest extends ContractTest {
   @Override
+  protected Class<?> main() {
+    return VirtualThreads.class;
+  }
+
+  @Override
   protected ServerModel model() {
     return VirtualThreads.MODEL;
   }

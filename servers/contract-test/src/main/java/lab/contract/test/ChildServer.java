@@ -63,10 +63,14 @@ final class ChildServer implements RunningServer {
    *
    * @param environment the {@code LAB_*} settings, all that it has
    * @param arguments of {@code java}
+   * @param descriptors most that the process may have open; 0 = as many as this one
    */
-  static ChildServer start(Map<String, String> environment, List<String> arguments)
+  static ChildServer start(Map<String, String> environment, List<String> arguments, int descriptors)
       throws IOException {
     List<String> command = new ArrayList<>();
+    if (descriptors > 0) {
+      command.addAll(List.of("bash", "-c", "ulimit -n " + descriptors + " && exec \"$@\"", "bash"));
+    }
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(FLAGS);
     command.addAll(arguments);

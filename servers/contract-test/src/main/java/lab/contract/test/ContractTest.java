@@ -135,6 +135,11 @@ public abstract class ContractTest {
     return false;
   }
 
+  /** Its main class, if it is to be tried in a process that has few descriptors; else null. */
+  protected @Nullable Class<?> main() {
+    return null;
+  }
+
   /** What the lane under test is set to besides its defaults. */
   protected Map<String, String> settings() {
     return Map.of();
@@ -1019,6 +1024,32 @@ public abstract class ContractTest {
             management(server)
                 .metric("lab_http_request_seconds_count{phase=\"queue\",route=\"/health\"}"))
         .isEqualTo(ok);
+  }
+
+  /** Who has no place yet waits in the kernel's queue, and no restart is needed afterwards. */
+  @Test
+  void descriptorsRunOutAndComeBack() throws Exception {
+    Class<?> main = main();
+    assumeTrue(main != null, "a framework's server");
+    int descriptors = 200;
+    RunningServer server =
+        start(new InAnotherJvm(requireNonNull(main), List.of("-XX:-MaxFDLimit"), descriptors));
+    List<RawClient> crowd = new ArrayList<>();
+    try {
+      crowd.add(new RawClient(server.httpPort()));
+      assertThat(crowd.getFirst().get("/health").status()).isEqualTo(200);
+      // Here a class is a file, and needs a descriptor: those of a look at idle clients, too.
+      Thread.sleep(1_500);
+      for (int i = 0; i < 2 * descriptors; i++) {
+        crowd.add(new RawClient(server.httpPort()));
+      }
+      assertThat(crowd.getFirst().get("/health").status()).isEqualTo(200);
+    } finally {
+      for (RawClient each : crowd) {
+        each.close();
+      }
+    }
+    assertThat(get(server, "/health").status()).isEqualTo(200);
   }
 
   @Test

@@ -30,6 +30,6 @@ public record InItsOwnJvm(Path jar) implements Launcher {
 
   private RunningServer launch(Map<String, String> environment, String archiveFlag)
       throws IOException {
-    return ChildServer.start(environment, List.of(archiveFlag, "-jar", jar.toString()));
+    return ChildServer.start(environment, List.of(archiveFlag, "-jar", jar.toString()), 0);
   }
 }
