@@ -16,13 +16,13 @@ class BenchmarksTest {
   void everyBenchmarkRunsAndTakesTime() throws Exception {
     var results = new Runner(brief().build()).run();
     assertThat(results)
-        .hasSize(16)
+        .hasSize(20)
         .allSatisfy(result -> assertThat(result.getPrimaryResult().getScore()).isPositive());
     assertThat(
             results.stream()
                 .map(result -> result.getParams().getBenchmark())
                 .collect(Collectors.toSet()))
-        .hasSize(14);
+        .hasSize(16);
   }
 
   @Test
