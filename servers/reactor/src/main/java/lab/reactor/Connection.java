@@ -113,14 +113,14 @@ final class Connection implements Ready {
       return;
     }
     if (out.hasRemaining() || !stays) {
-      reactor.runSoon(() -> finish(exchange, out, how, !stays));
+      reactor.runSoon(() -> guard(() -> finish(exchange, out, how, !stays)));
       return;
     }
     quietSinceNanos = System.nanoTime();
     isWorking = false;
     // Either this sees that more has come, or the reactor sees that this has left.
     if (hasMore || reactor.isStopping()) {
-      reactor.runSoon(this::resume);
+      reactor.runSoon(() -> guard(this::resume));
     }
     exchange.end(how);
   }
@@ -217,17 +217,30 @@ final class Connection implements Ready {
     }
   }
 
+  /** What is left on the reactor by whoever answers. */
+  private interface Task {
+    void run() throws IOException;
+  }
+
+  /** Runs such a task. What fails then is this connection's fault, and breaks no other. */
+  private void guard(Task task) {
+    try {
+      task.run();
+    } catch (IOException e) {
+      lost(e);
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: one connection is given up", e);
+      close();
+    }
+  }
+
   /** Goes on with what came while a request was worked on. */
-  private void resume() {
+  private void resume() throws IOException {
     settle();
     if (reactor.isStopping()) {
       stop();
     }
-    try {
-      goOn();
-    } catch (IOException e) {
-      lost(e);
-    }
+    goOn();
   }
 
   private void goOn() throws IOException {
@@ -309,18 +322,15 @@ final class Connection implements Ready {
   }
 
   /** Writes what had no room, or ends what has its last answer. */
-  private void finish(Exchange exchange, ByteBuffer rest, Outcome how, boolean last) {
+  private void finish(Exchange exchange, ByteBuffer rest, Outcome how, boolean last)
+      throws IOException {
     if (state == State.CLOSED) {
       exchange.end(Outcome.ABORTED);
       return;
     }
     isWorking = false;
-    try {
-      start(exchange, rest, how, last);
-      resume();
-    } catch (IOException e) {
-      lost(e);
-    }
+    start(exchange, rest, how, last);
+    resume();
   }
 
   private void start(@Nullable Exchange of, ByteBuffer answer, Outcome how, boolean last)

@@ -45,8 +45,16 @@ public final class Exchange {
 
   /** Answers it. Called once. */
   public void answer(Answer answer) {
-    boolean stays = connection.staysAfter(request);
-    byte[] bytes = group.answers().write(request, answer, stays);
+    boolean stays;
+    byte[] bytes;
+    try {
+      stays = connection.staysAfter(request);
+      bytes = group.answers().write(request, answer, stays);
+    } catch (RuntimeException | Error e) {
+      // Or its connection would wait for ever.
+      abort();
+      throw e;
+    }
     // Before the client has its answer: its next request finds this one's place free.
     group.admission().leave();
     connection.send(this, bytes, answer.outcome(), stays);
