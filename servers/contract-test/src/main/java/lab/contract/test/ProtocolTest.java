@@ -221,6 +221,31 @@ abstract class ProtocolTest {
     verify("answersSayWhen", said, "a date");
   }
 
+  /** Lanes on one wire send the same bytes: who compares models compares no heads. */
+  @Test
+  void answersAreTheSameBytes() throws Exception {
+    String body = "{\"status\":\"up\",\"model\":\"%s\"}".formatted(model().name());
+    String expected =
+        """
+        HTTP/1.1 200 OK
+        Content-Type: application/json
+        Lab-Model: %s
+        Date: some day
+        Content-Length: %d
+        Connection: close
+
+        %s"""
+            .formatted(model().name(), body.length(), body);
+    try (RawClient client = client()) {
+      String seen = client.send(GET + "Connection: close\r\n\r\n").text();
+      String dated = seen.replaceFirst("Date: .{29}\r\n", "Date: some day\r\n");
+      verify(
+          "answersAreTheSameBytes",
+          dated.equals(expected.replace("\n", "\r\n")) ? "the same" : "others",
+          "the same");
+    }
+  }
+
   /** RFC 9110 9.3.2: the answer to HEAD has no body, but the length that the body would have. */
   @Test
   void theAnswerToHeadHasALengthAndNoBody() throws Exception {

@@ -1,5 +1,6 @@
 package lab.contract.test;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.BufferedInputStream;
@@ -184,6 +185,11 @@ final class RawClient implements AutoCloseable {
       // Reset: what was read before counts.
     }
     return seen.append("closed").toString();
+  }
+
+  /** Reads up to the server's end of the connection and returns what came, as it is. */
+  String text() throws IOException {
+    return new String(in.readAllBytes(), ISO_8859_1);
   }
 
   /** Waits for the server's close; false when there is more to read. */
