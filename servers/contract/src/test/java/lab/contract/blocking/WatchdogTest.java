@@ -3,9 +3,16 @@ package lab.contract.blocking;
 import static java.util.concurrent.TimeUnit.MINUTES;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -124,6 +131,40 @@ class WatchdogTest {
         System.nanoTime());
     begun.await();
     return end;
+  }
+
+  /** Each is forgotten in time or broken off: never both, never neither, never twice. */
+  @Test
+  void inACrowdEachIsForgottenOrBrokenOff() throws Exception {
+    List<Future<List<Call>>> crowd = new ArrayList<>();
+    List<Call> late = new ArrayList<>();
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int i = 0; i < 16; i++) {
+        Random random = new Random(i);
+        crowd.add(
+            threads.submit(
+                () -> {
+                  List<Call> tooLate = new ArrayList<>();
+                  for (int round = 0; round < 300; round++) {
+                    Call call = watch(random.nextInt(300_000));
+                    LockSupport.parkNanos(random.nextInt(300_000));
+                    if (watchdog.forget(call)) {
+                      tooLate.add(call);
+                    }
+                  }
+                  return tooLate;
+                }));
+      }
+      for (Future<List<Call>> each : crowd) {
+        late.addAll(each.get());
+      }
+    }
+    List<Call> brokenOffCalls = new ArrayList<>();
+    while (brokenOffCalls.size() < late.size()) {
+      brokenOffCalls.add(brokenOff.take());
+    }
+    assertThat(brokenOffCalls).containsExactlyInAnyOrderElementsOf(late);
+    assertThat(brokenOff).isEmpty();
   }
 
   private Call watch(long nanos) {

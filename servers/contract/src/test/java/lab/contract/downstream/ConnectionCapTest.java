@@ -5,7 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 class ConnectionCapTest {
@@ -117,5 +123,41 @@ class ConnectionCapTest {
     assertThat(cap.getPending()).isZero();
     cap.leave();
     assertThat(cap.getLeased()).isZero();
+  }
+
+  /** Granted, given up, taken away and given back, all at once: no place is lost or made up. */
+  @Test
+  void noPlaceIsLostInACrowd() throws Exception {
+    AtomicInteger inside = new AtomicInteger();
+    AtomicInteger most = new AtomicInteger();
+    List<Future<?>> crowd = new ArrayList<>();
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int i = 0; i < 64; i++) {
+        Random random = new Random(i);
+        crowd.add(
+            threads.submit(
+                () -> {
+                  for (int round = 0; round < 300; round++) {
+                    if (cap.enterWithin(random.nextInt(200_000))) {
+                      most.accumulateAndGet(inside.incrementAndGet(), Math::max);
+                      LockSupport.parkNanos(random.nextInt(50_000));
+                      inside.decrementAndGet();
+                      cap.leave();
+                    }
+                  }
+                  return null;
+                }));
+      }
+      for (int i = 0; crowd.stream().anyMatch(each -> !each.isDone()); i++) {
+        cap.resize(1 + i % 4);
+        LockSupport.parkNanos(100_000);
+      }
+      for (Future<?> each : crowd) {
+        var _ = each.get();
+      }
+    }
+    assertThat(most.get()).isBetween(1, 4);
+    assertThat(cap.getLeased()).isZero();
+    assertThat(cap.getPending()).isZero();
   }
 }
