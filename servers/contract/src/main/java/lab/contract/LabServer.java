@@ -7,6 +7,8 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.ZoneId;
+import java.time.zone.ZoneRules;
 import java.util.concurrent.CountDownLatch;
 
 /** A model with everything the contract puts around it: metrics, knobs, MXBeans, management. */
@@ -76,6 +78,7 @@ public final class LabServer implements AutoCloseable {
   public static LabServer start(ServerModel model, Settings settings, Runnable restart)
       throws BadValueException, IOException {
     JdkHttpServerFlags.require(settings);
+    loadWhatLoggingReads();
     Routes routes = new Routes(model.routes());
     Identity identity = Identity.ofThisJvm(settings.lane(model.name()), routes);
     PrometheusRegistry registry = new PrometheusRegistry();
@@ -136,6 +139,16 @@ public final class LabServer implements AutoCloseable {
       file.close();
       throw e;
     }
+  }
+
+  /**
+   * A line of the log takes files of the JDK's, its configuration and its time zones. Read when no
+   * descriptor is left, as when the line is about that, they fail for the JVM's life, and so does
+   * every thread that logs.
+   */
+  private static void loadWhatLoggingReads() {
+    boolean unused = LOG.isLoggable(Level.INFO);
+    ZoneRules unusedRules = ZoneId.systemDefault().getRules();
   }
 
   public int httpPort() {

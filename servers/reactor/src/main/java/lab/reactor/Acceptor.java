@@ -55,9 +55,10 @@ final class Acceptor extends Timers.Timer implements Ready {
   @Override
   public void lost(IOException reason) {
     if (listener.isOpen()) {
-      LOG.log(Level.WARNING, "cannot accept for now: {0}", reason.getMessage());
+      // Whatever becomes of the line of the log: this goes on.
       SelectionKey unused = key.interestOps(0);
       own.timers().set(this, System.nanoTime() + PAUSE_NANOS);
+      LOG.log(Level.WARNING, "cannot accept for now: {0}", reason.getMessage());
     }
   }
 

@@ -142,8 +142,11 @@ public abstract class Reactor implements Runnable {
       end();
     } catch (Throwable e) {
       // The only way out for what nobody expected: a server without it must not look alive.
-      LOG.log(Level.ERROR, name + " is broken, the server ends", e);
-      group.broken();
+      try {
+        LOG.log(Level.ERROR, name + " is broken, the server ends", e);
+      } finally {
+        group.broken();
+      }
     }
   }
 
