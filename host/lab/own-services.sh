@@ -49,7 +49,7 @@ put_agents() {
   cat servers/jmx-exporter.yaml >"$jmx/jmx-exporter.yaml"
   # By this the recorder knows the token of the lab's driver (docs/security.md).
   sed -nE 's/^(.*,)?recorder=([0-9a-f]+)(,.*)?$/\2/p' <<<"$(read_off LAB_TOKEN_SUMS)" >"$jmx/lab-recorder.sum"
-  for page in servers/*/MODEL.md; do
+  for page in servers/*/*/MODEL.md; do
     page=$(basename "$(dirname "$page")")
     if has_image "concurrency-lab/$page:$LAB_TAG"; then image=concurrency-lab/$page:$LAB_TAG; break; fi
   done

@@ -55,7 +55,7 @@ rm "$lab/prometheus/own.json"
 run "$lab/host/lab.sh" ready
 check "own services: no longer listed, no longer read" '[[ $status == 0 && ! -e $own ]]'
 
-mkdir -p "$lab/servers/netty" && touch "$lab/servers/netty/MODEL.md" "$lab/servers/jmx-exporter.yaml"
+mkdir -p "$lab/servers/lanes/netty" && touch "$lab/servers/lanes/netty/MODEL.md" "$lab/servers/jmx-exporter.yaml"
 fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s\n' "$*" >>"$lab/calls"

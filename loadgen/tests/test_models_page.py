@@ -7,9 +7,9 @@ from support.repo import REPO
 
 SERVERS = REPO / "servers"
 SHARED = {
-    "front": SERVERS / "front",
-    "reactor": SERVERS / "reactor",
-    "netty-http": SERVERS / "netty-http",
+    "front": SERVERS / "lanes/front",
+    "reactor": SERVERS / "lanes/reactor",
+    "netty-http": SERVERS / "lanes/netty-http",
     "structured": SERVERS / "structured",
     "blocking": SERVERS / "contract/src/main/java/lab/contract/blocking",
     "nonblocking": SERVERS / "contract/src/main/java/lab/contract/nonblocking",
@@ -48,7 +48,7 @@ def test_the_table_of_lines_is_what_the_code_has_now() -> None:
              "netty-virtual")  # fmt: skip
     assert tuple(rows) == plain
     for model, row in rows.items():
-        assert int(row["own"].replace(",", "")) == lines(SERVERS / model), model
+        assert int(row["own"].replace(",", "")) == lines(SERVERS / "lanes" / model), model
         for name, said in {**counted(row["sibling"]), **counted(row["contract"])}.items():
             assert said == lines(SHARED[name]), (model, name)
         assert len(counted(row["contract"])) == 1, model

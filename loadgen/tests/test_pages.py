@@ -14,7 +14,7 @@ PAGES = [
     page
     for folder in ("", ".ci", "docs", "docs/results", *PARTS)
     for page in sorted((REPO / folder).glob("*.md"))
-] + sorted(REPO.glob("servers/*/MODEL.md"))
+] + sorted(REPO.glob("servers/*/*/MODEL.md"))
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 # A file as a link, and after it the names that are to be found in it.
 NAMED = re.compile(r"\]\(([^)]*)\)((?:,? `[^`]*`)+)")
@@ -82,5 +82,5 @@ def test_pages_scripts_and_modules_are_listed() -> None:
     scripts = {path.name for path in (REPO / ".ci").iterdir()} - {"README.md", "__pycache__"}
     assert scripts == said & scripts
     assert not {name for name in said if "." in name} - scripts
-    modules = {path.parent.name for path in REPO.glob("servers/*/pom.xml")}
+    modules = {path.parent.name for path in REPO.glob("servers/**/*/pom.xml")}
     assert modules == set(re.findall(r"`([a-z-]+)`", servers))

@@ -1,0 +1,215 @@
+package lab.conformance;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
+import java.net.StandardSocketOptions;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** One connection, spoken to byte by byte. */
+final class RawClient implements AutoCloseable {
+  /** What only a broken server exceeds. */
+  private static final int READ_TIMEOUT_MS = 60_000;
+
+  /**
+   * An answer as it came.
+   *
+   * @param headers by name, in any case
+   */
+  record RawAnswer(int status, Map<String, String> headers, String body) {}
+
+  private final Socket socket;
+  private final InputStream in;
+
+  RawClient(int port) throws IOException {
+    this(port, 0);
+  }
+
+  /**
+   * @param receiveBytes of what was not read yet that the kernel keeps, 0 = as many as it likes
+   */
+  RawClient(int port, int receiveBytes) throws IOException {
+    socket = new Socket();
+    if (receiveBytes > 0) {
+      socket.setReceiveBufferSize(receiveBytes);
+    }
+    socket.setTcpNoDelay(true);
+    socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+    socket.setSoTimeout(READ_TIMEOUT_MS);
+    in = new BufferedInputStream(socket.getInputStream());
+  }
+
+  /** Sends a request without a body. */
+  RawClient request(String method, String target, String... headers) throws IOException {
+    StringBuilder text =
+        new StringBuilder("%s %s HTTP/1.1\r\nHost: lab\r\n".formatted(method, target));
+    for (String header : headers) {
+      text.append(header).append("\r\n");
+    }
+    return send(text.append("\r\n").toString());
+  }
+
+  /** As {@link #send}, to a server that may have closed before it has read all of it. */
+  RawClient trySend(String text) throws IOException {
+    var _ = isTaken(text);
+    return this;
+  }
+
+  /** Sends; false when the connection has been closed. The first after that may still be taken. */
+  boolean isTaken(String text) throws IOException {
+    try {
+      var _ = send(text);
+      return true;
+    } catch (SocketException e) {
+      return false;
+    }
+  }
+
+  RawClient send(String text) throws IOException {
+    socket.getOutputStream().write(text.getBytes(UTF_8));
+    return this;
+  }
+
+  /** Sends it again and again, and reads nothing, until the connection is closed. */
+  void sendUntilClosed(String text) {
+    try {
+      while (true) {
+        send(text);
+      }
+    } catch (IOException e) {
+      // Closed, on whichever side.
+    }
+  }
+
+  RawAnswer get(String target) throws IOException {
+    return request("GET", target).read("GET");
+  }
+
+  RawAnswer read() throws IOException {
+    return read("GET");
+  }
+
+  /** Reads the next answer; one to HEAD has no body whatever its headers say. */
+  RawAnswer read(String method) throws IOException {
+    String[] statusLine = line().split(" ", 3);
+    Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    for (String line = line(); !line.isEmpty(); line = line()) {
+      int colon = line.indexOf(':');
+      headers.put(line.substring(0, colon), line.substring(colon + 1).strip());
+    }
+    byte[] body;
+    if (method.equals("HEAD")) {
+      body = new byte[0];
+    } else if (headers.getOrDefault("Transfer-Encoding", "").equalsIgnoreCase("chunked")) {
+      body = readChunks();
+    } else {
+      body = readBytes(Integer.parseInt(headers.getOrDefault("Content-Length", "0")));
+    }
+    return new RawAnswer(Integer.parseInt(statusLine[1]), headers, new String(body, UTF_8));
+  }
+
+  private byte[] readChunks() throws IOException {
+    ByteArrayOutputStream body = new ByteArrayOutputStream();
+    for (int size = chunkSize(); size > 0; size = chunkSize()) {
+      body.write(readBytes(size));
+      if (!line().isEmpty()) {
+        throw new IOException("a chunk is longer than it says");
+      }
+    }
+    while (!line().isEmpty()) {
+      // Trailers mean nothing to it.
+    }
+    return body.toByteArray();
+  }
+
+  private int chunkSize() throws IOException {
+    return Integer.parseInt(line().split(";", 2)[0].strip(), 16);
+  }
+
+  private byte[] readBytes(int count) throws IOException {
+    byte[] bytes = in.readNBytes(count);
+    if (bytes.length < count) {
+      throw new EOFException("closed within the body");
+    }
+    return bytes;
+  }
+
+  /** Says that nothing more will come; the server's answers may still. */
+  void endOutput() throws IOException {
+    socket.shutdownOutput();
+  }
+
+  /** Leaves without a word: what is under way meets a reset. */
+  void reset() throws IOException {
+    socket.setOption(StandardSocketOptions.SO_LINGER, 0);
+    socket.close();
+  }
+
+  /** Reads the next answer and returns its status, or {@code closed} when there is none. */
+  String next() throws IOException {
+    try {
+      return String.valueOf(read().status());
+    } catch (EOFException | SocketException e) {
+      return "closed";
+    }
+  }
+
+  /**
+   * Reads up to the server's end of the connection and returns what came: each status, then how it
+   * ended, as {@code 200 405 closed}. A reset counts as closed; an answer without its end is {@code
+   * cut}.
+   */
+  String rest() throws IOException {
+    StringBuilder seen = new StringBuilder();
+    try {
+      for (in.mark(1); in.read() >= 0; in.mark(1)) {
+        in.reset();
+        seen.append(read().status()).append(' ');
+      }
+    } catch (EOFException e) {
+      seen.append("cut ");
+    } catch (SocketTimeoutException e) {
+      throw new IOException("silent, after " + seen, e);
+    } catch (SocketException e) {
+      // Reset: what was read before counts.
+    }
+    return seen.append("closed").toString();
+  }
+
+  /** Reads up to the server's end of the connection and returns what came, as it is. */
+  String text() throws IOException {
+    return new String(in.readAllBytes(), ISO_8859_1);
+  }
+
+  /** Waits for the server's close; false when there is more to read. */
+  boolean isClosedByServer() throws IOException {
+    return in.read() < 0;
+  }
+
+  @Override
+  public void close() throws IOException {
+    socket.close();
+  }
+
+  private String line() throws IOException {
+    ByteArrayOutputStream line = new ByteArrayOutputStream();
+    for (int next = in.read(); next != '\n'; next = in.read()) {
+      if (next < 0) {
+        throw new EOFException("closed by the server");
+      }
+      line.write(next);
+    }
+    return line.toString(UTF_8).stripTrailing();
+  }
+}

@@ -1,0 +1,28 @@
+package lab.helidon;
+
+import java.util.List;
+import java.util.Set;
+import lab.conformance.ContractTest;
+import lab.contract.ServerModel;
+
+class HelidonTest extends ContractTest {
+  @Override
+  protected ServerModel model() {
+    return Helidon.MODEL;
+  }
+
+  @Override
+  protected String threadName() {
+    return "[0x";
+  }
+
+  @Override
+  protected Set<String> unreadableBodies() {
+    return Set.of("ANSWER_IN_CHUNKS", "ANSWER_UNTIL_CLOSE");
+  }
+
+  @Override
+  protected List<String> asShipped() {
+    return List.of("\"client_connections_kept\":256", "\"longest_head\":16384");
+  }
+}
