@@ -44,13 +44,22 @@ def threads() -> list[Panel]:
             per_server("lab_virtual_thread_scheduler_parallelism", "parallelism", dashed=True),
         ),
         time_series(
-            "Event loops",
-            "Share of the time that each loop's thread was at work (5 s window). At 100 % the "
-            "loop is the limit, whatever other CPUs do. Of Vert.x, WebFlux and Quarkus it is the "
+            "Event loops and fronts",
+            "Share of the time that each loop's or front's thread was at work (5 s window). At "
+            "100 % it is the limit, whatever other CPUs do. A front that is busy and not on a CPU "
+            "waits for one: then the CPUs are the limit. Of Vert.x, WebFlux and Quarkus it is the "
             "CPU time of the loop's thread: where CPUs are short a loop is the limit below 100 %, "
-            "and a loop that sleeps shows nothing. Only models with loops.",
+            "and a loop that sleeps shows nothing. Only models with loops or fronts.",
             "percentunit",
             per_server("server_loop:lab_event_loop_busy_seconds:rate5s", "{{loop}} busy"),
+            Line(
+                f"rate(lab_front_busy_seconds_total{{{SERVER}}}[$__rate_interval])",
+                "{{server}} {{front}} busy",
+            ),
+            Line(
+                f"rate(lab_front_cpu_seconds_total{{{SERVER}}}[$__rate_interval])",
+                "{{server}} all fronts on a CPU",
+            ),
             every_second=True,
         ),
         time_series(

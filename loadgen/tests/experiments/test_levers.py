@@ -203,6 +203,7 @@ def test_nothing_is_lifted_to_less_than_its_step_or_beyond_the_limits() -> None:
     [
         ("worker pool", "this model has no worker pool"),
         ("event loop", "this model has no event loops"),
+        ("front", "this model has no fronts"),
         ("downstream connections", "this server"),
         ("downstream timeout", "this server"),
         ("carrier threads", "this server"),
@@ -221,6 +222,11 @@ def test_a_blocked_loop_is_freed_before_there_are_more(how: bool | str, word: st
     more = pulled("event loop", blocked.lift, settings={"block_the_loop": how})
     assert more.step == host(BLOCK_THE_LOOP="false", LOOPS="2")
     assert more.lift == host(BLOCK_THE_LOOP="false", LOOPS="4")
+
+
+def test_there_are_twice_as_many_fronts() -> None:
+    found = pulled("front", settings={"fronts": 1})
+    assert (found.step, found.lift, found.at_most) == (host(FRONTS="2"), host(FRONTS="4"), 2)
 
 
 def test_settings_of_the_host_are_raised() -> None:

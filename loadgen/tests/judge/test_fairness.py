@@ -36,6 +36,14 @@ def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
     assert {"jdk", "cpus", "max_heap_bytes", "gc", "jvm_flags", "version"} <= set(fair.equal)
 
 
+def test_models_without_fronts_or_a_pool_differ_in_nothing_else() -> None:
+    own = {"fronts": 1, "pool_order": "fifo", "connection_threads": None}
+    servers = {"a": server("a", **own), "b": server("b", **dict.fromkeys(own))}
+    assert reasons(compare(servers)) == ()
+    servers["b"] = server("b", **{**own, "fronts": 2})
+    assert reasons(compare(servers)) == ("unequal limits: fronts a=1 b=2",)
+
+
 def test_a_model_may_have_no_limit_where_others_have_one() -> None:
     """Helidon keeps any number of idle clients: it read 20,000 back, which held for nothing."""
     limits = {"keep_alive_max_idle": 20_000, "downstream_keep_idle_s": 60}

@@ -46,6 +46,7 @@ FULL = {
     "file descriptors": (gauge("process_open_fds", 19_900, job="jvm", server=SERVER),),
     "ports": (gauge("lab_downstream_connections_leased", 52_000, server=SERVER),),
     "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
+    "front": (counter("lab_front_busy_seconds_total", 0.99, server=SERVER, front="front-1"),),
 }
 SLOW = ToxicState(("downstream/b bandwidth rate=1",), 0.0, ("downstream/b bandwidth",))
 LONG_CALLS = mean_time("lab_downstream_call_seconds", 0.6, server=SERVER, phase="call")
@@ -483,6 +484,31 @@ def test_a_loop_that_computes_waits(how: bool | str, loops: int, score: float, s
     found = judged(seen(*busy), rps=99 * loops, settings={"block_the_loop": how})
     assert standing(found, "event loop").score == score
     assert says in standing(found, "event loop").sentence
+
+
+@pytest.mark.parametrize(
+    ("fronts", "waited", "used", "score"),
+    [
+        (1, 0.05, 0.94, 0.95),
+        (1, 0.3, 0.69, 0.345),  # The CPUs are short, and not the front.
+        (2, 0.1, 0.94, 0.55),  # As many as CPUs.
+    ],
+)
+def test_a_front_is_the_limit_where_it_works_and_does_not_wait_for_a_cpu(
+    fronts: int, waited: float, used: float, score: float
+) -> None:
+    name = "lab_front_busy_seconds_total"
+    busy = [counter(name, 0.99, server=SERVER, front=f"front-{n}") for n in range(fronts)]
+    wait = counter("lab_front_wait_seconds_total", waited, server=SERVER)
+    found = judged(seen(*busy, wait), rps=99, settings={"fronts": fronts})
+    front = standing(found, "front")
+    assert (front.utilisation, front.score) == pytest.approx((used, score))
+
+
+def test_a_front_of_which_nothing_was_read_may_have_been_the_limit() -> None:
+    found = judged(seen(), rps=985, settings={"fronts": 1})
+    assert (found.bottleneck, found.strength) == ("none", WEAK)
+    assert "whether it was the front: nothing was read of it" in found.missing
 
 
 def refused(rps: float) -> Series:

@@ -14,9 +14,12 @@ from lab.model import Fairness, Json, Snapshot
 # Settings that not every model has. Those that have one must agree on it …
 OWN = (
     "pool_size",
+    "pool_order",
     "queue_bound",
     "loops",
     "block_the_loop",
+    "fronts",
+    "connection_threads",
     "lock_ms",
     "pin_ms",
     "lock_watch_ms",

@@ -15,6 +15,7 @@ RESOURCES = (
     "carrier threads",
     "pinned carriers",
     "event loop",
+    "front",
     "lock",
     "server CPU",
     "garbage collection",

@@ -16,12 +16,15 @@ from lab.store.manifest import Manifest
 DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
     {
         "pool_size": ("SERVER_POOL_SIZE", 200),
+        "pool_order": ("SERVER_POOL_ORDER", "fifo"),
         "queue_bound": ("SERVER_QUEUE_BOUND", 0),
         "backlog": ("SERVER_BACKLOG", 4096),
         "downstream_connections": ("SERVER_DOWNSTREAM_CONNECTIONS", 20_000),
         "downstream_timeout_ms": ("SERVER_DOWNSTREAM_TIMEOUT_MS", 10_000),
         "downstream_url": ("SERVER_DOWNSTREAM_URL", PROXIED),
         "block_the_loop": ("BLOCK_THE_LOOP", False),
+        "fronts": ("FRONTS", 1),
+        "connection_threads": ("CONNECTION_THREADS", "virtual"),
         "local_ports": ("SERVER_PORTS", "10000 65535"),
     }
 )

@@ -77,6 +77,7 @@ SHOWN = {
     "carrier threads": "lab_virtual_thread_scheduler_queued",
     "pinned carriers": "lab_wait_seconds_total",
     "event loop": "server_loop:lab_event_loop_busy_seconds:rate5s",
+    "front": "lab_front_busy_seconds_total",
     "lock": "lab_wait_seconds_total",
     "server CPU": "server:container_cpu_usage:irate8s",
     "garbage collection": "server:jvm_gc_collection_seconds:rate10s",

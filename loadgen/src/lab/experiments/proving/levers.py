@@ -37,7 +37,7 @@ from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
 # The limits of the servers' contract; tests/experiments/test_levers.py compares the two.
-MOST = {knob.name: knob.most for knob in KNOBS} | {"loops": 256, "backlog": 65_535}
+MOST = {knob.name: knob.most for knob in KNOBS} | {"loops": 256, "fronts": 64, "backlog": 65_535}
 USUAL_TIMEOUT_MS = 10_000
 MOST_FILES = 1_048_576
 MOST_CONNECTIONS = 1_000_000
@@ -324,6 +324,10 @@ def _event_loop(now: Present) -> Lever | str:
     return _setting(now, "LOOPS", "loops", 2, now.cpus) or "this model has no event loops"
 
 
+def _front(now: Present) -> Lever | str:
+    return _setting(now, "FRONTS", "fronts", 2, now.cpus) or "this model has no fronts"
+
+
 def _accept_queue(now: Present) -> Lever | str:
     return (
         _setting(now, "SERVER_BACKLOG", "backlog", 16, MOST["backlog"], bounds=False)
@@ -569,6 +573,7 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
     "pinned carriers": _pinned,
     "lock": _lock,
     "event loop": _event_loop,
+    "front": _front,
     "server CPU": _server_cpu,
     "garbage collection": _garbage_collection,
     "accept queue": _accept_queue,

@@ -39,6 +39,15 @@ NOT_IN_FORCE = "the trial's condition was not in force"
 ROUNDED = 0.01
 UNWATCHED = "the toxics were not watched"
 _DIRECT = "its calls go to the downstream without Toxiproxy (SERVER_DOWNSTREAM_URL)"
+# Settings of a container that a server reads back as they are, each with the name it has there.
+_READ_BACK = (
+    ("LOOPS", "loops"),
+    ("BLOCK_THE_LOOP", "block_the_loop"),
+    ("FRONTS", "fronts"),
+    ("CONNECTION_THREADS", "connection_threads"),
+    ("SERVER_POOL_ORDER", "pool_order"),
+    ("SERVER_BACKLOG", "backlog"),
+)
 # With one of these reasons the server may have given way because the lab was not the planned one.
 NOT_ITS_OWN = (
     WRONG_SERVER,
@@ -83,13 +92,9 @@ def not_in_force(record: TrialRecord) -> Iterator[str]:
     asked, before = record.plan.condition.host, record.before
     if before.identity is None:
         return
-    loops, backlog = before.setting("loops"), before.setting("backlog")
-    blocked = before.settings.get("block_the_loop")
     has = {
         "SERVER_CPUS": _quota_other_than(asked.get("SERVER_CPUS"), before),
-        "LOOPS": _other(asked.get("LOOPS"), loops),
-        "SERVER_BACKLOG": _other(asked.get("SERVER_BACKLOG"), backlog),
-        "BLOCK_THE_LOOP": _other(asked.get("BLOCK_THE_LOOP"), blocked),
+        **{word: _other(asked.get(word), before.settings.get(name)) for word, name in _READ_BACK},
         "SERVER_JVM_FLAGS": _other_heap(asked.get("SERVER_JVM_FLAGS"), before.identity.jvm_flags),
     }
     for name, found in has.items():

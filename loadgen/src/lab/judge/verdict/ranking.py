@@ -59,6 +59,7 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     threads.event_loop,
     machine.host_cpu,
     threads.worker_pool,
+    threads.front,
     server_limits.accept_queue,
     load.connections,
 )
@@ -89,13 +90,22 @@ _EXPLAINS: dict[str, frozenset[str]] = {
     "downstream": frozenset(("worker pool", "downstream connections", "downstream timeout")),
     "downstream connections": frozenset(("worker pool", "downstream timeout")),
     "garbage collection": frozenset(
-        ("server CPU", "host CPU", "carrier threads", "event loop", "worker pool", "accept queue")
+        (
+            "server CPU",
+            "host CPU",
+            "carrier threads",
+            "event loop",
+            "front",
+            "worker pool",
+            "accept queue",
+        )
     ),
     "server CPU": frozenset(
         (
             "host CPU",
             "carrier threads",
             "event loop",
+            "front",
             "worker pool",
             "garbage collection",
             "accept queue",
@@ -108,7 +118,9 @@ _EXPLAINS: dict[str, frozenset[str]] = {
     "pinned carriers": frozenset(("carrier threads", "worker pool", "accept queue")),
     "carrier threads": frozenset(("worker pool", "accept queue")),
     "event loop": frozenset(("accept queue", "worker pool")),
-    # Loops, carriers and quotas are left out: on a full machine both may bind.
+    # The first front accepts, too.
+    "front": frozenset(("accept queue",)),
+    # Loops, fronts, carriers and quotas are left out: on a full machine both may bind.
     "host CPU": frozenset(("generator", "accept queue")),
     "worker pool": frozenset(("accept queue", "downstream timeout")),
     "accept queue": frozenset(),
@@ -142,8 +154,11 @@ _TOLD_IF_THERE: dict[str, Callable[[SeenTrial], bool]] = {
     ),
     "carrier threads": threads.tells_of_carriers,
     "event loop": lambda seen: bool(seen.record.before.setting("loops")),
+    "front": lambda seen: bool(seen.record.before.setting("fronts")),
 }
-_CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threads", "event loop"))
+_CPU = frozenset(
+    ("garbage collection", "server CPU", "host CPU", "carrier threads", "event loop", "front")
+)
 
 
 def verdict_of(

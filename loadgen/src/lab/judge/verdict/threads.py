@@ -1,4 +1,4 @@
-"""The threads that a server works with: a pool, the carriers of virtual threads, event loops.
+"""The threads that a server works with: a pool, carriers of virtual threads, event loops, fronts.
 
 Each function gives a Standing, or None where this server has no such threads or nothing is known
 about them. A score of STRONG_FROM or more takes at least two things: all threads were busy, and
@@ -22,8 +22,8 @@ from lab.judge.verdict.load import FEW_ERRORS
 from lab.model import Evidence, Standing
 from lab.model.verdict import WEAK_FROM
 
-# A loop or carrier at work for this share of the time leaves no room for a burst: an arrival at
-# random already waits 4.5 times as long as it is served (M/D/1).
+# A loop, front or carrier at work for this share of the time leaves no room for a burst: an arrival
+# at random already waits 4.5 times as long as it is served (M/D/1).
 LOOP_FULL = 0.9
 # Fewer requests that a bounded queue refused in the window are a burst: 1 % of the answers of the
 # slowest load in the docs (1,000/s for 10 s).
@@ -235,40 +235,54 @@ def _pinned(seen: SeenTrial, carriers: int) -> Standing:
 
 def event_loop(seen: SeenTrial) -> Standing | None:
     """Event loop threads. All time outside the selector is busy: computing, or blocked."""
-    name = "lab_event_loop_busy_seconds_total"
+    return _selecting(seen, "event loop", "loop", "lab_event_loop")
+
+
+def front(seen: SeenTrial) -> Standing | None:
+    """Threads that read requests and hand them to workers. They compete with the workers for the
+    CPUs: the time in which they wait for one is the CPUs', and not theirs."""
+    return _selecting(seen, "front", "front", "lab_front")
+
+
+def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Standing | None:
+    """Threads with a selector each. Where nothing counts how long they waited for a CPU, that is
+    part of their work."""
+    name, mine = f"{metric}_busy_seconds_total", {"server": seen.server}
     rates = [
-        seen.rate(f"loop {loop} busy", "of its time", name, server=seen.server, loop=loop)
-        for loop in seen.each("loop", name, server=seen.server)
+        seen.rate(f"{thread} {label} busy", "of its time", name, **mine, **{thread: label})
+        for label in seen.each(thread, name, **mine)
     ]
-    busy = [max(0.0, min(1.0, one.value)) for one in kept(*rates)]
+    busy = [max(0.0, min(1.0, rate.value)) for rate in kept(*rates)]
     if not busy or seen.record.before.foreign:
         return None
-    depth = seen.mean(
-        "tasks waiting for a loop", "tasks", "lab_event_loop_queue_depth", server=seen.server
+    waited = seen.rate(
+        f"{thread}s waiting for a CPU", "threads", f"{metric}_wait_seconds_total", **mine
     )
+    depth = seen.mean(f"tasks waiting for a {thread}", "tasks", f"{metric}_queue_depth", **mine)
     cpu = seen.rate(
         "CPU of the server", "CPUs", "container_cpu_usage_seconds_total", service=seen.server
     )
-    mean, cpus = sum(busy) / len(busy), seen.record.before.own_identity.cpus
-    count = "the one loop" if len(busy) == 1 else f"{len(busy)} loops"
-    sentence = f"the event loop: {count} at work {mean:.0%} of the time"
-    score = 0.5 * mean
-    if mean >= LOOP_FULL:
+    used = max(0.0, sum(busy) - (value(waited) or 0.0)) / len(busy)
+    cpus = seen.record.before.own_identity.cpus
+    count = f"the one {thread}" if len(busy) == 1 else f"{len(busy)} {thread}s"
+    sentence = f"the {resource}: {count} at work {used:.0%} of the time"
+    score = 0.5 * used
+    if used >= LOOP_FULL:
         block = seen.record.before.settings.get("block_the_loop")
-        # With as many loops as CPUs, all at work, the CPUs are short; not where they sleep.
+        # With as many threads as CPUs, all at work, the CPUs are short; not where they sleep.
         score = 0.95 if block is True or len(busy) < cpus else 0.55
         sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
         if block:
             sentence += f" (it waits by {'sleeping' if block is True else 'computing'} on the loop)"
         if seen.rps:
-            each_ms = mean * len(busy) * 1000 / seen.rps
-            sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a loop each"
+            each_ms = used * len(busy) * 1000 / seen.rps
+            sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a {thread} each"
     return Standing(
-        "event loop",
-        utilisation=mean,
+        resource,
+        utilisation=used,
         saturation=value(depth),
         waiting="tasks",
         score=score,
         sentence=sentence,
-        evidence=kept(*rates, depth, cpu),
+        evidence=kept(*rates, waited, depth, cpu),
     )
