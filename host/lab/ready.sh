@@ -37,6 +37,14 @@ one_of() {
   fail "$name=$given: allowed are $*"
 }
 
+# is_number NAME LEAST MOST: fail unless a setting is a whole number from LEAST to MOST, or nothing.
+is_number() {
+  local given
+  given=$(setting "$1")
+  if [[ -z $given ]] || { [[ $given =~ ^[0-9]{1,7}$ ]] && ((10#$given >= $2 && 10#$given <= $3)); }; then return 0; fi
+  fail "$1=$given: allowed are $2 to $3"
+}
+
 # is_a_folder NAME: fail unless Compose takes a setting for the same folder as the shell. A bare name is a volume's for it,
 # and `~` another folder than one of that name.
 is_a_folder() {
@@ -146,6 +154,10 @@ ready() {
   local nofile own="" planned="" secret status=0
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
   one_of BLOCK_THE_LOOP false true spin
+  one_of SERVER_POOL_ORDER fifo lifo
+  one_of CONNECTION_THREADS virtual platform
+  is_number FRONTS 1 64
+  is_number LOOPS 0 256
   one_of JDK 25 21
   is_a_folder LAB_RESULTS_DIR
   secret=$(lab_secret)
