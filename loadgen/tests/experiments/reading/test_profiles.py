@@ -32,8 +32,8 @@ def home(tmp_path: Path) -> Path:
     [
         ({}, ()),
         ({"SERVER": "fixed-pool,vertx"}, BOTH),
-        ({"SERVER": "fixed-pool"}, ()),
-        ({"SERVER": "fixed-pool,thread-per-connection"}, ("more",)),
+        ({"SERVER": "fixed-pool,thread-per-connection"}, ()),
+        ({"SERVER": "fixed-pool,jdk-pool"}, ("more",)),
         ({"SERVER": "vertx,vertx-shipped"}, ("frameworks", "shipped")),
         ({"EXP": "frameworks"}, BOTH),
         ({"EXP": "sweep"}, ()),
