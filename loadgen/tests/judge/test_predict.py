@@ -178,6 +178,10 @@ def test_synchronized_keeps_a_carrier_before_jdk_24(jdk: str, pool: int | None, 
     assert prediction.rps == rps
     assert (prediction.bounds[0].resource == "carrier threads") == (rps == 10)
     assert predict("/downstream", 1000, None, before).rps == (1000 if pool else 5000)
+    # Nor has a platform thread per connection.
+    settings = {**before.settings, "connection_threads": "platform"}
+    platform = dataclasses.replace(before, settings=settings)
+    assert predict("/synchronized", 1000, None, platform).rps == (1000 if pool else 5000)
 
 
 LIGHT = Demand(connections=100, requests=2000, server_cpu_s=0.0005, host_cpu_s=0.0008)

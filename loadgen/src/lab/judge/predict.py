@@ -387,8 +387,12 @@ def _resources(
 def pinned_carriers(call: RouteCall, snapshot: Snapshot) -> int | None:
     """How many carrier threads there are for requests of which each keeps one while it waits; None
     where none does. Before JDK 24 (JEP 491) a virtual thread that waits inside `synchronized` does.
-    Models that run on such a JDK and have no pool have virtual threads."""
-    if snapshot.foreign or snapshot.pool_size is not None or not call.route.in_synchronized:
+    Models that run on such a JDK and have neither a pool nor a platform thread per connection have
+    virtual threads."""
+    platform = snapshot.settings.get("connection_threads") == "platform"
+    if snapshot.foreign or snapshot.pool_size is not None or platform:
+        return None
+    if not call.route.in_synchronized:
         return None
     release = release_of(snapshot.jdk)
     if release is None or release >= UNPINNED:
