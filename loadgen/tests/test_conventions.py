@@ -147,7 +147,7 @@ def test_grafana_answers_to_localhost_only(compose: dict[str, Any]) -> None:
 
 def test_a_server_has_threads_for_any_pool_and_what_can_be_changed(compose: dict[str, Any]) -> None:
     server = compose["services"]["fixed-pool"]
-    source = (REPO / "servers/contract/src/main/java/lab/contract/Settings.java").read_text()
+    source = (REPO / "servers/spec/src/main/java/lab/spec/Settings.java").read_text()
     largest = re.search(r'IntOption\("pool_size", \d+, \d+, ([\d_]+)\)', source)
     assert server["pids_limit"] > int(largest[1])
     assert [name for name in HOST if f"${{{name}:-" not in str(server)] == []
@@ -246,7 +246,7 @@ def test_every_upstream_image_is_pinned_and_its_page_has_each_digest() -> None:
 
 
 def test_servers_and_probe_share_one_list_of_buckets() -> None:
-    source = (REPO / "servers/contract/src/main/java/lab/contract/Buckets.java").read_text()
+    source = (REPO / "servers/observe/src/main/java/lab/observe/Buckets.java").read_text()
     listed = re.search(r"new double\[\] \{([^}]*)\}", source)
     assert tuple(float(bound) for bound in listed[1].split(",")) == BUCKETS_S
 

@@ -11,8 +11,8 @@ SHARED = {
     "reactor": SERVERS / "lanes/reactor",
     "netty-http": SERVERS / "lanes/netty-http",
     "structured": SERVERS / "structured",
-    "blocking": SERVERS / "contract/src/main/java/lab/contract/blocking",
-    "nonblocking": SERVERS / "contract/src/main/java/lab/contract/nonblocking",
+    "blocking": SERVERS / "work/src/main/java/lab/work/blocking",
+    "nonblocking": SERVERS / "work/src/main/java/lab/work/nonblocking",
 }
 ROW = re.compile(
     r"^\| \[(?P<model>[a-z-]+)\][^|]*"

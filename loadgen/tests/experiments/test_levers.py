@@ -25,7 +25,7 @@ from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, snapshot
 from support.repo import REPO
 
-CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"
+SERVERS = REPO / "servers"
 FLAGS = (
     "--enable-preview", "-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-Dsun.net.httpserver.nodelay=true",
     "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml",
@@ -125,7 +125,7 @@ def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    text = "".join(path.read_text() for path in CONTRACT.glob("*.java"))
+    text = "".join(path.read_text() for path in SERVERS.glob("*/src/main/**/*.java"))
     options = {
         name: int(most.replace("_", ""))
         for name, most in re.findall(

@@ -9,10 +9,10 @@ from support.fakes import flat, latency
 from support.series import counter, gauge
 from support.windows import SERVER, Case, case, judged, pool, seen, standing
 
-SITE = "lab.contract.blocking.OneLock.hold:26"
+SITE = "lab.work.faults.OneLock.hold:26"
 WATCHED = {"lock_watch_ms": 10}
 CARRIERS = {**WATCHED, "virtual_thread_parallelism": 2}
-PINNED = "lab.contract.blocking.PinnedWait.<clinit>:11"
+PINNED = "lab.work.faults.PinnedWait.<clinit>:11"
 
 
 def waiting(threads: float, site: str = SITE, kind: str = "lock") -> Series:

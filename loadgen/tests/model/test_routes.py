@@ -7,20 +7,20 @@ import pytest
 from lab.model.routes import ROUTES, Parameter, parse
 from support.repo import REPO
 
-CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"
+SPEC = REPO / "servers/spec/src/main/java/lab/spec"
 ROUTE = re.compile(r'\b[A-Z_]+\(\s*"(/[^"]*)"')
 OPTION = re.compile(r'new IntOption\(\s*"(\w+)",\s*([\w.]+),\s*([\w.]+),\s*([\w.]+)\)')
 
 
 def constants(text: str) -> str:
     """Java's numbers and named constants as plain digits."""
-    lines = re.search(r"int LINES = ([\d_]+);", (CONTRACT / "LineFile.java").read_text())
+    lines = re.search(r"int LINES = ([\d_]+);", (SPEC / "LineFile.java").read_text())
     return re.sub(r"(?<=\d)_(?=\d)", "", text.replace("LineFile.LINES", lines[1]))
 
 
 def contract_routes() -> dict[str, tuple[Parameter, ...]]:
     """Path and parameters of every route of Route.java, in its order."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", (CONTRACT / "Route.java").read_text(), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", (SPEC / "Route.java").read_text(), flags=re.DOTALL)
     text = constants(text)
     body, _, rest = text.partition("private final String path")
     helpers = {

@@ -9,8 +9,8 @@ MOST_MISSED = 4
 
 
 # Where the requests of a planted lock and of a planted pin wait.
-BLOCKING = "lab.contract.blocking"
-SITES = {"lock": f"{BLOCKING}.OneLock.hold:", "pinned carriers": f"{BLOCKING}.PinnedWait.<clinit>:"}
+FAULTS = "lab.work.faults"
+SITES = {"lock": f"{FAULTS}.OneLock.hold:", "pinned carriers": f"{FAULTS}.PinnedWait.<clinit>:"}
 
 
 def runs() -> list[str]:

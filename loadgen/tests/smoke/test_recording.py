@@ -20,7 +20,7 @@ from support.stored import rows_of, run_of
 
 SERVER = "fixed-pool"
 PLANTED, OTHER = "/compute?limit=200000", "/file?lines=20000"
-PRIMES = "lab.contract.Primes.sumUpTo"
+PRIMES = "lab.spec.Primes.sumUpTo"
 # Beyond what so many samples can tell, the share may differ by so much.
 POINTS = 0.05
 
@@ -92,7 +92,7 @@ def test_a_planted_lock_is_named_at_its_site(client: httpx.Client, management: M
     finally:
         management.change_knobs(SERVER, {"lock_ms": 0})
     [(of, graph)] = found
-    assert hot(of)[0].method == "lab.contract.blocking.OneLock.hold"
+    assert hot(of)[0].method == "lab.work.faults.OneLock.hold"
     assert hot(of)[0].alone > 0.5
     assert next(iter(waits(of))) == "lock"
     assert "OneLock.hold" in graph

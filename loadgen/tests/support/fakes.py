@@ -247,7 +247,7 @@ class FakeLab:
         return httpx.Response(202, json={"restarting": True})
 
     def _recorded(self, server: str, what: str, body: dict[str, int]) -> httpx.Response:
-        """As lab.contract.Recorder."""
+        """As lab.recorder.Recorder."""
         self.recordings.append((server, what, body))
         if (what == "end") != (server in self.recording):
             said = "nothing was recorded" if what == "end" else "a recording is under way"

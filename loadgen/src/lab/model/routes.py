@@ -1,7 +1,7 @@
 """The routes of the servers' contract, as far as the driver needs to know them. No I/O.
 
 Paths, parameters, defaults and limits are those of
-servers/contract/src/main/java/lab/contract/Route.java; tests/model/test_routes.py holds the
+servers/spec/src/main/java/lab/spec/Route.java; tests/model/test_routes.py holds the
 two together. How long a request waits follows from what the routes do, see there.
 """
 

@@ -5,11 +5,11 @@ import re
 from lab.model.knobs import KNOBS
 from support.repo import REPO
 
-CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"
+SERVERS = REPO / "servers"
 
 
 def test_every_knob_has_the_limits_of_the_contract() -> None:
-    text = "".join(path.read_text() for path in CONTRACT.glob("*.java"))
+    text = "".join(path.read_text() for path in SERVERS.glob("*/src/main/**/*.java"))
     options = {
         name: tuple(int(number.replace("_", "")) for number in limits.split(","))
         for name, limits in re.findall(

@@ -439,7 +439,7 @@ def test_every_label_value_exists(
 
 def test_the_values_of_a_label_are_those_of_its_code(repo: Path, vocabulary: Metrics) -> None:
     def constants(enum: str) -> list[str]:
-        code = repo / "servers/contract/src/main/java/lab/contract" / f"{enum}.java"
+        code = repo / "servers/spec/src/main/java/lab/spec" / f"{enum}.java"
         names = re.findall(r"^  ([A-Z_]+)[,;]$", code.read_text(), re.MULTILINE)
         return [name.lower() for name in names]
 

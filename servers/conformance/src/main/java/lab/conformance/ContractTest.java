@@ -30,12 +30,11 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RawClient.RawAnswer;
-import lab.contract.BadValueException;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.Route;
-import lab.contract.ServerModel;
-import lab.contract.TrafficServer;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
+import lab.spec.BadValueException;
+import lab.spec.Route;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -1112,7 +1111,7 @@ public abstract class ContractTest {
     assumeTrue(launcher() instanceof InThisJvm, "its grace is as long as it is");
     downstream.behave(Behaviour.HOLD);
     RunningServer server =
-        start(new InThisJvm(new Hasty(model())), "LAB_DOWNSTREAM_TIMEOUT_MS", HELD_MS);
+        start(new InThisJvm(hasty(model())), "LAB_DOWNSTREAM_TIMEOUT_MS", HELD_MS);
     int port = server.httpPort();
     try (RawClient client = new RawClient(port)) {
       client.request("GET", "/downstream").request("GET", "/health");
@@ -1125,32 +1124,24 @@ public abstract class ContractTest {
   }
 
   /** A model whose grace is soon over. */
-  private record Hasty(ServerModel model) implements ServerModel {
-    @Override
-    public String name() {
-      return model.name();
-    }
+  private static ServerModel hasty(ServerModel model) {
+    return new ServerModel(
+        model.name(),
+        model.routes(),
+        context -> {
+          TrafficServer server = model.start().start(context);
+          return new TrafficServer() {
+            @Override
+            public int port() {
+              return server.port();
+            }
 
-    @Override
-    public Set<Route> routes() {
-      return model.routes();
-    }
-
-    @Override
-    public TrafficServer start(ModelContext context) throws IOException {
-      TrafficServer server = model.start(context);
-      return new TrafficServer() {
-        @Override
-        public int port() {
-          return server.port();
-        }
-
-        @Override
-        public void stop(Duration grace) {
-          server.stop(Duration.ofMillis(100));
-        }
-      };
-    }
+            @Override
+            public void stop(Duration grace) {
+              server.stop(Duration.ofMillis(100));
+            }
+          };
+        });
   }
 
   /** Neither threads nor a server that looks alive. */

@@ -11,7 +11,7 @@ import java.util.concurrent.Callable;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 import jdk.management.jfr.FlightRecorderMXBean;
-import lab.contract.Frames;
+import lab.recorder.Frames;
 
 /** The exceptions that a server makes, as its JVM's flight recorder sees them. */
 final class ExceptionsMade {

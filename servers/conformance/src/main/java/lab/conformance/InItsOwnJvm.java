@@ -19,7 +19,7 @@ public record InItsOwnJvm(Path jar) implements Launcher {
 
   @Override
   public RunningServer start(Map<String, String> environment) throws IOException {
-    Path classes = jar.resolveSibling("../contract-test.jsa").normalize();
+    Path classes = jar.resolveSibling("../conformance.jsa").normalize();
     if (WRITTEN.add(classes)) {
       // Its end takes long, as it writes down the classes that it loaded; the others start from
       // that.

@@ -7,10 +7,10 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import javax.management.MBeanServerConnection;
-import lab.contract.BadValueException;
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
+import lab.spec.BadValueException;
+import lab.spec.Settings;
 
 /** Starts a model beside the test: the fast way, for models that a JVM can have several of. */
 public record InThisJvm(ServerModel model) implements Launcher {

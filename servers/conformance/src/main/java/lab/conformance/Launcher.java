@@ -2,7 +2,7 @@ package lab.conformance;
 
 import java.io.IOException;
 import java.util.Map;
-import lab.contract.BadValueException;
+import lab.spec.BadValueException;
 
 /** Starts the model under test; see {@link InThisJvm} and {@link InItsOwnJvm}. */
 @FunctionalInterface

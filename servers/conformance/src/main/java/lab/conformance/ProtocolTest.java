@@ -27,11 +27,10 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RawClient.RawAnswer;
-import lab.contract.BadValueException;
-import lab.contract.ModelContext;
-import lab.contract.Route;
-import lab.contract.ServerModel;
-import lab.contract.TrafficServer;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.spec.BadValueException;
+import lab.spec.Route;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -856,39 +855,31 @@ abstract class ProtocolTest {
   /** The same model with bugs to be planted, where its parts can be reached. */
   private static Launcher breakable(Launcher launcher) {
     return launcher instanceof InThisJvm(ServerModel model)
-        ? new InThisJvm(new Breakable(model))
+        ? new InThisJvm(breakable(model))
         : launcher;
   }
 
-  private record Breakable(ServerModel model) implements ServerModel {
-    @Override
-    public String name() {
-      return model.name();
-    }
-
-    @Override
-    public Set<Route> routes() {
-      return model.routes();
-    }
-
-    @Override
-    public TrafficServer start(ModelContext real) throws IOException {
-      context =
-          new ModelContext(
-              real.model(),
-              real.settings(),
-              real.routes(),
-              real.requests(),
-              real.downstream(),
-              real.file(),
-              real.knobs(),
-              real.mbeans(),
-              real.registry(),
-              () -> {
-                bug.run();
-                return real.exposition().get();
-              });
-      return model.start(context);
-    }
+  private static ServerModel breakable(ServerModel model) {
+    return new ServerModel(
+        model.name(),
+        model.routes(),
+        real -> {
+          context =
+              new ModelContext(
+                  real.model(),
+                  real.settings(),
+                  real.routes(),
+                  real.requests(),
+                  real.downstream(),
+                  real.file(),
+                  real.knobs(),
+                  real.mbeans(),
+                  real.registry(),
+                  () -> {
+                    bug.run();
+                    return real.exposition().get();
+                  });
+          return model.start().start(context);
+        });
   }
 }

@@ -13,15 +13,15 @@ import java.util.concurrent.StructuredTaskScope.Joiner;
 import java.util.concurrent.StructuredTaskScope.Subtask;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.contract.Answer;
-import lab.contract.Bodies;
-import lab.contract.BranchMetrics;
-import lab.contract.LineFile;
-import lab.contract.LineFile.Reading;
-import lab.contract.ModelContext;
-import lab.contract.Route;
-import lab.contract.RouteCall;
-import lab.contract.blocking.Demonstrations;
+import lab.observe.BranchMetrics;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.Bodies;
+import lab.spec.LineFile;
+import lab.spec.LineFile.Reading;
+import lab.spec.Route;
+import lab.spec.RouteCall;
+import lab.work.blocking.Demonstrations;
 
 /**
  * The routes that do several things at once, by structured concurrency (JEP 505, a preview of JDK

@@ -1,7 +1,7 @@
 package lab.structured;
 
-import lab.contract.ModelContext;
-import lab.contract.blocking.Demonstrations;
+import lab.shell.ModelContext;
+import lab.work.blocking.Demonstrations;
 
 /** By this name a lane that has the jar finds its demonstrations. */
 public final class Structured implements Demonstrations.Source {

@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
-import lab.contract.Answer;
-import lab.contract.BranchMetrics;
-import lab.contract.LineFile;
+import lab.observe.BranchMetrics;
+import lab.spec.Answer;
+import lab.spec.LineFile;
 import org.junit.jupiter.api.Test;
 
 /** A scope that is cancelled before all its branches are forked never starts the others. */

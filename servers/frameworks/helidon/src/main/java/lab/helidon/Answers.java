@@ -7,7 +7,7 @@ import io.helidon.http.Method;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
-import lab.contract.Answer;
+import lab.spec.Answer;
 
 /** Sends the contract's answers through Helidon's response. */
 final class Answers {

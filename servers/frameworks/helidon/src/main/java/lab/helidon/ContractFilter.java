@@ -8,12 +8,12 @@ import io.helidon.webserver.http.Filter;
 import io.helidon.webserver.http.FilterChain;
 import io.helidon.webserver.http.RoutingRequest;
 import io.helidon.webserver.http.RoutingResponse;
-import lab.contract.Answer;
-import lab.contract.ModelContext;
-import lab.contract.Outcome;
-import lab.contract.RequestMetrics;
-import lab.contract.RouteCall;
-import lab.contract.Routes;
+import lab.observe.RequestMetrics;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.Outcome;
+import lab.spec.RouteCall;
+import lab.spec.Routes;
 
 /**
  * What the contract wants around every route: parameters are checked and refused, the model is

@@ -1,25 +1,11 @@
 package lab.helidon;
 
-import java.io.IOException;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.TrafficServer;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /** Model {@code helidon}: Helidon SE, a virtual thread for every connection. */
 public final class Helidon {
-  public static final ServerModel MODEL =
-      new ServerModel() {
-        @Override
-        public String name() {
-          return "helidon";
-        }
-
-        @Override
-        public TrafficServer start(ModelContext context) throws IOException {
-          return HelidonServer.start(context);
-        }
-      };
+  public static final ServerModel MODEL = new ServerModel("helidon", HelidonServer::start);
 
   private Helidon() {}
 

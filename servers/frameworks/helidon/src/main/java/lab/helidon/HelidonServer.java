@@ -4,11 +4,11 @@ import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http1.Http1Config;
 import java.io.IOException;
 import java.time.Duration;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
-import lab.contract.blocking.BlockingRoutes;
+import lab.shell.LabServer;
+import lab.shell.ModelContext;
+import lab.shell.TrafficServer;
+import lab.spec.Settings;
+import lab.work.blocking.BlockingRoutes;
 
 /** Helidon's WebServer with the lab's limits in the place of its own. */
 final class HelidonServer implements TrafficServer {

@@ -7,9 +7,9 @@ import io.helidon.webserver.http.ServerResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.List;
-import lab.contract.Answer;
-import lab.contract.RouteCall;
-import lab.contract.blocking.BlockingRoutes;
+import lab.spec.Answer;
+import lab.spec.RouteCall;
+import lab.work.blocking.BlockingRoutes;
 
 /** The routes. Their handlers block the virtual thread of the connection. */
 final class LabService implements HttpService {

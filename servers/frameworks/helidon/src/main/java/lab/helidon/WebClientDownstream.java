@@ -10,9 +10,9 @@ import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.blocking.DownstreamClient;
+import lab.shell.ModelContext;
+import lab.spec.Settings;
+import lab.work.blocking.DownstreamClient;
 
 /**
  * Helidon's WebClient: blocks the calling virtual thread, over connections that it keeps itself.

@@ -3,7 +3,7 @@ package lab.helidon;
 import java.util.List;
 import java.util.Set;
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class HelidonTest extends ContractTest {
   @Override

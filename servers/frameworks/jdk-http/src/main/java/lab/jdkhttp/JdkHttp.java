@@ -8,25 +8,23 @@ import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.time.Duration;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.function.Function;
-import lab.contract.Answer;
-import lab.contract.ModelContext;
-import lab.contract.Outcome;
-import lab.contract.RequestMetrics;
-import lab.contract.Route;
-import lab.contract.RouteCall;
-import lab.contract.Routes;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
-import lab.contract.blocking.BlockingRoutes;
-import lab.contract.blocking.Demonstrations;
-import lab.contract.blocking.HandOver;
-import lab.contract.blocking.WorkerPool;
+import lab.observe.RequestMetrics;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
+import lab.spec.Answer;
+import lab.spec.Outcome;
+import lab.spec.RouteCall;
+import lab.spec.Routes;
+import lab.spec.Settings;
+import lab.work.blocking.BlockingRoutes;
+import lab.work.blocking.Demonstrations;
+import lab.work.blocking.HandOver;
+import lab.work.blocking.WorkerPool;
 
 /** The JDK's HTTP server with a handler that blocks its thread until the answer is written. */
 public final class JdkHttp implements TrafficServer {
@@ -72,24 +70,15 @@ public final class JdkHttp implements TrafficServer {
    * @param executor makes the threads that requests are handled on; the server closes it
    */
   public static ServerModel model(String name, Function<Settings, ExecutorService> executor) {
-    return new ServerModel() {
-      @Override
-      public String name() {
-        return name;
-      }
-
-      @Override
-      public Set<Route> routes() {
-        return Demonstrations.routes();
-      }
-
-      @Override
-      public TrafficServer start(ModelContext context) throws IOException {
-        JdkHttp http = new JdkHttp(context, executor.apply(context.settings()));
-        http.server.start();
-        return http;
-      }
-    };
+    return new ServerModel(
+        name,
+        Demonstrations.routes(),
+        context -> {
+          JdkHttpServerFlags.require(context.settings());
+          JdkHttp http = new JdkHttp(context, executor.apply(context.settings()));
+          http.server.start();
+          return http;
+        });
   }
 
   @Override

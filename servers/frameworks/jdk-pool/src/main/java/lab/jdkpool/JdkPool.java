@@ -1,9 +1,9 @@
 package lab.jdkpool;
 
 import java.util.concurrent.Executors;
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
 import lab.jdkhttp.JdkHttp;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /** Model {@code jdk-pool}: a fixed number of platform threads, each with one request at a time. */
 public final class JdkPool {

@@ -12,9 +12,9 @@ import java.util.concurrent.Executors;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
-import lab.contract.LabServer;
-import lab.contract.Settings;
 import lab.jdkhttp.JdkHttp;
+import lab.shell.LabServer;
+import lab.spec.Settings;
 import org.junit.jupiter.api.Test;
 
 class JdkHttpTest {

@@ -4,7 +4,7 @@ import java.util.List;
 import lab.conformance.ContractTest;
 import lab.conformance.InAnotherJvm;
 import lab.conformance.Launcher;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class JdkPoolTest extends ContractTest {
   @Override

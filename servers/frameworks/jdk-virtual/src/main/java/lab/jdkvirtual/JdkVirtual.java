@@ -1,9 +1,9 @@
 package lab.jdkvirtual;
 
 import java.util.concurrent.Executors;
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
 import lab.jdkhttp.JdkHttp;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /** Model {@code jdk-virtual}: a new virtual thread for every request. */
 public final class JdkVirtual {

@@ -7,10 +7,10 @@ import io.vertx.core.http.HttpServerResponse;
 import io.vertx.ext.web.RoutingContext;
 import jakarta.enterprise.event.Observes;
 import jakarta.inject.Singleton;
-import lab.contract.Answer;
-import lab.contract.ModelContext;
-import lab.contract.Outcome;
-import lab.contract.RouteCall;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.Outcome;
+import lab.spec.RouteCall;
 
 /**
  * The one filter around all routes, on the event loop: resolves the request, refuses what is not to

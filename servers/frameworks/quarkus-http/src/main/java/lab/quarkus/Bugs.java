@@ -3,7 +3,7 @@ package lab.quarkus;
 import jakarta.inject.Singleton;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import lab.contract.Answer;
+import lab.spec.Answer;
 import org.jboss.resteasy.reactive.RestResponse;
 import org.jboss.resteasy.reactive.server.ServerExceptionMapper;
 

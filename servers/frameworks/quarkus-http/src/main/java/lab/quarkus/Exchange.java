@@ -3,10 +3,10 @@ package lab.quarkus;
 import static java.util.Objects.requireNonNull;
 
 import io.vertx.ext.web.RoutingContext;
-import lab.contract.Outcome;
-import lab.contract.RequestMetrics;
-import lab.contract.Route;
-import lab.contract.RouteCall;
+import lab.observe.RequestMetrics;
+import lab.spec.Outcome;
+import lab.spec.Route;
+import lab.spec.RouteCall;
 
 /**
  * One request, as {@link AroundRoutes} keeps it beside Quarkus' own. Any thread: a client may be

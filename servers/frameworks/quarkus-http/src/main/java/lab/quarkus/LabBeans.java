@@ -2,7 +2,7 @@ package lab.quarkus;
 
 import jakarta.enterprise.inject.Produces;
 import jakarta.inject.Singleton;
-import lab.contract.ModelContext;
+import lab.shell.ModelContext;
 
 /** What the contract gives a model, for injection. */
 final class LabBeans {

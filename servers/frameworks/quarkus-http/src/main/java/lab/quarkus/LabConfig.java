@@ -3,8 +3,8 @@ package lab.quarkus;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
-import lab.contract.LabServer;
-import lab.contract.Settings;
+import lab.shell.LabServer;
+import lab.spec.Settings;
 import org.eclipse.microprofile.config.spi.ConfigSource;
 import org.jspecify.annotations.Nullable;
 

@@ -4,8 +4,8 @@ import io.quarkus.runtime.StartupEvent;
 import io.vertx.core.Vertx;
 import jakarta.enterprise.event.Observes;
 import jakarta.inject.Singleton;
-import lab.contract.LoopThreads;
-import lab.contract.ModelContext;
+import lab.observe.LoopThreads;
+import lab.shell.ModelContext;
 
 /** Shows the event loops, and by what they wait. */
 @Singleton
@@ -14,7 +14,8 @@ final class Loops {
 
   void register(
       @Observes StartupEvent started, ModelContext context, Connections connections, Vertx vertx) {
-    LoopThreads.register(context, THREADS, connections.loops(), connections::open);
+    context.knobs().hasLoops(connections.loops());
+    LoopThreads.register(context.registry(), THREADS, connections.loops(), connections::open);
     boolean isNative = vertx.isNativeTransportEnabled();
     if (context.settings().shipped() && !isNative) {
       throw new IllegalStateException(

@@ -7,9 +7,9 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.TrafficServer;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,29 +34,23 @@ public final class QuarkusHttp implements TrafficServer {
 
   /** The model whose routes are in the same packaged application. */
   public static ServerModel model(String name) {
-    return new ServerModel() {
-      @Override
-      public String name() {
-        return name;
-      }
-
-      @Override
-      public TrafficServer start(ModelContext context) throws IOException {
-        context.knobs().keepsAllIdleClients();
-        if (context.settings().shipped()) {
-          context.knobs().keepsIdleDownstreamByItself();
-        }
-        QuarkusHttp http = new QuarkusHttp(context);
-        current = http;
-        http.main.start();
-        try {
-          var _ = http.port.join();
-        } catch (CompletionException e) {
-          throw new IOException("Quarkus did not start", e.getCause());
-        }
-        return http;
-      }
-    };
+    return new ServerModel(
+        name,
+        context -> {
+          context.knobs().keepsAllIdleClients();
+          if (context.settings().shipped()) {
+            context.knobs().keepsIdleDownstreamByItself();
+          }
+          QuarkusHttp http = new QuarkusHttp(context);
+          current = http;
+          http.main.start();
+          try {
+            var _ = http.port.join();
+          } catch (CompletionException e) {
+            throw new IOException("Quarkus did not start", e.getCause());
+          }
+          return http;
+        });
   }
 
   /** The one that is being started, or runs: Quarkus makes its own parts, and they ask here. */

@@ -1,7 +1,7 @@
 package lab.quarkus;
 
 import jakarta.ws.rs.core.HttpHeaders;
-import lab.contract.Answer;
+import lab.spec.Answer;
 import org.jboss.resteasy.reactive.RestResponse;
 
 /** The contract's answers as what Quarkus' routes return. */

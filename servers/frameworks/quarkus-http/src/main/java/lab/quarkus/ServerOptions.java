@@ -3,7 +3,7 @@ package lab.quarkus;
 import io.quarkus.vertx.http.HttpServerOptionsCustomizer;
 import io.vertx.core.http.HttpServerOptions;
 import jakarta.inject.Singleton;
-import lab.contract.ModelContext;
+import lab.shell.ModelContext;
 
 /** Sets what Quarkus has no property for, and tells what it has set itself. */
 @Singleton

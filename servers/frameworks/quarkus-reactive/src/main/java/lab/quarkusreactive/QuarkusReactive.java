@@ -1,9 +1,9 @@
 package lab.quarkusreactive;
 
 import io.quarkus.runtime.annotations.QuarkusMain;
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
 import lab.quarkus.QuarkusHttp;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /** Model {@code quarkus-reactive}: Quarkus' event loops, composed with Mutiny. */
 @QuarkusMain

@@ -5,10 +5,10 @@ import jakarta.enterprise.inject.Produces;
 import jakarta.inject.Singleton;
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
-import lab.contract.DownstreamOutcome;
-import lab.contract.ModelContext;
-import lab.contract.nonblocking.DownstreamCalls;
 import lab.quarkus.DownstreamAnswers;
+import lab.shell.ModelContext;
+import lab.spec.DownstreamOutcome;
+import lab.work.nonblocking.DownstreamCalls;
 
 /** What the routes are made of and is no bean by itself. */
 final class ReactiveBeans {

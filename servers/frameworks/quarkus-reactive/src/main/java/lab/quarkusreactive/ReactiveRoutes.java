@@ -6,14 +6,14 @@ import io.smallrye.mutiny.Uni;
 import io.vertx.ext.web.RoutingContext;
 import jakarta.ws.rs.GET;
 import jakarta.ws.rs.Path;
-import lab.contract.Answer;
-import lab.contract.Bodies;
-import lab.contract.ModelContext;
-import lab.contract.Primes;
-import lab.contract.RouteCall;
-import lab.contract.nonblocking.DownstreamCalls;
 import lab.quarkus.Exchange;
 import lab.quarkus.Responses;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.Bodies;
+import lab.spec.Primes;
+import lab.spec.RouteCall;
+import lab.work.nonblocking.DownstreamCalls;
 import org.jboss.resteasy.reactive.RestResponse;
 
 /**

@@ -4,10 +4,10 @@ import io.smallrye.mutiny.Uni;
 import io.vertx.mutiny.core.Vertx;
 import jakarta.inject.Singleton;
 import java.time.Duration;
-import lab.contract.BlockTheLoop;
-import lab.contract.LineFile;
-import lab.contract.LineFile.Reading;
-import lab.contract.ModelContext;
+import lab.shell.ModelContext;
+import lab.spec.BlockTheLoop;
+import lab.spec.LineFile;
+import lab.spec.LineFile.Reading;
 
 /** What takes time. Each begins when subscribed to, and ends on the event loop it began on. */
 @Singleton

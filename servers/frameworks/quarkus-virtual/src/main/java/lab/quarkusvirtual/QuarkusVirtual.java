@@ -1,9 +1,9 @@
 package lab.quarkusvirtual;
 
 import io.quarkus.runtime.annotations.QuarkusMain;
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
 import lab.quarkus.QuarkusHttp;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /** Model {@code quarkus-virtual}: Quarkus with a virtual thread for every request. */
 @QuarkusMain

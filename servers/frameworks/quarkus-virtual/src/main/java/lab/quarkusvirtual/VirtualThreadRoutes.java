@@ -6,11 +6,11 @@ import io.vertx.ext.web.RoutingContext;
 import jakarta.annotation.PreDestroy;
 import jakarta.ws.rs.GET;
 import jakarta.ws.rs.Path;
-import lab.contract.ModelContext;
-import lab.contract.blocking.BlockingRoutes;
 import lab.quarkus.DownstreamAnswers;
 import lab.quarkus.Exchange;
 import lab.quarkus.Responses;
+import lab.shell.ModelContext;
+import lab.work.blocking.BlockingRoutes;
 import org.jboss.resteasy.reactive.RestResponse;
 
 /** The routes: each request on a new virtual thread, which blocks as it likes. */

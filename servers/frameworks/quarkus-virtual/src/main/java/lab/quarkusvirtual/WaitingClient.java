@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import lab.contract.blocking.DownstreamClient;
 import lab.quarkus.DownstreamAnswers;
+import lab.work.blocking.DownstreamClient;
 
 /** Waits for Quarkus' REST client on the caller's own thread, which is cheap enough for it. */
 final class WaitingClient implements DownstreamClient {

@@ -5,7 +5,7 @@ import java.util.List;
 import lab.conformance.ContractTest;
 import lab.conformance.InItsOwnJvm;
 import lab.conformance.Launcher;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 /** Runs what was packaged: Quarkus is what its build makes of the classes. */
 class QuarkusVirtualTest extends ContractTest {

@@ -1,9 +1,9 @@
 package lab.springmvc;
 
 import java.net.http.HttpClient;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.blocking.BlockingRoutes;
+import lab.shell.ModelContext;
+import lab.spec.Settings;
+import lab.work.blocking.BlockingRoutes;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.http.client.HttpClientSettings;
 import org.springframework.boot.http.client.JdkHttpClientBuilder;

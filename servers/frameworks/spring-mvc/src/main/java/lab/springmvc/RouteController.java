@@ -1,8 +1,8 @@
 package lab.springmvc;
 
-import lab.contract.RouteCall;
-import lab.contract.blocking.BlockingRoutes;
+import lab.spec.RouteCall;
 import lab.spring.Answers;
+import lab.work.blocking.BlockingRoutes;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestAttribute;

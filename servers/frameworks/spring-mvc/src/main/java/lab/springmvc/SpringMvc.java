@@ -1,13 +1,10 @@
 package lab.springmvc;
 
-import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
+import lab.spec.Settings;
 import lab.spring.SpringServer;
 import org.springframework.boot.thread.Threading;
 import org.springframework.core.env.StandardEnvironment;
@@ -32,18 +29,11 @@ public final class SpringMvc {
   }
 
   private static ServerModel model(String name, boolean virtual) {
-    return new ServerModel() {
-      @Override
-      public String name() {
-        return name;
-      }
-
-      @Override
-      public TrafficServer start(ModelContext context) throws IOException {
-        return SpringServer.start(
-            LabApplication.class, context, properties(context.settings(), virtual));
-      }
-    };
+    return new ServerModel(
+        name,
+        context ->
+            SpringServer.start(
+                LabApplication.class, context, properties(context.settings(), virtual)));
   }
 
   private static Map<String, Object> properties(Settings settings, boolean virtual) {

@@ -2,11 +2,11 @@ package lab.springmvc;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import lab.contract.Knobs;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.blocking.HandOver;
-import lab.contract.blocking.WorkerPool;
+import lab.shell.Knobs;
+import lab.shell.ModelContext;
+import lab.spec.Settings;
+import lab.work.blocking.HandOver;
+import lab.work.blocking.WorkerPool;
 import org.apache.catalina.connector.Connector;
 import org.apache.coyote.AbstractProtocol;
 import org.apache.coyote.http11.AbstractHttp11Protocol;

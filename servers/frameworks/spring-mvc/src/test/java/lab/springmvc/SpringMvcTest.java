@@ -2,7 +2,7 @@ package lab.springmvc;
 
 import java.util.List;
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class SpringMvcTest extends ContractTest {
   @Override

@@ -1,6 +1,6 @@
 package lab.spring;
 
-import lab.contract.Answer;
+import lab.spec.Answer;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.ResponseEntity;
 

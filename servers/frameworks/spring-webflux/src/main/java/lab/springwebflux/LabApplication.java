@@ -5,11 +5,11 @@ import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.contract.LoopThreads;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.downstream.DownstreamLimits;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.observe.LoopThreads;
+import lab.shell.ModelContext;
+import lab.spec.Settings;
+import lab.work.DownstreamLimits;
+import lab.work.nonblocking.DownstreamCalls;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.reactor.netty.NettyReactiveWebServerFactory;
 import org.springframework.boot.reactor.netty.NettyServerCustomizer;
@@ -58,7 +58,8 @@ class LabApplication {
   NettyServerCustomizer server(ModelContext context, ReactorResourceFactory resources) {
     Settings settings = context.settings();
     AtomicInteger open = new AtomicInteger();
-    LoopThreads.register(context, LOOPS, loops(context), open::get);
+    context.knobs().hasLoops(loops(context));
+    LoopThreads.register(context.registry(), LOOPS, loops(context), open::get);
     return server -> {
       tellTransport(context, resources.getLoopResources());
       return server

@@ -1,11 +1,11 @@
 package lab.springwebflux;
 
-import lab.contract.Bodies;
-import lab.contract.ModelContext;
-import lab.contract.Primes;
-import lab.contract.RouteCall;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.shell.ModelContext;
+import lab.spec.Bodies;
+import lab.spec.Primes;
+import lab.spec.RouteCall;
 import lab.spring.Answers;
+import lab.work.nonblocking.DownstreamCalls;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestAttribute;

@@ -1,11 +1,8 @@
 package lab.springwebflux;
 
-import java.io.IOException;
 import java.util.Map;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.TrafficServer;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 import lab.spring.SpringServer;
 
 /**
@@ -14,26 +11,20 @@ import lab.spring.SpringServer;
  */
 public final class SpringWebflux {
   public static final ServerModel MODEL =
-      new ServerModel() {
-        @Override
-        public String name() {
-          return "spring-webflux";
-        }
-
-        @Override
-        public TrafficServer start(ModelContext context) throws IOException {
-          String idle = context.settings().keepAliveTimeout().toSeconds() + "s";
-          return SpringServer.start(
-              LabApplication.class,
-              context,
-              Map.of(
-                  "server.netty.idle-timeout",
-                  idle,
-                  // A broken downstream is counted; a stack trace for each would be the load.
-                  "logging.level.reactor.netty.http.client.HttpClientConnect",
-                  "error"));
-        }
-      };
+      new ServerModel(
+          "spring-webflux",
+          context -> {
+            String idle = context.settings().keepAliveTimeout().toSeconds() + "s";
+            return SpringServer.start(
+                LabApplication.class,
+                context,
+                Map.of(
+                    "server.netty.idle-timeout",
+                    idle,
+                    // A broken downstream is counted; a stack trace for each would be the load.
+                    "logging.level.reactor.netty.http.client.HttpClientConnect",
+                    "error"));
+          });
 
   private SpringWebflux() {}
 

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.work.nonblocking.DownstreamCalls;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.reactive.function.client.WebClient;

@@ -1,10 +1,10 @@
 package lab.springwebflux;
 
 import java.time.Duration;
-import lab.contract.BlockTheLoop;
-import lab.contract.LineFile;
-import lab.contract.LineFile.Reading;
-import lab.contract.ModelContext;
+import lab.shell.ModelContext;
+import lab.spec.BlockTheLoop;
+import lab.spec.LineFile;
+import lab.spec.LineFile.Reading;
 import org.springframework.stereotype.Component;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;

@@ -2,7 +2,7 @@ package lab.springwebflux;
 
 import java.util.List;
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class SpringWebfluxTest extends ContractTest {
   @Override

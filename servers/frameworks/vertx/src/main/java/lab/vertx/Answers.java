@@ -6,7 +6,7 @@ import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import io.vertx.ext.web.RoutingContext;
 import java.net.HttpURLConnection;
-import lab.contract.Answer;
+import lab.spec.Answer;
 
 /** Sends the contract's answers through Vert.x's response. */
 final class Answers {

@@ -4,11 +4,11 @@ import io.vertx.core.Handler;
 import io.vertx.ext.web.RoutingContext;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import lab.contract.Answer;
-import lab.contract.ModelContext;
-import lab.contract.RequestMetrics;
-import lab.contract.RouteCall;
-import lab.contract.Routes;
+import lab.observe.RequestMetrics;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.RouteCall;
+import lab.spec.Routes;
 
 /**
  * What the contract wants around every route: parameters are checked and refused, the model is

@@ -2,9 +2,9 @@ package lab.vertx;
 
 import io.vertx.core.AsyncResult;
 import io.vertx.ext.web.RoutingContext;
-import lab.contract.Outcome;
-import lab.contract.RequestMetrics;
-import lab.contract.RouteCall;
+import lab.observe.RequestMetrics;
+import lab.spec.Outcome;
+import lab.spec.RouteCall;
 import org.jspecify.annotations.Nullable;
 
 /**

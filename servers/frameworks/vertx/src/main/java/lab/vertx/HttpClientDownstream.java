@@ -20,8 +20,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
+import lab.shell.ModelContext;
+import lab.spec.Settings;
 import org.jspecify.annotations.Nullable;
 
 /**

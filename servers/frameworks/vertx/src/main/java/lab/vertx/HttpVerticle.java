@@ -14,9 +14,9 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.shell.ModelContext;
+import lab.spec.Settings;
+import lab.work.nonblocking.DownstreamCalls;
 import org.jspecify.annotations.Nullable;
 
 /**

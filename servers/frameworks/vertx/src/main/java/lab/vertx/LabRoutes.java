@@ -6,13 +6,13 @@ import io.vertx.core.Future;
 import io.vertx.core.Vertx;
 import io.vertx.ext.web.Router;
 import java.util.function.Function;
-import lab.contract.Answer;
-import lab.contract.Bodies;
-import lab.contract.ModelContext;
-import lab.contract.Primes;
-import lab.contract.Route;
-import lab.contract.RouteCall;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.Bodies;
+import lab.spec.Primes;
+import lab.spec.Route;
+import lab.spec.RouteCall;
+import lab.work.nonblocking.DownstreamCalls;
 
 /**
  * The routes of one event loop. What waits is a future; what may block is handed to Vert.x's worker

@@ -6,7 +6,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.work.nonblocking.DownstreamCalls;
 
 /**
  * The verticles' clients of the downstream, to be found by the thread that a call begins on: as a

@@ -15,10 +15,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.contract.LoopThreads;
-import lab.contract.ModelContext;
-import lab.contract.TrafficServer;
-import lab.contract.nonblocking.DownstreamCalls;
+import lab.observe.LoopThreads;
+import lab.shell.ModelContext;
+import lab.shell.TrafficServer;
+import lab.work.nonblocking.DownstreamCalls;
 
 /** Vert.x with as many event loops as the lab says and a verticle for each of them. */
 final class VertxServer implements TrafficServer {
@@ -48,7 +48,8 @@ final class VertxServer implements TrafficServer {
     int loops =
         context.settings().loops(shipped ? VertxOptions.DEFAULT_EVENT_LOOP_POOL_SIZE : cpus);
     AtomicInteger openConnections = new AtomicInteger();
-    LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
+    context.knobs().hasLoops(loops);
+    LoopThreads.register(context.registry(), LOOP_THREADS, loops, openConnections::get);
     context.knobs().keepsAllIdleClients();
     Vertx vertx = Vertx.vertx(options(loops, shipped));
     if (shipped && !vertx.isNativeTransportEnabled()) {

@@ -2,7 +2,7 @@ package lab.vertx;
 
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
-import lab.contract.BlockTheLoop;
+import lab.spec.BlockTheLoop;
 
 /** The simulated waits: timers of the loop that asks for them. Loops' threads only. */
 final class Waits {

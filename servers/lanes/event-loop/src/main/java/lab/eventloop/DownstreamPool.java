@@ -7,14 +7,14 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
-import lab.contract.DownstreamMetrics;
-import lab.contract.DownstreamOutcome;
-import lab.contract.downstream.ConnectionCap;
-import lab.contract.downstream.DownstreamAddress;
-import lab.contract.downstream.DownstreamLimits;
-import lab.contract.nonblocking.LoopServices.DownstreamCallback;
+import lab.observe.DownstreamMetrics;
 import lab.reactor.Timers;
+import lab.spec.DownstreamOutcome;
 import lab.wire.HeaderFields;
+import lab.work.ConnectionCap;
+import lab.work.DownstreamAddress;
+import lab.work.DownstreamLimits;
+import lab.work.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
 /**

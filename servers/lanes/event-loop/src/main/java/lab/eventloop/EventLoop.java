@@ -5,30 +5,19 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import lab.contract.LabServer;
-import lab.contract.LoopMetrics;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.TrafficServer;
-import lab.contract.downstream.DownstreamAddress;
-import lab.contract.downstream.DownstreamLimits;
-import lab.contract.downstream.DownstreamRequest;
+import lab.observe.LoopMetrics;
 import lab.reactor.ReactorGroup;
+import lab.shell.LabServer;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
+import lab.work.DownstreamAddress;
+import lab.work.DownstreamLimits;
+import lab.work.DownstreamRequest;
 
 /** Model {@code event-loop}: one thread, a selector, and a state machine per connection. */
 public final class EventLoop implements TrafficServer {
-  public static final ServerModel MODEL =
-      new ServerModel() {
-        @Override
-        public String name() {
-          return "event-loop";
-        }
-
-        @Override
-        public TrafficServer start(ModelContext context) throws IOException {
-          return new EventLoop(context);
-        }
-      };
+  public static final ServerModel MODEL = new ServerModel("event-loop", EventLoop::new);
 
   private final ReactorGroup group;
 

@@ -6,17 +6,17 @@ import java.util.OptionalInt;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
-import lab.contract.BlockTheLoop;
-import lab.contract.LoopMetrics;
-import lab.contract.ModelContext;
-import lab.contract.downstream.DownstreamAddress;
-import lab.contract.downstream.DownstreamLimits;
-import lab.contract.nonblocking.LoopServices;
-import lab.contract.nonblocking.NonBlockingRoutes;
+import lab.observe.LoopMetrics;
 import lab.reactor.Exchange;
 import lab.reactor.Reactor;
 import lab.reactor.ReactorGroup;
 import lab.reactor.Timers;
+import lab.shell.ModelContext;
+import lab.spec.BlockTheLoop;
+import lab.work.DownstreamAddress;
+import lab.work.DownstreamLimits;
+import lab.work.nonblocking.LoopServices;
+import lab.work.nonblocking.NonBlockingRoutes;
 import org.jspecify.annotations.Nullable;
 
 /**

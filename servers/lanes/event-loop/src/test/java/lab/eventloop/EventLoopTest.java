@@ -16,7 +16,7 @@ import java.util.Set;
 import lab.conformance.ContractTest;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RunningServer;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 import lab.wire.RequestReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;

@@ -22,16 +22,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import lab.contract.DownstreamOutcome;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
-import lab.contract.downstream.DownstreamAddress;
-import lab.contract.downstream.DownstreamLimits;
 import lab.reactor.ReactorGroup;
 import lab.reactor.Ready;
+import lab.shell.LabServer;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
+import lab.spec.DownstreamOutcome;
+import lab.spec.Settings;
+import lab.work.DownstreamAddress;
+import lab.work.DownstreamLimits;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -263,18 +263,12 @@ class LoopTest {
     }
     ModelContext[] made = new ModelContext[1];
     ServerModel model =
-        new ServerModel() {
-          @Override
-          public String name() {
-            return "test";
-          }
-
-          @Override
-          public TrafficServer start(ModelContext context) {
-            made[0] = context;
-            return new NoServer();
-          }
-        };
+        new ServerModel(
+            "test",
+            context -> {
+              made[0] = context;
+              return new NoServer();
+            });
     open(LabServer.start(model, Settings.fromEnvironment(environment), () -> {}));
     return new Loop(
         "loop-1",

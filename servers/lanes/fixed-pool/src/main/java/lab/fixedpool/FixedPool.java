@@ -1,9 +1,9 @@
 package lab.fixedpool;
 
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
 import lab.front.FrontServer;
 import lab.front.Workers;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /**
  * Model {@code fixed-pool}: a fixed number of platform threads, each with one request at a time.

@@ -1,7 +1,7 @@
 package lab.fixedpool;
 
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class FixedPoolTest extends ContractTest {
   @Override

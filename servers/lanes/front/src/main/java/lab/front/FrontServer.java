@@ -6,23 +6,21 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.function.Function;
-import lab.contract.Answer;
-import lab.contract.ModelContext;
-import lab.contract.Route;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
-import lab.contract.blocking.BlockingRoutes;
-import lab.contract.blocking.Demonstrations;
-import lab.contract.blocking.WorkerPool;
 import lab.reactor.Exchange;
 import lab.reactor.Reactor;
 import lab.reactor.ReactorGroup;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
+import lab.spec.Answer;
+import lab.spec.Settings;
+import lab.work.blocking.BlockingRoutes;
+import lab.work.blocking.Demonstrations;
+import lab.work.blocking.WorkerPool;
 
 /** Fronts that read requests, and workers that work on them. */
 public final class FrontServer implements TrafficServer {
@@ -61,22 +59,8 @@ public final class FrontServer implements TrafficServer {
    * @param workers makes the threads that requests are worked on; the server closes it
    */
   public static ServerModel model(String name, Function<Settings, ExecutorService> workers) {
-    return new ServerModel() {
-      @Override
-      public String name() {
-        return name;
-      }
-
-      @Override
-      public Set<Route> routes() {
-        return Demonstrations.routes();
-      }
-
-      @Override
-      public TrafficServer start(ModelContext context) throws IOException {
-        return new FrontServer(context, workers);
-      }
-    };
+    return new ServerModel(
+        name, Demonstrations.routes(), context -> new FrontServer(context, workers));
   }
 
   @Override

@@ -5,7 +5,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import lab.contract.Settings;
+import lab.spec.Settings;
 
 /** The pool of a model whose workers are platform threads. */
 public final class Workers {

@@ -1,10 +1,10 @@
 package lab.netty;
 
 import io.netty.channel.EventLoop;
-import lab.contract.Answer;
-import lab.contract.Outcome;
-import lab.contract.RequestMetrics;
-import lab.contract.RouteCall;
+import lab.observe.RequestMetrics;
+import lab.spec.Answer;
+import lab.spec.Outcome;
+import lab.spec.RouteCall;
 
 /**
  * One request and the way to answer it. Its calls come one after the other, whatever their threads.

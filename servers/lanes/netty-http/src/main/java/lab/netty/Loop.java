@@ -11,8 +11,8 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.contract.LoopMetrics;
-import lab.contract.SelectorClock;
+import lab.observe.LoopMetrics;
+import lab.observe.SelectorClock;
 import org.jspecify.annotations.Nullable;
 
 /** One event loop with its connections. Its thread only, where nothing else is said. */

@@ -7,7 +7,7 @@ import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoRegistration;
 import java.util.function.LongSupplier;
-import lab.contract.SelectorClock;
+import lab.observe.SelectorClock;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -17,18 +17,18 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import lab.contract.Answer;
-import lab.contract.LoopMetrics;
-import lab.contract.ModelContext;
-import lab.contract.Outcome;
-import lab.contract.RequestMetrics;
-import lab.contract.Route;
-import lab.contract.Routes;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
-import lab.contract.serving.Admission;
+import lab.observe.LoopMetrics;
+import lab.observe.RequestMetrics;
+import lab.shell.ModelContext;
+import lab.shell.ServerModel;
+import lab.shell.TrafficServer;
+import lab.spec.Answer;
+import lab.spec.Outcome;
+import lab.spec.Route;
+import lab.spec.Routes;
+import lab.spec.Settings;
 import lab.wire.HttpDate;
+import lab.work.Admission;
 
 /**
  * HTTP on Netty's event loops, the first of which also accepts. The transport is NIO, as in every
@@ -95,23 +95,13 @@ public final class NettyHttp implements TrafficServer {
    * @param handlers makes what works on its requests
    */
   public static ServerModel model(String name, Set<Route> routes, HandlerFactory handlers) {
-    return new ServerModel() {
-      @Override
-      public String name() {
-        return name;
-      }
-
-      @Override
-      public Set<Route> routes() {
-        return routes;
-      }
-
-      @Override
-      public TrafficServer start(ModelContext context) throws IOException {
-        int cpus = Runtime.getRuntime().availableProcessors();
-        return new NettyHttp(context, handlers, context.settings().loops(cpus));
-      }
-    };
+    return new ServerModel(
+        name,
+        routes,
+        context -> {
+          int cpus = Runtime.getRuntime().availableProcessors();
+          return new NettyHttp(context, handlers, context.settings().loops(cpus));
+        });
   }
 
   @Override

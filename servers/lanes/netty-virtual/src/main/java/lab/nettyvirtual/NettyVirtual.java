@@ -1,9 +1,9 @@
 package lab.nettyvirtual;
 
-import lab.contract.LabServer;
-import lab.contract.Route;
-import lab.contract.ServerModel;
 import lab.netty.NettyHttp;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
+import lab.spec.Route;
 
 /** Model {@code netty-virtual}: Netty for the network, a virtual thread for every request. */
 public final class NettyVirtual {

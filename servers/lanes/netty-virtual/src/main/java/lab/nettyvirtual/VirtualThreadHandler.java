@@ -5,11 +5,11 @@ import java.lang.System.Logger.Level;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import lab.contract.Answer;
-import lab.contract.ModelContext;
-import lab.contract.blocking.BlockingRoutes;
 import lab.netty.Exchange;
 import lab.netty.RequestHandler;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.work.blocking.BlockingRoutes;
 
 /** Works on every request on a new virtual thread, with the routes of the blocking models. */
 final class VirtualThreadHandler implements RequestHandler {

@@ -1,7 +1,7 @@
 package lab.nettyvirtual;
 
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class NettyVirtualTest extends ContractTest {
   @Override

@@ -7,14 +7,14 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.util.List;
 import java.util.Map;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.Route;
-import lab.contract.Settings;
 import lab.netty.Exchange;
 import lab.netty.Loop;
 import lab.netty.NettyHttp;
 import lab.netty.RequestHandler;
+import lab.shell.LabServer;
+import lab.shell.ModelContext;
+import lab.spec.Route;
+import lab.spec.Settings;
 import org.junit.jupiter.api.Test;
 
 class VirtualThreadHandlerTest {

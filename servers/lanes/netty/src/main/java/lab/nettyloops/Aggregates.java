@@ -4,16 +4,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import lab.contract.Answer;
-import lab.contract.Bodies;
-import lab.contract.BranchMetrics;
-import lab.contract.LineFile;
-import lab.contract.LineFile.Reading;
-import lab.contract.Route;
-import lab.contract.RouteCall;
-import lab.contract.nonblocking.LoopServices;
-import lab.contract.nonblocking.LoopServices.Pending;
-import lab.contract.nonblocking.NonBlockingRoutes;
+import lab.observe.BranchMetrics;
+import lab.spec.Answer;
+import lab.spec.Bodies;
+import lab.spec.LineFile;
+import lab.spec.LineFile.Reading;
+import lab.spec.Route;
+import lab.spec.RouteCall;
+import lab.work.nonblocking.LoopServices;
+import lab.work.nonblocking.LoopServices.Pending;
+import lab.work.nonblocking.NonBlockingRoutes;
 import org.jspecify.annotations.Nullable;
 
 /** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */

@@ -5,12 +5,12 @@ import io.netty.buffer.Unpooled;
 import io.prometheus.metrics.core.metrics.Counter;
 import java.time.Duration;
 import java.util.concurrent.Executor;
-import lab.contract.DownstreamMetrics;
-import lab.contract.ModelContext;
-import lab.contract.downstream.ConnectionCap;
-import lab.contract.downstream.DownstreamAddress;
-import lab.contract.downstream.DownstreamLimits;
-import lab.contract.downstream.DownstreamRequest;
+import lab.observe.DownstreamMetrics;
+import lab.shell.ModelContext;
+import lab.work.ConnectionCap;
+import lab.work.DownstreamAddress;
+import lab.work.DownstreamLimits;
+import lab.work.DownstreamRequest;
 
 /** What the loops' clients of the downstream have in common. Any thread. */
 final class Downstream {

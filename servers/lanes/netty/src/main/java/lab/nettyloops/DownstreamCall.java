@@ -7,9 +7,9 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import lab.contract.DownstreamOutcome;
-import lab.contract.downstream.ConnectionCap;
-import lab.contract.nonblocking.LoopServices.DownstreamCallback;
+import lab.spec.DownstreamOutcome;
+import lab.work.ConnectionCap;
+import lab.work.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
 /**

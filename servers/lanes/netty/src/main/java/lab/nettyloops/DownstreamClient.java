@@ -10,11 +10,11 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import lab.contract.SelectorClock;
-import lab.contract.downstream.DownstreamLimits;
-import lab.contract.nonblocking.LoopServices.DownstreamCallback;
 import lab.netty.Loop;
+import lab.observe.SelectorClock;
 import lab.wire.AnswerReader;
+import lab.work.DownstreamLimits;
+import lab.work.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -15,7 +15,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import lab.contract.DownstreamOutcome;
+import lab.spec.DownstreamOutcome;
 import lab.wire.AnswerReader;
 import lab.wire.BodyBuffer;
 import lab.wire.MalformedException;

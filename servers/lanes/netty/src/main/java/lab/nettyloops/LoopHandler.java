@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import lab.contract.BranchMetrics;
-import lab.contract.ModelContext;
-import lab.contract.nonblocking.NonBlockingRoutes;
 import lab.netty.Exchange;
 import lab.netty.Loop;
 import lab.netty.RequestHandler;
+import lab.observe.BranchMetrics;
+import lab.shell.ModelContext;
+import lab.work.nonblocking.NonBlockingRoutes;
 
 /** Works on every request on the event loop of its connection. */
 final class LoopHandler implements RequestHandler {

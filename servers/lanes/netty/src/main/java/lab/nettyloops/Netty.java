@@ -1,9 +1,9 @@
 package lab.nettyloops;
 
-import lab.contract.LabServer;
-import lab.contract.Route;
-import lab.contract.ServerModel;
 import lab.netty.NettyHttp;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
+import lab.spec.Route;
 
 /** Model {@code netty}: Netty's event loops from the client to the downstream and back. */
 public final class Netty {

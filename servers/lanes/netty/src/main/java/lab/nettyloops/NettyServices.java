@@ -5,8 +5,8 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import lab.contract.BlockTheLoop;
-import lab.contract.nonblocking.LoopServices;
+import lab.spec.BlockTheLoop;
+import lab.work.nonblocking.LoopServices;
 import org.jspecify.annotations.Nullable;
 
 /** What one of Netty's event loops offers to the routes. */

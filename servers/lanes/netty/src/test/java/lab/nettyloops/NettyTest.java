@@ -1,7 +1,7 @@
 package lab.nettyloops;
 
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class NettyTest extends ContractTest {
   @Override

@@ -1,8 +1,8 @@
 package lab.reactor;
 
-import lab.contract.Answer;
-import lab.contract.Outcome;
-import lab.contract.RouteCall;
+import lab.spec.Answer;
+import lab.spec.Outcome;
+import lab.spec.RouteCall;
 import lab.wire.Request;
 
 /**

@@ -2,7 +2,7 @@ package lab.reactor;
 
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import lab.contract.SelectorClock;
+import lab.observe.SelectorClock;
 
 /**
  * All that is measured on a reactor: for how long it was busy, since when its input has been there,

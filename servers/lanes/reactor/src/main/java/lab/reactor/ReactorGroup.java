@@ -9,15 +9,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntSupplier;
-import lab.contract.ModelContext;
-import lab.contract.OpenConnections;
-import lab.contract.RequestMetrics;
-import lab.contract.RouteCall;
-import lab.contract.Routes;
-import lab.contract.Settings;
-import lab.contract.serving.Admission;
-import lab.contract.serving.Answers;
+import lab.observe.OpenConnections;
+import lab.observe.RequestMetrics;
+import lab.shell.ModelContext;
+import lab.spec.RouteCall;
+import lab.spec.Routes;
+import lab.spec.Settings;
 import lab.wire.Request;
+import lab.work.Admission;
+import lab.work.Answers;
 
 /** A server's reactors, their threads, and what they share. */
 public final class ReactorGroup {

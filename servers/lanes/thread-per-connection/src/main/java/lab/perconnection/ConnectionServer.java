@@ -14,18 +14,18 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
-import lab.contract.ModelContext;
-import lab.contract.OpenConnections;
-import lab.contract.RequestMetrics;
-import lab.contract.RouteCall;
-import lab.contract.Routes;
-import lab.contract.Settings;
-import lab.contract.ThreadKind;
-import lab.contract.TrafficServer;
-import lab.contract.blocking.BlockingRoutes;
-import lab.contract.blocking.Sweeper;
-import lab.contract.serving.Answers;
+import lab.observe.OpenConnections;
+import lab.observe.RequestMetrics;
+import lab.shell.ModelContext;
+import lab.shell.TrafficServer;
+import lab.spec.RouteCall;
+import lab.spec.Routes;
+import lab.spec.Settings;
+import lab.spec.ThreadKind;
 import lab.wire.Request;
+import lab.work.Answers;
+import lab.work.blocking.BlockingRoutes;
+import lab.work.blocking.Sweeper;
 
 /** Accepts connections and gives each a thread; and what those threads share. */
 final class ConnectionServer implements TrafficServer {

@@ -18,11 +18,9 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
-import lab.contract.LabServer;
-import lab.contract.ModelContext;
-import lab.contract.ServerModel;
-import lab.contract.Settings;
-import lab.contract.TrafficServer;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
+import lab.spec.Settings;
 import org.junit.jupiter.api.Test;
 
 class ConnectionServerTest {
@@ -78,17 +76,7 @@ class ConnectionServerTest {
   }
 
   private static ServerModel model(Deque<Object> first) {
-    return new ServerModel() {
-      @Override
-      public String name() {
-        return "test";
-      }
-
-      @Override
-      public TrafficServer start(ModelContext context) throws IOException {
-        return new ConnectionServer(context, new Planted(first));
-      }
-    };
+    return new ServerModel("test", context -> new ConnectionServer(context, new Planted(first)));
   }
 
   private static final class Planted extends ServerSocket {

@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 import lab.conformance.ContractTest;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RunningServer;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -1,9 +1,9 @@
 package lab.virtualthreads;
 
 import java.util.concurrent.Executors;
-import lab.contract.LabServer;
-import lab.contract.ServerModel;
 import lab.front.FrontServer;
+import lab.shell.LabServer;
+import lab.shell.ServerModel;
 
 /** Model {@code virtual-threads}: a new virtual thread for every request. */
 public final class VirtualThreads {

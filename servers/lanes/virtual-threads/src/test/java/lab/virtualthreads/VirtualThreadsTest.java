@@ -1,7 +1,7 @@
 package lab.virtualthreads;
 
 import lab.conformance.ContractTest;
-import lab.contract.ServerModel;
+import lab.shell.ServerModel;
 
 class VirtualThreadsTest extends ContractTest {
   @Override

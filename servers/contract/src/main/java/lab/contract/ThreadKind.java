@@ -1,7 +1,0 @@
-package lab.contract;
-
-/** What kind of thread a model has for each connection. */
-public enum ThreadKind {
-  VIRTUAL,
-  PLATFORM
-}

@@ -1,5 +1,0 @@
-/** Model {@code helidon}; see MODEL.md. */
-@NullMarked
-package lab.helidon;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** Models {@code spring-mvc} and {@code spring-mvc-virtual}; see MODEL.md. */
-@NullMarked
-package lab.springmvc;
-
-import org.jspecify.annotations.NullMarked;

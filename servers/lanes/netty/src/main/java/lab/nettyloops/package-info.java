@@ -1,5 +1,0 @@
-/** Model {@code netty}; see MODEL.md. */
-@NullMarked
-package lab.nettyloops;
-
-import org.jspecify.annotations.NullMarked;

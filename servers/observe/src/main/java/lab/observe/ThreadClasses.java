@@ -1,0 +1,240 @@
+package lab.observe;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What some classes of threads used, as the kernel counts it (proc(5), {@code
+ * /proc/self/task/<id>/schedstat}): the CPU time of the garbage collector's, of the JIT compiler's,
+ * and of a server's fronts, with how long the last two waited for a CPU. Read once per scrape.
+ *
+ * <p>The JDK tells how long collections and compilations last, which is no measure of what they
+ * cost: on a full machine a collector and a compiler wait for CPUs too. The CPU time of the
+ * collector is told by the JDK from version 26 on (MemoryMXBean.getTotalGcCpuTime); in 25 it is an
+ * internal counter, {@code sun.threads.total_gc_cpu_time}, which is the sum of the same threads.
+ * That of the compiler it does not tell.
+ */
+public final class ThreadClasses implements MultiCollector {
+  /** What a thread is there for, with how the names of such threads begin. */
+  private enum Work {
+    /**
+     * Threads that do nothing but collect (G1, Parallel, ZGC, Shenandoah). The VM thread leads
+     * collections, and is the serial collector; what else it does is little.
+     */
+    COLLECTS("GC Thread#|G1 |ZWorker|ZDriver|Shenandoah|VM Thread"),
+    /** C1 and C2, of which the kernel keeps 15 characters, and Graal's. */
+    COMPILES("C[12] CompilerThre|JVMCI"),
+    /** They read requests and hand them to workers, in models that have them. */
+    FRONTS("front-");
+
+    private final Pattern name;
+
+    Work(String name) {
+      this.name = Pattern.compile(name);
+    }
+  }
+
+  /** Nanoseconds on a CPU, and those in which a thread could run and had to wait for one. */
+  private record Times(long cpu, long waited) {
+    private static final Times NONE = new Times(0, 0);
+
+    Times plus(Times other) {
+      return new Times(cpu + other.cpu, waited + other.waited);
+    }
+
+    static Times read(Path thread) throws IOException {
+      String[] numbers = Files.readString(thread.resolve("schedstat"), UTF_8).split(" ", 3);
+      return new Times(Long.parseLong(numbers[0]), Long.parseLong(numbers[1]));
+    }
+  }
+
+  /** It looks at all threads again after so many scrapes, even if their number is the same. */
+  private static final int SCRAPES = 10;
+
+  private static final int NAME_READS = 2;
+
+  private static final double NANOS_PER_SECOND = 1e9;
+
+  private final Path self;
+
+  /** The times of each thread when it was last read, by its directory. */
+  private final Map<Work, Map<Path, Times>> threads = new EnumMap<>(Work.class);
+
+  /** Those of threads that have ended: compilers that have nothing to do end. */
+  private final Map<Work, Times> ended = new EnumMap<>(Work.class);
+
+  /** Threads of the last look that do other work, and how often their names were read. */
+  private Map<Path, Integer> others = Map.of();
+
+  private String threadCount = "";
+  private int scrapesLeft;
+
+  /**
+   * @param self normally {@code /proc/self}
+   */
+  public ThreadClasses(Path self) {
+    this.self = self;
+  }
+
+  @Override
+  public synchronized MetricSnapshots collect() {
+    List<MetricSnapshot> told = new ArrayList<>();
+    try {
+      findThreads();
+      if (readThreads()) {
+        // Another one may have begun as this one ended.
+        scrapesLeft = 0;
+        findThreads();
+        readThreads();
+      }
+      Times collects = sum(Work.COLLECTS);
+      // A kernel that counts nothing tells 0. No JVM has collectors and compilers that never ran.
+      if (collects.cpu > 0) {
+        told.add(
+            counter(
+                "lab_gc_cpu_seconds",
+                "CPU time of the garbage collector's threads.",
+                collects.cpu));
+      }
+      Times compiles = sum(Work.COMPILES);
+      if (compiles.cpu > 0) {
+        told.add(
+            counter(
+                "lab_jit_cpu_seconds", "CPU time of the JIT compiler's threads.", compiles.cpu));
+        told.add(
+            counter(
+                "lab_jit_wait_seconds",
+                "Time in which the JIT compiler's threads waited for a CPU.",
+                compiles.waited));
+      }
+      Times fronts = sum(Work.FRONTS);
+      if (fronts.cpu > 0) {
+        told.add(
+            counter(
+                "lab_front_cpu_seconds",
+                "CPU time of the threads that read requests for others.",
+                fronts.cpu));
+        told.add(
+            counter(
+                "lab_front_wait_seconds",
+                "Time in which the threads that read requests for others waited for a CPU.",
+                fronts.waited));
+      }
+    } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
+      return MetricSnapshots.of();
+    }
+    return new MetricSnapshots(told);
+  }
+
+  private Times sum(Work work) {
+    Times sum = ended.getOrDefault(work, Times.NONE);
+    for (Times one : threads.getOrDefault(work, Map.of()).values()) {
+      sum = sum.plus(one);
+    }
+    return sum;
+  }
+
+  /**
+   * Reads all known threads again. What one had that has ended since is kept.
+   *
+   * @return whether one has ended
+   */
+  private boolean readThreads() throws IOException {
+    boolean anyEnded = false;
+    for (Map.Entry<Work, Map<Path, Times>> known : threads.entrySet()) {
+      Iterator<Map.Entry<Path, Times>> each = known.getValue().entrySet().iterator();
+      while (each.hasNext()) {
+        Map.Entry<Path, Times> one = each.next();
+        try {
+          one.setValue(Times.read(one.getKey()));
+        } catch (IOException e) {
+          if (Files.exists(one.getKey())) {
+            throw e;
+          }
+          ended.merge(known.getKey(), one.getValue(), Times::plus);
+          each.remove();
+          anyEnded = true;
+        }
+      }
+    }
+    return anyEnded;
+  }
+
+  /**
+   * HotSpot starts threads when it first needs them. To look at all threads costs time by their
+   * number (5,000 in a large pool), so this looks again only where their number has changed, and
+   * now and then: one may have ended as another began. A name is read twice, and no more: a new
+   * thread has that of its parent until it has its own.
+   */
+  private void findThreads() throws IOException {
+    String count = threadCount();
+    if (count.equals(threadCount) && --scrapesLeft > 0) {
+      return;
+    }
+    Map<Path, Integer> seen = new HashMap<>();
+    try (DirectoryStream<Path> all = Files.newDirectoryStream(self.resolve("task"))) {
+      for (Path thread : all) {
+        int reads = others.getOrDefault(thread, 0);
+        Work work = reads < NAME_READS ? workOf(thread) : null;
+        if (work != null) {
+          threads.computeIfAbsent(work, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
+        } else {
+          seen.put(thread, reads + 1);
+        }
+      }
+    }
+    others = seen;
+    threadCount = count;
+    scrapesLeft = SCRAPES;
+  }
+
+  /** Of status: {@code Threads: 37}. */
+  private String threadCount() throws IOException {
+    for (String line : Files.readAllLines(self.resolve("status"), UTF_8)) {
+      if (line.startsWith("Threads:")) {
+        return line;
+      }
+    }
+    throw new IOException("no Threads in " + self.resolve("status"));
+  }
+
+  /** What HotSpot has this thread for; null for every other thread. */
+  private static @Nullable Work workOf(Path thread) {
+    try {
+      String name = Files.readString(thread.resolve("comm"), UTF_8);
+      for (Work work : Work.values()) {
+        if (work.name.matcher(name).lookingAt()) {
+          return work;
+        }
+      }
+    } catch (IOException e) {
+      // It has ended since.
+    }
+    return null;
+  }
+
+  private static CounterSnapshot counter(String name, String help, long nanos) {
+    return CounterSnapshot.builder()
+        .name(name)
+        .help(help)
+        .dataPoint(CounterDataPointSnapshot.builder().value(nanos / NANOS_PER_SECOND).build())
+        .build();
+  }
+}

@@ -1,0 +1,66 @@
+package lab.recorder;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadFactory;
+import jdk.jfr.FlightRecorder;
+import lab.spec.Answer;
+
+/**
+ * The port of {@link RecorderAgent}, on daemon threads of its own. Whoever reaches it may ask
+ * whether it is there; a recording shows the service's code, so it needs the lab's token.
+ */
+final class RecorderPort {
+  private RecorderPort() {}
+
+  /**
+   * Answers at this address from now on; port 0 is any that is free.
+   *
+   * @param sum the file with the token's sum, read for each call; while there is none nobody has
+   *     the token
+   * @throws IllegalStateException where this JVM has no Flight Recorder
+   */
+  static HttpServer open(InetSocketAddress address, Path sum) throws IOException {
+    if (!FlightRecorder.isAvailable()) {
+      throw new IllegalStateException("it has no Flight Recorder");
+    }
+    ThreadFactory daemons = Thread.ofPlatform().daemon().name("lab-recorder-", 1).factory();
+    RecordingCalls recordings = new RecordingCalls();
+    HttpServer server = HttpServer.create(address, 0);
+    server.createContext("/", exchange -> handle(recordings, sum, exchange));
+    server.setExecutor(Executors.newSingleThreadExecutor(daemons));
+    // Its own thread is a daemon as the one that starts it: the service ends when it has ended.
+    daemons.newThread(server::start).start();
+    return server;
+  }
+
+  private static void handle(RecordingCalls recordings, Path sum, HttpExchange exchange)
+      throws IOException {
+    try (exchange) {
+      Exchanges.answer(exchange, () -> answer(recordings, sum, exchange));
+    }
+  }
+
+  private static Answer answer(RecordingCalls recordings, Path sum, HttpExchange exchange)
+      throws IOException {
+    if (Exchanges.call(exchange).equals("GET /health")) {
+      return Answer.ok(Map.of("status", "up"));
+    }
+    String known = Files.isReadable(sum) ? Files.readString(sum, UTF_8).strip() : "";
+    if (!new ManagementToken(known).isGiven(exchange)) {
+      return ManagementToken.NOT_GIVEN;
+    }
+    Answer recorded = recordings.answer(exchange);
+    return recorded != null
+        ? recorded
+        : Answer.error(404, "no such call; there are GET /health, POST " + RecordingCalls.NAMES);
+  }
+}

@@ -1,0 +1,33 @@
+package lab.shell;
+
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.function.Supplier;
+import lab.observe.DownstreamMetrics;
+import lab.observe.LoopMetrics;
+import lab.observe.MBeans;
+import lab.observe.RequestMetrics;
+import lab.spec.LineFile;
+import lab.spec.Routes;
+import lab.spec.Settings;
+
+/**
+ * What the contract hands to a model.
+ *
+ * @param model the model's name, for the header {@link #MODEL_HEADER}
+ * @param registry takes what only some models can measure, such as {@link LoopMetrics}
+ * @param exposition writes all metrics in Prometheus text format; any thread
+ */
+public record ModelContext(
+    String model,
+    Settings settings,
+    Routes routes,
+    RequestMetrics requests,
+    DownstreamMetrics downstream,
+    LineFile file,
+    Knobs knobs,
+    MBeans mbeans,
+    PrometheusRegistry registry,
+    Supplier<byte[]> exposition) {
+  /** Every answer on the traffic port carries the model's name in this header. */
+  public static final String MODEL_HEADER = "Lab-Model";
+}

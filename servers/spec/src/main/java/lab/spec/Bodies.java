@@ -1,0 +1,93 @@
+package lab.spec;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** What the routes say when all is well: the same bytes from every model. */
+public final class Bodies {
+  private static final String PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
+
+  private Bodies() {}
+
+  /** {@code /}: by hand, as it is asked for tens of thousands of times a second. */
+  public static Answer hello(String model, String thread) {
+    return Answer.ok(
+        ("{\"message\":\"hello\",\"model\":"
+                + Json.quote(model)
+                + ",\"thread\":"
+                + Json.quote(thread)
+                + "}")
+            .getBytes(UTF_8));
+  }
+
+  /** {@code /health}, on both ports. */
+  public static Answer up(String model) {
+    return answer("status", "up", "model", model);
+  }
+
+  /** {@code /compute}. */
+  public static Answer compute(int limit, long sum) {
+    return answer("limit", limit, "sum_of_primes", sum);
+  }
+
+  /** {@code /block}. */
+  public static Answer block(int waitedMs) {
+    return answer("waited_ms", waitedMs);
+  }
+
+  /** {@code /file}. */
+  public static Answer file(LineFile.Reading reading) {
+    return answer("lines", reading.lines(), "characters", reading.characters());
+  }
+
+  /** {@code /aggregate} and {@code /aggregate-old}. */
+  public static Answer aggregate(int waitedMs, LineFile.Reading reading) {
+    return answer(
+        "waited_ms", waitedMs, "lines", reading.lines(), "characters", reading.characters());
+  }
+
+  /**
+   * {@code /first-success}.
+   *
+   * @param failed branches that failed before one succeeded
+   * @param cancelled branches that were told to stop, and did, before this answer was made
+   */
+  public static Answer firstSuccess(String winner, int failed, int cancelled) {
+    return answer("winner", winner, "failed", failed, "cancelled", cancelled);
+  }
+
+  /**
+   * {@code /aggregate-with-fallback}.
+   *
+   * @param inTime whether the wait ended within its time; else the fallback stands for it
+   */
+  public static Answer aggregateWithFallback(boolean inTime, LineFile.Reading reading) {
+    return answer(
+        "wait",
+        inTime ? "done" : "fallback",
+        "lines",
+        reading.lines(),
+        "characters",
+        reading.characters());
+  }
+
+  /** {@code /multi-aggregate}. */
+  public static Answer multiAggregate(int branches, long totalWaitedMs) {
+    return answer("branches", branches, "total_waited_ms", totalWaitedMs);
+  }
+
+  /** {@code /metrics}: Prometheus text, here as a request like any other. */
+  public static Answer metrics(byte[] exposition) {
+    return new Answer(200, Outcome.OK, PROMETHEUS_TEXT, exposition);
+  }
+
+  private static Answer answer(Object... namesAndValues) {
+    Map<String, Object> body = new LinkedHashMap<>();
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      body.put((String) namesAndValues[i], namesAndValues[i + 1]);
+    }
+    return Answer.ok(body);
+  }
+}

@@ -1,0 +1,44 @@
+package lab.spec;
+
+import java.net.BindException;
+import java.net.ConnectException;
+import java.net.UnknownHostException;
+import java.nio.channels.UnresolvedAddressException;
+import java.util.Locale;
+
+/** How a downstream call ended. */
+public enum DownstreamOutcome {
+  /** Answered 200 with a complete body. */
+  OK,
+  /** The deadline passed: waiting for a connection, connecting, or waiting for the answer. */
+  TIMEOUT,
+  /** The connection was refused. */
+  REFUSED,
+  /** Broken off, unresolvable, or answered with anything but 200. */
+  ERROR;
+
+  /**
+   * Of an attempt to connect. The JDK's HTTP client wraps any failure in a ConnectException. An
+   * attempt that nobody answered in time fails with one as well, after the kernel's two minutes
+   * (ETIMEDOUT) or a client's own limit: only its message differs.
+   */
+  public static DownstreamOutcome ofConnect(ConnectException failure) {
+    for (Throwable each = failure; each != null; each = each.getCause()) {
+      String message = each.getMessage();
+      if (message != null && message.toLowerCase(Locale.ROOT).contains("timed out")) {
+        return TIMEOUT;
+      }
+      if (each instanceof BindException
+          || each instanceof UnknownHostException
+          || each instanceof UnresolvedAddressException) {
+        return ERROR;
+      }
+    }
+    return REFUSED;
+  }
+
+  /** Value of the label {@code outcome}. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,38 @@
+package lab.work;
+
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.wire.AnswerWriter;
+import lab.wire.MalformedException;
+import lab.wire.Request;
+
+/** A model's answers, as bytes. Any thread. */
+public final class Answers {
+  private static final int BAD_REQUEST = 400;
+  private static final int HEAD_TOO_LONG = 431;
+
+  private final AnswerWriter writer;
+
+  /**
+   * @param model the model's name, for the header {@link ModelContext#MODEL_HEADER}
+   */
+  public Answers(String model) {
+    writer = new AnswerWriter(ModelContext.MODEL_HEADER + ": " + model);
+  }
+
+  /**
+   * Returns the whole answer to a request.
+   *
+   * @param stays whether the connection does, after this answer
+   */
+  public byte[] write(Request request, Answer answer, boolean stays) {
+    return writer.answer(request, answer.status(), answer.contentType(), answer.body(), stays);
+  }
+
+  /** Returns the whole answer to input that is no request: the last one on its connection. */
+  public byte[] refuse(MalformedException reason) {
+    int status = reason.isHeadTooLong() ? HEAD_TOO_LONG : BAD_REQUEST;
+    Answer answer = Answer.error(status, "malformed request: " + reason.getMessage());
+    return writer.refusal(answer.status(), answer.contentType(), answer.body());
+  }
+}

@@ -1,0 +1,75 @@
+package lab.work;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongSupplier;
+
+/**
+ * The downstream's address, for threads that must not block. A look-up of a name blocks, so an
+ * executor does it, again when the last one is some seconds old. Meanwhile the old address holds.
+ */
+public final class DownstreamAddress {
+  private static final Logger LOG = System.getLogger(DownstreamAddress.class.getName());
+  private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+  private final String host;
+  private final int port;
+  private final Executor lookUps;
+  private final LongSupplier nanoTime;
+  private final AtomicBoolean isLookingUp = new AtomicBoolean();
+  private volatile long lookedUpNanos;
+  private volatile InetSocketAddress address;
+
+  /**
+   * Looks the name up on the calling thread, which may block.
+   *
+   * @param lookUps runs later look-ups, which may block
+   */
+  public DownstreamAddress(String host, int port, Executor lookUps) {
+    this(host, port, lookUps, System::nanoTime);
+  }
+
+  /**
+   * @param nanoTime {@link System#nanoTime}
+   */
+  DownstreamAddress(String host, int port, Executor lookUps, LongSupplier nanoTime) {
+    this.host = host;
+    this.port = port;
+    this.lookUps = lookUps;
+    this.nanoTime = nanoTime;
+    this.address = new InetSocketAddress(host, port);
+    this.lookedUpNanos = nanoTime.getAsLong();
+  }
+
+  /**
+   * The latest address known; unresolved while the name is unknown. Any thread; never blocks or
+   * fails.
+   */
+  public InetSocketAddress current() {
+    if (nanoTime.getAsLong() - lookedUpNanos > FRESH_NANOS
+        && isLookingUp.compareAndSet(false, true)) {
+      try {
+        lookUps.execute(this::lookUp);
+      } catch (RuntimeException | Error e) {
+        // There was no thread for it: no call's fault.
+        LOG.log(Level.WARNING, "the downstream's name is not looked up for now: {0}", e.toString());
+        lookedUpNanos = nanoTime.getAsLong();
+        isLookingUp.set(false);
+      }
+    }
+    return address;
+  }
+
+  private void lookUp() {
+    InetSocketAddress found = new InetSocketAddress(host, port);
+    if (!found.isUnresolved() || address.isUnresolved()) {
+      address = found;
+    }
+    lookedUpNanos = nanoTime.getAsLong();
+    isLookingUp.set(false);
+  }
+}

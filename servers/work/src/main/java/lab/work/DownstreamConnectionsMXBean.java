@@ -1,0 +1,13 @@
+package lab.work;
+
+/** {@code lab:type=DownstreamConnections}: the cap on downstream calls at a time. */
+public interface DownstreamConnectionsMXBean {
+  /** Calls that hold a connection. */
+  int getLeased();
+
+  /** Calls that wait for one. */
+  int getPending();
+
+  /** Most connections at a time. */
+  int getCap();
+}

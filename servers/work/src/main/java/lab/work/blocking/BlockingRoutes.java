@@ -1,0 +1,120 @@
+package lab.work.blocking;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import lab.observe.VirtualThreadLag;
+import lab.shell.ModelContext;
+import lab.spec.Answer;
+import lab.spec.Bodies;
+import lab.spec.Primes;
+import lab.spec.Route;
+import lab.spec.RouteCall;
+import lab.work.faults.OneLock;
+import lab.work.faults.Pin;
+
+/** Does the routes' work on the calling thread, which may be of any kind. */
+public final class BlockingRoutes implements AutoCloseable {
+  private final ModelContext context;
+  private final Answer up;
+  private final BlockingDownstream downstream;
+  private final Demonstrations demonstrations;
+  private final OneLock lock;
+  private final Pin pin;
+  private final VirtualThreadLag lag;
+
+  /** With the lab's own client of the downstream. */
+  public BlockingRoutes(ModelContext context) {
+    this(context, new SocketClient(context));
+  }
+
+  /**
+   * With another client of the downstream.
+   *
+   * @param client closed with the routes
+   */
+  public BlockingRoutes(ModelContext context, DownstreamClient client) {
+    this.context = context;
+    this.up = Bodies.up(context.model());
+    this.downstream = new BlockingDownstream(context, client);
+    this.demonstrations = Demonstrations.of(context);
+    this.lock = new OneLock(context.knobs());
+    this.pin = new Pin(context.knobs());
+    this.lag = new VirtualThreadLag(context.registry());
+  }
+
+  /**
+   * Returns the answer, however long it takes. Any number of threads at a time.
+   *
+   * @throws InterruptedException when the thread is told to stop; the request is then lost
+   */
+  public Answer answer(RouteCall call) throws InterruptedException {
+    lag.of(Thread.currentThread());
+    Answer refusal = call.refusal();
+    if (refusal != null) {
+      return refusal;
+    }
+    if (call.route() != Route.HEALTH) {
+      lock.hold();
+      pin.hold();
+    }
+    return switch (call.route()) {
+      case ROOT -> hello(call.value("wait_ms"));
+      case DOWNSTREAM -> downstream();
+      case SYNCHRONIZED -> downstreamSynchronized();
+      case HEALTH -> up;
+      case COMPUTE -> compute(call.value("limit"));
+      case BLOCK -> block(call.value("wait_ms"));
+      case FILE -> file(call.value("lines"));
+      case AGGREGATE, AGGREGATE_OLD, FIRST_SUCCESS, AGGREGATE_WITH_FALLBACK, MULTI_AGGREGATE ->
+          demonstrations.answer(call);
+      case METRICS -> Bodies.metrics(context.exposition().get());
+      case NONE -> throw new IllegalStateException("no route, but no refusal");
+    };
+  }
+
+  @Override
+  public void close() {
+    lag.close();
+    downstream.close();
+  }
+
+  private Answer hello(int waitMs) throws InterruptedException {
+    Thread.sleep(waitMs);
+    return Bodies.hello(context.model(), Thread.currentThread().getName());
+  }
+
+  private Answer downstream() throws InterruptedException {
+    try {
+      return Answer.ok(downstream.call());
+    } catch (DownstreamException e) {
+      return Answer.downstreamFailed(e.outcome());
+    }
+  }
+
+  /**
+   * On a monitor of the request's own, for which nobody waits: its thread, as the JIT compiler
+   * takes away the lock of an object that no other thread can see.
+   */
+  private Answer downstreamSynchronized() throws InterruptedException {
+    synchronized (Thread.currentThread()) {
+      return downstream();
+    }
+  }
+
+  private static Answer compute(int limit) {
+    return Bodies.compute(limit, Primes.sumUpTo(limit));
+  }
+
+  private static Answer block(int waitMs) throws InterruptedException {
+    Thread.sleep(waitMs);
+    return Bodies.block(waitMs);
+  }
+
+  private Answer file(int lines) {
+    try {
+      return Bodies.file(context.file().read(lines));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

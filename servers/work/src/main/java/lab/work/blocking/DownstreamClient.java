@@ -1,0 +1,24 @@
+package lab.work.blocking;
+
+import java.io.IOException;
+
+/**
+ * A client of the downstream that keeps its connections alive: the lab's own, or a framework's. It
+ * need not limit the number of calls, as {@link BlockingDownstream} does. Any number of threads.
+ */
+public interface DownstreamClient extends AutoCloseable {
+  /**
+   * Returns the body of a 200.
+   *
+   * @param deadlineNanos until when the last byte must be read, by {@link System#nanoTime}
+   * @throws java.net.SocketTimeoutException at the deadline
+   * @throws java.net.ConnectException when the connection was refused
+   * @throws DownstreamException on any other status, if the client tells it
+   * @throws IOException on any other failure
+   */
+  byte[] get(long deadlineNanos) throws IOException, DownstreamException, InterruptedException;
+
+  /** Closes what is idle. */
+  @Override
+  void close();
+}

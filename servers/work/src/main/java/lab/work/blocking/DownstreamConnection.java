@@ -1,0 +1,146 @@
+package lab.work.blocking;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import lab.wire.AnswerReader;
+import lab.wire.HeaderFields;
+import lab.wire.MalformedException;
+
+/**
+ * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Connecting
+ * and reading block without a time limit of their own: at the deadline the watchdog closes the
+ * socket.
+ *
+ * <pre>
+ *   idle --send--&gt; asked --first byte--&gt; answering --end--&gt; idle
+ *                    |                         '--- no framing, "close" --&gt; closed
+ *                    '-- closed before the first byte: {@link StaleException} if it was used before
+ * </pre>
+ */
+final class DownstreamConnection extends Watchdog.Watched implements AutoCloseable {
+  /** The peer had closed an idle connection: nothing was answered, so another one may be tried. */
+  static final class StaleException extends IOException {
+    private static final long serialVersionUID = 1;
+  }
+
+  /** A whole answer. */
+  @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
+  record Reply(int status, byte[] body) {}
+
+  /** An ordinary answer: what an idle connection keeps. */
+  private static final int USUAL_BYTES = 1024;
+
+  /** What the rest of a longer answer is read into. */
+  private static final int MORE_BYTES = 16 << 10;
+
+  private final Watchdog watchdog;
+  private final InetSocketAddress downstream;
+  private final Socket socket = new Socket();
+  private final byte[] buffer = new byte[USUAL_BYTES];
+  private final AnswerReader answer = new AnswerReader(new HeaderFields());
+  private boolean usedBefore;
+  private boolean reusable;
+  private long idleSinceNanos;
+
+  /** A connection that connects when it is first used. */
+  DownstreamConnection(Watchdog watchdog, InetSocketAddress downstream) {
+    this.watchdog = watchdog;
+    this.downstream = downstream;
+  }
+
+  /**
+   * Sends the request and returns the answer, read to its end. The first time it connects before.
+   *
+   * @throws SocketTimeoutException at the deadline
+   */
+  Reply exchange(byte[] request, long deadlineNanos) throws IOException {
+    reusable = false;
+    watchdog.watch(this, deadlineNanos);
+    try {
+      if (!usedBefore) {
+        socket.setTcpNoDelay(true);
+        socket.connect(downstream);
+      }
+      return ask(request);
+    } catch (IOException e) {
+      throw watchdog.forget(this) ? new SocketTimeoutException("deadline") : e;
+    } finally {
+      reusable &= !watchdog.forget(this);
+    }
+  }
+
+  /** Whether the last exchange left it fit for another. */
+  boolean isReusable() {
+    return reusable;
+  }
+
+  void markIdle() {
+    idleSinceNanos = System.nanoTime();
+  }
+
+  boolean isIdleLongerThan(long nanos) {
+    return System.nanoTime() - idleSinceNanos > nanos;
+  }
+
+  @Override
+  public void close() {
+    try {
+      socket.close();
+    } catch (IOException e) {
+      // It is gone either way.
+    }
+  }
+
+  private Reply ask(byte[] request) throws IOException {
+    int count;
+    try {
+      socket.getOutputStream().write(request);
+      count = read(buffer);
+      if (count < 0) {
+        throw new EOFException("closed by the downstream");
+      }
+    } catch (IOException e) {
+      throw usedBefore ? new StaleException() : e;
+    }
+    readAnswer(count);
+    Reply reply = new Reply(answer.status(), answer.body());
+    reusable = answer.isConnectionReusable();
+    answer.forget();
+    usedBefore = true;
+    return reply;
+  }
+
+  /** Reads to the end of an answer, of which the first bytes are in the buffer. */
+  private void readAnswer(int firstCount) throws IOException {
+    try {
+      byte[] into = buffer;
+      int count = firstCount;
+      while (!answer.take(into, 0, count)) {
+        if (count == into.length && count == USUAL_BYTES) {
+          into = new byte[MORE_BYTES];
+        }
+        count = read(into);
+        if (count < 0) {
+          if (answer.endsWithClose()) {
+            return;
+          }
+          throw new EOFException("closed within the answer");
+        }
+      }
+    } catch (MalformedException e) {
+      throw new IOException(e);
+    }
+  }
+
+  private int read(byte[] into) throws IOException {
+    return socket.getInputStream().read(into);
+  }
+
+  @Override
+  void breakOff() {
+    close();
+  }
+}

@@ -1,0 +1,153 @@
+package lab.work.blocking;
+
+import static java.util.Objects.requireNonNull;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Ends what is still under way at its deadline. A read with a time limit of its own sets and
+ * cancels a timer, which on a virtual thread wakes the JDK's thread of timers twice. Here a read
+ * has none: what is watched waits in a list, soonest deadline first, and one thread sleeps until
+ * the first. Deadlines are nearly in the order of their calls, so entering and leaving take
+ * constant time, and the thread wakes about once per time limit. Any number of threads.
+ */
+final class Watchdog implements AutoCloseable {
+  /** What can be watched, once at a time. Its fields are the watchdog's. */
+  abstract static class Watched {
+    private long deadlineNanos;
+    private boolean isListed;
+    private boolean isLate;
+    private @Nullable Watched earlier;
+    private @Nullable Watched later;
+
+    /** Breaks it off: the deadline has passed. Called once, by the watchdog's thread. */
+    abstract void breakOff();
+  }
+
+  private static final Logger LOG = System.getLogger(Watchdog.class.getName());
+  private static final long FAR_NANOS = Duration.ofHours(1).toNanos();
+
+  private final Thread thread;
+  private @Nullable Watched first;
+  private @Nullable Watched last;
+  private long wakesAtNanos;
+
+  Watchdog(String name) {
+    thread = Thread.ofPlatform().daemon().name(name).start(this::run);
+  }
+
+  /**
+   * Watches until the deadline, or until it is told to {@link #forget}.
+   *
+   * @param deadlineNanos by {@link System#nanoTime}
+   */
+  synchronized void watch(Watched watched, long deadlineNanos) {
+    watched.deadlineNanos = deadlineNanos;
+    watched.isListed = true;
+    Watched before = last;
+    while (before != null && before.deadlineNanos - deadlineNanos > 0) {
+      before = before.earlier;
+    }
+    link(watched, before, before == null ? first : before.later);
+    if (wakesAtNanos - deadlineNanos > 0) {
+      wakesAtNanos = deadlineNanos;
+      notifyAll();
+    }
+  }
+
+  /** Watches no longer; returns whether it was too late, and has been or is just broken off. */
+  synchronized boolean forget(Watched watched) {
+    if (watched.isListed) {
+      unlink(watched);
+    }
+    return watched.isLate;
+  }
+
+  /** Breaks off what is still under way, and watches nothing any more. */
+  @Override
+  public void close() {
+    thread.interrupt();
+  }
+
+  private void run() {
+    try {
+      while (true) {
+        // Not under the lock: closing a socket takes its time, and calls would wait for it.
+        breakOff(takeLate());
+      }
+    } catch (InterruptedException e) {
+      // Stopped: nobody else would end a read of a thread that no interrupt wakes.
+      for (Watched rest = takeFirst(); rest != null; rest = takeFirst()) {
+        breakOff(rest);
+      }
+    }
+  }
+
+  /** The deadlines of all others depend on this thread, so it survives whatever this throws. */
+  private static void breakOff(Watched late) {
+    try {
+      late.breakOff();
+    } catch (RuntimeException | Error e) {
+      LOG.log(Level.ERROR, "a bug: what was late is not broken off", e);
+    }
+  }
+
+  /** Waits for the next one that is late. */
+  private synchronized Watched takeLate() throws InterruptedException {
+    while (true) {
+      long now = System.nanoTime();
+      Watched soonest = first;
+      if (soonest != null && soonest.deadlineNanos - now <= 0) {
+        return requireNonNull(takeFirst());
+      }
+      wakesAtNanos = soonest == null ? now + FAR_NANOS : soonest.deadlineNanos;
+      // Rounded up, so that it does not wake too soon and find nothing late.
+      wait((wakesAtNanos - now + 999_999) / 1_000_000);
+    }
+  }
+
+  private synchronized @Nullable Watched takeFirst() {
+    Watched taken = first;
+    if (taken != null) {
+      unlink(taken);
+      taken.isLate = true;
+    }
+    return taken;
+  }
+
+  private void link(Watched watched, @Nullable Watched before, @Nullable Watched after) {
+    watched.earlier = before;
+    watched.later = after;
+    if (before == null) {
+      first = watched;
+    } else {
+      before.later = watched;
+    }
+    if (after == null) {
+      last = watched;
+    } else {
+      after.earlier = watched;
+    }
+  }
+
+  private void unlink(Watched watched) {
+    Watched before = watched.earlier;
+    Watched after = watched.later;
+    if (before == null) {
+      first = after;
+    } else {
+      before.later = after;
+    }
+    if (after == null) {
+      last = before;
+    } else {
+      after.earlier = before;
+    }
+    watched.earlier = null;
+    watched.later = null;
+    watched.isListed = false;
+  }
+}

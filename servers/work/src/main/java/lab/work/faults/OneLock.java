@@ -1,0 +1,33 @@
+package lab.work.faults;
+
+import java.util.concurrent.locks.ReentrantLock;
+import lab.shell.Knobs;
+import lab.spec.Settings;
+
+/**
+ * A fault to be found: one lock that every request holds for {@code lock_ms}, so that they take
+ * turns. Off by default. No metric of its own tells of it, as none tells of the locks in real
+ * services.
+ */
+public final class OneLock {
+  private final ReentrantLock lock = new ReentrantLock(true);
+  private volatile int heldMs = Settings.LOCK_MS.fallback();
+
+  public OneLock(Knobs knobs) {
+    knobs.add(Settings.LOCK_MS, () -> heldMs, ms -> heldMs = ms);
+  }
+
+  /** Waits for the lock, and holds it, on the calling thread. */
+  public void hold() throws InterruptedException {
+    int ms = heldMs;
+    if (ms == 0) {
+      return;
+    }
+    lock.lockInterruptibly();
+    try {
+      Thread.sleep(ms);
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,43 @@
+package lab.work.nonblocking;
+
+import java.util.concurrent.Callable;
+import java.util.function.BiConsumer;
+import lab.spec.DownstreamOutcome;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an event loop offers to the routes. All of it is called on the loop's thread and returns at
+ * once. Every callback comes on that thread too, once, perhaps before the call has returned, and
+ * never after what it belongs to was cancelled.
+ */
+public interface LoopServices {
+  /** Something begun that may be given up. */
+  interface Pending {
+    /** Gives it up; does nothing when it has ended. */
+    void cancel();
+  }
+
+  /** Takes the end of a downstream call. */
+  interface DownstreamCallback {
+    /**
+     * The call has ended.
+     *
+     * @param body the downstream's, when the outcome is OK; empty otherwise
+     */
+    void ended(DownstreamOutcome outcome, byte[] body);
+  }
+
+  /** Runs this when so many milliseconds have passed. */
+  Pending after(long millis, Runnable then);
+
+  /**
+   * Does on another thread what may block.
+   *
+   * @param work runs on a helper thread
+   * @param then takes the result and null, or null and the failure
+   */
+  <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then);
+
+  /** Calls the downstream. */
+  void callDownstream(DownstreamCallback callback);
+}
