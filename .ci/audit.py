@@ -350,7 +350,8 @@ def main(words: list[str]) -> int:
         case ["inventory", image, servers]:
             known = trusted_jars(Path(servers, ".mvn/checksums/checksums.sha256"))
             # A server's own jar is `server`, whichever it is.
-            own = {"server", *(one.parent.name for one in Path(servers).rglob("pom.xml"))}
+            poms = [*Path(servers).glob("*/pom.xml"), *Path(servers).glob("*/*/pom.xml")]
+            own = {"server", *(pom.parent.name for pom in poms)}
             with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as files:
                 components = sorted(set(inventory(files, known, own)))
             json.dump({"image": image, "components": components}, sys.stdout)

@@ -3,7 +3,7 @@
 # environment and read back on the management port.
 #
 # The JMX exporter is an HTTP server of the JDK and starts before our main, and the first such
-# server of a JVM fixes its flags for all: so they are given here. The server checks that they
+# server of a JVM fixes its flags for all: so they are given here. A server on it checks that they
 # are what its settings say and does not start otherwise.
 #
 # Unsafe and native access are for Netty, as its maintainers recommend for JDK 24 and later.

@@ -80,7 +80,7 @@ abstract class ProtocolTest {
   /** As of {@link ContractTest#settings}. */
   abstract Map<String, String> settings();
 
-  /** As of {@link ContractTest#limitsClients}. */
+  /** As of {@link ContractTest.Trait#LIMITS_CLIENTS}. */
   abstract boolean limitsClients();
 
   @BeforeEach

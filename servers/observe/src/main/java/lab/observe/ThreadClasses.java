@@ -113,34 +113,21 @@ public final class ThreadClasses implements MultiCollector {
                 "CPU time of the garbage collector's threads.",
                 collects.cpu));
       }
-      Times compiles = sum(Work.COMPILES);
-      if (compiles.cpu > 0) {
-        told.add(
-            counter(
-                "lab_jit_cpu_seconds", "CPU time of the JIT compiler's threads.", compiles.cpu));
-        told.add(
-            counter(
-                "lab_jit_wait_seconds",
-                "Time in which the JIT compiler's threads waited for a CPU.",
-                compiles.waited));
-      }
-      Times fronts = sum(Work.FRONTS);
-      if (fronts.cpu > 0) {
-        told.add(
-            counter(
-                "lab_front_cpu_seconds",
-                "CPU time of the threads that read requests for others.",
-                fronts.cpu));
-        told.add(
-            counter(
-                "lab_front_wait_seconds",
-                "Time in which the threads that read requests for others waited for a CPU.",
-                fronts.waited));
-      }
+      addBoth(told, "lab_jit", "the JIT compiler's threads", sum(Work.COMPILES));
+      addBoth(told, "lab_front", "the threads that read requests for others", sum(Work.FRONTS));
     } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
       return MetricSnapshots.of();
     }
     return new MetricSnapshots(told);
+  }
+
+  private static void addBoth(List<MetricSnapshot> told, String name, String who, Times times) {
+    if (times.cpu > 0) {
+      told.add(counter(name + "_cpu_seconds", "CPU time of " + who + ".", times.cpu));
+      told.add(
+          counter(
+              name + "_wait_seconds", "Time in which " + who + " waited for a CPU.", times.waited));
+    }
   }
 
   private Times sum(Work work) {

@@ -3,17 +3,10 @@ package lab.helidon;
 import java.util.List;
 import java.util.Set;
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class HelidonTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return Helidon.MODEL;
-  }
-
-  @Override
-  protected String threadName() {
-    return "[0x";
+  HelidonTest() {
+    super(Helidon.MODEL, "[0x");
   }
 
   @Override

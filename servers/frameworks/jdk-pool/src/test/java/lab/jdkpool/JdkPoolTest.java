@@ -1,30 +1,16 @@
 package lab.jdkpool;
 
+import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
+import static lab.conformance.ContractTest.Trait.WORKER_POOL;
+
 import java.util.List;
 import lab.conformance.ContractTest;
 import lab.conformance.InAnotherJvm;
 import lab.conformance.Launcher;
-import lab.shell.ServerModel;
 
 class JdkPoolTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return JdkPool.MODEL;
-  }
-
-  @Override
-  protected boolean hasDemonstrations() {
-    return true;
-  }
-
-  @Override
-  protected String threadName() {
-    return "pool-";
-  }
-
-  @Override
-  protected boolean hasWorkerPool() {
-    return true;
+  JdkPoolTest() {
+    super(JdkPool.MODEL, "pool-", DEMONSTRATIONS, WORKER_POOL);
   }
 
   /** The JDK's server looks at idle clients every 10 s, unless told otherwise. */

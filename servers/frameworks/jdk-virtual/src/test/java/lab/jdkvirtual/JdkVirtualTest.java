@@ -1,25 +1,15 @@
 package lab.jdkvirtual;
 
+import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
+
 import java.util.List;
 import lab.conformance.ContractTest;
 import lab.conformance.InAnotherJvm;
 import lab.conformance.Launcher;
-import lab.shell.ServerModel;
 
 class JdkVirtualTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return JdkVirtual.MODEL;
-  }
-
-  @Override
-  protected boolean hasDemonstrations() {
-    return true;
-  }
-
-  @Override
-  protected String threadName() {
-    return "vt-request-";
+  JdkVirtualTest() {
+    super(JdkVirtual.MODEL, "vt-request-", DEMONSTRATIONS);
   }
 
   /** The JDK's server looks at idle clients every 10 s, unless told otherwise. */

@@ -1,32 +1,22 @@
 package lab.quarkusreactive;
 
+import static lab.conformance.ContractTest.Trait.ASKS_ONCE;
+
 import java.nio.file.Path;
 import java.util.List;
 import lab.conformance.ContractTest;
 import lab.conformance.InItsOwnJvm;
 import lab.conformance.Launcher;
-import lab.shell.ServerModel;
 
 /** Runs what was packaged: Quarkus is what its build makes of the classes. */
 class QuarkusReactiveTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return QuarkusReactive.MODEL;
+  QuarkusReactiveTest() {
+    super(QuarkusReactive.MODEL, "vert.x-eventloop-thread-", ASKS_ONCE);
   }
 
   @Override
   protected Launcher launcher() {
     return new InItsOwnJvm(Path.of("target", "app", "server.jar"));
-  }
-
-  @Override
-  protected String threadName() {
-    return "vert.x-eventloop-thread-";
-  }
-
-  @Override
-  protected boolean retriesOnClosedConnections() {
-    return false;
   }
 
   @Override

@@ -1,33 +1,15 @@
 package lab.springmvc;
 
+import static lab.conformance.ContractTest.Trait.CLOSES_AFTER_503;
+import static lab.conformance.ContractTest.Trait.SPEAKS_HTTP_09;
+import static lab.conformance.ContractTest.Trait.WORKER_POOL;
+
 import java.util.List;
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class SpringMvcTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return SpringMvc.PLATFORM;
-  }
-
-  @Override
-  protected String threadName() {
-    return "http-nio-";
-  }
-
-  @Override
-  protected boolean hasWorkerPool() {
-    return true;
-  }
-
-  @Override
-  protected boolean speaksHttp09() {
-    return true;
-  }
-
-  @Override
-  protected boolean closesAfter503() {
-    return true;
+  SpringMvcTest() {
+    super(SpringMvc.PLATFORM, "http-nio-", WORKER_POOL, SPEAKS_HTTP_09, CLOSES_AFTER_503);
   }
 
   @Override

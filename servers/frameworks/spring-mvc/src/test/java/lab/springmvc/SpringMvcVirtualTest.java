@@ -1,23 +1,13 @@
 package lab.springmvc;
 
+import static lab.conformance.ContractTest.Trait.SPEAKS_HTTP_09;
+
 import java.util.List;
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class SpringMvcVirtualTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return SpringMvc.VIRTUAL;
-  }
-
-  @Override
-  protected String threadName() {
-    return "tomcat-handler-";
-  }
-
-  @Override
-  protected boolean speaksHttp09() {
-    return true;
+  SpringMvcVirtualTest() {
+    super(SpringMvc.VIRTUAL, "tomcat-handler-", SPEAKS_HTTP_09);
   }
 
   @Override

@@ -2,17 +2,10 @@ package lab.vertx;
 
 import java.util.List;
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class VertxModelTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return VertxModel.MODEL;
-  }
-
-  @Override
-  protected String threadName() {
-    return "vert.x-eventloop-thread-";
+  VertxModelTest() {
+    super(VertxModel.MODEL, "vert.x-eventloop-thread-");
   }
 
   @Override

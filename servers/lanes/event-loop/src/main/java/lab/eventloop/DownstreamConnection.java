@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
-import lab.reactor.Ready;
+import lab.reactor.Reactor.Ready;
 import lab.spec.DownstreamOutcome;
 import lab.wire.AnswerReader;
 import lab.wire.HeaderFields;

@@ -1,6 +1,8 @@
 package lab.eventloop;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
+import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
+import static lab.conformance.ContractTest.Trait.TELLS_UNREAD;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.BufferedInputStream;
@@ -16,7 +18,6 @@ import java.util.Set;
 import lab.conformance.ContractTest;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RunningServer;
-import lab.shell.ServerModel;
 import lab.wire.RequestReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -26,29 +27,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The contract, and what this model says of refused clients, of its loops and of blocking them. */
 @Timeout(120)
 class EventLoopTest extends ContractTest {
+  EventLoopTest() {
+    super(EventLoop.MODEL, "loop-", LIMITS_CLIENTS, TELLS_UNREAD);
+  }
+
   @Override
   protected Class<?> main() {
     return EventLoop.class;
-  }
-
-  @Override
-  protected ServerModel model() {
-    return EventLoop.MODEL;
-  }
-
-  @Override
-  protected String threadName() {
-    return "loop-";
-  }
-
-  @Override
-  protected boolean limitsClients() {
-    return true;
-  }
-
-  @Override
-  protected boolean tellsUnread() {
-    return true;
   }
 
   @Test

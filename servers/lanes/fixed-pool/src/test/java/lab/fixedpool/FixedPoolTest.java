@@ -1,36 +1,18 @@
 package lab.fixedpool;
 
+import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
+import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
+import static lab.conformance.ContractTest.Trait.WORKER_POOL;
+
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class FixedPoolTest extends ContractTest {
+  FixedPoolTest() {
+    super(FixedPool.MODEL, "pool-", DEMONSTRATIONS, WORKER_POOL, LIMITS_CLIENTS);
+  }
+
   @Override
   protected Class<?> main() {
     return FixedPool.class;
-  }
-
-  @Override
-  protected ServerModel model() {
-    return FixedPool.MODEL;
-  }
-
-  @Override
-  protected boolean hasDemonstrations() {
-    return true;
-  }
-
-  @Override
-  protected String threadName() {
-    return "pool-";
-  }
-
-  @Override
-  protected boolean limitsClients() {
-    return true;
-  }
-
-  @Override
-  protected boolean hasWorkerPool() {
-    return true;
   }
 }

@@ -1,21 +1,11 @@
 package lab.nettyvirtual;
 
+import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
+
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class NettyVirtualTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return NettyVirtual.MODEL;
-  }
-
-  @Override
-  protected String threadName() {
-    return "vt-request-";
-  }
-
-  @Override
-  protected boolean limitsClients() {
-    return true;
+  NettyVirtualTest() {
+    super(NettyVirtual.MODEL, "vt-request-", LIMITS_CLIENTS);
   }
 }

@@ -1,31 +1,13 @@
 package lab.nettyloops;
 
+import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
+import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
+import static lab.conformance.ContractTest.Trait.TELLS_UNREAD;
+
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class NettyTest extends ContractTest {
-  @Override
-  protected ServerModel model() {
-    return Netty.MODEL;
-  }
-
-  @Override
-  protected boolean hasDemonstrations() {
-    return true;
-  }
-
-  @Override
-  protected String threadName() {
-    return "netty-loop-";
-  }
-
-  @Override
-  protected boolean limitsClients() {
-    return true;
-  }
-
-  @Override
-  protected boolean tellsUnread() {
-    return true;
+  NettyTest() {
+    super(Netty.MODEL, "netty-loop-", DEMONSTRATIONS, LIMITS_CLIENTS, TELLS_UNREAD);
   }
 }

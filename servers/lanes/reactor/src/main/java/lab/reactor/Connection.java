@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * <p>While it is idle it holds no buffer. LINGERING reads on after a refusal or a last answer, as
  * closing with unread input would reset the connection and take the answer from the client.
  */
-final class Connection implements Ready {
+final class Connection implements Reactor.Ready {
   private enum State {
     IDLE,
     RECEIVING,
@@ -83,7 +83,7 @@ final class Connection implements Ready {
     this.reactor = reactor;
     this.channel = channel;
     this.key = key;
-    this.reader = new RequestReader(reactor.requestHead());
+    this.reader = new RequestReader(reactor.requestHead);
     this.quietSinceNanos = System.nanoTime();
   }
 
@@ -92,7 +92,7 @@ final class Connection implements Ready {
   /** True if the connection stays open after the answer to this request. */
   boolean staysAfter(Request request) {
     // With more requests at hand it would not be idle.
-    boolean mayStay = hasMore || !reactor.group().hasEnoughIdle();
+    boolean mayStay = hasMore || !reactor.group.hasEnoughIdle();
     return request.keepAlive() && !reactor.isStopping() && mayStay;
   }
 
@@ -265,16 +265,16 @@ final class Connection implements Ready {
       try {
         next = reader.next();
       } catch (MalformedException e) {
-        reactor.group().requests().malformed();
+        reactor.group.requests.malformed();
         reader.drop();
-        start(null, ByteBuffer.wrap(reactor.group().answers().refuse(e)), Outcome.OK, true);
+        start(null, ByteBuffer.wrap(reactor.group.answers.refuse(e)), Outcome.OK, true);
         return;
       }
       if (reader.takeContinue()) {
         promise();
       }
       if (next != null) {
-        handOver(new Exchange(reactor.group(), this, next, reactor.probe().readyNanos()));
+        handOver(new Exchange(reactor.group, this, next, reactor.probe().readyNanos()));
       } else if (inputEnded) {
         close();
       } else {
@@ -288,13 +288,11 @@ final class Connection implements Ready {
   }
 
   private void handOver(Exchange exchange) throws IOException {
-    if (!reactor.group().admits()) {
+    if (!reactor.group.admits()) {
       exchange.begin();
       byte[] refusal =
-          reactor
-              .group()
-              .answers()
-              .write(exchange.request(), Answer.QUEUE_FULL, staysAfter(exchange.request()));
+          reactor.group.answers.write(
+              exchange.request(), Answer.QUEUE_FULL, staysAfter(exchange.request()));
       start(exchange, ByteBuffer.wrap(refusal), Outcome.REJECTED, false);
       return;
     }
@@ -307,7 +305,7 @@ final class Connection implements Ready {
       handed = true;
     } finally {
       if (!handed) {
-        reactor.group().admission().leave();
+        reactor.group.admission.leave();
       }
     }
   }

@@ -40,7 +40,7 @@ public final class Exchange {
   /** The work on it begins: what it waited for that is over. Called once, before it is answered. */
   public void begin() {
     begunNanos = System.nanoTime();
-    group.requests().begun(call.route());
+    group.requests.begun(call.route());
   }
 
   /** Answers it. Called once. */
@@ -49,20 +49,20 @@ public final class Exchange {
     byte[] bytes;
     try {
       stays = connection.staysAfter(request);
-      bytes = group.answers().write(request, answer, stays);
+      bytes = group.answers.write(request, answer, stays);
     } catch (RuntimeException | Error e) {
       // Or its connection would wait for ever.
       abort();
       throw e;
     }
     // Before the client has its answer: its next request finds this one's place free.
-    group.admission().leave();
+    group.admission.leave();
     connection.send(this, bytes, answer.outcome(), stays);
   }
 
   /** Gives it up, without an answer; its connection closes. Called in place of the answer. */
   public void abort() {
-    group.admission().leave();
+    group.admission.leave();
     connection.abort();
     end(Outcome.ABORTED);
   }
@@ -75,6 +75,6 @@ public final class Exchange {
   /** The answer is written, or never will be. */
   void end(Outcome outcome) {
     long now = System.nanoTime();
-    group.requests().ended(call.route(), outcome, begunNanos - receivedNanos, now - begunNanos);
+    group.requests.ended(call.route(), outcome, begunNanos - receivedNanos, now - begunNanos);
   }
 }

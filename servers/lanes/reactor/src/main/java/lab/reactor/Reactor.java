@@ -33,18 +33,27 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public abstract class Reactor implements Runnable {
+  /** What is attached to a selection key. Called on the reactor's thread. */
+  public interface Ready {
+    /** The channel can do one or more of what was waited for; must not block. */
+    void ready(SelectionKey key) throws IOException;
+
+    /** {@link #ready} has failed: the channel is to be given up. */
+    void lost(IOException reason);
+  }
+
   private static final Logger LOG = System.getLogger(Reactor.class.getName());
   private static final long SWEEP_NANOS = 1_000_000_000;
   private static final int BUFFER_BYTES = 64 << 10;
 
   private final String name;
-  private final ReactorGroup group;
+  final ReactorGroup group;
   private final Selector selector = Selector.open();
   private final Consumer<SelectionKey> dispatch = this::dispatch;
   private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final Timers timers = new Timers();
   private final Probe probe = new Probe();
-  private final RequestHead requestHead = new RequestHead();
+  final RequestHead requestHead = new RequestHead();
 
   /** One of each for all connections: none has one while it is idle. */
   private final ByteBuffer readBuffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
@@ -194,7 +203,7 @@ public abstract class Reactor implements Runnable {
 
   private void sweepAndGoOn() {
     long now = System.nanoTime();
-    long timeoutNanos = group.keepAliveTimeout().toNanos();
+    long timeoutNanos = group.settings.keepAliveTimeout().toNanos();
     connections().forEach(connection -> connection.closeIfQuiet(now, timeoutNanos));
     sweep(now);
     timers.set(timer(this::sweepAndGoOn), now + SWEEP_NANOS);
@@ -222,7 +231,7 @@ public abstract class Reactor implements Runnable {
   public final void listen(ServerSocketChannel listener, List<? extends Reactor> all)
       throws IOException {
     SelectionKey key = listener.register(selector, SelectionKey.OP_ACCEPT);
-    acceptor = new Acceptor(listener, key, this, all);
+    acceptor = new Acceptor(listener, key, all);
     key.attach(acceptor);
   }
 
@@ -231,7 +240,7 @@ public abstract class Reactor implements Runnable {
     try {
       if (!stopping) {
         channel.configureBlocking(false);
-        channel.setOption(StandardSocketOptions.TCP_NODELAY, group.tcpNodelay());
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, group.settings.tcpNodelay());
         SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
         key.attach(new Connection(this, channel, key));
         open.setOpaque(open.getPlain() + 1);
@@ -265,16 +274,8 @@ public abstract class Reactor implements Runnable {
 
   // --- what it offers to its parts, on its thread ----------------------------------------------
 
-  final ReactorGroup group() {
-    return group;
-  }
-
   final void closed() {
     open.setOpaque(open.getPlain() - 1);
-  }
-
-  final RequestHead requestHead() {
-    return requestHead;
   }
 
   public final Selector selector() {
@@ -297,5 +298,65 @@ public abstract class Reactor implements Runnable {
   /** What was read last; the next {@link #fill} writes over it. */
   public final byte[] input() {
     return input;
+  }
+
+  /** Takes connections off the accept queue and deals them out to the reactors in turn. */
+  private final class Acceptor extends Timers.Timer implements Ready {
+    /** So that a flood of connections does not hold up those that are there. */
+    private static final int MOST_AT_ONCE = 256;
+
+    private static final long PAUSE_NANOS = 100_000_000;
+
+    private final ServerSocketChannel listener;
+    private final SelectionKey key;
+    private final List<? extends Reactor> reactors;
+    private int next;
+
+    Acceptor(ServerSocketChannel listener, SelectionKey key, List<? extends Reactor> reactors) {
+      this.listener = listener;
+      this.key = key;
+      this.reactors = reactors;
+    }
+
+    @Override
+    public void ready(SelectionKey selected) throws IOException {
+      for (int i = 0; i < MOST_AT_ONCE; i++) {
+        SocketChannel channel = listener.accept();
+        if (channel == null) {
+          return;
+        }
+        Reactor to = reactors.get(next++ % reactors.size());
+        to.runSoon(() -> to.adopt(channel));
+      }
+    }
+
+    /**
+     * Most likely out of file descriptors: asking again at once would only burn the reactor's time.
+     */
+    @Override
+    public void lost(IOException reason) {
+      if (listener.isOpen()) {
+        // Whatever becomes of the line of the log: this goes on.
+        SelectionKey unused = key.interestOps(0);
+        timers.set(this, System.nanoTime() + PAUSE_NANOS);
+        LOG.log(Level.WARNING, "cannot accept for now: {0}", reason.getMessage());
+      }
+    }
+
+    @Override
+    protected void due() {
+      if (key.isValid()) {
+        SelectionKey unused = key.interestOps(SelectionKey.OP_ACCEPT);
+      }
+    }
+
+    /** The port is free when the reactor has selected once more. */
+    void close() {
+      try {
+        listener.close();
+      } catch (IOException e) {
+        LOG.log(Level.WARNING, "the listener could not be closed", e);
+      }
+    }
   }
 }

@@ -34,10 +34,11 @@ public final class ReactorGroup {
   private static final Duration LAST_TURN = Duration.ofSeconds(1);
 
   private final ModelContext context;
-  private final Settings settings;
+  final Settings settings;
   private final Routes known;
-  private final Answers answers;
-  private final Admission admission;
+  final RequestMetrics requests;
+  final Answers answers;
+  final Admission admission;
   private final Runnable onBroken;
   private final List<Reactor> reactors = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
@@ -56,6 +57,7 @@ public final class ReactorGroup {
     this.context = context;
     this.settings = context.settings();
     this.known = context.routes();
+    this.requests = context.requests();
     this.answers = new Answers(context.model());
     this.admission = new Admission(settings.queueBound());
     this.mostAdmitted = admission::bound;
@@ -141,18 +143,6 @@ public final class ReactorGroup {
 
   // --- what they share; any thread -------------------------------------------------------------
 
-  RequestMetrics requests() {
-    return context.requests();
-  }
-
-  Answers answers() {
-    return answers;
-  }
-
-  Admission admission() {
-    return admission;
-  }
-
   /** Takes one more request on, if there is a place for it. */
   boolean admits() {
     return admission.tryEnter(mostAdmitted.getAsInt());
@@ -160,14 +150,6 @@ public final class ReactorGroup {
 
   RouteCall resolve(Request request) {
     return known.resolve(request.method(), request.path(), request.query());
-  }
-
-  Duration keepAliveTimeout() {
-    return settings.keepAliveTimeout();
-  }
-
-  boolean tcpNodelay() {
-    return settings.tcpNodelay();
   }
 
   /** True if as many connections idle as may. */

@@ -1,6 +1,8 @@
 package lab.perconnection;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
+import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
+import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -14,7 +16,6 @@ import java.util.regex.Pattern;
 import lab.conformance.ContractTest;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RunningServer;
-import lab.shell.ServerModel;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,29 +28,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ThreadPerConnectionTest extends ContractTest {
   private static final Pattern STATUS = Pattern.compile("HTTP/1\\.1 (\\d{3}) ");
 
+  ThreadPerConnectionTest() {
+    super(ThreadPerConnection.MODEL, "vt-connection-", DEMONSTRATIONS, LIMITS_CLIENTS);
+  }
+
   @Override
   protected Class<?> main() {
     return ThreadPerConnection.class;
-  }
-
-  @Override
-  protected ServerModel model() {
-    return ThreadPerConnection.MODEL;
-  }
-
-  @Override
-  protected boolean hasDemonstrations() {
-    return true;
-  }
-
-  @Override
-  protected String threadName() {
-    return "vt-connection-";
-  }
-
-  @Override
-  protected boolean limitsClients() {
-    return true;
   }
 
   /** Each row's input ends with its half of the connection; {@code ~} is a line's end. */

@@ -1,31 +1,17 @@
 package lab.virtualthreads;
 
+import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
+import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
+
 import lab.conformance.ContractTest;
-import lab.shell.ServerModel;
 
 class VirtualThreadsTest extends ContractTest {
+  VirtualThreadsTest() {
+    super(VirtualThreads.MODEL, "vt-request-", DEMONSTRATIONS, LIMITS_CLIENTS);
+  }
+
   @Override
   protected Class<?> main() {
     return VirtualThreads.class;
-  }
-
-  @Override
-  protected ServerModel model() {
-    return VirtualThreads.MODEL;
-  }
-
-  @Override
-  protected boolean hasDemonstrations() {
-    return true;
-  }
-
-  @Override
-  protected String threadName() {
-    return "vt-request-";
-  }
-
-  @Override
-  protected boolean limitsClients() {
-    return true;
   }
 }
