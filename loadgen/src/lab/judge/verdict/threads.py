@@ -240,13 +240,13 @@ def event_loop(seen: SeenTrial) -> Standing | None:
 
 def front(seen: SeenTrial) -> Standing | None:
     """Threads that read requests and hand them to workers. They compete with the workers for the
-    CPUs: the time in which they wait for one is the CPUs', and not theirs."""
+    CPUs: one that is busy and not on a CPU waits for one, and is not the limit."""
     return _selecting(seen, "front", "front", "lab_front")
 
 
 def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Standing | None:
-    """Threads with a selector each. Where nothing counts how long they waited for a CPU, that is
-    part of their work."""
+    """Threads with a selector each, at work while they are on a CPU; where nothing counts that,
+    while they are outside the selector."""
     name, mine = f"{metric}_busy_seconds_total", {"server": seen.server}
     rates = [
         seen.rate(f"{thread} {label} busy", "of its time", name, **mine, **{thread: label})
@@ -255,14 +255,12 @@ def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Stan
     busy = [max(0.0, min(1.0, rate.value)) for rate in kept(*rates)]
     if not busy or seen.record.before.foreign:
         return None
-    waited = seen.rate(
-        f"{thread}s waiting for a CPU", "threads", f"{metric}_wait_seconds_total", **mine
-    )
+    worked = seen.rate(f"CPU of the {thread}s", "CPUs", f"{metric}_cpu_seconds_total", **mine)
     depth = seen.mean(f"tasks waiting for a {thread}", "tasks", f"{metric}_queue_depth", **mine)
     cpu = seen.rate(
         "CPU of the server", "CPUs", "container_cpu_usage_seconds_total", service=seen.server
     )
-    used = max(0.0, sum(busy) - (value(waited) or 0.0)) / len(busy)
+    used = min(1.0, (sum(busy) if worked is None else worked.value) / len(busy))
     cpus = seen.record.before.own_identity.cpus
     count = f"the one {thread}" if len(busy) == 1 else f"{len(busy)} {thread}s"
     sentence = f"the {resource}: {count} at work {used:.0%} of the time"
@@ -284,5 +282,5 @@ def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Stan
         waiting="tasks",
         score=score,
         sentence=sentence,
-        evidence=kept(*rates, waited, depth, cpu),
+        evidence=kept(*rates, worked, depth, cpu),
     )
