@@ -16,13 +16,13 @@ class BenchmarksTest {
   void everyBenchmarkRunsAndTakesTime() throws Exception {
     var results = new Runner(brief().build()).run();
     assertThat(results)
-        .hasSize(20)
+        .hasSize(28)
         .allSatisfy(result -> assertThat(result.getPrimaryResult().getScore()).isPositive());
     assertThat(
             results.stream()
                 .map(result -> result.getParams().getBenchmark())
                 .collect(Collectors.toSet()))
-        .hasSize(16);
+        .hasSize(22);
   }
 
   @Test

@@ -140,7 +140,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   }
 
   @Override
-  void breakOff() {
+  protected void breakOff() {
     close();
   }
 }

@@ -3,7 +3,9 @@ package lab.work.blocking;
 import io.prometheus.metrics.core.metrics.Counter;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.stream.IntStream;
 import lab.shell.ModelContext;
 import lab.spec.DownstreamOutcome;
 import lab.work.DownstreamAddress;
@@ -11,6 +13,7 @@ import lab.work.DownstreamLimits;
 import lab.work.DownstreamRequest;
 import lab.work.blocking.DownstreamConnection.Reply;
 import lab.work.blocking.DownstreamConnection.StaleException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Asks the downstream over kept-alive connections, most recently used first. It is this small
@@ -18,12 +21,24 @@ import lab.work.blocking.DownstreamConnection.StaleException;
  * jdk-virtual for the measurement.
  */
 final class SocketClient implements DownstreamClient {
+  /**
+   * Idle connections and deadlines of some threads: were they all in one, each call would pass one
+   * lock and one list's head that an event loop has none of.
+   */
+  private static final class Share {
+    private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
+    private final Watchdog watchdog;
+
+    Share(int number) {
+      watchdog = new Watchdog("downstream-deadlines-" + number);
+    }
+  }
+
   private final byte[] request;
   private final DownstreamAddress address;
   private final Counter retries;
   private final Duration keepIdle;
-  private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
-  private final Watchdog watchdog = new Watchdog("downstream-deadlines");
+  private final List<Share> shares;
   private final Sweeper pruner;
 
   SocketClient(ModelContext context) {
@@ -32,6 +47,10 @@ final class SocketClient implements DownstreamClient {
     // A look-up of its name has no deadline, so no call makes one.
     address = new DownstreamAddress(get.host(), get.port(), SocketClient::onItsOwnThread);
     retries = context.downstream().retries();
+    shares =
+        IntStream.rangeClosed(1, Runtime.getRuntime().availableProcessors())
+            .mapToObj(Share::new)
+            .toList();
     keepIdle = context.settings().downstreamKeepIdle();
     pruner = new Sweeper("downstream-idle", DownstreamLimits.betweenLooks(keepIdle), this::prune);
   }
@@ -49,37 +68,54 @@ final class SocketClient implements DownstreamClient {
   @Override
   public void close() {
     pruner.close();
-    watchdog.close();
-    for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
-      each.close();
+    for (Share share : shares) {
+      share.watchdog.close();
+      for (DownstreamConnection each = share.idle.pollFirst();
+          each != null;
+          each = share.idle.pollFirst()) {
+        each.close();
+      }
     }
   }
 
   private Reply exchange(long deadlineNanos) throws IOException {
-    DownstreamConnection kept = idle.pollFirst();
+    int own = (int) (Thread.currentThread().threadId() % shares.size());
+    Share share = shares.get(own);
+    DownstreamConnection kept = takeIdle(own);
     if (kept != null) {
       try {
-        return exchange(kept, deadlineNanos);
+        return exchange(kept, share, deadlineNanos);
       } catch (StaleException e) {
         // The downstream closed it while it was idle: once more, on a new one.
         retries.inc();
       }
     }
-    return exchange(new DownstreamConnection(watchdog, address.current()), deadlineNanos);
+    return exchange(
+        new DownstreamConnection(share.watchdog, address.current()), share, deadlineNanos);
   }
 
-  private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
+  /** Of a thread's own share, else of another. */
+  private @Nullable DownstreamConnection takeIdle(int own) {
+    DownstreamConnection taken = null;
+    for (int i = 0; taken == null && i < shares.size(); i++) {
+      taken = shares.get((own + i) % shares.size()).idle.pollFirst();
+    }
+    return taken;
+  }
+
+  private Reply exchange(DownstreamConnection connection, Share share, long deadlineNanos)
+      throws IOException {
     try {
       return connection.exchange(request, deadlineNanos);
     } finally {
-      giveBack(connection);
+      giveBack(connection, share);
     }
   }
 
-  private void giveBack(DownstreamConnection connection) {
+  private static void giveBack(DownstreamConnection connection, Share share) {
     if (connection.isReusable()) {
       connection.markIdle();
-      idle.addFirst(connection);
+      share.idle.addFirst(connection);
     } else {
       connection.close();
     }
@@ -90,6 +126,10 @@ final class SocketClient implements DownstreamClient {
   }
 
   private void prune() {
+    shares.forEach(share -> prune(share.idle));
+  }
+
+  private void prune(ConcurrentLinkedDeque<DownstreamConnection> idle) {
     // The last one has been idle longest.
     DownstreamConnection oldest = idle.peekLast();
     while (oldest != null && oldest.isIdleLongerThan(keepIdle.toNanos())) {

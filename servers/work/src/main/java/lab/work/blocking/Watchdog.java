@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
  * the first. Deadlines are nearly in the order of their calls, so entering and leaving take
  * constant time, and the thread wakes about once per time limit. Any number of threads.
  */
-final class Watchdog implements AutoCloseable {
+public final class Watchdog implements AutoCloseable {
   /** What can be watched, once at a time. Its fields are the watchdog's. */
-  abstract static class Watched {
+  public abstract static class Watched {
     private long deadlineNanos;
     private boolean isListed;
     private boolean isLate;
@@ -24,7 +24,7 @@ final class Watchdog implements AutoCloseable {
     private @Nullable Watched later;
 
     /** Breaks it off: the deadline has passed. Called once, by the watchdog's thread. */
-    abstract void breakOff();
+    protected abstract void breakOff();
   }
 
   private static final Logger LOG = System.getLogger(Watchdog.class.getName());
@@ -35,7 +35,7 @@ final class Watchdog implements AutoCloseable {
   private @Nullable Watched last;
   private long wakesAtNanos;
 
-  Watchdog(String name) {
+  public Watchdog(String name) {
     thread = Thread.ofPlatform().daemon().name(name).start(this::run);
   }
 
@@ -44,7 +44,7 @@ final class Watchdog implements AutoCloseable {
    *
    * @param deadlineNanos by {@link System#nanoTime}
    */
-  synchronized void watch(Watched watched, long deadlineNanos) {
+  public synchronized void watch(Watched watched, long deadlineNanos) {
     watched.deadlineNanos = deadlineNanos;
     watched.isListed = true;
     Watched before = last;
@@ -59,7 +59,7 @@ final class Watchdog implements AutoCloseable {
   }
 
   /** Watches no longer; returns whether it was too late, and has been or is just broken off. */
-  synchronized boolean forget(Watched watched) {
+  public synchronized boolean forget(Watched watched) {
     if (watched.isListed) {
       unlink(watched);
     }

@@ -79,7 +79,7 @@ class WatchdogTest {
       watchdog.watch(
           new Watchdog.Watched() {
             @Override
-            void breakOff() {
+            protected void breakOff() {
               tried.countDown();
               throw new IllegalStateException("planted by a test");
             }
@@ -119,7 +119,7 @@ class WatchdogTest {
     watchdog.watch(
         new Watchdog.Watched() {
           @Override
-          void breakOff() {
+          protected void breakOff() {
             begun.countDown();
             try {
               end.await();
@@ -175,7 +175,7 @@ class WatchdogTest {
 
   private final class Call extends Watchdog.Watched {
     @Override
-    void breakOff() {
+    protected void breakOff() {
       brokenOff.add(this);
     }
   }
