@@ -52,6 +52,8 @@ public final class FakeDownstream implements AutoCloseable {
     HOLD,
     /** Reads the request and says nothing. */
     SILENT,
+    /** As {@link #ANSWER}, but nothing to every tenth; counts it when its client has closed it. */
+    ANSWER_MOST,
     /** As {@link #ANSWER}, but its body comes byte by byte and takes some 6 s. */
     TRICKLE,
     /** Resets the connection after the request was read. */
@@ -67,6 +69,7 @@ public final class FakeDownstream implements AutoCloseable {
   private final ServerSocket listener;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private final AtomicInteger connections = new AtomicInteger();
+  private final AtomicInteger asked = new AtomicInteger();
   private final AtomicInteger ended = new AtomicInteger();
   private final AtomicInteger left = new AtomicInteger();
   private final Semaphore heldAnswers = new Semaphore(0, true);
@@ -76,7 +79,7 @@ public final class FakeDownstream implements AutoCloseable {
 
   FakeDownstream() {
     try {
-      listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+      listener = new ServerSocket(0, 1_000, InetAddress.getLoopbackAddress());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -217,6 +220,14 @@ public final class FakeDownstream implements AutoCloseable {
           }
           case HOLD -> {
             heldAnswers.acquire();
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          }
+          case ANSWER_MOST -> {
+            if (asked.incrementAndGet() % 10 == 0) {
+              untilClosed(in);
+              ended.incrementAndGet();
+              return;
+            }
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
           }
           case SILENT -> Thread.sleep(60_000);

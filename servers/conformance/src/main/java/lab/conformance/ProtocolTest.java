@@ -1,6 +1,7 @@
 package lab.conformance;
 
 import static java.util.Objects.requireNonNull;
+import static java.util.stream.Collectors.joining;
 import static lab.conformance.ContractTest.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
@@ -11,10 +12,12 @@ import com.sun.management.UnixOperatingSystemMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.net.SocketException;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeFormatter;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -22,7 +25,12 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import javax.management.JMException;
 import javax.management.ObjectName;
 import lab.conformance.FakeDownstream.Behaviour;
@@ -477,6 +485,43 @@ abstract class ProtocolTest {
     }
   }
 
+  /** Many at once, some of them never answered: those end, in time, and no other call does. */
+  @Test
+  void deadlinesHoldUnderLoad() throws Exception {
+    int callers = 100;
+    Duration deadline = Duration.ofSeconds(3);
+    downstream.behave(Behaviour.ANSWER_MOST);
+    turn("{\"downstream_timeout_ms\": " + deadline.toMillis() + "}");
+    int ended = downstream.ended();
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      Callable<Duration> caller = this::callUntilLate;
+      for (Future<Duration> each : threads.invokeAll(Collections.nCopies(callers, caller))) {
+        assertThat(each.get()).isBetween(deadline, deadline.plusSeconds(7));
+      }
+      // One for each caller: no call was late that the downstream had answered.
+      await(() -> downstream.ended() == ended + callers);
+    } finally {
+      turn("{\"downstream_timeout_ms\": " + ContractTest.HELD_MS + "}");
+    }
+  }
+
+  /** Heads and bodies of the sizes that {@code make jmh} compares, in both directions, in pieces. */
+  @Test
+  void longerHeadsAndBodiesPassUnharmed() throws Exception {
+    String body = IntStream.range(0, 2_048).mapToObj("%08x"::formatted).collect(joining());
+    String fields =
+        "Filler: %s\r\nContent-Length: %d\r\n\r\n".formatted("x".repeat(1_450), body.length());
+    downstream.answerWith("HTTP/1.1 200 OK\r\n" + fields + body);
+    String requests = ("GET /downstream HTTP/1.1\r\nHost: lab\r\n" + fields + body).repeat(2);
+    try (RawClient client = client()) {
+      for (int at = 0; at < requests.length(); at += 1_000) {
+        client.send(requests.substring(at, Math.min(at + 1_000, requests.length())));
+      }
+      assertThat(client.read().body()).isEqualTo(body);
+      assertThat(client.read().body()).isEqualTo(body);
+    }
+  }
+
   // --- limits ---------------------------------------------------------------------------------
 
   /** A place that comes free goes to whoever has waited longest, on whichever loop. */
@@ -536,25 +581,33 @@ abstract class ProtocolTest {
 
   /** A client's end is no request: it waits for no thread, and keeps nobody out. */
   @Test
-  void anIdleClientThatLeavesTakesNoPlace() throws Exception {
-    String rule = "anIdleClientThatLeavesTakesNoPlace";
+  void idleClientsThatLeaveTakeNoPlace() throws Exception {
+    String rule = "idleClientsThatLeaveTakeNoPlace";
     String settings = ContractTest.management(server).get("/settings");
     assumeFalse(settings.contains("\"pool_size\":null"), "no pool");
     boolean declared = deviations.declares(rule);
+    int bound = 10;
     downstream.behave(Behaviour.HOLD);
-    turn("{\"pool_size\": 1, \"queue_bound\": 1}");
+    turn("{\"pool_size\": 1, \"queue_bound\": " + bound + "}");
+    List<RawClient> crowd = new ArrayList<>();
     try (RawClient first = client();
-        RawClient idle = client();
         RawClient next = client()) {
-      assertThat(idle.get("/health").status()).isEqualTo(200);
+      for (int i = 0; i < bound; i++) {
+        crowd.add(client());
+        assertThat(crowd.getLast().get("/health").status()).isEqualTo(200);
+      }
       first.request("GET", "/downstream");
       await(() -> leased() == 1);
       double before = refused();
-      idle.endOutput();
+      for (RawClient idle : crowd) {
+        idle.endOutput();
+      }
       if (declared) {
-        await(() -> mbean("WorkerPool", "QueueDepth") == 1);
+        await(() -> mbean("WorkerPool", "QueueDepth") == bound);
       } else {
-        assertThat(idle.isClosedByServer()).isTrue();
+        for (RawClient idle : crowd) {
+          assertThat(idle.isClosedByServer()).isTrue();
+        }
       }
       next.request("GET", "/health");
       await(() -> declared ? refused() > before : mbean("WorkerPool", "QueueDepth") == 1);
@@ -562,6 +615,9 @@ abstract class ProtocolTest {
       assertThat(first.read().status()).isEqualTo(200);
       verify(rule, next.next(), "200");
     } finally {
+      for (RawClient idle : crowd) {
+        idle.close();
+      }
       turn("{\"pool_size\": 200, \"queue_bound\": 0}");
     }
   }
@@ -753,6 +809,20 @@ abstract class ProtocolTest {
     RawAnswer answer = client.get("/downstream");
     boolean another = answer.status() == 200 && !answer.body().equals(FakeDownstream.BODY);
     return answer.status() + (another ? " of another body" : "");
+  }
+
+  /** How long the first call took that is late. */
+  private Duration callUntilLate() throws IOException {
+    try (RawClient client = client()) {
+      while (true) {
+        long begun = System.nanoTime();
+        String said = downstreamSays(client);
+        if (!said.equals("200")) {
+          assertThat(said).isEqualTo("504");
+          return Duration.ofNanos(System.nanoTime() - begun);
+        }
+      }
+    }
   }
 
   private boolean isAnsweredOverANewConnection() {
