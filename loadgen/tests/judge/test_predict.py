@@ -180,7 +180,7 @@ def test_synchronized_keeps_a_carrier_before_jdk_24(jdk: str, pool: int | None, 
     assert predict("/downstream", 1000, None, before).rps == (1000 if pool else 5000)
     # Nor has a platform thread per connection.
     settings = {**before.settings, "connection_threads": "platform"}
-    platform = dataclasses.replace(before, settings=settings)
+    platform = replace(before, settings=settings)
     assert predict("/synchronized", 1000, None, platform).rps == (1000 if pool else 5000)
 
 
