@@ -38,6 +38,7 @@ from lab.experiments.reading.words import server_lists
 from lab.load.engines.base import cores
 from lab.model import Experiment, OwnLever
 from lab.model.host_facts import host_facts
+from lab.model.knobs import READ_BACK
 from lab.model.machines import GENERATORS, MACHINES
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
@@ -125,7 +126,6 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     home, console = _home(environ), _console(environ)
     # Per lab, as the lock is: labs beside each other may share a folder.
     lab = project_of(environ)
-    settings = given_settings(environ)
     several = bool(environ.get(MACHINES))
     claimed = lock.claimed(home / lock.FOLDER)
     with claimed as held, closing(Stack(Urls.read(environ), several=several)) as stack:
@@ -137,7 +137,8 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             home,
             undo_log=home / "results" / f".changed.{lab}.json" if held else None,
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
-            settings=settings,
+            settings=given_settings(environ),
+            read_back=given_settings(environ, READ_BACK),
             one_machine=not several,
             generators=tuple(environ.get(GENERATORS, "").split()),
         )

@@ -370,6 +370,15 @@ def test_what_cannot_be_measured_is_refused_before_any_load(
     assert not ready.run_dir.exists()
 
 
+def test_a_setting_that_none_of_the_servers_has_is_refused(ready: Bench) -> None:
+    # a has a pool.
+    words = ("SERVER_POOL_SIZE=20", "FRONTS=2")
+    ready.place = dataclasses.replace(ready.place, read_back=words)
+    with pytest.raises(WordError, match=r"^FRONTS=2: a, b has no such setting$"):
+        ready.run()
+    assert not ready.run_dir.exists()
+
+
 def test_auto_without_any_wait_leaves_the_closed_load_and_says_so(ready: Bench) -> None:
     assert ready.run(routes=("/compute",)) == 0
     assert ready.cells("mode", "predicted_rps") == "closed , closed "

@@ -20,6 +20,7 @@ from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import Engine, engines_of
 from lab.model import Condition, Experiment, Fairness, Snapshot
+from lab.model.knobs import READ_BACK
 from lab.model.machines import MACHINES
 from lab.model.routes import parse
 from lab.store.run_dir import check_space
@@ -70,6 +71,7 @@ def run(
     chosen = choose_engines(experiment, engines)
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
+    _require_settings(place.read_back, snapshots)
     order = new_design(experiment, snapshots, chosen.engines, stack, place)
     if only_plan:
         for line in (*chosen.notes, *notes, *order.notes):
@@ -130,6 +132,14 @@ def _require_routes(calls: Sequence[tuple[str, str]], stack: Stack) -> None:
             others = ", ".join(server for server in those if server not in without)
             hint = f"; SERVER={others.replace(', ', ',')} has it" if others else ""
             raise WordError(f"ROUTE={path}: {', '.join(without)} has no such route{hint}")
+
+
+def _require_settings(words: Sequence[str], servers: Mapping[str, Snapshot]) -> None:
+    """Raises WordError for a setting that none of the servers has: it would change no figure."""
+    for word in words:
+        name, _ = READ_BACK[word.partition("=")[0]]
+        if not any(of.foreign or of.settings.get(name) is not None for of in servers.values()):
+            raise WordError(f"{word}: {', '.join(servers)} has no such setting")
 
 
 def _notes(

@@ -31,8 +31,9 @@ class Place:
     and `cores` are this process' own limits. `host_changes` has the folders by which the host is
     asked for changes (None: nobody answers), `undo_log` the file of what is changed now (None: keep
     none), `warm_jvms` the file of what is known of the JVMs that run (None: keep none). `settings`
-    are words of make for settings of .env that no server tells of. `one_machine`: all of the lab is
-    on this one. `generators` are further machines that put on a share of a load (HOST:PORT)."""
+    are words of make for settings of .env that no server tells of, `read_back` for those that a
+    server does. `one_machine`: all of the lab is on this one. `generators` are further machines
+    that put on a share of a load (HOST:PORT)."""
 
     results: Path
     host_file: Path
@@ -42,6 +43,7 @@ class Place:
     undo_log: Path | None = None
     warm_jvms: Path | None = None
     settings: tuple[str, ...] = ()
+    read_back: tuple[str, ...] = ()
     one_machine: bool = True
     generators: tuple[str, ...] = ()
 

@@ -54,13 +54,32 @@ HOST: Mapping[str, str] = MappingProxyType(
         "SERVER_PORTS": r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}",
         "LOOPS": r"[0-9]{1,3}",
         "BLOCK_THE_LOOP": r"(true|false|spin)",
-        "FRONTS": r"[1-9][0-9]?",
+        "FRONTS": r"([1-9]|[1-5][0-9]|6[0-4])",
         "CONNECTION_THREADS": r"(virtual|platform)",
         "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
         "SERVER_POOL_ORDER": r"(fifo|lifo)",
         "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
         "SERVER_DOWNSTREAM_CONNECTIONS": r"[1-9][0-9]{0,4}",
         "SERVER_DOWNSTREAM_TIMEOUT_MS": r"[1-9][0-9]{0,5}",
+    }
+)
+# Settings of .env that a server reads back, each with the name and the default it has there; None
+# is read back by a model that has no such setting (tests/model/test_settings.py holds both
+# together). LOOPS=0 is as many as the model has by itself.
+READ_BACK: Mapping[str, tuple[str, int | str | bool]] = MappingProxyType(
+    {
+        "SERVER_POOL_SIZE": ("pool_size", 200),
+        "SERVER_POOL_ORDER": ("pool_order", "fifo"),
+        "SERVER_QUEUE_BOUND": ("queue_bound", 0),
+        "SERVER_BACKLOG": ("backlog", 4096),
+        "SERVER_DOWNSTREAM_CONNECTIONS": ("downstream_connections", 20_000),
+        "SERVER_DOWNSTREAM_TIMEOUT_MS": ("downstream_timeout_ms", 10_000),
+        "SERVER_DOWNSTREAM_URL": ("downstream_url", PROXIED),
+        "BLOCK_THE_LOOP": ("block_the_loop", False),
+        "FRONTS": ("fronts", 1),
+        "CONNECTION_THREADS": ("connection_threads", "virtual"),
+        "SERVER_PORTS": ("local_ports", "10000 65535"),
+        "LOOPS": ("loops", 0),
     }
 )
 # The image of a server's container, where two images of a server are the arms of one run (`gate`).

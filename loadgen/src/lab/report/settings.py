@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from lab.model import Json, Snapshot
 from lab.model.cpu_sets import AUTO, cpus_of
-from lab.model.knobs import PROXIED
+from lab.model.knobs import READ_BACK
 from lab.store.manifest import Manifest
 
-# Settings as a server shows them, and the names and defaults that they have in .env
-# (tests/model/test_settings.py holds the two together).
-DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
-    {
-        "pool_size": ("SERVER_POOL_SIZE", 200),
-        "pool_order": ("SERVER_POOL_ORDER", "fifo"),
-        "queue_bound": ("SERVER_QUEUE_BOUND", 0),
-        "backlog": ("SERVER_BACKLOG", 4096),
-        "downstream_connections": ("SERVER_DOWNSTREAM_CONNECTIONS", 20_000),
-        "downstream_timeout_ms": ("SERVER_DOWNSTREAM_TIMEOUT_MS", 10_000),
-        "downstream_url": ("SERVER_DOWNSTREAM_URL", PROXIED),
-        "block_the_loop": ("BLOCK_THE_LOOP", False),
-        "fronts": ("FRONTS", 1),
-        "connection_threads": ("CONNECTION_THREADS", "virtual"),
-        "local_ports": ("SERVER_PORTS", "10000 65535"),
-    }
-)
 JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+UseCompactObjectHeaders -XX:+ExitOnOutOfMemoryError"
 SERVER_MEMORY = "2g"
 DOWNSTREAM_DELAY_MS = 200
-# LOOPS=0 is as many as the model has by itself: this one has one, the others one per CPU.
+# It has one loop by itself, the others one per CPU.
 ONE_LOOP = "event-loop"
 # Flags that start.sh gives every JVM besides its SERVER_JVM_FLAGS.
 OWN_FLAGS = (
@@ -77,13 +59,12 @@ def changed(of: Manifest) -> Changed:
 def _settings(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
     """(name, value, default) of each; those of .env have the names that they have there."""
     identity = of.own_identity
-    for name, (word, default) in DEFAULTS.items():
+    loops = 1 if identity.model == ONE_LOOP else identity.cpus
+    for word, (name, default) in READ_BACK.items():
         value = of.settings.get(name)
         if value is not None:
-            yield word, text(value), text(default)
-    loops, carriers = of.setting("loops"), of.setting("virtual_thread_parallelism")
-    if loops is not None:
-        yield "LOOPS", str(loops), str(1 if identity.model == ONE_LOOP else identity.cpus)
+            yield word, text(value), text(loops if word == "LOOPS" else default)
+    carriers = of.setting("virtual_thread_parallelism")
     flags = [flag for flag in identity.jvm_flags if not flag.startswith(OWN_FLAGS)]
     yield "SERVER_JVM_FLAGS", " ".join(flags), JVM_FLAGS
     yield "DOWNSTREAM_DELAY_MS", of.delay_words, str(DOWNSTREAM_DELAY_MS)

@@ -173,6 +173,7 @@ def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
         "TOXIPROXY_GOMAXPROCS",
     }
     assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0", "TOXIPROXY_GOMAXPROCS=2")
+    assert given_settings(environ, ("LOOPS",)) == ("LOOPS=4",)
     assert given_settings({}) == ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabUnreachable, WordError
@@ -37,10 +37,12 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
     return words
 
 
-def given_settings(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings of the lab among make's words that a run must store as given, because no server
-    shows them afterwards. Raises WordError."""
-    return tuple(f"{key}={value}" for key, value in _from_make(environ) if key in _NOT_READ_BACK)
+def given_settings(
+    environ: Mapping[str, str], names: Collection[str] = _NOT_READ_BACK
+) -> tuple[str, ...]:
+    """The settings of the lab of these names among make's words; by default those that a run must
+    store as given, because no server shows them afterwards. Raises WordError."""
+    return tuple(f"{key}={value}" for key, value in _from_make(environ) if key in names)
 
 
 def _from_make(environ: Mapping[str, str]) -> list[tuple[str, str]]:

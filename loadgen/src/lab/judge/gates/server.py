@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from lab.judge.gates.parts import PART_RESTARTED
 from lab.judge.same_lab import Difference, between_snapshots
 from lab.model import AWAY, JIT_BUSY, Json, Snapshot, TrialRecord, all_of
+from lab.model.knobs import READ_BACK
 
 # What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
 # throughput goes to the compiler, and that must not exceed the margin within which two sides are
@@ -39,15 +40,6 @@ NOT_IN_FORCE = "the trial's condition was not in force"
 ROUNDED = 0.01
 UNWATCHED = "the toxics were not watched"
 _DIRECT = "its calls go to the downstream without Toxiproxy (SERVER_DOWNSTREAM_URL)"
-# Settings of a container that a server reads back as they are, each with the name it has there.
-_READ_BACK = (
-    ("LOOPS", "loops"),
-    ("BLOCK_THE_LOOP", "block_the_loop"),
-    ("FRONTS", "fronts"),
-    ("CONNECTION_THREADS", "connection_threads"),
-    ("SERVER_POOL_ORDER", "pool_order"),
-    ("SERVER_BACKLOG", "backlog"),
-)
 # With one of these reasons the server may have given way because the lab was not the planned one.
 NOT_ITS_OWN = (
     WRONG_SERVER,
@@ -89,12 +81,18 @@ def same_server(record: TrialRecord) -> Iterator[str]:
 def not_in_force(record: TrialRecord) -> Iterator[str]:
     """What the trial's condition asked of the server's container, and the server does not have:
     somebody has put it back. Only what the server tells, so none of a foreign service."""
-    asked, before = record.plan.condition.host, record.before
+    condition, before = record.plan.condition, record.before
     if before.identity is None:
         return
+    asked, settings = condition.host, before.settings
+    read_back = {
+        word: _other(asked.get(word), settings[name])
+        for word, (name, _) in READ_BACK.items()
+        if name in settings and name not in condition.knobs
+    }
     has = {
         "SERVER_CPUS": _quota_other_than(asked.get("SERVER_CPUS"), before),
-        **{word: _other(asked.get(word), before.settings.get(name)) for word, name in _READ_BACK},
+        **read_back,
         "SERVER_JVM_FLAGS": _other_heap(asked.get("SERVER_JVM_FLAGS"), before.identity.jvm_flags),
     }
     for name, found in has.items():
@@ -112,9 +110,9 @@ def _quota_other_than(cpus: str | None, before: Snapshot) -> str:
     return "" if abs(quota - float(cpus)) <= ROUNDED * float(cpus) else f"{quota:g}"
 
 
-def _other(asked: str | None, value: Json | None) -> str:
+def _other(asked: str | None, value: Json) -> str:
     found = str(value).lower()
-    return "" if asked is None or value is None or found == asked else found
+    return "" if asked is None or found == asked else found
 
 
 def _other_heap(asked: str | None, flags: Sequence[str]) -> str:
