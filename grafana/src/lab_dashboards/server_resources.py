@@ -58,7 +58,7 @@ def threads() -> list[Panel]:
             ),
             Line(
                 f"rate(lab_front_cpu_seconds_total{{{SERVER}}}[$__rate_interval])",
-                "{{server}} all fronts on a CPU",
+                "{{server}} {{front}} on a CPU",
             ),
             every_second=True,
         ),

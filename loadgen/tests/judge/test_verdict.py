@@ -46,7 +46,10 @@ FULL = {
     "file descriptors": (gauge("process_open_fds", 19_900, job="jvm", server=SERVER),),
     "ports": (gauge("lab_downstream_connections_leased", 52_000, server=SERVER),),
     "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
-    "front": (counter("lab_front_busy_seconds_total", 0.99, server=SERVER, front="front-1"),),
+    "front": (
+        counter("lab_front_busy_seconds_total", 0.99, server=SERVER, front="front-1"),
+        counter("lab_front_cpu_seconds_total", 0.94, server=SERVER, front="front-1"),
+    ),
 }
 SLOW = ToxicState(("downstream/b bandwidth rate=1",), 0.0, ("downstream/b bandwidth",))
 LONG_CALLS = mean_time("lab_downstream_call_seconds", 0.6, server=SERVER, phase="call")
@@ -70,6 +73,11 @@ THROTTLED = Usage(1, 0.2, 0.3, 0.0, 3.0, 100, 7.0)
 OPEN = {"offered_rps": 900}
 FULL_HOST = Usage(1, 1, 0.99, 0, 5, 9)
 POOL = pool(20, 180, 0.2)
+
+
+def fronts(*cpu: float) -> list[Series]:
+    name = "lab_front_cpu_seconds_total"
+    return [counter(name, used, server=SERVER, front=f"front-{n}") for n, used in enumerate(cpu, 1)]
 
 
 def host(busy: float | None, waited_s: float = 0.1, slices: int = 9) -> Usage:
@@ -487,22 +495,29 @@ def test_a_loop_that_computes_waits(how: bool | str, loops: int, score: float, s
 
 
 @pytest.mark.parametrize(
-    ("fronts", "worked", "used", "score"),
+    ("cpu", "used", "score"),
     [
-        (1, 0.94, 0.94, 0.95),
-        (1, 0.7, 0.7, 0.35),  # It waits for a CPU: these are short, and not the front.
-        (2, 1.88, 0.94, 0.55),  # As many as CPUs.
+        ((0.94,), 0.94, 0.95),
+        ((0.7,), 0.7, 0.35),  # It waits for a CPU: these are short, and not the front.
+        ((0.94, 0.3), 0.94, 0.55),  # As many as CPUs.
+        ((), 0.99, 0.55),  # Busy, as it may wait for a CPU: nothing counts its time on one.
     ],
 )
-def test_a_front_is_the_limit_where_it_is_on_a_cpu_all_the_time(
-    fronts: int, worked: float, used: float, score: float
+def test_the_busiest_front_is_the_limit_where_it_is_on_a_cpu_all_the_time(
+    cpu: tuple[float, ...], used: float, score: float
 ) -> None:
-    name = "lab_front_busy_seconds_total"
-    busy = [counter(name, 0.99, server=SERVER, front=f"front-{n}") for n in range(fronts)]
-    cpu = counter("lab_front_cpu_seconds_total", worked, server=SERVER)
-    found = judged(seen(*busy, cpu), rps=99, settings={"fronts": fronts})
+    found = judged(seen(*FULL["front"][:1], *fronts(*cpu)), rps=99, settings={"fronts": 1})
     front = standing(found, "front")
     assert (front.utilisation, front.score) == pytest.approx((used, score))
+    assert (found.strength == STRONG) == (score == 0.95)
+
+
+@pytest.mark.parametrize(("cpus", "score"), [(2, 0.55), (4, 0.95)])
+def test_one_full_front_of_two_is_the_limit_of_its_connections(cpus: int, score: float) -> None:
+    found = judged(seen(*fronts(0.94, 0.3)), rps=99, cpus=cpus)
+    front = standing(found, "front")
+    assert (front.utilisation, front.score, front.saturation) == (pytest.approx(0.94), score, None)
+    assert [evidence.value for evidence in front.evidence[:2]] == pytest.approx([0.94, 0.3])
 
 
 def test_a_front_of_which_nothing_was_read_may_have_been_the_limit() -> None:

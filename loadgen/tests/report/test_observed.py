@@ -51,6 +51,15 @@ class Asked:
     steps = series
 
 
+def test_each_front_has_its_lines() -> None:
+    name, shares = "lab_front_cpu_seconds_total", {"front-1": 0.9, "front-2": 0.3}
+    cpu = [counter(name, share, server="a", front=front) for front, share in shares.items()]
+    found = lines("Shares of the time", *cpu)
+    assert {label: values(line)[-1] for label, line in found.items()} == {
+        f"{front} on a CPU": share for front, share in shares.items()
+    }
+
+
 def test_there_are_twelve_and_each_asks_for_series_that_are_exported() -> None:
     asked = Asked()
     found = observed(asked, "a", "/downstream")

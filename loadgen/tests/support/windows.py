@@ -65,6 +65,7 @@ def judged(
     settings: Mapping[str, object] | None = None,
     toxics: ToxicState | None = None,
     jdk: str = IDENTITY.jdk,
+    cpus: int = IDENTITY.cpus,
     usage: Usage | None = None,
     demand: Demand | None = None,
     reasons: tuple[str, ...] = (),
@@ -80,7 +81,7 @@ def judged(
     before = dataclasses.replace(
         of.before,
         toxics=toxics or of.before.toxics,
-        identity=dataclasses.replace(IDENTITY, jdk=jdk),
+        identity=dataclasses.replace(IDENTITY, jdk=jdk, cpus=cpus),
         settings={**of.before.settings, **(settings or {})},
     )
     latencies = {"corrected": corrected or latency(), "raw": raw or latency(), "late": late}

@@ -235,19 +235,23 @@ def _pinned(seen: SeenTrial, carriers: int) -> Standing:
 
 def event_loop(seen: SeenTrial) -> Standing | None:
     """Event loop threads. All time outside the selector is busy: computing, or blocked."""
-    return _selecting(seen, "event loop", "loop", "lab_event_loop")
+    return _selecting(seen, "event loop", "loop", "lab_event_loop_busy_seconds_total")
 
 
 def front(seen: SeenTrial) -> Standing | None:
     """Threads that read requests and hand them to workers. They compete with the workers for the
-    CPUs: one that is busy and not on a CPU waits for one, and is not the limit."""
-    return _selecting(seen, "front", "front", "lab_front")
+    CPUs: outside its selector a front may also wait for one, so without CPU times it is weak
+    evidence that a front was busy."""
+    return _selecting(seen, "front", "front", "lab_front_cpu_seconds_total") or _selecting(
+        seen, "front", "front", "lab_front_busy_seconds_total", strong=False
+    )
 
 
-def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Standing | None:
-    """Threads with a selector each, at work while they are on a CPU; where nothing counts that,
-    while they are outside the selector."""
-    name, mine = f"{metric}_busy_seconds_total", {"server": seen.server}
+def _selecting(
+    seen: SeenTrial, resource: str, thread: str, name: str, *, strong: bool = True
+) -> Standing | None:
+    """Threads with a selector each. The busiest counts: a connection stays with its thread."""
+    mine = {"server": seen.server}
     rates = [
         seen.rate(f"{thread} {label} busy", "of its time", name, **mine, **{thread: label})
         for label in seen.each(thread, name, **mine)
@@ -255,25 +259,24 @@ def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Stan
     busy = [max(0.0, min(1.0, rate.value)) for rate in kept(*rates)]
     if not busy or seen.record.before.foreign:
         return None
-    worked = seen.rate(f"CPU of the {thread}s", "CPUs", f"{metric}_cpu_seconds_total", **mine)
-    depth = seen.mean(f"tasks waiting for a {thread}", "tasks", f"{metric}_queue_depth", **mine)
+    # What waits for a front is unread in its sockets, where nothing counts it.
+    depth = seen.mean("tasks waiting for a loop", "tasks", "lab_event_loop_queue_depth", **mine)
     cpu = seen.rate(
         "CPU of the server", "CPUs", "container_cpu_usage_seconds_total", service=seen.server
     )
-    used = min(1.0, (sum(busy) if worked is None else worked.value) / len(busy))
-    cpus = seen.record.before.own_identity.cpus
-    count = f"the one {thread}" if len(busy) == 1 else f"{len(busy)} {thread}s"
+    used, cpus = max(busy), seen.record.before.own_identity.cpus
+    count = f"the one {thread}" if len(busy) == 1 else f"the busiest of {len(busy)} {thread}s"
     sentence = f"the {resource}: {count} at work {used:.0%} of the time"
     score = 0.5 * used
     if used >= LOOP_FULL:
         block = seen.record.before.settings.get("block_the_loop")
         # With as many threads as CPUs, all at work, the CPUs are short; not where they sleep.
-        score = 0.95 if block is True or len(busy) < cpus else 0.55
+        score = 0.95 if strong and (block is True or len(busy) < cpus) else WEAK_FROM
         sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
         if block:
             sentence += f" (it waits by {'sleeping' if block is True else 'computing'} on the loop)"
         if seen.rps:
-            each_ms = used * len(busy) * 1000 / seen.rps
+            each_ms = sum(busy) * 1000 / seen.rps
             sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a {thread} each"
     return Standing(
         resource,
@@ -282,5 +285,5 @@ def _selecting(seen: SeenTrial, resource: str, thread: str, metric: str) -> Stan
         waiting="tasks",
         score=score,
         sentence=sentence,
-        evidence=kept(*rates, worked, depth, cpu),
+        evidence=kept(*rates, depth, cpu),
     )

@@ -239,9 +239,9 @@ def _cpu(lines: _Lines) -> Iterator[Iterator[Line]]:
 
 def _shares(lines: _Lines) -> Iterator[Iterator[Line]]:
     name = "jvm_gc_collection_seconds_sum"
-    for thread, metric in (("loop", "event_loop"), ("front", "front")):
-        yield lines.rates(f"{thread} {{{thread}}}", f"lab_{metric}_busy_seconds_total", thread)
-    yield lines.rates("all fronts on a CPU", "lab_front_cpu_seconds_total")
+    yield lines.rates("loop {loop}", "lab_event_loop_busy_seconds_total", "loop")
+    yield lines.rates("{front}", "lab_front_busy_seconds_total", "front")
+    yield lines.rates("{front} on a CPU", "lab_front_cpu_seconds_total", "front")
     for collector in sorted({one.labels.get("gc", "") for one in lines.seen.series(name)}):
         # Cycles run beside the program, and are no pauses.
         if "Cycles" not in collector:
@@ -339,7 +339,7 @@ PANELS: Sequence[tuple[str, str, str, Callable[[_Lines], Iterable[Iterable[Line]
     (
         "Shares of the time",
         "percentunit",
-        "Event loops and fronts at work, the CPU time of the fronts, collections that stop the "
+        "Event loops and fronts at work, the CPU time of each front, collections that stop the "
         "program, the JIT compiler's CPU time, and for how long its CPU quota stopped the server. "
         "At 100 % a loop is the limit, and a front that is on a CPU all the time.",
         _shares,
