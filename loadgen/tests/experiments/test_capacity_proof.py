@@ -144,7 +144,7 @@ def test_a_lift_that_proves_nothing_says_why(
     ("name", "why"),
     [
         ("generator", "only another machine has more of it"),
-        ("event loop", "this model has no event loops"),
+        ("event loop", "this server has no setting loops"),
         ("connections of the load", "connections follow from the rate"),
         (UNKNOWN, "no resource was named"),
     ],

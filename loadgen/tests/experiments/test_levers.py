@@ -19,7 +19,7 @@ from lab.experiments.proving.levers import (
     together,
 )
 from lab.model import AS_IT_IS, RESOURCES, Condition, OwnLever, Spread, ToxicState
-from lab.model.knobs import DIRECT, PROXIED
+from lab.model.knobs import DIRECT, HOST, PROXIED
 from lab.model.toxic_words import parse_toxic
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, snapshot
@@ -133,6 +133,8 @@ def test_the_limits_are_those_of_the_contract() -> None:
         )
     }
     assert {name: options[name] for name in MOST} == MOST
+    allowed = [n for n in range(100) if re.fullmatch(HOST["FRONTS"], str(n))]
+    assert allowed == list(range(1, MOST["fronts"] + 1))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,6 @@ def test_what_nobody_planted_takes_other_code_or_more_carriers() -> None:
     more = pulled("pinned carriers", settings={"pin_ms": 0})
     assert more.step == knobs(virtual_thread_parallelism=2)
     assert more.lift == knobs(virtual_thread_parallelism=256)
-    assert refused("pinned carriers", **NOTHING) == "this server does not tell its carrier threads"
     # An old JDK does not let its carriers be changed.
     older = "this JDK does not let the number of its carrier threads be changed"
     assert refused("pinned carriers", jdk="21.0.8") == older
@@ -199,19 +200,20 @@ def test_nothing_is_lifted_to_less_than_its_step_or_beyond_the_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource", "why"),
+    ("resource", "setting"),
     [
-        ("worker pool", "this model has no worker pool"),
-        ("event loop", "this model has no event loops"),
-        ("front", "this model has no fronts"),
-        ("downstream connections", "this server"),
-        ("downstream timeout", "this server"),
-        ("carrier threads", "this server"),
-        ("accept queue", "this server"),
+        ("worker pool", "pool_size"),
+        ("event loop", "loops"),
+        ("front", "fronts"),
+        ("downstream connections", "downstream_connections"),
+        ("downstream timeout", "downstream_timeout_ms"),
+        ("carrier threads", "virtual_thread_parallelism"),
+        ("pinned carriers", "virtual_thread_parallelism"),
+        ("accept queue", "backlog"),
     ],
 )
-def test_what_a_model_does_not_have_cannot_be_changed(resource: str, why: str) -> None:
-    assert why in refused(resource, **NOTHING)
+def test_what_a_model_does_not_have_cannot_be_changed(resource: str, setting: str) -> None:
+    assert refused(resource, **NOTHING) == f"this server has no setting {setting}"
 
 
 @pytest.mark.parametrize(("how", "word"), [(True, "true"), ("spin", "spin")])

@@ -31,7 +31,7 @@ from lab.judge.predict import (
     response_time_ms,
 )
 from lab.model import OFFERED, Bound, Condition, OwnLever, Snapshot, ToxicState
-from lab.model.knobs import DIRECT, KNOBS, PROXIED
+from lab.model.knobs import DIRECT, KNOBS, PROXIED, READ_BACK
 from lab.model.own_lever import change_of
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
@@ -61,9 +61,8 @@ SPIN = 0.2
 # The widest range of local ports: above every port the lab listens on (compose.yaml).
 FIRST_PORT, LAST_PORT = 10_000, 65_535
 MIB = 2**20
-# Why carriers have no lever.
+# Why pinned carriers have no lever.
 FIXED = "this JDK does not let the number of its carrier threads be changed"
-UNTOLD = "this server does not tell its carrier threads"
 _IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<values>.*)")
 
 
@@ -158,12 +157,6 @@ class Present:
         """A knob's value now; None where the model has none of that name."""
         return self.condition.knobs.get(name, self.snapshot.setting(name))
 
-    def host(self, name: str, setting: str) -> int | None:
-        """The value now of a setting of .env that is a whole number; the server shows it as
-        `setting`."""
-        given = self.condition.host.get(name)
-        return int(given) if given is not None else self.snapshot.setting(setting)
-
     def toxics(self, kind: str) -> Iterator[tuple[str, str, dict[str, int]]]:
         """(proxy, name, values) of each toxic of a type in force, as changed by the condition."""
         for text in self.snapshot.toxics.in_force:
@@ -236,32 +229,19 @@ def _own(resource: str, now: Present) -> Lever | str:
     )
 
 
-def _worker_pool(now: Present) -> Lever | str:
-    return _knob(now, "pool_size", now.connections) or "this model has no worker pool"
-
-
-def _downstream_connections(now: Present) -> Lever | str:
-    return (
-        _knob(now, "downstream_connections", now.connections)
-        or "this server does not limit its downstream connections"
-    )
-
-
 def _downstream_timeout(now: Present) -> Lever | str:
     call = parse(now.route)
     spread = response_spread(call, now.snapshot)
     # The longest of the delays, where they are drawn.
     r0_ms = math.ceil(spread.longest_ms if spread else response_time_ms(call, now.snapshot))
-    return (
-        _knob(now, "downstream_timeout_ms", USUAL_TIMEOUT_MS, least=2 * r0_ms, bounds=False)
-        or "this server has no deadline for downstream calls"
-    )
+    least = 2 * r0_ms
+    return _raised(now, "downstream_timeout_ms", USUAL_TIMEOUT_MS, least=least, bounds=False)
 
 
 def _carriers(now: Present) -> Lever | str:
     if pinned_carriers(parse(now.route), now.snapshot):
         return FIXED
-    return _knob(now, "virtual_thread_parallelism", now.cpus) or UNTOLD
+    return _raised(now, "virtual_thread_parallelism", now.cpus)
 
 
 def _pinned(now: Present) -> Lever | str:
@@ -271,7 +251,7 @@ def _pinned(now: Present) -> Lever | str:
     release = release_of(now.snapshot.own_identity.jdk)
     if release is not None and release < UNPINNED:
         return FIXED
-    return _knob(now, "virtual_thread_parallelism", now.connections) or UNTOLD
+    return _raised(now, "virtual_thread_parallelism", now.connections)
 
 
 def _lock(now: Present) -> Lever | str:
@@ -284,14 +264,10 @@ def _planted(now: Present, name: str) -> Lever | None:
     value = now.knob(name)
     if not value:
         return None
-
-    def condition(to: int) -> Condition:
-        return dataclasses.replace(now.condition, knobs={**now.condition.knobs, name: to})
-
     step = value // 2
     return Lever(
-        condition(step),
-        condition(0),
+        _set(now, name, step),
+        _set(now, name, 0),
         f"{name} {value} → {step}",
         f"{name}=0",
         value / step if step else None,
@@ -299,20 +275,27 @@ def _planted(now: Present, name: str) -> Lever | None:
     )
 
 
-def _knob(
-    now: Present, name: str, enough: int, *, least: int = 0, bounds: bool = True
-) -> Lever | str | None:
-    """Twice a knob's value; None where the server has no such knob. `bounds`: throughput is
-    proportional to the knob where the knob is the limit."""
-    value = now.knob(name)
-    if value is None:
-        return None
-
-    def condition(to: int) -> Condition:
-        knobs = {**now.condition.knobs, name: to}
-        return dataclasses.replace(now.condition, knobs=knobs)
-
-    return _raised(name, value, max(2 * value, least), enough, MOST[name], condition, bounds)
+def _raised(
+    now: Present, name: str, enough: int, *, times: int = 2, least: int = 0, bounds: bool = True
+) -> Lever | str:
+    """So many times the value of a knob, or of a setting of .env (in capitals) that the server
+    reads back; lifted to `enough`. Neither exceeds its limit. `bounds`: throughput is proportional
+    to it where it is the limit."""
+    setting = READ_BACK[name][0] if name in READ_BACK else name
+    value = int(now.condition.host.get(name, 0)) or now.knob(setting)
+    if not value:
+        return f"this server has no setting {setting}"
+    step = min(MOST[setting], max(times * value, least))
+    if step <= value:
+        return f"{name} is {value} already, the most there is"
+    lift = max(step, min(MOST[setting], enough))
+    return Lever(
+        _set(now, name, step),
+        _set(now, name, lift),
+        f"{name} {value} → {step}",
+        f"{name}={lift}",
+        step / value if bounds else None,
+    )
 
 
 def _event_loop(now: Present) -> Lever | str:
@@ -321,50 +304,7 @@ def _event_loop(now: Present) -> Lever | str:
     if blocked in ("true", "spin"):
         free = _host(now, BLOCK_THE_LOOP="false")
         return Lever(free, free, f"BLOCK_THE_LOOP {blocked} → false", "BLOCK_THE_LOOP=false")
-    return _setting(now, "LOOPS", "loops", 2, now.cpus) or "this model has no event loops"
-
-
-def _front(now: Present) -> Lever | str:
-    return _setting(now, "FRONTS", "fronts", 2, now.cpus) or "this model has no fronts"
-
-
-def _accept_queue(now: Present) -> Lever | str:
-    return (
-        _setting(now, "SERVER_BACKLOG", "backlog", 16, MOST["backlog"], bounds=False)
-        or "this server does not tell the length of its accept queue"
-    )
-
-
-def _setting(
-    now: Present, name: str, setting: str, times: int, enough: int, *, bounds: bool = True
-) -> Lever | str | None:
-    value = now.host(name, setting)
-    if not value:
-        return None
-
-    def condition(to: int) -> Condition:
-        return _host(now, **{name: str(to)})
-
-    return _raised(name, value, times * value, enough, MOST[setting], condition, bounds)
-
-
-def _raised(
-    name: str,
-    value: int,
-    step: int,
-    enough: int,
-    most: int,
-    condition: Callable[[int], Condition],
-    bounds: bool,
-) -> Lever | str:
-    """A whole number raised to `step`, and lifted to `enough`. Neither exceeds `most`."""
-    step = min(most, step)
-    if step <= value:
-        return f"{name} is {value} already, the most there is"
-    lift = max(step, min(most, enough))
-    at_most = step / value if bounds else None
-    text = f"{name} {value} → {step}"
-    return Lever(condition(step), condition(lift), text, f"{name}={lift}", at_most)
+    return _raised(now, "LOOPS", now.cpus)
 
 
 def _server_cpu(now: Present) -> Lever | str:
@@ -550,6 +490,13 @@ def _host_cpu(now: Present) -> Lever | str:
     )
 
 
+def _set(now: Present, name: str, to: int) -> Condition:
+    """The condition with another value of a knob, or of a setting of .env."""
+    if name in READ_BACK:
+        return _host(now, **{name: str(to)})
+    return dataclasses.replace(now.condition, knobs={**now.condition.knobs, name: to})
+
+
 def _host(now: Present, **settings: str) -> Condition:
     return dataclasses.replace(now.condition, host={**now.condition.host, **settings})
 
@@ -568,17 +515,19 @@ def _toxic(now: Present, proxy: str, name: str, **values: str) -> Condition:
 
 
 _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
-    "worker pool": _worker_pool,
+    "worker pool": lambda now: _raised(now, "pool_size", now.connections),
     "carrier threads": _carriers,
     "pinned carriers": _pinned,
     "lock": _lock,
     "event loop": _event_loop,
-    "front": _front,
+    "front": lambda now: _raised(now, "FRONTS", now.cpus),
     "server CPU": _server_cpu,
     "garbage collection": _garbage_collection,
-    "accept queue": _accept_queue,
+    "accept queue": lambda now: _raised(
+        now, "SERVER_BACKLOG", MOST["backlog"], times=16, bounds=False
+    ),
     "file descriptors": _file_descriptors,
-    "downstream connections": _downstream_connections,
+    "downstream connections": lambda now: _raised(now, "downstream_connections", now.connections),
     "downstream timeout": _downstream_timeout,
     "Toxiproxy": _toxiproxy,
     "connection set-up": direct,

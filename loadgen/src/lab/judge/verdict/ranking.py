@@ -63,6 +63,9 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     server_limits.accept_queue,
     load.connections,
 )
+# What fills where a server's threads get too little CPU time, and where its calls take long.
+_OF_THREADS = frozenset(("carrier threads", "event loop", "front", "worker pool", "accept queue"))
+_OF_CALLS = frozenset(("worker pool", "downstream connections", "downstream timeout"))
 # When the first resource is full, that explains why the others are full: they are no rivals.
 # Whatever is full also keeps the load's connections busy (`_explained_by`).
 _EXPLAINS: dict[str, frozenset[str]] = {
@@ -77,41 +80,14 @@ _EXPLAINS: dict[str, frozenset[str]] = {
     # Calls without a port fail at once, and clients that come again at once fill the CPUs.
     "ports": frozenset(("downstream", "worker pool", "host CPU")),
     # Whoever waits for a segment that was lost holds what it has.
-    "network": frozenset(
-        ("worker pool", "downstream connections", "downstream timeout", "Toxiproxy")
-    ),
+    "network": _OF_CALLS | {"Toxiproxy"},
     # A full queue drops what comes in on a new connection, and TCP sends it again.
-    "connection set-up": frozenset(
-        ("worker pool", "downstream connections", "downstream timeout", "Toxiproxy", "network")
-    ),
-    "Toxiproxy": frozenset(
-        ("worker pool", "downstream connections", "downstream timeout", "downstream")
-    ),
-    "downstream": frozenset(("worker pool", "downstream connections", "downstream timeout")),
+    "connection set-up": _OF_CALLS | {"Toxiproxy", "network"},
+    "Toxiproxy": _OF_CALLS | {"downstream"},
+    "downstream": _OF_CALLS,
     "downstream connections": frozenset(("worker pool", "downstream timeout")),
-    "garbage collection": frozenset(
-        (
-            "server CPU",
-            "host CPU",
-            "carrier threads",
-            "event loop",
-            "front",
-            "worker pool",
-            "accept queue",
-        )
-    ),
-    "server CPU": frozenset(
-        (
-            "host CPU",
-            "carrier threads",
-            "event loop",
-            "front",
-            "worker pool",
-            "garbage collection",
-            "accept queue",
-            "lock",
-        )
-    ),
+    "garbage collection": _OF_THREADS | {"server CPU", "host CPU"},
+    "server CPU": _OF_THREADS | {"host CPU", "garbage collection", "lock"},
     # A request holds its worker while it waits. A lock and pinned carriers are rivals: whoever
     # waits for a lock may be pinned, and whoever holds it may wait for a carrier.
     "lock": frozenset(("worker pool", "accept queue")),
