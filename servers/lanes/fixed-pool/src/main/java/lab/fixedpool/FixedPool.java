@@ -1,7 +1,6 @@
 package lab.fixedpool;
 
 import lab.front.FrontServer;
-import lab.front.Workers;
 import lab.shell.LabServer;
 import lab.shell.ServerModel;
 

@@ -15,6 +15,10 @@ import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -34,7 +38,6 @@ class FrontServerTest {
   static Stream<Function<Settings, ExecutorService>> workers() {
     return Stream.of(
         settings -> Executors.newFixedThreadPool(4),
-        Workers::pool,
         settings -> Executors.newVirtualThreadPerTaskExecutor());
   }
 
@@ -46,7 +49,7 @@ class FrontServerTest {
   @MethodSource("workers")
   void everyRequestOfABurstIsAnsweredInOrder(Function<Settings, ExecutorService> workers)
       throws Exception {
-    try (LabServer server = start(workers, "LAB_FRONTS", "2", "LAB_POOL_ORDER", "lifo");
+    try (LabServer server = start(workers, "LAB_FRONTS", "2");
         ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
       List<Future<Integer>> answered = new ArrayList<>();
       int asked = 0;
@@ -80,6 +83,39 @@ class FrontServerTest {
         read += readAnswer(in).contains("200 OK") ? 1 : 0;
       }
       assertThat(read).isEqualTo(1_000);
+    }
+  }
+
+  /** Its worker would wait for a minute. */
+  @Test
+  void nobodyWorksForAClientThatHasLeft() throws Exception {
+    Semaphore held = new Semaphore(0);
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>());
+    pool.execute(held::acquireUninterruptibly);
+    try (LabServer server = start(settings -> pool);
+        Socket gone = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {
+      gone.getOutputStream()
+          .write("GET /?wait_ms=60000 HTTP/1.1\r\nHost: lab\r\n\r\n".getBytes(US_ASCII));
+      awaitQueued(pool, 1);
+      gone.setSoLinger(true, 0);
+      gone.close();
+      // The front accepts and reads it after it has seen the other leave.
+      try (Socket other = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {
+        other.setSoTimeout(30_000);
+        other
+            .getOutputStream()
+            .write("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n".getBytes(US_ASCII));
+        awaitQueued(pool, 2);
+        held.release();
+        assertThat(readAnswer(other.getInputStream())).contains("200 OK");
+      }
+    }
+  }
+
+  private static void awaitQueued(ThreadPoolExecutor pool, int count) {
+    while (pool.getQueue().size() < count) {
+      Thread.onSpinWait();
     }
   }
 

@@ -1,4 +1,4 @@
-package lab.front;
+package lab.fixedpool;
 
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
@@ -7,12 +7,12 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import lab.spec.Settings;
 
-/** The pool of a model whose workers are platform threads. */
-public final class Workers {
+/** The pool of platform threads that works on requests. */
+final class Workers {
   private Workers() {}
 
   /** A fixed number of threads, whose queue hands over in the order of the settings. */
-  public static ExecutorService pool(Settings settings) {
+  static ExecutorService pool(Settings settings) {
     BlockingQueue<Runnable> queue =
         switch (settings.poolOrder()) {
           case FIFO -> new LinkedBlockingQueue<>();

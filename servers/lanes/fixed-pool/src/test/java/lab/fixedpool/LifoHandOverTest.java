@@ -1,4 +1,4 @@
-package lab.front;
+package lab.fixedpool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -44,7 +44,8 @@ class LifoHandOverTest {
                     }
                   });
       waiting.add(thread);
-      while (thread.getState() != Thread.State.TIMED_WAITING) {
+      // Not timed.
+      while (thread.getState() != Thread.State.WAITING) {
         Thread.onSpinWait();
       }
     }
