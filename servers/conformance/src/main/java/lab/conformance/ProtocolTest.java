@@ -562,12 +562,14 @@ abstract class ProtocolTest {
     turn(pool ? "{\"pool_size\": 1, \"queue_bound\": 1}" : "{\"queue_bound\": 2}");
     try (RawClient first = client();
         RawClient second = client();
-        RawClient third = client()) {
+        RawClient third = client();
+        RawClient old = client()) {
       first.request("GET", "/downstream");
       await(() -> leased() == 1);
       second.request("GET", "/downstream");
       await(() -> pool ? mbean("WorkerPool", "QueueDepth") == 1 : leased() == 2);
       int refused = third.get("/health").status();
+      assertThat(old.send("GET /health HTTP/1.0\r\n\r\n").rest()).isEqualTo("503 closed");
       downstream.answerHeld(2);
       assertThat(first.read().status()).isEqualTo(200);
       assertThat(second.read().status()).isEqualTo(200);

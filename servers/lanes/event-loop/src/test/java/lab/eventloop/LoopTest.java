@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
@@ -21,7 +23,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import lab.reactor.Exchange;
+import lab.reactor.Reactor;
 import lab.reactor.Reactor.Ready;
 import lab.reactor.ReactorGroup;
 import lab.shell.LabServer;
@@ -41,6 +46,10 @@ import org.junit.jupiter.api.Timeout;
 class LoopTest {
   private static final ByteBuffer REQUEST =
       ByteBuffer.wrap("GET /compute HTTP/1.1\r\nHost: lab\r\n\r\n".getBytes(US_ASCII))
+          .asReadOnlyBuffer();
+
+  private static final ByteBuffer METRICS =
+      ByteBuffer.wrap("GET /metrics HTTP/1.1\r\nHost: lab\r\n\r\n".getBytes(US_ASCII))
           .asReadOnlyBuffer();
 
   /** What a slow selection takes: far more than ten requests that compute for a millisecond. */
@@ -226,6 +235,51 @@ class LoopTest {
     }
   }
 
+  /** It is idle from then on, and the server need not wait for it. */
+  @Test
+  void whoReadsTheLastAnswerOfAServerThatStopsIsClosed() throws Exception {
+    ModelContext context = context();
+    ReactorGroup group = new ReactorGroup(context, () -> {});
+    Loop loop = group.open("loop-", 1, name -> loop(name, group, context, 9)).getFirst();
+    SocketChannel client = open(SocketChannel.open());
+    client.setOption(StandardSocketOptions.SO_RCVBUF, 4096);
+    var _ = client.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), group.port()));
+    while (loop.selector().keys().stream()
+        .noneMatch(key -> (key.interestOps() & SelectionKey.OP_WRITE) != 0)) {
+      int _ = client.write(METRICS.duplicate());
+      loop.turn();
+      // Once more: what has no room becomes a task.
+      loop.execute(() -> {});
+      loop.turn();
+    }
+    group.stop(Duration.ofMinutes(1));
+    Thread reading = Thread.ofPlatform().start(() -> readToEnd(client));
+    while (loop.openConnections() > 0) {
+      loop.turn();
+    }
+    reading.join();
+  }
+
+  private static void readToEnd(SocketChannel client) {
+    try {
+      int _ = Channels.newInputStream(client).readAllBytes().length;
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void allLoopsHaveOneGraceTogether() throws Exception {
+    ReactorGroup group = new ReactorGroup(context(), () -> {});
+    CountDownLatch held = new CountDownLatch(1);
+    var _ = group.open("loop-", 4, name -> new Held(name, group, held));
+    group.start(() -> 0);
+    long begun = System.nanoTime();
+    group.stop(Duration.ZERO);
+    assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(3));
+    held.countDown();
+  }
+
   private static ServerSocketChannel listening(Loop loop) throws IOException {
     ServerSocketChannel listener = open(ServerSocketChannel.open());
     listener.configureBlocking(false);
@@ -257,7 +311,13 @@ class LoopTest {
   /** A loop with all that a server gives it. */
   private static Loop loop(int downstreamPort, Runnable broken, String... namesAndValues)
       throws Exception {
-    Map<String, String> environment = new HashMap<>(Map.of("LAB_MANAGEMENT_PORT", "0"));
+    ModelContext context = context(namesAndValues);
+    return loop("loop-1", new ReactorGroup(context, broken), context, downstreamPort);
+  }
+
+  private static ModelContext context(String... namesAndValues) throws Exception {
+    Map<String, String> environment =
+        new HashMap<>(Map.of("LAB_HTTP_PORT", "0", "LAB_MANAGEMENT_PORT", "0"));
     for (int i = 0; i < namesAndValues.length; i += 2) {
       environment.put(namesAndValues[i], namesAndValues[i + 1]);
     }
@@ -270,11 +330,17 @@ class LoopTest {
               return new NoServer();
             });
     open(LabServer.start(model, Settings.fromEnvironment(environment), () -> {}));
+    return made[0];
+  }
+
+  private static Loop loop(
+      String name, ReactorGroup group, ModelContext context, int downstreamPort)
+      throws IOException {
     return new Loop(
-        "loop-1",
-        new ReactorGroup(made[0], broken),
-        made[0],
-        DownstreamLimits.publish(made[0]),
+        name,
+        group,
+        context,
+        DownstreamLimits.publish(context),
         new DownstreamAddress("127.0.0.1", downstreamPort, Runnable::run),
         new byte[1],
         Runnable::run);
@@ -283,6 +349,30 @@ class LoopTest {
   private static <T extends AutoCloseable> T open(T closeable) {
     OPENED.add(closeable);
     return closeable;
+  }
+
+  /** Its first turn takes as long as the test wants. */
+  private static final class Held extends Reactor {
+    private final CountDownLatch held;
+
+    Held(String name, ReactorGroup group, CountDownLatch held) throws IOException {
+      super(name, group);
+      this.held = held;
+    }
+
+    @Override
+    protected void handle(Exchange exchange) {
+      throw new AssertionError("nobody asks");
+    }
+
+    @Override
+    protected void work() {
+      try {
+        held.await();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
   }
 
   /** Something else that the loop has to see to. */

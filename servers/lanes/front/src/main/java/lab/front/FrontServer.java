@@ -82,6 +82,10 @@ public final class FrontServer implements TrafficServer {
   /** On a worker's thread. */
   private void workOn(Exchange exchange) {
     exchange.begin();
+    if (exchange.isGone()) {
+      exchange.abort();
+      return;
+    }
     try {
       exchange.answer(answer(exchange));
     } catch (InterruptedException e) {

@@ -96,9 +96,14 @@ final class Connection implements Reactor.Ready {
     return request.keepAlive() && !reactor.isStopping() && mayStay;
   }
 
+  /** True once it is closed: whatever is worked on for it is for nobody. */
+  boolean isClosed() {
+    return !channel.isOpen();
+  }
+
   /** Sends an answer, and leaves the connection to the reactor. */
   void send(Exchange exchange, byte[] answer, Outcome how, boolean stays) {
-    if (!channel.isOpen()) {
+    if (isClosed()) {
       // To write would make an exception, for each of a crowd that has left.
       exchange.end(Outcome.ABORTED);
       return;
@@ -136,7 +141,7 @@ final class Connection implements Reactor.Ready {
   public void ready(SelectionKey selected) throws IOException {
     if (selected.isWritable()) {
       write();
-      goOn();
+      resume();
     }
     if (state != State.CLOSED && selected.isReadable()) {
       read();
@@ -163,10 +168,6 @@ final class Connection implements Reactor.Ready {
     if (state == State.IDLE || state == State.RECEIVING) {
       close();
     }
-  }
-
-  boolean isClosed() {
-    return state == State.CLOSED;
   }
 
   void close() {
@@ -288,16 +289,15 @@ final class Connection implements Reactor.Ready {
   }
 
   private void handOver(Exchange exchange) throws IOException {
+    hasMore = inputEnded || !reader.isIdle();
     if (!reactor.group.admits()) {
       exchange.begin();
-      byte[] refusal =
-          reactor.group.answers.write(
-              exchange.request(), Answer.QUEUE_FULL, staysAfter(exchange.request()));
-      start(exchange, ByteBuffer.wrap(refusal), Outcome.REJECTED, false);
+      boolean stays = staysAfter(exchange.request());
+      byte[] refusal = reactor.group.answers.write(exchange.request(), Answer.QUEUE_FULL, stays);
+      start(exchange, ByteBuffer.wrap(refusal), Outcome.REJECTED, !stays);
       return;
     }
     state = State.WORKING;
-    hasMore = inputEnded || !reader.isIdle();
     isWorking = true;
     boolean handed = false;
     try {

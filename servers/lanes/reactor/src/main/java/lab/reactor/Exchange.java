@@ -67,7 +67,7 @@ public final class Exchange {
     end(Outcome.ABORTED);
   }
 
-  /** True if there is nobody to answer any more. Only on the reactor's thread. */
+  /** True if there is nobody to answer any more. */
   public boolean isGone() {
     return connection.isClosed();
   }

@@ -117,10 +117,11 @@ public final class ReactorGroup {
 
   /** Ends them when the last request has ended, or after the grace. */
   public void stop(Duration grace) {
+    long end = System.nanoTime() + grace.plus(LAST_TURN).toNanos();
     reactors.forEach(each -> each.stop(grace));
     try {
       for (Thread thread : threads) {
-        if (!thread.join(grace.plus(LAST_TURN))) {
+        if (!thread.join(Duration.ofNanos(end - System.nanoTime()))) {
           LOG.log(Level.WARNING, "{0} does not end", thread.getName());
         }
       }
