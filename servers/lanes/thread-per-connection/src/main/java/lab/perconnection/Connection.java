@@ -38,11 +38,11 @@ final class Connection implements Runnable {
 
   private static final Logger LOG = System.getLogger(Connection.class.getName());
 
-  /** What an idle connection keeps to read into: an ordinary request. */
-  private static final int USUAL_BYTES = 512;
+  /** What a new connection reads into. */
+  private static final int FIRST_BYTES = 512;
 
-  /** What is read into while a request has no end in that. */
-  private static final int MORE_BYTES = 8192;
+  /** The most that it reads into, even if its client sends more at once. */
+  private static final int MOST_BYTES = 8192;
 
   private static final long LINGER_NANOS = 1_000_000_000;
   private static final int LINGER_BYTES = 1 << 20;
@@ -52,7 +52,9 @@ final class Connection implements Runnable {
   private final InputStream in;
   private final OutputStream out;
   private final RequestReader reader = new RequestReader(new RequestHead());
-  private byte[] buffer = new byte[USUAL_BYTES];
+
+  /** As long as what its client sends at once: grows where a read has filled it. */
+  private byte[] buffer = new byte[FIRST_BYTES];
 
   private Phase phase = Phase.RECEIVING;
   private long phaseSinceNanos = System.nanoTime();
@@ -129,7 +131,7 @@ final class Connection implements Runnable {
     Request next = next();
     while (next == null) {
       boolean wasIdle = reader.isIdle();
-      if (!(wasIdle ? fillWhenIdle() : fill(MORE_BYTES))) {
+      if (!(wasIdle ? fillWhenIdle() : fill())) {
         return null;
       }
       next = next();
@@ -156,7 +158,7 @@ final class Connection implements Runnable {
     server.requests().begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
-      Answer answer = answer(call);
+      Answer answer = admitted(call);
       // With more requests at hand it would not be idle.
       boolean mayStay = !reader.isIdle() || !server.hasEnoughIdle();
       boolean stays = request.keepAlive() && !server.isStopping() && mayStay;
@@ -170,6 +172,18 @@ final class Connection implements Runnable {
     } finally {
       // Since when its bytes have been there is unknown, so the wait for a carrier is unseen.
       server.requests().ended(call.route(), outcome, 0, System.nanoTime() - begunNanos);
+    }
+  }
+
+  /** Answers if there is a place. It is free again before the client has its answer. */
+  private Answer admitted(RouteCall call) throws InterruptedException {
+    if (!server.admission().tryEnter()) {
+      return Answer.QUEUE_FULL;
+    }
+    try {
+      return answer(call);
+    } finally {
+      server.admission().leave();
     }
   }
 
@@ -192,20 +206,20 @@ final class Connection implements Runnable {
   private boolean fillWhenIdle() throws IOException {
     server.idleChanged(1);
     try {
-      return fill(USUAL_BYTES);
+      return fill();
     } finally {
       server.idleChanged(-1);
     }
   }
 
-  /** Waits for more input, up to so many bytes; false at its end. */
-  private boolean fill(int most) throws IOException {
+  /** Waits for more input; false at its end. */
+  private boolean fill() throws IOException {
     reader.keep();
-    if (buffer.length != most) {
-      buffer = new byte[most];
-    }
     int count = in.read(buffer);
     reader.add(buffer, Math.max(0, count));
+    if (count == buffer.length && count < MOST_BYTES) {
+      buffer = new byte[4 * count];
+    }
     return count >= 0;
   }
 

@@ -23,9 +23,11 @@ import lab.spec.Routes;
 import lab.spec.Settings;
 import lab.spec.ThreadKind;
 import lab.wire.Request;
+import lab.work.Admission;
 import lab.work.Answers;
 import lab.work.blocking.BlockingRoutes;
 import lab.work.blocking.Sweeper;
+import org.jspecify.annotations.Nullable;
 
 /** Accepts connections and gives each a thread; and what those threads share. */
 final class ConnectionServer implements TrafficServer {
@@ -44,19 +46,30 @@ final class ConnectionServer implements TrafficServer {
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
   private final LongAdder idle = new LongAdder();
+  private final Admission admission;
   private final ExecutorService threads;
   private final Sweeper watchdog;
   private volatile boolean stopping;
 
   ConnectionServer(ModelContext context, ServerSocket listener) {
+    this(context, listener, factory(context.settings().connectionThreads()));
+  }
+
+  /**
+   * @param factory makes the connections' threads
+   */
+  ConnectionServer(ModelContext context, ServerSocket listener, ThreadFactory factory) {
     this.settings = context.settings();
     this.requests = context.requests();
     this.routes = new BlockingRoutes(context);
     this.answers = new Answers(context.model());
     this.known = context.routes();
     this.listener = listener;
-    this.threads = Executors.newThreadPerTaskExecutor(factory(settings.connectionThreads()));
+    this.threads = Executors.newThreadPerTaskExecutor(factory);
+    this.admission = new Admission(settings.queueBound());
+    context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
     context.knobs().hasConnectionThreads();
+    OpenConnections.register(context.registry(), connections::size);
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
     var unused = Thread.ofPlatform().daemon().name("acceptor").start(this::accept);
@@ -73,7 +86,6 @@ final class ConnectionServer implements TrafficServer {
     Settings settings = context.settings();
     ServerSocket listener = new ServerSocket(settings.httpPort(), settings.backlog());
     ConnectionServer server = new ConnectionServer(context, listener);
-    OpenConnections.register(context.registry(), server.connections::size);
     return server;
   }
 
@@ -120,6 +132,10 @@ final class ConnectionServer implements TrafficServer {
     return answers;
   }
 
+  Admission admission() {
+    return admission;
+  }
+
   RouteCall resolve(Request request) {
     return known.resolve(request.method(), request.path(), request.query());
   }
@@ -158,10 +174,11 @@ final class ConnectionServer implements TrafficServer {
   }
 
   private void begin(Socket socket) {
+    Connection connection = null;
     boolean begun = false;
     try {
       socket.setTcpNoDelay(settings.tcpNodelay());
-      Connection connection = new Connection(this, socket);
+      connection = new Connection(this, socket);
       connections.add(connection);
       threads.execute(connection);
       begun = true;
@@ -169,12 +186,15 @@ final class ConnectionServer implements TrafficServer {
       LOG.log(Level.DEBUG, "a client was gone at once, or came too late", e);
     } finally {
       if (!begun) {
-        giveUp(socket);
+        giveUp(socket, connection);
       }
     }
   }
 
-  private static void giveUp(Socket socket) {
+  private void giveUp(Socket socket, @Nullable Connection connection) {
+    if (connection != null) {
+      closed(connection);
+    }
     try {
       socket.close();
     } catch (IOException e) {

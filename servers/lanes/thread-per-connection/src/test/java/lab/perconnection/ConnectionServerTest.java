@@ -15,6 +15,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -25,6 +26,9 @@ import org.junit.jupiter.api.Test;
 
 class ConnectionServerTest {
   private static final String CANNOT_ACCEPT = "cannot accept for now: {0}";
+
+  private static final String METRICS =
+      "GET /metrics HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n";
 
   private final List<String> warned = Collections.synchronizedList(new ArrayList<>());
 
@@ -52,6 +56,33 @@ class ConnectionServerTest {
                 new IllegalStateException("planted by a test"),
                 new Broken(new IllegalStateException("planted by a test"))))
         .startsWith("HTTP/1.1 200 ");
+  }
+
+  /** As where the kernel gives no more threads: its connection is given up, and is none. */
+  @Test
+  void aConnectionWithoutAThreadIsClosedAndForgotten() throws Exception {
+    AtomicInteger asked = new AtomicInteger();
+    ServerModel model =
+        new ServerModel(
+            "test",
+            context ->
+                new ConnectionServer(
+                    context,
+                    new ServerSocket(0),
+                    work ->
+                        asked.getAndIncrement() == 0 ? null : Thread.ofVirtual().unstarted(work)));
+    Map<String, String> environment = Map.of("LAB_MANAGEMENT_PORT", "0");
+    try (LabServer server =
+            LabServer.start(model, Settings.fromEnvironment(environment), () -> {});
+        Socket lost = new Socket(InetAddress.getLoopbackAddress(), server.httpPort());
+        Socket client = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {
+      lost.setSoTimeout(60_000);
+      assertThat(lost.getInputStream().read()).isNegative();
+      client.setSoTimeout(60_000);
+      client.getOutputStream().write(METRICS.getBytes(US_ASCII));
+      assertThat(new String(client.getInputStream().readAllBytes(), US_ASCII))
+          .contains("\nlab_http_connections_open 1.0\n");
+    }
   }
 
   /** What a client gets that asks when these have come of accepting: sockets, or exceptions. */
