@@ -3,6 +3,7 @@ package lab.jmh;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import lab.observe.RequestMetrics;
 import lab.spec.Outcome;
@@ -43,6 +44,7 @@ public class Sharing {
     @Param({"1", "2"})
     public int lists;
 
+    private final AtomicInteger dealt = new AtomicInteger();
     private List<Watchdog> watchdogs = List.of();
 
     /** Their threads sleep. */
@@ -58,9 +60,17 @@ public class Sharing {
     }
   }
 
-  /** A call that is never late. */
+  /** A thread's call that is never late. */
   @State(Scope.Thread)
   public static class Call extends Watchdog.Watched {
+    private int list;
+
+    /** Each thread has the next list. */
+    @Setup
+    public void choose(Deadlines deadlines) {
+      list = deadlines.dealt.getAndIncrement() % deadlines.lists;
+    }
+
     @Override
     protected void breakOff() {
       throw new IllegalStateException("an hour has passed");
@@ -115,8 +125,7 @@ public class Sharing {
   }
 
   private static boolean watched(Deadlines deadlines, Call call) {
-    long thread = Thread.currentThread().threadId();
-    Watchdog watchdog = deadlines.watchdogs.get((int) (thread % deadlines.lists));
+    Watchdog watchdog = deadlines.watchdogs.get(call.list);
     watchdog.watch(call, System.nanoTime() + 3_600_000_000_000L);
     return watchdog.forget(call);
   }

@@ -30,24 +30,30 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
   record Reply(int status, byte[] body) {}
 
-  /** An ordinary answer: what an idle connection keeps. */
-  private static final int USUAL_BYTES = 1024;
+  /** What a new connection reads into. */
+  private static final int FIRST_BYTES = 1024;
 
-  /** What the rest of a longer answer is read into. */
-  private static final int MORE_BYTES = 16 << 10;
+  /** The most that it reads into, even if answers are longer. */
+  private static final int MOST_BYTES = 16 << 10;
 
-  private final Watchdog watchdog;
+  private final SocketClient.Share share;
   private final InetSocketAddress downstream;
   private final Socket socket = new Socket();
-  private final byte[] buffer = new byte[USUAL_BYTES];
+
+  /** As long as the downstream's answers: grows where a read has filled it. */
+  private byte[] buffer = new byte[FIRST_BYTES];
+
   private final AnswerReader answer = new AnswerReader(new HeaderFields());
   private boolean usedBefore;
+
+  /** Whether the last exchange left it fit for another. */
   private boolean reusable;
+
   private long idleSinceNanos;
 
   /** A connection that connects when it is first used. */
-  DownstreamConnection(Watchdog watchdog, InetSocketAddress downstream) {
-    this.watchdog = watchdog;
+  DownstreamConnection(SocketClient.Share share, InetSocketAddress downstream) {
+    this.share = share;
     this.downstream = downstream;
   }
 
@@ -57,6 +63,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
    * @throws SocketTimeoutException at the deadline
    */
   Reply exchange(byte[] request, long deadlineNanos) throws IOException {
+    Watchdog watchdog = share.watchdog();
     reusable = false;
     watchdog.watch(this, deadlineNanos);
     try {
@@ -72,13 +79,14 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     }
   }
 
-  /** Whether the last exchange left it fit for another. */
-  boolean isReusable() {
-    return reusable;
-  }
-
-  void markIdle() {
-    idleSinceNanos = System.nanoTime();
+  /** Gives it back to its share, or closes it. */
+  void giveBack() {
+    if (reusable) {
+      idleSinceNanos = System.nanoTime();
+      share.idle().addFirst(this);
+    } else {
+      close();
+    }
   }
 
   boolean isIdleLongerThan(long nanos) {
@@ -98,7 +106,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     int count;
     try {
       socket.getOutputStream().write(request);
-      count = read(buffer);
+      count = read();
       if (count < 0) {
         throw new EOFException("closed by the downstream");
       }
@@ -116,13 +124,12 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   /** Reads to the end of an answer, of which the first bytes are in the buffer. */
   private void readAnswer(int firstCount) throws IOException {
     try {
-      byte[] into = buffer;
       int count = firstCount;
-      while (!answer.take(into, 0, count)) {
-        if (count == into.length && count == USUAL_BYTES) {
-          into = new byte[MORE_BYTES];
+      while (!answer.take(buffer, 0, count)) {
+        if (count == buffer.length && count < MOST_BYTES) {
+          buffer = new byte[4 * count];
         }
-        count = read(into);
+        count = read();
         if (count < 0) {
           if (answer.endsWithClose()) {
             return;
@@ -135,8 +142,8 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     }
   }
 
-  private int read(byte[] into) throws IOException {
-    return socket.getInputStream().read(into);
+  private int read() throws IOException {
+    return socket.getInputStream().read(buffer);
   }
 
   @Override

@@ -22,15 +22,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class SocketClient implements DownstreamClient {
   /**
-   * Idle connections and deadlines of some threads: were they all in one, each call would pass one
-   * lock and one list's head that an event loop has none of.
+   * Some connections, while they are idle, and the deadlines of their calls. Were all in one, each
+   * call would pass a lock and a list's head that an event loop has none of. What remains common to
+   * all threads is what loops share too: the connection cap, and the metrics.
    */
-  private static final class Share {
-    private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
-    private final Watchdog watchdog;
-
+  record Share(ConcurrentLinkedDeque<DownstreamConnection> idle, Watchdog watchdog) {
     Share(int number) {
-      watchdog = new Watchdog("downstream-deadlines-" + number);
+      this(new ConcurrentLinkedDeque<>(), new Watchdog("downstream-deadlines-" + number));
     }
   }
 
@@ -80,18 +78,16 @@ final class SocketClient implements DownstreamClient {
 
   private Reply exchange(long deadlineNanos) throws IOException {
     int own = (int) (Thread.currentThread().threadId() % shares.size());
-    Share share = shares.get(own);
     DownstreamConnection kept = takeIdle(own);
     if (kept != null) {
       try {
-        return exchange(kept, share, deadlineNanos);
+        return exchange(kept, deadlineNanos);
       } catch (StaleException e) {
         // The downstream closed it while it was idle: once more, on a new one.
         retries.inc();
       }
     }
-    return exchange(
-        new DownstreamConnection(share.watchdog, address.current()), share, deadlineNanos);
+    return exchange(new DownstreamConnection(shares.get(own), address.current()), deadlineNanos);
   }
 
   /** Of a thread's own share, else of another. */
@@ -103,21 +99,11 @@ final class SocketClient implements DownstreamClient {
     return taken;
   }
 
-  private Reply exchange(DownstreamConnection connection, Share share, long deadlineNanos)
-      throws IOException {
+  private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
     try {
       return connection.exchange(request, deadlineNanos);
     } finally {
-      giveBack(connection, share);
-    }
-  }
-
-  private static void giveBack(DownstreamConnection connection, Share share) {
-    if (connection.isReusable()) {
-      connection.markIdle();
-      share.idle.addFirst(connection);
-    } else {
-      connection.close();
+      connection.giveBack();
     }
   }
 
