@@ -23,8 +23,8 @@ import lab.spec.Routes;
 import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 import lab.work.blocking.Demonstrations;
-import lab.work.blocking.HandOver;
 import lab.work.blocking.WorkerPool;
+import lab.work.handover.HandOver;
 
 /** The JDK's HTTP server with a handler that blocks its thread until the answer is written. */
 public final class JdkHttp implements TrafficServer {
@@ -40,8 +40,7 @@ public final class JdkHttp implements TrafficServer {
   private final HandOver handOver;
   private final HandOver readers =
       new HandOver(
-          Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name(READER).factory()),
-          () -> Integer.MAX_VALUE);
+          Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name(READER).factory()), () -> 0);
   private final HttpServer server;
 
   private JdkHttp(ModelContext context, ExecutorService executor) throws IOException {
@@ -58,7 +57,7 @@ public final class JdkHttp implements TrafficServer {
       handOver = new HandOver(executor, pool::limit);
       server.setExecutor(exchange -> dispatch(exchange, pool.getSize()));
     } else {
-      handOver = new HandOver(executor, () -> Integer.MAX_VALUE);
+      handOver = new HandOver(executor, () -> 0);
       server.setExecutor(handOver);
     }
     server.createContext("/", this::handle);

@@ -14,7 +14,7 @@ import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
 import lab.spec.Routes;
-import lab.work.blocking.HandOver;
+import lab.work.handover.HandOver;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;

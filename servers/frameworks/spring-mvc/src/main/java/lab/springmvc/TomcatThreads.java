@@ -5,8 +5,8 @@ import java.util.concurrent.TimeUnit;
 import lab.shell.Knobs;
 import lab.shell.ModelContext;
 import lab.spec.Settings;
-import lab.work.blocking.HandOver;
 import lab.work.blocking.WorkerPool;
+import lab.work.handover.HandOver;
 import org.apache.catalina.connector.Connector;
 import org.apache.coyote.AbstractProtocol;
 import org.apache.coyote.http11.AbstractHttp11Protocol;
@@ -65,8 +65,7 @@ final class TomcatThreads
       protocol.setMaxConnections(-1);
     }
     Executor virtual = protocol.getExecutor();
-    protocol.setExecutor(
-        virtual == null ? pool(protocol) : new HandOver(virtual, () -> Integer.MAX_VALUE));
+    protocol.setExecutor(virtual == null ? pool(protocol) : new HandOver(virtual, () -> 0));
   }
 
   /** Tells what Tomcat has in force: before it has started, some of it is not yet. */

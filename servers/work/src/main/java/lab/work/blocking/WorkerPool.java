@@ -45,10 +45,10 @@ public final class WorkerPool implements WorkerPoolMXBean {
     return pool;
   }
 
-  /** Most requests in the pool and its queue together. */
+  /** Most requests in the pool and its queue together, 0 = any number. */
   public int limit() {
     int bound = queueBound;
-    return bound == 0 ? Integer.MAX_VALUE : threads.size() + bound;
+    return bound == 0 ? 0 : threads.size() + bound;
   }
 
   @Override

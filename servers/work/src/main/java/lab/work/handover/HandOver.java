@@ -1,15 +1,16 @@
-package lab.work.blocking;
+package lab.work.handover;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
+import lab.work.Admission;
 
 /**
- * Stands between the server's dispatcher and the model's executor and takes the time of each
- * hand-over, so that waiting for a thread is measured: without it a saturated pool looks healthy
- * from inside. It also keeps the bound of the queue.
+ * For frameworks' servers, which dispatch to an executor themselves: stands between the dispatcher
+ * and the model's executor and takes the time of each hand-over, so that waiting for a thread is
+ * measured: without it a saturated pool looks healthy from inside. It also keeps the bound of the
+ * queue.
  *
  * <pre>
  *   dispatcher --execute--> [ bound reached? ] --no--> model's executor --> handler, ticket in scope
@@ -29,14 +30,15 @@ public final class HandOver implements Executor {
 
   private final Executor executor;
   private final IntSupplier limit;
-  private final AtomicInteger accepted = new AtomicInteger();
+  private final Admission accepted = new Admission(0);
 
   /** Saying no must not need the threads that have run out, nor the dispatcher. */
   private final ExecutorService refusals =
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("refusal-", 1).factory());
 
   /**
-   * @param limit most requests that may be queued or running; asked at every hand-over
+   * @param limit most requests that may be queued or running; 0 = any number; asked at every
+   *     hand-over
    */
   public HandOver(Executor executor, IntSupplier limit) {
     this.executor = executor;
@@ -50,7 +52,7 @@ public final class HandOver implements Executor {
 
   /** Requests handed over and not yet ended. */
   public int accepted() {
-    return accepted.get();
+    return accepted.admitted();
   }
 
   @Override
@@ -60,8 +62,7 @@ public final class HandOver implements Executor {
 
   /** As the other one, of a request that has waited since that time. */
   public void execute(Runnable request, long handedOverNanos) {
-    int most = limit.getAsInt();
-    if (accepted.getAndUpdate(count -> count < most ? count + 1 : count) >= most) {
+    if (!accepted.tryEnter(limit.getAsInt())) {
       refusals.execute(() -> run(request, handedOverNanos, true));
       return;
     }
@@ -72,13 +73,13 @@ public final class HandOver implements Executor {
             try {
               run(request, handedOverNanos, false);
             } finally {
-              accepted.decrementAndGet();
+              accepted.leave();
             }
           });
       handed = true;
     } finally {
       if (!handed) {
-        accepted.decrementAndGet();
+        accepted.leave();
       }
     }
   }

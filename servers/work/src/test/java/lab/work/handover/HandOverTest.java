@@ -1,4 +1,4 @@
-package lab.work.blocking;
+package lab.work.handover;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
