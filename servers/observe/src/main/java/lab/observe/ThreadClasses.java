@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.Labels;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.io.IOException;
@@ -12,7 +13,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -51,6 +51,13 @@ public final class ThreadClasses implements MultiCollector {
     }
   }
 
+  /**
+   * Threads that are counted together.
+   *
+   * @param name of a front, each of which is counted alone; empty for the others
+   */
+  private record Group(Work work, String name) {}
+
   /** Nanoseconds on a CPU, and those in which a thread could run and had to wait for one. */
   private record Times(long cpu, long waited) {
     private static final Times NONE = new Times(0, 0);
@@ -75,10 +82,10 @@ public final class ThreadClasses implements MultiCollector {
   private final Path self;
 
   /** The times of each thread when it was last read, by its directory. */
-  private final Map<Work, Map<Path, Times>> threads = new EnumMap<>(Work.class);
+  private final Map<Group, Map<Path, Times>> threads = new HashMap<>();
 
   /** Those of threads that have ended: compilers that have nothing to do end. */
-  private final Map<Work, Times> ended = new EnumMap<>(Work.class);
+  private final Map<Group, Times> ended = new HashMap<>();
 
   /** Threads of the last look that do other work, and how often their names were read. */
   private Map<Path, Integer> others = Map.of();
@@ -104,53 +111,70 @@ public final class ThreadClasses implements MultiCollector {
         findThreads();
         readThreads();
       }
-      Times collects = sum(Work.COLLECTS);
+      Times collects = sum(new Group(Work.COLLECTS, ""));
       // A kernel that counts nothing tells 0. No JVM has collectors and compilers that never ran.
       if (collects.cpu > 0) {
         told.add(
             counter(
                 "lab_gc_cpu_seconds",
                 "CPU time of the garbage collector's threads.",
-                collects.cpu));
+                List.of(point(collects.cpu, Labels.EMPTY))));
       }
-      addBoth(told, "lab_jit", "the JIT compiler's threads", sum(Work.COMPILES));
-      addBoth(told, "lab_front", "the threads that read requests for others", sum(Work.FRONTS));
+      addBoth(told, "lab_jit", "the JIT compiler's threads", Work.COMPILES);
+      addBoth(told, "lab_front", "a thread that reads requests for others", Work.FRONTS);
     } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
       return MetricSnapshots.of();
     }
     return new MetricSnapshots(told);
   }
 
-  private static void addBoth(List<MetricSnapshot> told, String name, String who, Times times) {
-    if (times.cpu > 0) {
-      told.add(counter(name + "_cpu_seconds", "CPU time of " + who + ".", times.cpu));
+  private void addBoth(List<MetricSnapshot> told, String name, String who, Work work) {
+    List<CounterDataPointSnapshot> cpu = new ArrayList<>();
+    List<CounterDataPointSnapshot> waited = new ArrayList<>();
+    for (Group group : threads.keySet()) {
+      Times times = group.work == work ? sum(group) : Times.NONE;
+      if (times.cpu > 0) {
+        Labels labels = group.name.isEmpty() ? Labels.EMPTY : Labels.of("front", group.name);
+        cpu.add(point(times.cpu, labels));
+        waited.add(point(times.waited, labels));
+      }
+    }
+    if (!cpu.isEmpty()) {
+      told.add(counter(name + "_cpu_seconds", "CPU time of " + who + ".", cpu));
       told.add(
-          counter(
-              name + "_wait_seconds", "Time in which " + who + " waited for a CPU.", times.waited));
+          counter(name + "_wait_seconds", "Time in which " + who + " waited for a CPU.", waited));
     }
   }
 
-  private Times sum(Work work) {
-    Times sum = ended.getOrDefault(work, Times.NONE);
-    for (Times one : threads.getOrDefault(work, Map.of()).values()) {
+  private Times sum(Group group) {
+    Times sum = ended.getOrDefault(group, Times.NONE);
+    for (Times one : threads.getOrDefault(group, Map.of()).values()) {
       sum = sum.plus(one);
     }
     return sum;
   }
 
   /**
-   * Reads all known threads again. What one had that has ended since is kept.
+   * Reads all known threads again. What one had that has ended since is kept, or that has another
+   * name since: a thread that a front has started has the front's name for a moment.
    *
    * @return whether one has ended
    */
   private boolean readThreads() throws IOException {
     boolean anyEnded = false;
-    for (Map.Entry<Work, Map<Path, Times>> known : threads.entrySet()) {
+    for (Map.Entry<Group, Map<Path, Times>> known : threads.entrySet()) {
       Iterator<Map.Entry<Path, Times>> each = known.getValue().entrySet().iterator();
       while (each.hasNext()) {
         Map.Entry<Path, Times> one = each.next();
         try {
-          one.setValue(Times.read(one.getKey()));
+          Times now = Times.read(one.getKey());
+          if (known.getKey().equals(groupOf(one.getKey()))) {
+            one.setValue(now);
+          } else {
+            ended.merge(known.getKey(), one.getValue(), Times::plus);
+            each.remove();
+            anyEnded = true;
+          }
         } catch (IOException e) {
           if (Files.exists(one.getKey())) {
             throw e;
@@ -179,9 +203,9 @@ public final class ThreadClasses implements MultiCollector {
     try (DirectoryStream<Path> all = Files.newDirectoryStream(self.resolve("task"))) {
       for (Path thread : all) {
         int reads = others.getOrDefault(thread, 0);
-        Work work = reads < NAME_READS ? workOf(thread) : null;
-        if (work != null) {
-          threads.computeIfAbsent(work, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
+        Group group = reads < NAME_READS ? groupOf(thread) : null;
+        if (group != null) {
+          threads.computeIfAbsent(group, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
         } else {
           seen.put(thread, reads + 1);
         }
@@ -203,12 +227,12 @@ public final class ThreadClasses implements MultiCollector {
   }
 
   /** What HotSpot has this thread for; null for every other thread. */
-  private static @Nullable Work workOf(Path thread) {
+  private static @Nullable Group groupOf(Path thread) {
     try {
       String name = Files.readString(thread.resolve("comm"), UTF_8);
       for (Work work : Work.values()) {
         if (work.name.matcher(name).lookingAt()) {
-          return work;
+          return new Group(work, work == Work.FRONTS ? name.strip() : "");
         }
       }
     } catch (IOException e) {
@@ -217,11 +241,17 @@ public final class ThreadClasses implements MultiCollector {
     return null;
   }
 
-  private static CounterSnapshot counter(String name, String help, long nanos) {
-    return CounterSnapshot.builder()
-        .name(name)
-        .help(help)
-        .dataPoint(CounterDataPointSnapshot.builder().value(nanos / NANOS_PER_SECOND).build())
+  private static CounterSnapshot counter(
+      String name, String help, List<CounterDataPointSnapshot> points) {
+    CounterSnapshot.Builder counter = CounterSnapshot.builder().name(name).help(help);
+    points.forEach(counter::dataPoint);
+    return counter.build();
+  }
+
+  private static CounterDataPointSnapshot point(long nanos, Labels labels) {
+    return CounterDataPointSnapshot.builder()
+        .value(nanos / NANOS_PER_SECOND)
+        .labels(labels)
         .build();
   }
 }

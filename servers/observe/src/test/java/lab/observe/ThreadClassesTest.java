@@ -5,16 +5,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.stream.Collectors;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ThreadClassesTest {
   private static final String COLLECTOR = "lab_gc_cpu_seconds";
+  private static final String FRONT = "lab_front_cpu_seconds front-";
+  private static final String WAIT = "lab_front_wait_seconds front-";
   private static final String COMPILER = "lab_jit_cpu_seconds";
   private static final String WAITED = "lab_jit_wait_seconds";
 
@@ -36,13 +41,27 @@ class ThreadClassesTest {
   }
 
   @Test
-  void sumsTheFronts() throws Exception {
+  void countsEachFront() throws Exception {
     thread(1, "front-1", 1_000_000_000L);
     thread(2, "front-2", 500_000_000L);
     thread(3, "pool-1", 9_000_000_000L);
     count(3);
     assertThat(told(new ThreadClasses(self)))
-        .isEqualTo(Map.of("lab_front_cpu_seconds", 1.5, "lab_front_wait_seconds", 0.15));
+        .isEqualTo(Map.of(FRONT + "1", 1.0, FRONT + "2", 0.5, WAIT + "1", 0.1, WAIT + "2", 0.05));
+  }
+
+  /** As the kernel has it: a new thread has the name of the one that started it, for a moment. */
+  @Test
+  void whatAFrontHasStartedIsNoFront() throws Exception {
+    thread(1, "front-1", 1_000_000_000L);
+    thread(2, "front-1", 1_000_000L);
+    count(2);
+    ThreadClasses threads = new ThreadClasses(self);
+    assertThat(told(threads)).isEqualTo(Map.of(FRONT + "1", 1.001, WAIT + "1", 0.1001));
+    thread(2, "ForkJoinPool-1-", 9_000_000_000L);
+    for (int scrape = 0; scrape < 20; scrape++) {
+      assertThat(told(threads)).isEqualTo(Map.of(FRONT + "1", 1.001, WAIT + "1", 0.1001));
+    }
   }
 
   @Test
@@ -146,11 +165,14 @@ class ThreadClassesTest {
   }
 
   private static Map<String, Double> told(ThreadClasses threads) {
-    return threads.collect().stream()
-        .collect(
-            Collectors.toMap(
-                counter -> counter.getMetadata().getName(),
-                counter -> ((CounterSnapshot) counter).getDataPoints().getFirst().getValue()));
+    Map<String, Double> told = new HashMap<>();
+    for (MetricSnapshot counter : threads.collect()) {
+      for (CounterDataPointSnapshot point : ((CounterSnapshot) counter).getDataPoints()) {
+        String front = Objects.requireNonNullElse(point.getLabels().get("front"), "");
+        told.put((counter.getMetadata().getName() + " " + front).strip(), point.getValue());
+      }
+    }
+    return told;
   }
 
   private void thread(int id, String name, long nanos) throws IOException {
