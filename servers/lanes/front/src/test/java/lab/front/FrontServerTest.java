@@ -93,13 +93,13 @@ class FrontServerTest {
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>());
     pool.execute(held::acquireUninterruptibly);
-    try (LabServer server = start(settings -> pool);
-        Socket gone = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {
-      gone.getOutputStream()
-          .write("GET /?wait_ms=60000 HTTP/1.1\r\nHost: lab\r\n\r\n".getBytes(US_ASCII));
-      awaitQueued(pool, 1);
-      gone.setSoLinger(true, 0);
-      gone.close();
+    try (LabServer server = start(settings -> pool)) {
+      try (Socket gone = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {
+        gone.setSoLinger(true, 0);
+        gone.getOutputStream()
+            .write("GET /?wait_ms=60000 HTTP/1.1\r\nHost: lab\r\n\r\n".getBytes(US_ASCII));
+        awaitQueued(pool, 1);
+      }
       // The front accepts and reads it after it has seen the other leave.
       try (Socket other = new Socket(InetAddress.getLoopbackAddress(), server.httpPort())) {
         other.setSoTimeout(30_000);
