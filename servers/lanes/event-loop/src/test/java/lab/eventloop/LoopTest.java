@@ -253,10 +253,11 @@ class LoopTest {
       loop.turn();
     }
     group.stop(Duration.ofMinutes(1));
-    Thread reading = Thread.ofPlatform().start(() -> readToEnd(client));
-    while (loop.openConnections() > 0) {
+    Thread reading = Thread.ofPlatform().daemon().start(() -> readToEnd(client));
+    while (loop.openConnections() > 0 && !Thread.interrupted()) {
       loop.turn();
     }
+    assertThat(loop.openConnections()).isZero();
     reading.join();
   }
 
