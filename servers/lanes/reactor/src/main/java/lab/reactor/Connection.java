@@ -121,13 +121,14 @@ final class Connection implements Reactor.Ready {
       reactor.runSoon(() -> guard(() -> finish(exchange, out, how, !stays)));
       return;
     }
-    quietSinceNanos = System.nanoTime();
+    long sentNanos = System.nanoTime();
+    quietSinceNanos = sentNanos;
     isWorking = false;
     // Either this sees that more has come, or the reactor sees that this has left.
     if (hasMore || reactor.isStopping()) {
       reactor.runSoon(() -> guard(this::resume));
     }
-    exchange.end(how);
+    exchange.end(how, sentNanos);
   }
 
   /** Closes it: there is no answer. */

@@ -74,7 +74,11 @@ public final class Exchange {
 
   /** The answer is written, or never will be. */
   void end(Outcome outcome) {
-    long now = System.nanoTime();
-    group.requests.ended(call.route(), outcome, begunNanos - receivedNanos, now - begunNanos);
+    end(outcome, System.nanoTime());
+  }
+
+  /** It was written at that time. */
+  void end(Outcome outcome, long nanos) {
+    group.requests.ended(call.route(), outcome, begunNanos - receivedNanos, nanos - begunNanos);
   }
 }

@@ -59,6 +59,9 @@ final class Connection implements Runnable {
   private Phase phase = Phase.RECEIVING;
   private long phaseSinceNanos = System.nanoTime();
 
+  /** Since when it is the client's turn. Its thread's. */
+  private long quietSinceNanos = phaseSinceNanos;
+
   Connection(ConnectionServer server, Socket socket) throws IOException {
     this.server = server;
     this.socket = socket;
@@ -125,7 +128,7 @@ final class Connection implements Runnable {
 
   /** Reads a request to its end; null when there will be none. */
   private @Nullable Request receive() throws IOException, MalformedException {
-    if (!enter(Phase.RECEIVING) || server.isStopping()) {
+    if (!enter(Phase.RECEIVING, quietSinceNanos) || server.isStopping()) {
       return null;
     }
     Request next = next();
@@ -154,7 +157,7 @@ final class Connection implements Runnable {
   /** Returns whether the connection stays. */
   private boolean work(Request request) throws IOException {
     RouteCall call = server.resolve(request);
-    long begunNanos = System.nanoTime();
+    long begunNanos = phaseSinceNanos;
     server.requests().begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
@@ -171,7 +174,8 @@ final class Connection implements Runnable {
       return false;
     } finally {
       // Since when its bytes have been there is unknown, so the wait for a carrier is unseen.
-      server.requests().ended(call.route(), outcome, 0, System.nanoTime() - begunNanos);
+      quietSinceNanos = System.nanoTime();
+      server.requests().ended(call.route(), outcome, 0, quietSinceNanos - begunNanos);
     }
   }
 
@@ -244,12 +248,16 @@ final class Connection implements Runnable {
   }
 
   /** Goes on to a phase; false when it has been closed. */
-  private synchronized boolean enter(Phase next) {
+  private boolean enter(Phase next) {
+    return enter(next, System.nanoTime());
+  }
+
+  private synchronized boolean enter(Phase next, long nanos) {
     if (phase == Phase.CLOSED) {
       return false;
     }
     phase = next;
-    phaseSinceNanos = System.nanoTime();
+    phaseSinceNanos = nanos;
     return true;
   }
 }
