@@ -51,19 +51,9 @@ public final class Knobs {
     fixed.put(option.name(), value);
   }
 
-  /** Tells that this model has so many threads that read requests for others. */
-  public synchronized void hasFronts(int fronts) {
-    hasFixed(Settings.FRONTS, fronts);
-  }
-
-  /** Tells that this model has a pool that hands over in the order of the settings. */
-  public synchronized void hasPoolOrder() {
-    fixed.put(Settings.POOL_ORDER, Settings.lowerCase(settings.poolOrder()));
-  }
-
-  /** Tells that this model has a thread of the settings' kind for each connection. */
-  public synchronized void hasConnectionThreads() {
-    fixed.put(Settings.CONNECTION_THREADS, Settings.lowerCase(settings.connectionThreads()));
+  /** Tells that this model has what a setting is about, as the settings say. */
+  public synchronized void has(String setting) {
+    fixed.put(setting, settings.asMap().get(setting));
   }
 
   /** Tells that this model has so many event loops, for which the settings about them hold. */

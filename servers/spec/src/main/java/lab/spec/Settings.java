@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -93,32 +94,6 @@ public record Settings(
   private static final String FRAMEWORK = "FRAMEWORK";
   private static final String LEVELLED = "levelled";
 
-  private static final Set<String> NAMES =
-      Stream.concat(
-              Stream.of(
-                      HTTP_PORT,
-                      MANAGEMENT_PORT,
-                      BACKLOG,
-                      KEEP_ALIVE_MAX_IDLE,
-                      KEEP_ALIVE_TIMEOUT_S,
-                      POOL_SIZE,
-                      QUEUE_BOUND,
-                      LOOPS,
-                      FRONTS,
-                      DOWNSTREAM_CONNECTIONS,
-                      DOWNSTREAM_TIMEOUT_MS,
-                      DOWNSTREAM_KEEP_IDLE_S)
-                  .map(IntOption::name),
-              Stream.of(
-                  TCP_NODELAY,
-                  POOL_ORDER,
-                  CONNECTION_THREADS,
-                  BLOCK_THE_LOOP,
-                  DOWNSTREAM_URL,
-                  TOKEN_SUMS))
-          .map(Settings::variable)
-          .collect(Collectors.toUnmodifiableSet());
-
   /** Variables with our prefix that the image's start script reads before there is a JVM. */
   private static final Set<String> READ_BEFORE_START = Set.of("LAB_JVM_FLAGS");
 
@@ -128,17 +103,24 @@ public record Settings(
    * @throws BadValueException on an unknown {@code LAB_*} variable or a value that is not allowed
    */
   public static Settings fromEnvironment(Map<String, String> environment) throws BadValueException {
+    Set<String> known =
+        Stream.concat(read(Map.of()).asMap().keySet().stream(), Stream.of(TOKEN_SUMS))
+            .map(Settings::variable)
+            .collect(Collectors.toCollection(TreeSet::new));
     List<String> unknown =
         environment.keySet().stream()
             .filter(name -> name.startsWith("LAB_"))
-            .filter(name -> !NAMES.contains(name) && !READ_BEFORE_START.contains(name))
+            .filter(name -> !known.contains(name) && !READ_BEFORE_START.contains(name))
             .sorted()
             .toList();
     if (!unknown.isEmpty()) {
       throw new BadValueException(
-          "unknown setting %s; known are %s"
-              .formatted(String.join(", ", unknown), NAMES.stream().sorted().toList()));
+          "unknown setting %s; known are %s".formatted(String.join(", ", unknown), known));
     }
+    return read(environment);
+  }
+
+  private static Settings read(Map<String, String> environment) throws BadValueException {
     return new Settings(
         number(environment, HTTP_PORT),
         number(environment, MANAGEMENT_PORT),

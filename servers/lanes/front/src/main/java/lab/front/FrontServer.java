@@ -37,7 +37,7 @@ public final class FrontServer implements TrafficServer {
     List<Front> fronts = group.open("front-", count, Front::new);
     workers = makeWorkers.apply(context.settings());
     routes = new BlockingRoutes(context);
-    context.knobs().hasFronts(count);
+    context.knobs().has(Settings.FRONTS.name());
     CounterWithCallback.builder()
         .name("lab_front_busy_seconds_total")
         .help("Time in which the front did not wait for events; its rate is the utilisation.")
@@ -46,7 +46,7 @@ public final class FrontServer implements TrafficServer {
             callback -> fronts.forEach(f -> callback.call(f.probe().busyNanos() / 1e9, f.name())))
         .register(context.registry());
     if (workers instanceof ThreadPoolExecutor pool) {
-      context.knobs().hasPoolOrder();
+      context.knobs().has(Settings.POOL_ORDER);
       group.start(WorkerPool.publish(pool, context)::limit);
     } else {
       group.start();

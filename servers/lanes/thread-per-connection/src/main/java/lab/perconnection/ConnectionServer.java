@@ -68,7 +68,7 @@ final class ConnectionServer implements TrafficServer {
     this.threads = Executors.newThreadPerTaskExecutor(factory);
     this.admission = new Admission(settings.queueBound());
     context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
-    context.knobs().hasConnectionThreads();
+    context.knobs().has(Settings.CONNECTION_THREADS);
     OpenConnections.register(context.registry(), connections::size);
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
