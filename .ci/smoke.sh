@@ -141,7 +141,7 @@ bottlenecks() {
   for name in virtual-threads event-loop; do
     limit=$(docker inspect --format '{{range .HostConfig.Ulimits}}{{.Hard}}{{end}} {{.Config.Env}}' "$COMPOSE_PROJECT_NAME-$name-1")
     printf '%s: %s\n' "$name" "$limit"
-    [[ $limit != 300\ * && $limit != *-Xmx40m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
+    [[ $limit != 300\ * && $limit != *-Xmx16m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
   done
   make toxics | tee /dev/stderr | grep -q 'none' && ! compgen -G ".lab/$COMPOSE_PROJECT_NAME/driver.*"
 }
