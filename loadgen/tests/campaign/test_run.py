@@ -379,6 +379,17 @@ def test_a_setting_that_none_of_the_servers_has_is_refused(ready: Bench) -> None
     assert not ready.run_dir.exists()
 
 
+def test_a_setting_that_some_of_the_servers_do_not_have_is_a_note(ready: Bench) -> None:
+    ready.lab.settings["a"] = {"pool_order": "lifo", "local_ports": None}
+    ready.lab.settings["b"] = {"pool_order": None, "local_ports": None}
+    words = ("SERVER_POOL_ORDER=lifo", "SERVER_PORTS=10000 10299")
+    ready.place = dataclasses.replace(ready.place, read_back=words)
+    assert ready.run() == 0
+    (note,) = [note for note in ready.manifest["notes"] if "no such setting" in note]
+    assert note == "SERVER_POOL_ORDER=lifo: b has no such setting"
+    assert note in ready.said
+
+
 def test_auto_without_any_wait_leaves_the_closed_load_and_says_so(ready: Bench) -> None:
     assert ready.run(routes=("/compute",)) == 0
     assert ready.cells("mode", "predicted_rps") == "closed , closed "

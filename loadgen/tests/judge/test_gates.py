@@ -933,6 +933,8 @@ def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none()
         ({"LOOPS": "2"}, {}, "LOOPS was to be 2, and the server has none"),
         ({"SERVER_POOL_SIZE": "20"}, {"pool_size": 30}, "20, and the server has 30"),
         ({"SERVER_PORTS": "10000 10400"}, {}, None),
+        ({"SERVER_PORTS": "10000 10400"}, {"local_ports": None}, None),
+        ({"SERVER_PORTS": "10000 10400"}, {"local_ports": "1 2"}, "10400, and the server has 1 2"),
         ({"FRONTS": "2"}, {"fronts": 1}, "FRONTS was to be 2, and the server has 1"),
         ({"SERVER_POOL_ORDER": "lifo"}, {"pool_order": "fifo"}, "lifo, and the server has fifo"),
         ({"CONNECTION_THREADS": "platform"}, {"connection_threads": "virtual"}, "has virtual"),

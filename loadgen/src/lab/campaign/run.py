@@ -71,7 +71,7 @@ def run(
     chosen = choose_engines(experiment, engines)
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
-    _require_settings(place.read_back, snapshots)
+    notes = (*notes, *_without_settings(place.read_back, snapshots))
     order = new_design(experiment, snapshots, chosen.engines, stack, place)
     if only_plan:
         for line in (*chosen.notes, *notes, *order.notes):
@@ -134,12 +134,18 @@ def _require_routes(calls: Sequence[tuple[str, str]], stack: Stack) -> None:
             raise WordError(f"ROUTE={path}: {', '.join(without)} has no such route{hint}")
 
 
-def _require_settings(words: Sequence[str], servers: Mapping[str, Snapshot]) -> None:
-    """Raises WordError for a setting that none of the servers has: it would change no figure."""
+def _without_settings(words: Sequence[str], servers: Mapping[str, Snapshot]) -> Iterator[str]:
+    """A note for each setting that some of the servers do not have. Raises WordError where none of
+    them has it: it would change no figure. A kernel may not tell the range of ports."""
+    lanes = {server: of.settings for server, of in servers.items() if not of.foreign}
     for word in words:
         name, _ = READ_BACK[word.partition("=")[0]]
-        if not any(of.foreign or of.settings.get(name) is not None for of in servers.values()):
-            raise WordError(f"{word}: {', '.join(servers)} has no such setting")
+        without = [at for at in lanes if lanes[at].get(name) is None and name != "local_ports"]
+        text = f"{word}: {', '.join(without)} has no such setting"
+        if len(without) == len(servers):
+            raise WordError(text)
+        if without:
+            yield text
 
 
 def _notes(

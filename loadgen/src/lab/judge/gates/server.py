@@ -85,10 +85,11 @@ def not_in_force(record: TrialRecord) -> Iterator[str]:
     if before.identity is None:
         return
     asked, settings = condition.host, before.settings
+    untold = () if before.local_ports else ("local_ports",)
     read_back = {
         word: _other(asked.get(word), settings[name])
         for word, (name, _) in READ_BACK.items()
-        if name in settings and name not in condition.knobs
+        if name in settings and name not in (*condition.knobs, *untold)
     }
     has = {
         "SERVER_CPUS": _quota_other_than(asked.get("SERVER_CPUS"), before),
