@@ -494,6 +494,15 @@ def test_a_loop_that_computes_waits(how: bool | str, loops: int, score: float, s
     assert says in standing(found, "event loop").sentence
 
 
+@pytest.mark.parametrize(("idle", "score"), [(0, 0.95), (1, 0.55)])
+def test_a_loop_that_has_room_leaves_the_evidence_weak(idle: int, score: float) -> None:
+    name, shares = "lab_event_loop_busy_seconds_total", (*[0.98] * 9, *[0.0] * idle)
+    busy = [counter(name, used, server=SERVER, loop=str(n)) for n, used in enumerate(shares)]
+    found = judged(seen(*busy), rps=99, settings={"block_the_loop": True})
+    assert standing(found, "event loop").score == score
+    assert (found.strength == STRONG) == (idle == 0)
+
+
 @pytest.mark.parametrize(
     ("cpu", "used", "score"),
     [
@@ -512,12 +521,16 @@ def test_the_busiest_front_is_the_limit_where_it_is_on_a_cpu_all_the_time(
     assert (found.strength == STRONG) == (score == 0.95)
 
 
-@pytest.mark.parametrize(("cpus", "score"), [(2, 0.55), (4, 0.95)])
-def test_one_full_front_of_two_is_the_limit_of_its_connections(cpus: int, score: float) -> None:
-    found = judged(seen(*fronts(0.94, 0.3)), rps=99, cpus=cpus)
+@pytest.mark.parametrize(
+    ("cpus", "other", "score"), [(2, 0.92, 0.55), (4, 0.92, 0.95), (4, 0.3, 0.55)]
+)
+def test_two_full_fronts_are_the_limit_and_one_perhaps(
+    cpus: int, other: float, score: float
+) -> None:
+    found = judged(seen(*fronts(0.94, other)), rps=99, cpus=cpus)
     front = standing(found, "front")
     assert (front.utilisation, front.score, front.saturation) == (pytest.approx(0.94), score, None)
-    assert [evidence.value for evidence in front.evidence[:2]] == pytest.approx([0.94, 0.3])
+    assert [evidence.value for evidence in front.evidence[:2]] == pytest.approx([0.94, other])
 
 
 def test_a_front_of_which_nothing_was_read_may_have_been_the_limit() -> None:

@@ -1,8 +1,8 @@
 """The threads that a server works with: a pool, carriers of virtual threads, event loops, fronts.
 
 Each function gives a Standing, or None where this server has no such threads or nothing is known
-about them. A score of STRONG_FROM or more takes at least two things: all threads were busy, and
-something waited for them (or failed for want of them).
+about them. A score of STRONG_FROM or more takes that all threads were busy, and that something
+waited for them (or failed for want of them). Nothing counts what waits for loops and fronts.
 """
 
 from __future__ import annotations
@@ -250,7 +250,8 @@ def front(seen: SeenTrial) -> Standing | None:
 def _selecting(
     seen: SeenTrial, resource: str, thread: str, name: str, *, strong: bool = True
 ) -> Standing | None:
-    """Threads with a selector each. The busiest counts: a connection stays with its thread."""
+    """Threads with a selector each. A connection stays with its thread, so the busiest counts. It
+    is strong evidence only where all are full, on average."""
     mine = {"server": seen.server}
     rates = [
         seen.rate(f"{thread} {label} busy", "of its time", name, **mine, **{thread: label})
@@ -271,7 +272,8 @@ def _selecting(
     if used >= LOOP_FULL:
         block = seen.record.before.settings.get("block_the_loop")
         # With as many threads as CPUs, all at work, the CPUs are short; not where they sleep.
-        score = 0.95 if strong and (block is True or len(busy) < cpus) else WEAK_FROM
+        strong &= sum(busy) >= LOOP_FULL * len(busy) and (block is True or len(busy) < cpus)
+        score = 0.95 if strong else WEAK_FROM
         sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
         if block:
             sentence += f" (it waits by {'sleeping' if block is True else 'computing'} on the loop)"
