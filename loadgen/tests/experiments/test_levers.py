@@ -133,8 +133,9 @@ def test_the_limits_are_those_of_the_contract() -> None:
         )
     }
     assert {name: options[name] for name in MOST} == MOST
-    allowed = [n for n in range(100) if re.fullmatch(HOST["FRONTS"], str(n))]
-    assert allowed == list(range(1, MOST["fronts"] + 1))
+    for name, least in (("FRONTS", 1), ("LOOPS", 0)):
+        allowed = [n for n in range(1000) if re.fullmatch(HOST[name], str(n))]
+        assert allowed == list(range(least, MOST[name.lower()] + 1))
 
 
 @pytest.mark.parametrize(
@@ -258,6 +259,10 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
         settings = {"loops": loops, "virtual_thread_parallelism": carriers}
         few = pulled("server CPU", host(SERVER_CPUS="1"), settings=settings)
         assert few.keeps == kept
+    for condition, kept in ((host(), "1 front"), (host(FRONTS="2"), "")):
+        settings = {"loops": None, "virtual_thread_parallelism": None, "fronts": 1}
+        raised = host(**condition.host, SERVER_CPUS="1")
+        assert pulled("server CPU", raised, settings=settings).keeps == kept
     # Those that were raised before, or are raised in the same step, are enough.
     settings = {"loops": 1, "virtual_thread_parallelism": 1, "pool_size": 8}
     for tied, kept in (

@@ -52,7 +52,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "NOFILE": r"[1-9][0-9]{1,6}",
         "SERVER_DOWNSTREAM_URL": rf"({PROXIED}|{DIRECT})",
         "SERVER_PORTS": r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}",
-        "LOOPS": r"[0-9]{1,3}",
+        "LOOPS": r"([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])",
         "BLOCK_THE_LOOP": r"(true|false|spin)",
         "FRONTS": r"([1-9]|[1-5][0-9]|6[0-4])",
         "CONNECTION_THREADS": r"(virtual|platform)",

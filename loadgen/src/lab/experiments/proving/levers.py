@@ -328,22 +328,18 @@ def _server_cpu(now: Present) -> Lever | str:
 
 def _few_threads(step: Condition, now: Present) -> str:
     """The threads of a server that stay fewer than the CPUs that a step gives to it; empty where it
-    gives none. A JVM makes them by the CPUs that it has when it starts, and goes on while it gets
-    more."""
+    gives none. A JVM makes them when it starts, by the CPUs that it has then or by a setting."""
     cpus = step.host.get("SERVER_CPUS")
     if cpus is None or cpus == now.condition.host.get("SERVER_CPUS"):
         return ""
-    loops = step.host.get("LOOPS") or now.snapshot.setting("loops")
     carriers = "virtual_thread_parallelism"
     counts = {
-        "event loop": int(loops or 0),
+        "event loop": int(step.host.get("LOOPS") or now.snapshot.setting("loops") or 0),
+        "front": int(step.host.get("FRONTS") or now.snapshot.setting("fronts") or 0),
         "carrier": step.knobs.get(carriers) or now.snapshot.setting(carriers) or 0,
     }
-    return " and ".join(
-        f"{count} {what}{'s' if count > 1 else ''}"
-        for what, count in counts.items()
-        if 0 < count < float(cpus)
-    )
+    few = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if 0 < n < float(cpus)]
+    return " and ".join(few)
 
 
 def _garbage_collection(now: Present) -> Lever | str:
