@@ -166,7 +166,7 @@ frameworks() {
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
 
-# What only runs when it is named: the frameworks as they ship, and the blocking models on JDK 21. With the
+# What only runs when it is named: the frameworks as they ship, and models without a library on JDK 21. With the
 # same setting the containers of all others stay.
 more() {
   ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" CONC=100 MODE=closed DURATION=3s WARMUP=1s \

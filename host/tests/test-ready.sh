@@ -58,7 +58,7 @@ check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env
 readied TOXIPROXY_GOMAXPROCS=many
 check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
 readied JDK=21
-check "ready: with JDK=21 the blocking models get its JRE" '[[ $(grep BLOCKING_JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
+check "ready: with JDK=21 the models without a library get its JRE" '[[ $(grep BLOCKING_JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
 check "ready: Compose gets the images that .env pins" '[[ $(grep -c "_IMAGE=concurrency-lab/" "$state/env") == 0 && $(<"$state/env") == *$'"'\n'"'MAVEN_IMAGE=maven:3.9-eclipse-temurin-25$'"'\n'"'* ]]'
 readied FAKE_IMAGES=built JDK=21
 check "ready: and those that were built here by their own names" \
