@@ -176,9 +176,7 @@ public final class ThreadClasses implements MultiCollector {
             anyEnded = true;
           }
         } catch (IOException e) {
-          if (Files.exists(one.getKey())) {
-            throw e;
-          }
+          throwUnlessGone(one.getKey(), e);
           ended.merge(known.getKey(), one.getValue(), Times::plus);
           each.remove();
           anyEnded = true;
@@ -203,11 +201,15 @@ public final class ThreadClasses implements MultiCollector {
     try (DirectoryStream<Path> all = Files.newDirectoryStream(self.resolve("task"))) {
       for (Path thread : all) {
         int reads = others.getOrDefault(thread, 0);
-        Group group = reads < NAME_READS ? groupOf(thread) : null;
-        if (group != null) {
-          threads.computeIfAbsent(group, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
-        } else {
-          seen.put(thread, reads + 1);
+        try {
+          Group group = reads < NAME_READS ? groupOf(thread) : null;
+          if (group != null) {
+            threads.computeIfAbsent(group, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
+          } else {
+            seen.put(thread, reads + 1);
+          }
+        } catch (IOException e) {
+          throwUnlessGone(thread, e);
         }
       }
     }
@@ -227,18 +229,21 @@ public final class ThreadClasses implements MultiCollector {
   }
 
   /** What HotSpot has this thread for; null for every other thread. */
-  private static @Nullable Group groupOf(Path thread) {
-    try {
-      String name = Files.readString(thread.resolve("comm"), UTF_8);
-      for (Work work : Work.values()) {
-        if (work.name.matcher(name).lookingAt()) {
-          return new Group(work, work == Work.FRONTS ? name.strip() : "");
-        }
+  private static @Nullable Group groupOf(Path thread) throws IOException {
+    String name = Files.readString(thread.resolve("comm"), UTF_8);
+    for (Work work : Work.values()) {
+      if (work.name.matcher(name).lookingAt()) {
+        return new Group(work, work == Work.FRONTS ? name.strip() : "");
       }
-    } catch (IOException e) {
-      // It has ended since.
     }
     return null;
+  }
+
+  /** A thread that is there and cannot be read, as where no file descriptor is left, is no end. */
+  private static void throwUnlessGone(Path thread, IOException reason) throws IOException {
+    if (Files.exists(thread)) {
+      throw reason;
+    }
   }
 
   private static CounterSnapshot counter(

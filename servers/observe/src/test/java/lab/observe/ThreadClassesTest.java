@@ -64,6 +64,21 @@ class ThreadClassesTest {
     }
   }
 
+  /** As where no file descriptor is left for it. */
+  @Test
+  void aThreadWhoseNameCannotBeReadCountsOnce() throws Exception {
+    thread(1, "front-1", 1_000_000_000L);
+    count(1);
+    ThreadClasses threads = new ThreadClasses(self);
+    assertThat(told(threads)).isEqualTo(Map.of(FRONT + "1", 1.0, WAIT + "1", 0.1));
+    Files.delete(self.resolve("task/1/comm"));
+    assertThat(told(threads)).isEmpty();
+    thread(1, "front-1", 1_000_000_000L);
+    for (int scrape = 0; scrape < 20; scrape++) {
+      assertThat(told(threads)).isEqualTo(Map.of(FRONT + "1", 1.0, WAIT + "1", 0.1));
+    }
+  }
+
   @Test
   void findsThreadsThatStartLater() throws Exception {
     thread(2, "GC Thread#0", 1_000_000_000L);
