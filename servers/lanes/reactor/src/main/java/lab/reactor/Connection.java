@@ -109,13 +109,19 @@ final class Connection implements Reactor.Ready {
       return;
     }
     ByteBuffer out = ByteBuffer.wrap(answer);
+    boolean begun = false;
     try {
       int unused = channel.write(out);
+      begun = true;
     } catch (IOException e) {
       LOG.log(Level.DEBUG, "the client was gone before its answer", e);
-      abort();
-      exchange.end(Outcome.ABORTED);
       return;
+    } finally {
+      // Or, after an error, its connection would wait for ever.
+      if (!begun) {
+        abort();
+        exchange.end(Outcome.ABORTED);
+      }
     }
     if (out.hasRemaining() || !stays) {
       reactor.runSoon(() -> guard(() -> finish(exchange, out, how, !stays)));

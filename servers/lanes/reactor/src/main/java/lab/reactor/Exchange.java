@@ -63,7 +63,9 @@ public final class Exchange {
   /** Gives it up, without an answer; its connection closes. Called in place of the answer. */
   public void abort() {
     group.admission.leave();
-    connection.abort();
+    if (!isGone()) {
+      connection.abort();
+    }
     end(Outcome.ABORTED);
   }
 

@@ -145,7 +145,8 @@ public abstract class Reactor implements Runnable {
     thread = Thread.currentThread();
     try {
       timers.set(timer(this::sweepAndGoOn), System.nanoTime() + SWEEP_NANOS);
-      while (!(stopping && open.getPlain() == 0) && !graceOver) {
+      // Of the tasks one may bring a connection, which would never be closed.
+      while (!(stopping && open.getPlain() == 0 && tasks.isEmpty()) && !graceOver) {
         turn();
       }
       end();
@@ -326,7 +327,12 @@ public abstract class Reactor implements Runnable {
           return;
         }
         Reactor to = reactors.get(next++ % reactors.size());
-        to.runSoon(() -> to.adopt(channel));
+        if (to.isStopping()) {
+          // It may have ended.
+          Reactor.close(channel);
+        } else {
+          to.runSoon(() -> to.adopt(channel));
+        }
       }
     }
 
