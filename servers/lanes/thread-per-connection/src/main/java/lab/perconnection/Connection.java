@@ -13,6 +13,7 @@ import lab.spec.Outcome;
 import lab.spec.RouteCall;
 import lab.wire.AnswerWriter;
 import lab.wire.MalformedException;
+import lab.wire.ReadBuffer;
 import lab.wire.Request;
 import lab.wire.RequestHead;
 import lab.wire.RequestReader;
@@ -53,8 +54,7 @@ final class Connection implements Runnable {
   private final OutputStream out;
   private final RequestReader reader = new RequestReader(new RequestHead());
 
-  /** As long as what its client sends at once: grows where a read has filled it. */
-  private byte[] buffer = new byte[FIRST_BYTES];
+  private final ReadBuffer buffer = new ReadBuffer(FIRST_BYTES, MOST_BYTES);
 
   private Phase phase = Phase.RECEIVING;
   private long phaseSinceNanos = System.nanoTime();
@@ -208,6 +208,7 @@ final class Connection implements Runnable {
   }
 
   private boolean fillWhenIdle() throws IOException {
+    buffer.end();
     server.idleChanged(1);
     try {
       return fill();
@@ -219,11 +220,10 @@ final class Connection implements Runnable {
   /** Waits for more input; false at its end. */
   private boolean fill() throws IOException {
     reader.keep();
-    int count = in.read(buffer);
-    reader.add(buffer, Math.max(0, count));
-    if (count == buffer.length && count < MOST_BYTES) {
-      buffer = new byte[4 * count];
-    }
+    byte[] bytes = buffer.next();
+    int count = in.read(bytes);
+    buffer.took(count);
+    reader.add(bytes, Math.max(0, count));
     return count >= 0;
   }
 

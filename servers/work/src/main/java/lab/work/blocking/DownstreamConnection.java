@@ -8,6 +8,7 @@ import java.net.SocketTimeoutException;
 import lab.wire.AnswerReader;
 import lab.wire.HeaderFields;
 import lab.wire.MalformedException;
+import lab.wire.ReadBuffer;
 
 /**
  * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Connecting
@@ -40,9 +41,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   private final InetSocketAddress downstream;
   private final Socket socket = new Socket();
 
-  /** As long as the downstream's answers: grows where a read has filled it. */
-  private byte[] buffer = new byte[FIRST_BYTES];
-
+  private final ReadBuffer buffer = new ReadBuffer(FIRST_BYTES, MOST_BYTES);
   private final AnswerReader answer = new AnswerReader(new HeaderFields());
   private boolean usedBefore;
 
@@ -117,6 +116,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     Reply reply = new Reply(answer.status(), answer.body());
     reusable = answer.isConnectionReusable();
     answer.forget();
+    buffer.end();
     usedBefore = true;
     return reply;
   }
@@ -125,10 +125,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   private void readAnswer(int firstCount) throws IOException {
     try {
       int count = firstCount;
-      while (!answer.take(buffer, 0, count)) {
-        if (count == buffer.length && count < MOST_BYTES) {
-          buffer = new byte[4 * count];
-        }
+      while (!answer.take(buffer.bytes(), 0, count)) {
         count = read();
         if (count < 0) {
           if (answer.endsWithClose()) {
@@ -143,7 +140,9 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   }
 
   private int read() throws IOException {
-    return socket.getInputStream().read(buffer);
+    int count = socket.getInputStream().read(buffer.next());
+    buffer.took(count);
+    return count;
   }
 
   @Override

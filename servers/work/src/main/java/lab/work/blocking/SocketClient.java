@@ -36,7 +36,7 @@ final class SocketClient implements DownstreamClient {
   private final DownstreamAddress address;
   private final Counter retries;
   private final Duration keepIdle;
-  private final List<Share> shares;
+  final List<Share> shares;
   private final Sweeper pruner;
 
   SocketClient(ModelContext context) {
