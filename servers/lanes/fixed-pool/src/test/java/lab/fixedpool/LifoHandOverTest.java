@@ -46,7 +46,7 @@ class LifoHandOverTest {
       waiting.add(thread);
       // Not timed.
       while (thread.getState() != Thread.State.WAITING) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
     }
     queue.put(() -> {});

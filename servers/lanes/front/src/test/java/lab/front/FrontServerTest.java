@@ -113,9 +113,9 @@ class FrontServerTest {
     }
   }
 
-  private static void awaitQueued(ThreadPoolExecutor pool, int count) {
+  private static void awaitQueued(ThreadPoolExecutor pool, int count) throws InterruptedException {
     while (pool.getQueue().size() < count) {
-      Thread.onSpinWait();
+      Thread.sleep(1);
     }
   }
 
