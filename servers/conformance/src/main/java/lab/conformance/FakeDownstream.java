@@ -25,6 +25,9 @@ public final class FakeDownstream implements AutoCloseable {
   /** As long as a body may be. */
   static final String LONG_BODY = "0123456789abcdef".repeat(1 << 16);
 
+  /** Requests that {@link Behaviour#ANSWER_MOST} never answers. */
+  static final int UNANSWERED = 50;
+
   /** From one byte to the next. */
   private static final int TRICKLE_MS = 200;
 
@@ -52,7 +55,10 @@ public final class FakeDownstream implements AutoCloseable {
     HOLD,
     /** Reads the request and says nothing. */
     SILENT,
-    /** As {@link #ANSWER}, but nothing to every tenth; counts it when its client has closed it. */
+    /**
+     * As {@link #ANSWER}, but nothing to every tenth, up to {@link #UNANSWERED}; counts each of
+     * those when its client has closed it.
+     */
     ANSWER_MOST,
     /** As {@link #ANSWER}, but its body comes byte by byte and takes some 6 s. */
     TRICKLE,
@@ -223,7 +229,8 @@ public final class FakeDownstream implements AutoCloseable {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
           }
           case ANSWER_MOST -> {
-            if (asked.incrementAndGet() % 10 == 0) {
+            int number = asked.incrementAndGet();
+            if (number % 10 == 0 && number <= 10 * UNANSWERED) {
               untilClosed(in);
               ended.incrementAndGet();
               return;
