@@ -16,6 +16,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.http.HttpClient;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -613,6 +615,10 @@ public abstract class ContractTest {
     if (threadName().startsWith("vt-")) {
       await(() -> management.metric("lab_virtual_thread_lag_seconds_count") > 0);
     }
+    boolean hasFronts = !management.get("/settings").contains("\"fronts\":null");
+    if (hasFronts && Files.exists(Path.of("/proc/self/schedstat"))) {
+      await(() -> management.metric("lab_front_cpu_seconds_total{front=\"front-1\"}") > 0);
+    }
   }
 
   @Test
@@ -732,41 +738,44 @@ public abstract class ContractTest {
   /**
    * The queue is neither hidden nor made up where one thread, loop or carrier works for twenty
    * clients. A loop's estimate may be off by half a request. On a busy machine the clients wait for
-   * a CPU, too: the best of some tries counts.
+   * a CPU, too: the median of three tries counts.
    */
   @Test
   void theQueueIsWhatClientsWaitedIn() throws Exception {
     String rule = "theQueueIsWhatClientsWaitedIn";
     assumeTrue(has(Trait.LIMITS_CLIENTS), "the server reads requests beside their phases");
-    Deviations deviations = Deviations.of(model().name());
-    String expected = deviations.byRule().getOrDefault(rule, "in the queue");
     RunningServer server = start("LAB_POOL_SIZE", "1", "LAB_LOOPS", "1");
     Management management = management(server);
     String sum = "lab_http_request_seconds_sum{phase=\"%s\",route=\"/compute\"}";
     String carriers = management.get("/settings").replaceFirst(".*_parallelism\":(\\d+).*", "$1");
-    String happened = "nothing";
+    List<Double> explained = new ArrayList<>();
+    List<Double> queued = new ArrayList<>();
     try {
       setCarriers(server, "1");
-      for (int i = 0; i < 10 && !expected.contains(happened); i++) {
+      for (int i = 0; i < 3; i++) {
         double queue = -management.metric(sum.formatted("queue"));
         double service = -management.metric(sum.formatted("service"));
         double waited = secondsWaited(server, 20, "/compute?limit=300000");
         awaitInFlight(server, "/compute", 0);
         queue += management.metric(sum.formatted("queue"));
         service += management.metric(sum.formatted("service"));
-        double explained = (queue + service) / waited;
-        if (explained < 0.9) {
-          happened = "nowhere";
-        } else if (explained > 1.1) {
-          happened = "longer than that";
-        } else {
-          happened = queue > service ? "in the queue" : "in service";
-        }
+        explained.add((queue + service) / waited);
+        queued.add(queue / (queue + service));
       }
     } finally {
       setCarriers(server, carriers);
     }
-    deviations.verify(rule, happened, "in the queue");
+    String happened = median(queued) > 0.5 ? "in the queue" : "in service";
+    if (median(explained) < 0.9) {
+      happened = "nowhere";
+    } else if (median(explained) > 1.1) {
+      happened = "longer than that";
+    }
+    Deviations.of(model().name()).verify(rule, happened, "in the queue");
+  }
+
+  private static double median(List<Double> values) {
+    return values.stream().sorted().skip(values.size() / 2).findFirst().orElseThrow();
   }
 
   /** How long so many clients wait for three answers each, taken together. */
@@ -1099,23 +1108,43 @@ public abstract class ContractTest {
     assumeTrue(main != null, "a framework's server");
     int descriptors = 200;
     RunningServer server =
-        start(new InAnotherJvm(requireNonNull(main), List.of("-XX:-MaxFDLimit"), descriptors));
+        start(
+            new InAnotherJvm(requireNonNull(main), List.of("-XX:-MaxFDLimit"), descriptors),
+            "LAB_KEEP_ALIVE_TIMEOUT_S",
+            "1",
+            "LAB_DOWNSTREAM_TIMEOUT_MS",
+            HELD_MS);
+    downstream.behave(Behaviour.HOLD);
+    // Here a class is a file, and needs a descriptor: those of a look at idle clients, too.
+    try (RawClient idle = new RawClient(server.httpPort())) {
+      askBehindAHeldCall(server, idle);
+      readBoth(idle);
+      assertThat(idle.isClosedByServer()).isTrue();
+    }
     List<RawClient> crowd = new ArrayList<>();
-    try {
-      crowd.add(new RawClient(server.httpPort()));
-      assertThat(crowd.getFirst().get("/health").status()).isEqualTo(200);
-      // Here a class is a file, and needs a descriptor: those of a look at idle clients, too.
-      Thread.sleep(1_500);
+    try (RawClient first = new RawClient(server.httpPort())) {
+      askBehindAHeldCall(server, first);
       for (int i = 0; i < 2 * descriptors; i++) {
         crowd.add(new RawClient(server.httpPort()));
       }
-      assertThat(crowd.getFirst().get("/health").status()).isEqualTo(200);
+      readBoth(first);
     } finally {
       for (RawClient each : crowd) {
         each.close();
       }
     }
     assertThat(get(server, "/health").status()).isEqualTo(200);
+  }
+
+  private static void askBehindAHeldCall(RunningServer server, RawClient client) throws Exception {
+    client.request("GET", "/downstream").request("GET", "/health");
+    awaitInFlight(server, 1);
+  }
+
+  private void readBoth(RawClient client) throws IOException {
+    downstream.answerHeld(1);
+    assertThat(client.read().status()).isEqualTo(200);
+    assertThat(client.read().status()).isEqualTo(200);
   }
 
   @Test

@@ -20,7 +20,7 @@ import java.util.TreeMap;
 /** One connection, spoken to byte by byte. */
 final class RawClient implements AutoCloseable {
   /** What only a broken server exceeds. */
-  private static final int READ_TIMEOUT_MS = 60_000;
+  private static final int TIMEOUT_MS = 60_000;
 
   /**
    * An answer as it came.
@@ -45,8 +45,8 @@ final class RawClient implements AutoCloseable {
       socket.setReceiveBufferSize(receiveBytes);
     }
     socket.setTcpNoDelay(true);
-    socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
-    socket.setSoTimeout(READ_TIMEOUT_MS);
+    socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), TIMEOUT_MS);
+    socket.setSoTimeout(TIMEOUT_MS);
     in = new BufferedInputStream(socket.getInputStream());
   }
 

@@ -8,4 +8,9 @@ class NettyVirtualTest extends ContractTest {
   NettyVirtualTest() {
     super(NettyVirtual.MODEL, "vt-request-", LIMITS_CLIENTS);
   }
+
+  @Override
+  protected Class<?> main() {
+    return NettyVirtual.class;
+  }
 }

@@ -10,4 +10,9 @@ class NettyTest extends ContractTest {
   NettyTest() {
     super(Netty.MODEL, "netty-loop-", DEMONSTRATIONS, LIMITS_CLIENTS, TELLS_UNREAD);
   }
+
+  @Override
+  protected Class<?> main() {
+    return Netty.class;
+  }
 }
