@@ -26,7 +26,7 @@ public final class FakeDownstream implements AutoCloseable {
   static final String LONG_BODY = "0123456789abcdef".repeat(1 << 16);
 
   /** Requests that {@link Behaviour#ANSWER_MOST} never answers. */
-  static final int UNANSWERED = 50;
+  static final int UNANSWERED = 20;
 
   /** From one byte to the next. */
   private static final int TRICKLE_MS = 200;
