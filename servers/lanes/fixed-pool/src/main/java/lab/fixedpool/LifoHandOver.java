@@ -1,47 +1,46 @@
 package lab.fixedpool;
 
-import java.util.ArrayDeque;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An unbounded queue whose elements go in order, and to the thread that began to wait last: its
  * stack and caches are the warmest. A {@link LinkedBlockingQueue} wakes the thread that has waited
- * longest, so a pool with more threads than work uses all of them in turn. This one is empty while
- * any thread waits.
+ * longest, so a pool with more threads than work uses all of them in turn.
+ *
+ * <p>The waiting threads are a stack without a lock (Treiber, 1986). With one lock for all of them
+ * a thread that loses its CPU while it holds the lock stops the front, and a crowd of threads then
+ * gets it one wake-up after the other.
  */
 final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
   private static final long serialVersionUID = 1;
 
-  private static final class Waiter {
-    private final Thread thread = Thread.currentThread();
-
-    /** Set once, under the lock. */
-    private volatile @Nullable Runnable given;
+  /** A thread that waits, until it is given something. */
+  private static final class Waiter extends AtomicReference<@Nullable Runnable> {
+    private static final long serialVersionUID = 1;
+    private final transient Thread thread = Thread.currentThread();
+    private transient @Nullable Waiter below;
   }
 
-  private final transient ReentrantLock lock = new ReentrantLock();
-
-  /** Last one first. */
-  private final transient ArrayDeque<Waiter> waiters = new ArrayDeque<>();
+  private final transient AtomicReference<@Nullable Waiter> top = new AtomicReference<>();
 
   @Override
   public boolean offer(Runnable element) {
-    Waiter last;
-    lock.lock();
-    try {
-      last = waiters.pollFirst();
+    Runnable next = element;
+    while (next != null) {
+      Waiter last = pop();
       if (last == null) {
-        return super.offer(element);
+        boolean unused = super.offer(next);
+        // Who began to wait in between has not seen it, or this sees who waits.
+        next = top.get() == null ? null : poll();
+      } else if (last.compareAndSet(null, next)) {
+        LockSupport.unpark(last.thread);
+        next = null;
       }
-      last.given = element;
-    } finally {
-      lock.unlock();
     }
-    LockSupport.unpark(last.thread);
     return true;
   }
 
@@ -70,56 +69,76 @@ final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
     return take(unit.toNanos(timeout), true);
   }
 
-  /** Without a time limit it parks without one: the kernel then keeps no timer for it. */
   private @Nullable Runnable take(long nanos, boolean isTimed) throws InterruptedException {
-    Waiter waiter = new Waiter();
-    lock.lockInterruptibly();
-    try {
-      Runnable first = super.poll();
-      if (first != null) {
-        return first;
-      }
-      waiters.addFirst(waiter);
-    } finally {
-      lock.unlock();
+    Runnable first = poll();
+    if (first != null) {
+      return first;
     }
+    Waiter waiter = new Waiter();
+    push(waiter);
+    Runnable missed = poll();
+    if (missed != null) {
+      if (waiter.compareAndSet(null, LifoHandOver::nothing)) {
+        return missed;
+      }
+      // Something was given meanwhile. Each goes to a thread; here alone they may change places.
+      put(missed);
+      return waiter.get();
+    }
+    boolean interrupted = await(waiter, nanos, isTimed);
+    if (!waiter.compareAndSet(null, LifoHandOver::nothing)) {
+      // What is given in the moment in which its thread gives up is not lost.
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+      return waiter.get();
+    }
+    if (interrupted) {
+      throw new InterruptedException();
+    }
+    return null;
+  }
+
+  /**
+   * Returns when something is given, when the time is over, or, with true, when it is interrupted.
+   * Without a time limit it parks without one: the kernel then keeps no timer for it.
+   */
+  private boolean await(Waiter waiter, long nanos, boolean isTimed) {
     long begun = isTimed ? System.nanoTime() : 0;
-    boolean interrupted = false;
-    while (waiter.given == null && !interrupted) {
+    while (waiter.get() == null) {
+      if (Thread.interrupted()) {
+        return true;
+      }
       if (isTimed) {
         long left = nanos - (System.nanoTime() - begun);
         if (left <= 0) {
-          break;
+          return false;
         }
         LockSupport.parkNanos(this, left);
       } else {
         LockSupport.park(this);
       }
-      interrupted = Thread.interrupted();
     }
-    return given(waiter, interrupted);
+    return false;
   }
 
-  /** What is given in the moment in which its thread gives up is not lost. */
-  private @Nullable Runnable given(Waiter waiter, boolean interrupted) throws InterruptedException {
-    Runnable given = waiter.given;
-    if (given == null) {
-      lock.lock();
-      try {
-        given = waiter.given;
-        if (given == null) {
-          waiters.remove(waiter);
-        }
-      } finally {
-        lock.unlock();
-      }
-    }
-    if (interrupted) {
-      if (given == null) {
-        throw new InterruptedException();
-      }
-      Thread.currentThread().interrupt();
-    }
-    return given;
+  private void push(Waiter waiter) {
+    Waiter below;
+    do {
+      below = top.get();
+      waiter.below = below;
+    } while (!top.compareAndSet(below, waiter));
   }
+
+  /** The one that began to wait last, which may have given up; null if none waits. */
+  private @Nullable Waiter pop() {
+    Waiter last;
+    do {
+      last = top.get();
+    } while (last != null && !top.compareAndSet(last, last.below));
+    return last;
+  }
+
+  /** Given to a waiter that gives up. */
+  private static void nothing() {}
 }
