@@ -106,7 +106,8 @@ part_static() {
 part_python() {
   local shares=128 without=()
   if [[ $suite == quick ]]; then without=(--ignore tests/browser); fi
-  step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2 "${without[@]}"
+  # The longest test first: at the end it would run alone.
+  step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2 "${without[@]}" tests/test_published.py tests
 }
 # The lab against oracles. It waits more than it computes, and allows for what a busy machine adds: it has a CPU
 # before the builds and tests beside it.
