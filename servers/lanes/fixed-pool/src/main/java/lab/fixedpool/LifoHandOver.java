@@ -12,8 +12,7 @@ import org.jspecify.annotations.Nullable;
  * longest, so a pool with more threads than work uses all of them in turn.
  *
  * <p>The waiting threads are a stack without a lock (Treiber, 1986). With one lock for all of them
- * a thread that loses its CPU while it holds the lock stops the front, and a crowd of threads then
- * gets it one wake-up after the other.
+ * a thread that loses its CPU while it holds the lock would stop the front.
  */
 final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
   private static final long serialVersionUID = 1;
