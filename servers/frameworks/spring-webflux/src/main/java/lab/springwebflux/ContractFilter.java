@@ -1,5 +1,6 @@
 package lab.springwebflux;
 
+import io.netty.channel.Channel;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.URI;
@@ -13,6 +14,7 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatusCode;
+import org.springframework.http.server.reactive.AbstractServerHttpResponse;
 import org.springframework.http.server.reactive.ServerHttpRequest;
 import org.springframework.http.server.reactive.ServerHttpResponse;
 import org.springframework.stereotype.Component;
@@ -21,6 +23,7 @@ import org.springframework.web.server.WebFilter;
 import org.springframework.web.server.WebFilterChain;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.SignalType;
+import reactor.netty.channel.ChannelOperations;
 
 /**
  * What the contract asks of every route: around all others. Resolves the call, refuses what is no
@@ -52,15 +55,29 @@ final class ContractFilter implements WebFilter {
     RouteCall call =
         routes.resolve(request.getMethod().name(), target.getPath(), target.getRawQuery());
     requests.begun(call.route());
-    exchange.getResponse().getHeaders().set(ModelContext.MODEL_HEADER, model);
+    ServerHttpResponse response = exchange.getResponse();
+    response.getHeaders().set(ModelContext.MODEL_HEADER, model);
+    Channel client = channel(response);
     return answer(exchange, chain, call)
         .doFinally(
             end ->
                 requests.ended(
                     call.route(),
-                    outcome(end, exchange.getResponse()),
+                    end == SignalType.ON_COMPLETE && channel(response) == client
+                        ? outcome(response)
+                        : Outcome.ABORTED,
                     0,
                     System.nanoTime() - begunNanos));
+  }
+
+  /**
+   * Where the answer is written to. When the client is gone, the work is cancelled, or the writing
+   * fails, or Reactor Netty puts another channel here, to which every write succeeds.
+   */
+  private static Channel channel(ServerHttpResponse response) {
+    ChannelOperations<?, ?> operations =
+        ((AbstractServerHttpResponse) response).getNativeResponse();
+    return operations.channel();
   }
 
   private static Mono<Void> answer(
@@ -81,12 +98,8 @@ final class ContractFilter implements WebFilter {
             });
   }
 
-  /** When the client is gone, the work is cancelled, or the writing of its answer fails. */
-  private static Outcome outcome(SignalType end, ServerHttpResponse response) {
+  private static Outcome outcome(ServerHttpResponse response) {
     HttpStatusCode status = response.getStatusCode();
-    if (end != SignalType.ON_COMPLETE) {
-      return Outcome.ABORTED;
-    }
     return status == null ? Outcome.OK : Outcome.ofStatus(status.value());
   }
 
