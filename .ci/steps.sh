@@ -79,12 +79,12 @@ forget_unpassed() {
 }
 
 # said_of_failures: what the tools said of the steps that failed, a dozen lines each: once more at the
-# end, where it is found, and where a log that is cut in its middle still has it.
+# end, where it is found, and where a log that is cut in its middle still has it. A build's lines begin with its step and second.
 said_of_failures() {
   local name
   while read -r name; do
     printf '\n%s:\n' "$name"
-    grep -E '^(E  |FAILED |ERROR |\[ERROR\] |failed: |--- FAIL| +[a-z_]+\.go:)' "$logs/$name.log" | head -n 12 | cut -c 1-400 || true
+    grep -E '^(#[0-9]+ [0-9.]+ )?(E  |FAILED |ERROR |\[ERROR\] |failed: |--- FAIL| +[a-z_]+\.go:)' "$logs/$name.log" | head -n 12 | cut -c 1-400 || true
   done < <(awk '$3 > 0 {print $1}' "$logs/steps")
 }
 
