@@ -4,6 +4,7 @@ import io.netty.channel.Channel;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.URI;
+import java.util.concurrent.atomic.AtomicBoolean;
 import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
@@ -14,9 +15,9 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatusCode;
-import org.springframework.http.server.reactive.AbstractServerHttpResponse;
 import org.springframework.http.server.reactive.ServerHttpRequest;
 import org.springframework.http.server.reactive.ServerHttpResponse;
+import org.springframework.http.server.reactive.ServerHttpResponseDecorator;
 import org.springframework.stereotype.Component;
 import org.springframework.web.server.ServerWebExchange;
 import org.springframework.web.server.WebFilter;
@@ -58,25 +59,29 @@ final class ContractFilter implements WebFilter {
     ServerHttpResponse response = exchange.getResponse();
     response.getHeaders().set(ModelContext.MODEL_HEADER, model);
     Channel client = channel(response);
+    AtomicBoolean gone = new AtomicBoolean();
+    response.beforeCommit(
+        () -> {
+          gone.set(!channel(response).equals(client));
+          return Mono.empty();
+        });
     return answer(exchange, chain, call)
         .doFinally(
             end ->
                 requests.ended(
                     call.route(),
-                    end == SignalType.ON_COMPLETE && channel(response) == client
-                        ? outcome(response)
-                        : Outcome.ABORTED,
+                    gone.get() ? Outcome.ABORTED : outcome(end, response),
                     0,
                     System.nanoTime() - begunNanos));
   }
 
   /**
-   * Where the answer is written to. When the client is gone, the work is cancelled, or the writing
-   * fails, or Reactor Netty puts another channel here, to which every write succeeds.
+   * Where the answer is written to. Once the client is gone, this is another channel, to which
+   * every write succeeds.
    */
   private static Channel channel(ServerHttpResponse response) {
-    ChannelOperations<?, ?> operations =
-        ((AbstractServerHttpResponse) response).getNativeResponse();
+    // Spring wraps the response to HEAD.
+    ChannelOperations<?, ?> operations = ServerHttpResponseDecorator.getNativeResponse(response);
     return operations.channel();
   }
 
@@ -98,8 +103,12 @@ final class ContractFilter implements WebFilter {
             });
   }
 
-  private static Outcome outcome(ServerHttpResponse response) {
+  /** When the client is gone, the work is cancelled, or the writing of its answer fails. */
+  private static Outcome outcome(SignalType end, ServerHttpResponse response) {
     HttpStatusCode status = response.getStatusCode();
+    if (end != SignalType.ON_COMPLETE) {
+      return Outcome.ABORTED;
+    }
     return status == null ? Outcome.OK : Outcome.ofStatus(status.value());
   }
 
