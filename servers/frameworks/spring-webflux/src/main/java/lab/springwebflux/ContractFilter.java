@@ -1,10 +1,13 @@
 package lab.springwebflux;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.URI;
-import java.util.concurrent.atomic.AtomicBoolean;
 import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
@@ -24,6 +27,7 @@ import org.springframework.web.server.WebFilter;
 import org.springframework.web.server.WebFilterChain;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.SignalType;
+import reactor.core.scheduler.Schedulers;
 import reactor.netty.channel.ChannelOperations;
 
 /**
@@ -59,30 +63,45 @@ final class ContractFilter implements WebFilter {
     ServerHttpResponse response = exchange.getResponse();
     response.getHeaders().set(ModelContext.MODEL_HEADER, model);
     Channel client = channel(response);
-    AtomicBoolean gone = new AtomicBoolean();
-    response.beforeCommit(
-        () -> {
-          gone.set(!channel(response).equals(client));
-          return Mono.empty();
-        });
+    Writes writes = client.pipeline().get(Writes.class);
+    writes.succeeded = false;
+    response.beforeCommit(() -> on(client.eventLoop()));
     return answer(exchange, chain, call)
         .doFinally(
             end ->
                 requests.ended(
                     call.route(),
-                    gone.get() ? Outcome.ABORTED : outcome(end, response),
+                    writes.succeeded ? outcome(end, response) : Outcome.ABORTED,
                     0,
                     System.nanoTime() - begunNanos));
   }
 
-  /**
-   * Where the answer is written to. Once the client is gone, this is another channel, to which
-   * every write succeeds.
-   */
   private static Channel channel(ServerHttpResponse response) {
     // Spring wraps the response to HEAD.
     ChannelOperations<?, ?> operations = ServerHttpResponseDecorator.getNativeResponse(response);
     return operations.channel();
+  }
+
+  /** What follows is on the client's loop: a write calls {@link Writes} before anyone else. */
+  private static Mono<Void> on(EventLoop loop) {
+    return loop.inEventLoop()
+        ? Mono.empty()
+        : Mono.<Void>empty().subscribeOn(Schedulers.fromExecutor(loop));
+  }
+
+  /**
+   * Sees what becomes of a connection's writes. Reactor Netty may take it for success that a write
+   * failed as the client has gone, and writes after that into a channel which takes everything.
+   */
+  static final class Writes extends ChannelOutboundHandlerAdapter {
+    private volatile boolean succeeded;
+
+    @Override
+    public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
+      var _ =
+          context.write(
+              message, promise.unvoid().addListener(done -> succeeded = done.isSuccess()));
+    }
   }
 
   private static Mono<Void> answer(

@@ -69,6 +69,7 @@ class LabApplication {
           .doOnChannelInit(
               (observer, channel, address) -> {
                 open.incrementAndGet();
+                channel.pipeline().addFirst(new ContractFilter.Writes());
                 channel.closeFuture().addListener(closed -> open.decrementAndGet());
               });
     };
