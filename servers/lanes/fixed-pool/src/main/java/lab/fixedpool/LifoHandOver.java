@@ -35,7 +35,8 @@ final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
         boolean unused = super.offer(next);
         // Who began to wait in between has not seen it, or this sees who waits.
         next = top.get() == null ? null : poll();
-      } else if (last.compareAndSet(null, next)) {
+      } else if (!last.thread.isInterrupted() && last.compareAndSet(null, next)) {
+        // Who is interrupted gives up: a pool that has shrunk gives it nothing any more.
         LockSupport.unpark(last.thread);
         next = null;
       }
@@ -87,25 +88,22 @@ final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
     boolean interrupted = await(waiter, nanos, isTimed);
     if (!waiter.compareAndSet(null, LifoHandOver::nothing)) {
       // What is given in the moment in which its thread gives up is not lost.
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
       return waiter.get();
     }
-    if (interrupted) {
+    if (interrupted && Thread.interrupted()) {
       throw new InterruptedException();
     }
     return null;
   }
 
   /**
-   * Returns when something is given, when the time is over, or, with true, when it is interrupted.
-   * Without a time limit it parks without one: the kernel then keeps no timer for it.
+   * Returns when something is given, when the time is over, or, with true, when it is interrupted,
+   * and stays so. Without a time limit it parks without one: the kernel then keeps no timer for it.
    */
   private boolean await(Waiter waiter, long nanos, boolean isTimed) {
     long begun = isTimed ? System.nanoTime() : 0;
     while (waiter.get() == null) {
-      if (Thread.interrupted()) {
+      if (Thread.currentThread().isInterrupted()) {
         return true;
       }
       if (isTimed) {

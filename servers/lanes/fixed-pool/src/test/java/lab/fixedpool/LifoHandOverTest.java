@@ -1,6 +1,7 @@
 package lab.fixedpool;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -55,6 +56,26 @@ class LifoHandOverTest {
     assertThat(served.take()).isEqualTo("b interrupted");
     queue.put(() -> {});
     assertThat(served.take()).isEqualTo("a");
+  }
+
+  /** A pool that has shrunk has interrupted those it ends, whether they have noticed or not. */
+  @Test
+  void whoIsInterruptedIsGivenNothing() throws Exception {
+    List<Thread> waiting = new ArrayList<>();
+    for (int i = 0; i < 100; i++) {
+      waiting.add(Thread.ofPlatform().start(() -> assertThatThrownBy(queue::take)));
+    }
+    for (Thread thread : waiting) {
+      while (thread.getState() != Thread.State.WAITING) {
+        Thread.sleep(1);
+      }
+    }
+    waiting.forEach(Thread::interrupt);
+    queue.put(() -> {});
+    for (Thread thread : waiting) {
+      thread.join();
+    }
+    assertThat(queue).hasSize(1);
   }
 
   /** Threads come and go, are interrupted and resized: whatever is handed in runs once. */
