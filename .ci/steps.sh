@@ -78,9 +78,9 @@ forget_unpassed() {
   mv "$logs/steps.kept" "$logs/steps"
 }
 
-# said_of_failures: what the tools said of the steps that failed, a dozen lines each: once more at the
-# end, where it is found, and where a log that is cut in its middle still has it. A build's lines begin with its step and second.
-said_of_failures() {
+# failure_lines: the error lines of the steps that failed, a dozen each. They stand at the end, where a log that is
+# cut in its middle still has them. The lines of a docker build begin with its step and second.
+failure_lines() {
   local name
   while read -r name; do
     printf '\n%s:\n' "$name"
@@ -95,7 +95,7 @@ finish() {
   printf '\nseconds of each step (some ran side by side):\n'
   sort -k 4,4nr "$logs/steps" |
     awk '{printf "%s%4d %-26s", (NR > 1 && NR % 3 == 1 ? "\n" : ""), $4, $1} END {print ""}'
-  said_of_failures
+  failure_lines
   printf '%d s in all%s\n' "$SECONDS" "${budget:+; SUITE=$suite is to take at most $budget s where the images are there}"
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0 && passed > 0))

@@ -1,6 +1,5 @@
 package lab.springwebflux;
 
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
@@ -62,36 +61,32 @@ final class ContractFilter implements WebFilter {
     requests.begun(call.route());
     ServerHttpResponse response = exchange.getResponse();
     response.getHeaders().set(ModelContext.MODEL_HEADER, model);
-    Channel client = channel(response);
-    Writes writes = client.pipeline().get(Writes.class);
+    // Spring wraps the response to HEAD.
+    ChannelOperations<?, ?> client = ServerHttpResponseDecorator.getNativeResponse(response);
+    Writes writes = client.channel().pipeline().get(Writes.class);
     writes.succeeded = false;
-    response.beforeCommit(() -> on(client.eventLoop()));
+    EventLoop loop = client.channel().eventLoop();
+    response.beforeCommit(() -> switchTo(loop));
     return answer(exchange, chain, call)
         .doFinally(
             end ->
                 requests.ended(
                     call.route(),
-                    writes.succeeded ? outcome(end, response) : Outcome.ABORTED,
+                    outcome(end, writes, response),
                     0,
                     System.nanoTime() - begunNanos));
   }
 
-  private static Channel channel(ServerHttpResponse response) {
-    // Spring wraps the response to HEAD.
-    ChannelOperations<?, ?> operations = ServerHttpResponseDecorator.getNativeResponse(response);
-    return operations.channel();
-  }
-
-  /** What follows is on the client's loop: a write calls {@link Writes} before anyone else. */
-  private static Mono<Void> on(EventLoop loop) {
+  /** The answer is then written on its connection's loop, so {@link Writes} hears of it first. */
+  private static Mono<Void> switchTo(EventLoop loop) {
     return loop.inEventLoop()
         ? Mono.empty()
         : Mono.<Void>empty().subscribeOn(Schedulers.fromExecutor(loop));
   }
 
   /**
-   * Sees what becomes of a connection's writes. Reactor Netty may take it for success that a write
-   * failed as the client has gone, and writes after that into a channel which takes everything.
+   * Whether a connection's last write succeeded. Reactor Netty may report success where the client
+   * has gone and the write failed, and then writes to a channel that discards everything.
    */
   static final class Writes extends ChannelOutboundHandlerAdapter {
     private volatile boolean succeeded;
@@ -123,9 +118,9 @@ final class ContractFilter implements WebFilter {
   }
 
   /** When the client is gone, the work is cancelled, or the writing of its answer fails. */
-  private static Outcome outcome(SignalType end, ServerHttpResponse response) {
+  private static Outcome outcome(SignalType end, Writes writes, ServerHttpResponse response) {
     HttpStatusCode status = response.getStatusCode();
-    if (end != SignalType.ON_COMPLETE) {
+    if (end != SignalType.ON_COMPLETE || !writes.succeeded) {
       return Outcome.ABORTED;
     }
     return status == null ? Outcome.OK : Outcome.ofStatus(status.value());

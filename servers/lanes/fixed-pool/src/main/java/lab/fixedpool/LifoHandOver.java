@@ -36,7 +36,7 @@ final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
         // Who began to wait in between has not seen it, or this sees who waits.
         next = top.get() == null ? null : poll();
       } else if (!last.thread.isInterrupted() && last.compareAndSet(null, next)) {
-        // Who is interrupted gives up: a pool that has shrunk gives it nothing any more.
+        // An interrupted thread gives up, such as those of a pool that has shrunk.
         LockSupport.unpark(last.thread);
         next = null;
       }
@@ -85,38 +85,37 @@ final class LifoHandOver extends LinkedBlockingQueue<Runnable> {
       put(missed);
       return waiter.get();
     }
-    boolean interrupted = await(waiter, nanos, isTimed);
+    await(waiter, nanos, isTimed);
     if (!waiter.compareAndSet(null, LifoHandOver::nothing)) {
       // What is given in the moment in which its thread gives up is not lost.
       return waiter.get();
     }
-    if (interrupted && Thread.interrupted()) {
+    if (Thread.interrupted()) {
       throw new InterruptedException();
     }
     return null;
   }
 
   /**
-   * Returns when something is given, when the time is over, or, with true, when it is interrupted,
-   * and stays so. Without a time limit it parks without one: the kernel then keeps no timer for it.
+   * Returns when something is given, when the time is over, or when the thread is interrupted, and
+   * leaves it so. Without a time limit it parks without one: the kernel then keeps no timer for it.
    */
-  private boolean await(Waiter waiter, long nanos, boolean isTimed) {
+  private void await(Waiter waiter, long nanos, boolean isTimed) {
     long begun = isTimed ? System.nanoTime() : 0;
     while (waiter.get() == null) {
       if (Thread.currentThread().isInterrupted()) {
-        return true;
+        return;
       }
       if (isTimed) {
         long left = nanos - (System.nanoTime() - begun);
         if (left <= 0) {
-          return false;
+          return;
         }
         LockSupport.parkNanos(this, left);
       } else {
         LockSupport.park(this);
       }
     }
-    return false;
   }
 
   private void push(Waiter waiter) {

@@ -10,6 +10,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -45,10 +46,7 @@ class LifoHandOverTest {
                     }
                   });
       waiting.add(thread);
-      // Not timed.
-      while (thread.getState() != Thread.State.WAITING) {
-        Thread.sleep(1);
-      }
+      awaitParked(thread);
     }
     queue.put(() -> {});
     assertThat(served.take()).isEqualTo("c");
@@ -66,9 +64,7 @@ class LifoHandOverTest {
       waiting.add(Thread.ofPlatform().start(() -> assertThatThrownBy(queue::take)));
     }
     for (Thread thread : waiting) {
-      while (thread.getState() != Thread.State.WAITING) {
-        Thread.sleep(1);
-      }
+      awaitParked(thread);
     }
     waiting.forEach(Thread::interrupt);
     queue.put(() -> {});
@@ -99,5 +95,13 @@ class LifoHandOverTest {
     }
     assertThat(done).hasValue(tasks);
     assertThat(queue).isEmpty();
+  }
+
+  /** Waits until the thread waits in the queue, without a time limit. */
+  private void awaitParked(Thread thread) throws InterruptedException {
+    while (thread.getState() != Thread.State.WAITING
+        || !queue.equals(LockSupport.getBlocker(thread))) {
+      Thread.sleep(1);
+    }
   }
 }
