@@ -8,7 +8,7 @@
 #                    this commit is not run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
 #   SUITE=mutants    the share of drawn mutants that the Python tests kill: NUMBER=600 SEED=1
-#   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
+#   ONLY="static …"  only these parts: static python truth host go servers, and of the smoke test
 #                    core words verbs faults cells kinds planted queueing own (words looks at core's run); of SUITE=long
 #                    also gated several frameworks
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
@@ -34,7 +34,7 @@ case $suite in
 esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
-parts=(static python host downstream pacer servers)
+parts=(static python host go servers)
 smoke=(core words)
 if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs faults cells kinds planted queueing own); fi
 if [[ $suite == long ]]; then smoke+=(gated several frameworks all_cells long_planted long_routes long_explained long_sweep long_own long_looked_at); fi
@@ -90,7 +90,7 @@ test_image_build() {
   host/lab.sh compose build loadgen &&
     DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$test_image" \
       --build-arg DEBIAN_IMAGE="$(present_image DEBIAN_IMAGE)" --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)" \
-      --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
+      --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" --file loadgen/Dockerfile .
 }
 
 part_static() {
@@ -113,8 +113,7 @@ part_python() {
 # before the builds and tests beside it.
 part_truth() { local shares=16384; step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
-part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)"; }
-part_pacer() { step pacer go built_tests pacer pacer-test loadgen --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)"; }
+part_go() { step go go built_tests go test go --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)"; }
 # The core's models and, except in quick, the frameworks: all hold to one contract.
 part_servers() {
   local profile=frameworks
@@ -126,7 +125,7 @@ part_servers() {
 # of them, run later: beside those parts of the smoke test that ask nothing of a figure.
 in_checks() {
   part static
-  part pacer
+  part go
 }
 oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
@@ -136,11 +135,8 @@ in_java() {
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
 }
-in_scripts() {
-  part host
-  part downstream
-}
-# What needs the tests' image, as soon as that is built; and pacer, as the scripts take as long without it.
+in_scripts() { part host; }
+# What needs the tests' image, as soon as that is built; and Go's tests, as the scripts take as long without them.
 in_the_image() {
   trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
   if step test-image one test_image_build; then beside in_checks oracles; fi

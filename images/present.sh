@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ALL="debian jre jre21 maven golang prometheus toxiproxy cadvisor grafana nix nixpkgs"
 LOGS=.lab/logs
 # What takes long in the lab's own images: a stage of a Dockerfile, and the upstream image that it waits for.
-OWN="servers:build:maven loadgen:installed:debian loadgen:runtime:golang downstream:build:golang"
+OWN="servers:build:maven loadgen:installed:debian loadgen:runtime:golang go:build:golang"
 # A registry that has not said a word for this long is not reachable. Downloads themselves
 # take as long as they take.
 : "${PULL_DEADLINE_S:=20}"
@@ -169,12 +169,14 @@ remember_unreachable() {
 # build_ahead FOLDER:STAGE:NAME: a stage of the lab's own, while other images are still pulled or built. Then
 # `docker compose build` finds it in the cache. What fails here fails there, and is told there.
 build_ahead() {
-  local folder stage name
+  local folder stage name context
   IFS=: read -r folder stage name <<<"$1"
   ensure "$name" || return 0
-  DOCKER_BUILDKIT=1 docker build --progress=plain --target "$stage" \
+  context=$folder
+  if [[ $folder == loadgen ]]; then context=.; fi
+  DOCKER_BUILDKIT=1 docker build --progress=plain --file "$folder/Dockerfile" --target "$stage" \
     --build-arg "DEBIAN_IMAGE=$(present_image DEBIAN_IMAGE)" --build-arg "GOLANG_IMAGE=$(present_image GOLANG_IMAGE)" \
-    --build-arg "MAVEN_IMAGE=$(present_image MAVEN_IMAGE)" "$folder" >"$LOGS/$folder-$stage.log" 2>&1 || true
+    --build-arg "MAVEN_IMAGE=$(present_image MAVEN_IMAGE)" "$context" >"$LOGS/$folder-$stage.log" 2>&1 || true
 }
 
 # build NAME IMAGE LOG: IMAGE is its name here.

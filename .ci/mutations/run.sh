@@ -43,7 +43,7 @@ passes() {
       # Not the one that asks whether each fault still finds its text: this one has changed its own.
       in_copy loadgen pytest -p no:cacheprovider -q -n 2 -x --deselect tests/test_conventions.py::test_every_planted_fault_finds_its_text tests ;;
     java) built servers --build-arg PROFILE=none --build-arg MAVEN_IMAGE="$(present_image MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(present_image JRE_IMAGE)" ;;
-    go) built downstream --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)" ;;
+    go) built go --build-arg GOLANG_IMAGE="$(present_image GOLANG_IMAGE)" ;;
     host) (cd "$copy" && host/test.sh) ;;
     promtool)
       rules=(prometheus/rules/*.yml) tests=(prometheus/rule-tests/*.yml)

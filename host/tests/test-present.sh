@@ -46,8 +46,8 @@ check "no registry: the base comes from the mirrors this machine uses" \
 check "no registry: one line each says what is missing and what is used instead" \
   '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "pacer is used instead" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*pacer is used instead" <<<"$out") == 1 ]]'
 check "first run: what takes long in the lab's own images is built beside them, each stage after its base" \
-  '[[ $(grep -E "^docker build .*--target" "$calls" | sed -E "s/.*--target ([^ ]*).* /\1 /" | sort | paste -sd, -) == "build downstream,build servers,installed loadgen,runtime loadgen" \
-    && $(grep -n -m 1 -- "--target build .* downstream" "$calls" | cut -d: -f1) -gt $(grep -n -m 1 -- "--tag concurrency-lab/golang" "$calls" | cut -d: -f1) ]]'
+  '[[ $(grep -E "^docker build .*--target" "$calls" | sed -E "s/.*--file ([^ ]*) --target ([^ ]*) .*/\2 \1/" | sort | paste -sd, -) == "build go/Dockerfile,build servers/Dockerfile,installed loadgen/Dockerfile,runtime loadgen/Dockerfile" \
+    && $(grep -n -m 1 -- "--target build .* go$" "$calls" | cut -d: -f1) -gt $(grep -n -m 1 -- "--tag concurrency-lab/golang" "$calls" | cut -d: -f1) ]]'
 check "the JRE and Maven build on one and the same layer: their Dockerfiles begin alike, and name the same Java" \
   '[[ $(count "JAVA=25 .*images/jre$") == 1 && $(count "JAVA=25 .*images/maven$") == 1 && $(java_layer jre) == *"\${JAVA}-jre"* && $(java_layer jre) == "$(java_layer maven)" ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'

@@ -111,7 +111,7 @@ def test_a_program_of_gos_tells_its_modules_and_the_standard_library() -> None:
         assert list(audit.of_go(other)) == []
     # A real one.
     held = list(audit.of_go(Path("/usr/local/bin/pacer").read_bytes()))
-    required = (REPO / "loadgen/pacer/go.mod").read_text()
+    required = (REPO / "go/go.mod").read_text()
     assert held[0].name == "stdlib"
     assert len(held) > 1
     assert [one for one in held[1:] if f"{one.name} v{one.version}" not in required] == []

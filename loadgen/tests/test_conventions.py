@@ -214,7 +214,7 @@ def test_proxy_and_downstream_share_a_network_namespace(compose: dict[str, Any])
     assert services[holder]["networks"] == {"lab": {"aliases": ["toxiproxy", "downstream"]}}
     # The downstream tells the proxy's accept queue, by its port.
     (proxy,) = json.loads((REPO / "toxiproxy/toxiproxy.json").read_text())
-    settings = (REPO / "downstream/service/settings.go").read_text()
+    settings = (REPO / "go/downstream/service/settings.go").read_text()
     ports = dict(re.findall(r"(\w+Port): (\d+)", settings))
     assert proxy["upstream"] == f"127.0.0.1:{ports['HTTPPort']}"
     assert proxy["listen"] == f"0.0.0.0:{ports['ProxyPort']}"

@@ -8,7 +8,7 @@ import pytest
 from support.pages import anchors, sections, without_code
 from support.repo import REPO, script
 
-PARTS = ("downstream", "grafana", "host", "images", "servers")
+PARTS = ("go/downstream", "grafana", "host", "images", "servers")
 # A stored run's report links to figures that are not stored.
 PAGES = [
     page

@@ -171,7 +171,7 @@ def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
     guard = Guard(app, page_hosts({port}), set(), page_token="page", agent_token="")
 
     async def front(scope: Any, receive: Receive, send: Send) -> None:
-        """Adds the page's token, as the front does (downstream/service/front.go)."""
+        """Adds the page's token, as the front does (go/downstream/service/front.go)."""
         if scope["type"] == "http":
             scope = {**scope, "headers": [*scope["headers"], (b"lab-token", b"page")]}
         await guard(scope, receive, send)

@@ -58,7 +58,7 @@ class ToxicState:
 @dataclass(frozen=True, slots=True)
 class Spread:
     """How the downstream's delay spreads, which it draws for each call anew: as it tells itself
-    (downstream/service/delay.go). The mean is `Snapshot.downstream_delay_ms`.
+    (go/downstream/service/delay.go). The mean is `Snapshot.downstream_delay_ms`.
 
     `words` set it, as DOWNSTREAM_DELAY_MS takes them; `sd_ms` is the standard deviation."""
 

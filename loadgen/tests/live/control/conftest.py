@@ -142,7 +142,7 @@ class Scene:
             agent_token="agent",
         )
         transport = httpx.ASGITransport(guard)
-        # As the front in front of it asks (downstream/service/front.go).
+        # As the front in front of it asks (go/downstream/service/front.go).
         front = {"Lab-Token": "page"}
         client = httpx.AsyncClient(transport=transport, base_url=PAGE, headers=front)
         async with client as self.client:

@@ -13,7 +13,7 @@ from lab.judge.verdict.evidence import EXCESS, SeenTrial, kept, value
 from lab.model import Standing
 
 # What the downstream tells of the network namespace that it shares with the proxy
-# (downstream/service/accept_queues.go).
+# (go/downstream/service/accept_queues.go).
 _QUEUE = "lab_path_accept_queue_"
 _LISTENERS = {"toxiproxy": "Toxiproxy's", "downstream": "the downstream's"}
 # The queues are felt when this share of the load's connections stands in them, and they limit when

@@ -1,6 +1,6 @@
 """What the engine of a load tells while it runs: its lines of JSON, one a second.
 
-The lines are those of pacer (loadgen/pacer). The driver hands them on as they are, up to 0.2 s
+The lines are those of pacer (go/pacer). The driver hands them on as they are, up to 0.2 s
 after they were written. A scrape a second would find none, one or two of them new, and a rate over
 a few scrapes would flicker. So a second counts from HOLD_S after its end, on one even clock.
 """

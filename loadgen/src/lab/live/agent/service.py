@@ -323,7 +323,7 @@ def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> 
     """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
 
     Listens on every interface of its container, which publishes no port: the host asks by the
-    front (downstream/service/front.go).
+    front (go/downstream/service/front.go).
     Raises LabError for a bad setting.
     """
     app = build(environ, Clock())

@@ -6,7 +6,7 @@ site's page asks here, with the browser's help) or by DNS rebinding (another sit
 point to 127.0.0.1, so that its page is of our origin).
 
 * The page is served to whoever has its token: the front, which adds it to what the host asks
-  (downstream/service/front.go).
+  (go/downstream/service/front.go).
 * `Host` must be one of the page's names. A rebound name is not.
 * Another site may link to a page, and ask for nothing else.
 * A request that changes anything must carry the header `Lab-Control`. Another origin may not send

@@ -1,4 +1,4 @@
-"""pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
+"""pacer, the lab's own engine: exact, on any machine, open and closed load (go/pacer).
 
 It is told the load on standard input (`load.json` has it without secrets), and writes a line of
 JSON a second (`pacer.jsonl`), which is condensed with gzip. For HdrHistogram's own tools it leaves
@@ -95,7 +95,7 @@ HANGS, LONG_US = 2, 1_000_000
 HELD_S = 60
 # No run has so many launches, so no two trials of a load have one seed.
 DRAWS = 1000
-# Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
+# Why it could not connect, where that is its own limit (go/pacer/host.go), in words.
 _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
 # So much of a text that an answer lacks is quoted.
 SHOWN = 40
@@ -106,7 +106,7 @@ BUCKET_BYTES = 14
 
 @dataclass(frozen=True, slots=True)
 class Pacer:
-    """The engine of loadgen/pacer, as the command `pacer`. `others` are further machines that put a
+    """The engine of go/pacer, as the command `pacer`. `others` are further machines that put a
     share of the load on, HOST:PORT (`pacer serve`)."""
 
     others: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ def _usual_warm_up_s(plan: TrialPlan) -> int:
 
 
 def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
-    """What pacer is told, by its keys (loadgen/pacer/load.go)."""
+    """What pacer is told, by its keys (go/pacer/load.go)."""
     opening_s = min(warm_up_s / 2, _opening_s(plan))
     load: dict[str, Any] = {
         "connections": plan.concurrency,

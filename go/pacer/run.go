@@ -165,7 +165,7 @@ func (r *run) do(signals <-chan os.Signal, orphaned func() bool) (int, error) {
 func (r *run) stop() {
 	r.end.Store(int64(min(r.load.run, time.Since(r.start)+stopAhead)))
 	for _, o := range r.loops {
-		o.rouse()
+		o.poll.Wake()
 	}
 }
 

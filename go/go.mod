@@ -1,11 +1,13 @@
-module lab/downstream
+module lab
 
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/procfs v0.16.1
 	github.com/valyala/fasthttp v1.69.0
+	golang.org/x/sys v0.39.0
 )
 
 require (
@@ -19,6 +21,5 @@ require (
 	github.com/prometheus/common v0.66.1 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
-	golang.org/x/sys v0.39.0 // indirect
 	google.golang.org/protobuf v1.36.8 // indirect
 )

@@ -26,7 +26,7 @@ const (
 )
 
 // delayWords are the ways to say a delay.
-const delayWords = "a whole number from 0 to 60000 (ms), lognormal:median=<ms>,p99=<ms>, lognormal:mean=<ms>,p99=<ms>, or file:<name> of a file in downstream/delays"
+const delayWords = "a whole number from 0 to 60000 (ms), lognormal:median=<ms>,p99=<ms>, lognormal:mean=<ms>,p99=<ms>, or file:<name> of a file in go/downstream/delays"
 
 // Delay is what requests wait, and the answer that says so: one time for all, or one drawn for each. It is
 // safe for use by many goroutines; a change holds for requests that arrive after it.
@@ -163,11 +163,11 @@ func recorded(folder fs.FS, name string) ([]time.Duration, error) {
 		return nil, fmt.Errorf("%q: %s", "file:"+name, fmt.Sprintf(problem, of...))
 	}
 	if name == "" || strings.ContainsAny(name, "/\\") || !fs.ValidPath(name) {
-		return refuse("not a file's name; the file must be in downstream/delays")
+		return refuse("not a file's name; the file must be in go/downstream/delays")
 	}
 	content, err := fs.ReadFile(folder, name)
 	if err != nil {
-		return refuse("there is no such file in downstream/delays that can be read")
+		return refuse("there is no such file in go/downstream/delays that can be read")
 	}
 	var delays []time.Duration
 	for at, line := range strings.Split(string(content), "\n") {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lab/epoll"
 )
 
 // clients ask one loop over socket pairs. They see an answer and ask again whenever the loop looks at the
@@ -19,7 +21,7 @@ type clients struct {
 	t                *testing.T
 	loop             *loop
 	delay, now, look time.Duration
-	poll             int
+	poll             *epoll.Poll
 	// asked is when each connection asked last, toAsk how many requests are left, got how many answers
 	// came, waited the sum of what they took beyond the delay.
 	asked      map[int]time.Duration
@@ -44,10 +46,10 @@ func newClients(t *testing.T, connections int, delay, look time.Duration) *clien
 	}
 	t.Cleanup(traffic.release)
 	traffic.rest = func(left time.Duration) { c.now += left }
-	if c.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+	if c.poll, err = epoll.New(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Close(c.poll) })
+	t.Cleanup(c.poll.Close)
 	c.loop = traffic.loops[0]
 	for range connections {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
@@ -58,8 +60,7 @@ func newClients(t *testing.T, connections int, delay, look time.Duration) *clien
 		if err := c.loop.add(pair[1], unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP); err != nil {
 			t.Fatal(err)
 		}
-		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(pair[0])}
-		if err := unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, pair[0], &event); err != nil {
+		if err := c.poll.Add(pair[0], unix.EPOLLIN, int32(pair[0]), 0); err != nil {
 			t.Fatal(err)
 		}
 		c.asked[pair[0]] = 0
@@ -77,11 +78,10 @@ func (c *clients) ask(fd int, request string) {
 // told is the loop's clock.
 func (c *clients) told() time.Duration {
 	c.now += c.look
-	var events [64]unix.EpollEvent
 	var into [4096]byte
-	for none := time.Duration(0); ; none = 0 {
-		count := wait(c.poll, events[:], &none)
-		for _, event := range events[:count] {
+	for {
+		events := c.poll.Look()
+		for _, event := range events {
 			fd := int(event.Fd)
 			n, err := unix.Read(fd, into[:])
 			if n <= 0 {
@@ -95,7 +95,7 @@ func (c *clients) told() time.Duration {
 				c.ask(fd, "GET / HTTP/1.1\r\n\r\n")
 			}
 		}
-		if count == 0 {
+		if len(events) == 0 {
 			return c.now
 		}
 	}
@@ -236,7 +236,10 @@ func TestALoopThatStopsWritesWhatItHasBegun(t *testing.T) {
 			got.Write(buffer[:n])
 		}
 		<-ended
-		// The test's end closes it once more.
-		c.loop.poll, c.loop.wake = -1, -1
+		// The loop has closed its own, and the test's end closes another.
+		var err error
+		if c.loop.poll, err = epoll.New(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

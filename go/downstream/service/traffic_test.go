@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -377,26 +375,5 @@ func TestStoppingWaitsForAnswersAndReleasesEveryDescriptor(t *testing.T) {
 	// The management port's two (its socket, and Go's poller) stay until the test ends.
 	if now := descriptors(t); now > before+4 {
 		t.Errorf("%d descriptors before, %d after", before, now)
-	}
-}
-
-// Where the kernel has no epoll_pwait2 it counts in milliseconds.
-func TestAWaitIsNeverShorterByMuchAndNotShorterAtAllInMilliseconds(t *testing.T) {
-	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(poll)
-	defer coarse.Store(false)
-	for _, coarsely := range []bool{false, true} {
-		coarse.Store(coarsely)
-		asked := 1500 * time.Microsecond
-		left, start := asked, time.Now()
-		if told := wait(poll, make([]unix.EpollEvent, 1), &left); told != 0 {
-			t.Errorf("%d events", told)
-		}
-		if took := time.Since(start); took < asked {
-			t.Errorf("coarse %v: waited %v of %v", coarsely, took, asked)
-		}
 	}
 }

@@ -112,7 +112,7 @@ func (r *referee) clock() time.Duration {
 }
 
 // wait is the loop's: instead of sleeping, time passes and answers are written.
-func (r *referee) wait(poll int, events []unix.EpollEvent, left time.Duration) int {
+func (r *referee) wait(left time.Duration) []unix.EpollEvent {
 	for until := r.now + left; ; {
 		for len(r.ended) > 0 {
 			r.lines = append(r.lines, <-r.ended)
@@ -127,8 +127,8 @@ func (r *referee) wait(poll int, events []unix.EpollEvent, left time.Duration) i
 		if r.loop.opening.count > 0 || r.answered > ok {
 			real = patience
 		}
-		if told := wait(poll, events, real); told > 0 || r.now >= until {
-			return told
+		if events := r.loop.poll.Wait(real); len(events) > 0 || r.now >= until {
+			return events
 		}
 		r.now = until
 		for _, one := range r.scripted {
@@ -173,8 +173,7 @@ func (o *loop) shut() {
 			_ = unix.Close(c.fd)
 		}
 	}
-	_ = unix.Close(o.poll)
-	_ = unix.Close(o.wake)
+	o.poll.Close()
 }
 
 // merged is what all lines counted in one of their histograms.

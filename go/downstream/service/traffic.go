@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lab/epoll"
 )
 
 // How a loop stops.
@@ -40,7 +42,7 @@ type Traffic struct {
 
 // NewTraffic serves what comes to the listener from Start on. It takes the listener over.
 func NewTraffic(listener *net.TCPListener, delay *Delay, clock Clock) (*Traffic, error) {
-	t := &Traffic{clock: clock, rest: rest, listener: -1}
+	t := &Traffic{clock: clock, rest: epoll.Sleep, listener: -1}
 	err := t.takeOver(listener)
 	// Half of what Go may run at once: while one is idle, Go's watcher leaves a loop that sleeps alone.
 	for i := 0; err == nil && i < max(1, runtime.GOMAXPROCS(0)/2); i++ {
@@ -115,7 +117,7 @@ func (t *Traffic) end(how int32) {
 // wake has every loop look at the clock and at what it is told.
 func (t *Traffic) wake() {
 	for _, l := range t.loops {
-		_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		l.poll.Wake()
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lab/epoll"
 )
 
 // secure is a connection with TLS, after its handshake. Only one thread uses it.
@@ -41,7 +43,7 @@ func (w *wire) Read(into []byte) (int, error) {
 		return w.Conn.Read(into)
 	}
 	for {
-		n, err := atOnce(unix.SYS_READ, w.fd, into)
+		n, err := epoll.Read(w.fd, into)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
@@ -65,7 +67,7 @@ func (w *wire) Write(data []byte) (int, error) {
 // flush writes what the socket has room for.
 func (w *wire) flush() error {
 	for len(w.pending) > 0 {
-		n, err := atOnce(unix.SYS_WRITE, w.fd, w.pending)
+		n, err := epoll.Write(w.fd, w.pending)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
@@ -79,7 +81,7 @@ func (w *wire) flush() error {
 	return nil
 }
 
-// read is as atOnce's: EAGAIN where nothing is there, 0 bytes at the end. Where the end came with the last
+// read is as epoll.Read: EAGAIN where nothing is there, 0 bytes at the end. Where the end came with the last
 // bytes, the second value is true.
 func (s *secure) read(into []byte) (int, bool, error) {
 	n, err := s.tls.Read(into)

@@ -139,8 +139,8 @@ func TestBadDelaysAreRefusedInOneLineThatNamesWhatIsAllowed(t *testing.T) {
 		"lognormal:median=200,p99=800,seed=1": allowed, "lognormal:median=200,p99=90000": allowed,
 		"lognormal:median=200,p99=100": "p99 must be at least the median", "lognormal:mean=200,p99=3100": "at most 14.9 times a mean",
 		"lognormal:median=200,p99=9000": "one of 65536 requests would wait",
-		"file:":                         "the file must be in downstream/delays", "file:../secret": "the file must be in downstream/delays",
-		"file:/etc/passwd": "the file must be in downstream/delays", "file:none": "there is no such file",
+		"file:":                         "the file must be in go/downstream/delays", "file:../secret": "the file must be in go/downstream/delays",
+		"file:/etc/passwd": "the file must be in go/downstream/delays", "file:none": "there is no such file",
 		"file:empty": "no delay in it", "file:bad": `line 3, "x", is not a number of milliseconds from 0 to 60000`,
 		"file:nan": "line 1", "file:long": "line 1", "file:many": "more than 1000000 delays",
 	} {

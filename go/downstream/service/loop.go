@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lab/epoll"
 )
 
 const (
@@ -20,8 +22,7 @@ const (
 	sweepInterval = time.Second
 	// acceptPause is how long nothing is accepted after the limit on open files was met.
 	acceptPause = 100 * time.Millisecond
-	// turn is how many due answers, or new connections, are handled before the next kind gets its turn,
-	// and how many events are taken at once.
+	// turn is how many due answers, or new connections, are handled before the next kind gets its turn.
 	turn = 128
 	// longestNap is how long a loop with waiting requests sleeps at most, and yieldEvery after how long it
 	// lets Go's scheduler have its turn. Were it not scheduled anew for 10 ms, Go's watcher (sysmon) would take
@@ -42,11 +43,10 @@ const (
 // loop serves connections in one thread. What its connections wait for is in one heap, so a request costs
 // one read and one write, and a waiting one costs nothing.
 type loop struct {
-	traffic    *Traffic
-	poll, wake int
-	events     [turn]unix.EpollEvent
-	buffer     [readBytes]byte
-	requests   *requests
+	traffic  *Traffic
+	poll     *epoll.Poll
+	buffer   [readBytes]byte
+	requests *requests
 
 	// mu is held while the loop works, and while a scrape reads what is below.
 	mu      sync.Mutex
@@ -93,24 +93,15 @@ type connection struct {
 
 // seed tells its draws of delays from those of the other loops.
 func newLoop(traffic *Traffic, delay *Delay, seed uint64) (*loop, error) {
-	l := &loop{traffic: traffic, poll: -1, wake: -1, requests: newRequests(delay, seed), sweepAt: never, acceptAt: never}
-	var err error
-	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+	poll, err := epoll.New()
+	if err != nil {
 		return nil, err
 	}
-	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
-		err = l.add(l.wake, unix.EPOLLIN)
-	}
-	if err != nil {
-		l.close()
-	}
-	return l, err
+	return &loop{traffic: traffic, poll: poll, requests: newRequests(delay, seed), sweepAt: never, acceptAt: never}, nil
 }
 
 // add has the loop told of changes, once per change.
-func (l *loop) add(fd int, events uint32) error {
-	return unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events | unix.EPOLLET, Fd: int32(fd)})
-}
+func (l *loop) add(fd int, events uint32) error { return l.poll.Add(fd, events, int32(fd), 0) }
 
 // run serves until the traffic stops.
 func (l *loop) run() {
@@ -135,10 +126,10 @@ func (l *loop) round() {
 		l.yielded = l.began
 	}
 	rests := l.traffic.clock()
-	told := l.rest(rests)
-	rested := told > 0
+	events := l.rest(rests)
+	rested := len(events) > 0
 	if !rested {
-		told = l.sleep()
+		events = l.sleep()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +138,7 @@ func (l *loop) round() {
 		// They came at any time of the rest: half of it is what they waited on average.
 		l.came -= (l.began - rests) / 2
 	}
-	l.read(told)
+	l.read(events)
 	l.answerDue()
 	now := l.traffic.clock()
 	if l.acceptAt <= now {
@@ -162,51 +153,51 @@ func (l *loop) round() {
 // written: were requests left in their sockets, the time that they stand there would be in no lag.
 // The kernel tells of each socket before it tells of one again. So after as many events as there are
 // connections the round goes on, even where clients are quicker than the loop.
-func (l *loop) read(told int) {
-	for seen := told; ; seen += told {
-		for _, event := range l.events[:told] {
+func (l *loop) read(events []unix.EpollEvent) {
+	for seen := len(events); ; seen += len(events) {
+		for _, event := range events {
 			switch fd := int(event.Fd); fd {
-			case l.wake:
+			case epoll.Woken:
 			case l.traffic.listener:
 				l.acceptAt = 0
 			default:
 				l.happened(fd, event.Events)
 			}
 		}
-		if told < len(l.events) || seen >= len(l.connections) {
+		if len(events) < epoll.MaxEvents || seen >= len(l.connections) {
 			return
 		}
-		told = look(l.poll, l.events[:])
+		events = l.poll.Look()
 	}
 }
 
-// rest lets the rest of the last round pass, and returns how many events came in it.
-func (l *loop) rest(now time.Duration) int {
+// rest lets the rest of the last round pass, and returns the events that came in it.
+func (l *loop) rest(now time.Duration) []unix.EpollEvent {
 	if l.waiting.Len() == 0 {
-		return 0
+		return nil
 	}
 	share := time.Duration(restShare * float64(l.requests.delay.Mean()))
 	left := l.began + min(longestRest, share) - now
 	// What the last round left is due.
 	if left <= 0 || l.waiting[0].due <= now {
-		return 0
+		return nil
 	}
 	l.traffic.rest(left)
-	return look(l.poll, l.events[:])
+	return l.poll.Look()
 }
 
-// sleep waits for events, until the next time at which something is due, and returns how many came.
-func (l *loop) sleep() int {
+// sleep waits for events, until the next time at which something is due, and returns those that came.
+func (l *loop) sleep() []unix.EpollEvent {
 	next := min(l.sweepAt, l.acceptAt)
 	if next == never && l.waiting.Len() == 0 {
-		return wait(l.poll, l.events[:], nil)
+		return l.poll.WaitLong(nil)
 	}
 	now := l.traffic.clock()
 	if l.waiting.Len() > 0 {
 		next = min(next, l.waiting[0].due, now+longestNap)
 	}
 	left := max(0, next-now)
-	return wait(l.poll, l.events[:], &left)
+	return l.poll.WaitLong(&left)
 }
 
 func (l *loop) happened(fd int, events uint32) {
@@ -258,7 +249,7 @@ func (l *loop) serve(c *connection) {
 			// What is kept may not stay in the buffer that is read into.
 			c.in = append(c.in[:0], data...)
 			data = c.in
-			read, err := atOnce(unix.SYS_READ, c.fd, l.buffer[:])
+			read, err := epoll.Read(c.fd, l.buffer[:])
 			switch {
 			case err == unix.EINTR:
 			case err == unix.EAGAIN:
@@ -324,7 +315,7 @@ func (l *loop) answerDue() {
 // write writes what is to be written, as far as there is room. It is false if the connection ended.
 func (l *loop) write(c *connection) bool {
 	for len(c.out) > 0 {
-		written, err := atOnce(unix.SYS_WRITE, c.fd, c.out)
+		written, err := epoll.Write(c.fd, c.out)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
@@ -401,11 +392,7 @@ func (l *loop) close() {
 			l.end(c)
 		}
 	}
-	for _, fd := range []int{l.poll, l.wake} {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
-	}
+	l.poll.Close()
 }
 
 // waiting are the connections whose answer waits, the next first: a container/heap.
