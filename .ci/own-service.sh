@@ -37,6 +37,18 @@ outside() {
   refuses 'must listen on an address that containers can reach' drive bench TARGET=http://127.0.0.1:28481/ CONC=20 && return "$status"
 }
 
+# The load engines against a log that is not the lab's: nginx's own, of each request (loadgen/tests/smoke/test_witness.py). Delays
+# are drawn, so each percentile is another. No WARMUP=: wrk2 refuses one that is shorter than its calibration.
+witnessed() {
+  local status=0
+  local -x COMPOSE_IGNORE_ORPHANS=true
+  plant ask PATCH downstream /settings '{"delay_ms": "lognormal:median=100,p99=200"}' || return 1
+  COMPOSE_FILE=compose.yaml:.ci/own-service/nginx.yaml ran make run EXP=engines TARGET=http://nginx:8080/witnessed \
+    CONC=100 RATE=400 LAUNCHES=0 DURATION=5s NAME=witness || status=1
+  docker logs "$(container_of nginx)" >"$LAB_RESULTS_DIR/witness.log" 2>/dev/null || status=1
+  plant ask PATCH downstream /settings '{"delay_ms": 200}' && return "$status"
+}
+
 # every_verb SUBJECT CONC RATE: all verbs, short (SUITE=long): a load of so many connections, and a rate that the service holds.
 every_verb() {
   local name=$1 conc=$2 rate=$3

@@ -336,6 +336,8 @@ part_own() {
   step smoke-shop one shop
   step smoke-lifted one lifted
   step smoke-nginx one outside
+  step smoke-witness one witnessed
+  step smoke-witness-agrees pytest inside test_witness.py
   step smoke-own-service pytest inside test_own_service.py
 }
 part_several() { several; }
@@ -365,7 +367,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]=smoke [words]=interrupted [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [gated]=regressed [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx" [several]=several [frameworks]=frameworks
+  [queueing]=queueing [gated]=regressed [kinds]="scripted searched spiked endured launched explained" [own]="tomcat locked shop lifted nginx witness" [several]=several [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {
