@@ -1,5 +1,5 @@
 // Package epoll is what the event loops of pacer and of the downstream ask of Linux: which sockets have changed, sleeping
-// to the nanosecond, reading and writing without waiting.
+// to the nanosecond, reading and writing without waiting. Where Go's scheduler is not told of a call, the call is short.
 package epoll
 
 import (
@@ -67,72 +67,54 @@ func (p *Poll) Wake() {
 // Look returns the events that are there already.
 func (p *Poll) Look() []unix.EpollEvent {
 	count, _, failed := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), MaxEvents, 0, 0, 0)
-	return p.taken(count, failed)
+	if failed != 0 {
+		return nil
+	}
+	return p.events[:count]
 }
 
 // Wait returns events as soon as there are some, and none after the given time or after a signal. It may return a little
 // early: the caller finds nothing due, and waits again. Go's scheduler is not told of the call: were the thread interrupted
 // in it, Go's watcher (sysmon) would take the loop's processor away. So nobody waits for longer than some milliseconds.
-func (p *Poll) Wait(left time.Duration) []unix.EpollEvent {
-	if coarse.Load() {
-		return p.waitCoarsely(&left)
-	}
-	given := unix.NsecToTimespec(left.Nanoseconds())
-	count, _, failed := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), MaxEvents,
-		uintptr(unsafe.Pointer(&given)), 0, 0)
-	if refused(failed) {
-		return p.waitCoarsely(&left)
-	}
-	return p.taken(count, failed)
-}
+func (p *Poll) Wait(left time.Duration) []unix.EpollEvent { return p.wait(&left, false) }
 
 // WaitLong waits as Wait does, for any time, and without an end where it is nil. The scheduler is told. Of a long wait it leaves
 // out the last part, in which the kernel would be late.
 func (p *Poll) WaitLong(left *time.Duration) []unix.EpollEvent {
+	if left != nil && *left > longWait {
+		shorter := *left - *left/512
+		left = &shorter
+	}
+	return p.wait(left, true)
+}
+
+func (p *Poll) wait(left *time.Duration, tells bool) []unix.EpollEvent {
 	var timeout *unix.Timespec
-	if left != nil {
-		shorter := *left
-		if shorter > longWait {
-			shorter -= shorter / 512
-		}
-		given := unix.NsecToTimespec(shorter.Nanoseconds())
-		left, timeout = &shorter, &given
-	}
-	if coarse.Load() {
-		return p.waitCoarsely(left)
-	}
-	count, _, failed := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), MaxEvents,
-		uintptr(unsafe.Pointer(timeout)), 0, 0)
-	if refused(failed) {
-		return p.waitCoarsely(left)
-	}
-	return p.taken(count, failed)
-}
-
-// refused is true where epoll_pwait2 was. From then on nobody asks for it.
-func refused(failed unix.Errno) bool {
-	if failed != unix.ENOSYS && failed != unix.EPERM {
-		return false
-	}
-	coarse.Store(true)
-	return true
-}
-
-// waitCoarsely counts in milliseconds, rounded up.
-func (p *Poll) waitCoarsely(left *time.Duration) []unix.EpollEvent {
 	milliseconds := -1
 	if left != nil {
-		milliseconds = int((*left + time.Millisecond - 1) / time.Millisecond)
+		given := unix.NsecToTimespec(left.Nanoseconds())
+		timeout, milliseconds = &given, int((*left+time.Millisecond-1)/time.Millisecond)
+	}
+	if !coarse.Load() {
+		var count uintptr
+		var failed unix.Errno
+		if tells {
+			count, _, failed = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), MaxEvents,
+				uintptr(unsafe.Pointer(timeout)), 0, 0)
+		} else {
+			count, _, failed = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), MaxEvents,
+				uintptr(unsafe.Pointer(timeout)), 0, 0)
+		}
+		if failed == 0 {
+			return p.events[:count]
+		}
+		if failed != unix.ENOSYS && failed != unix.EPERM {
+			return nil
+		}
+		coarse.Store(true)
 	}
 	count, _ := unix.EpollWait(p.fd, p.events[:], milliseconds)
 	return p.events[:max(0, count)]
-}
-
-func (p *Poll) taken(count uintptr, failed unix.Errno) []unix.EpollEvent {
-	if failed != 0 {
-		return nil
-	}
-	return p.events[:count]
 }
 
 // Doze sleeps for a short time and then returns the events that came by then. So what comes does not wake the thread.
@@ -147,16 +129,53 @@ func Sleep(left time.Duration) {
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&given)), 0, 0)
 }
 
-// Read reads from a socket that does not block. The buffer is not empty. Go's scheduler is not told.
-func Read(socket int, buffer []byte) (int, error) { return atOnce(unix.SYS_READ, socket, buffer) }
+// Read reads from a socket that does not block, into a buffer that is not empty. EAGAIN is that nothing is there.
+func Read(socket int, buffer []byte) (int, error) {
+	return atOnce(unix.SYS_READ, socket, unsafe.Pointer(&buffer[0]), len(buffer))
+}
 
-// Write writes to a socket that does not block. data is not empty. Go's scheduler is not told.
-func Write(socket int, data []byte) (int, error) { return atOnce(unix.SYS_WRITE, socket, data) }
-
-func atOnce(call uintptr, socket int, bytes []byte) (int, error) {
-	count, _, failed := unix.RawSyscall(call, uintptr(socket), uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)))
-	if failed != 0 {
-		return 0, failed
+// Write writes to a socket that does not block, and returns what it has no room for.
+func Write(socket int, data []byte) ([]byte, error) {
+	for len(data) > 0 {
+		count, err := atOnce(unix.SYS_WRITE, socket, unsafe.Pointer(&data[0]), len(data))
+		if err == unix.EAGAIN {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data = data[count:]
 	}
-	return int(count), nil
+	return nil, nil
+}
+
+// DatedReader reads a socket with SO_TIMESTAMPNS, together with when the bytes came.
+type DatedReader struct {
+	message unix.Msghdr
+	bytes   unix.Iovec
+	note    unix.Cmsghdr
+	// Came is what the note says: when the last of the bytes came, by the real-time clock; 0 where the kernel did not note it.
+	Came unix.Timespec
+}
+
+// Read reads as the function Read does.
+func (r *DatedReader) Read(socket int, buffer []byte) (int, error) {
+	r.bytes.Base, r.Came = &buffer[0], unix.Timespec{}
+	r.bytes.SetLen(len(buffer))
+	r.message = unix.Msghdr{Iov: &r.bytes, Iovlen: 1, Control: (*byte)(unsafe.Pointer(&r.note))}
+	r.message.SetControllen(int(unsafe.Sizeof(r.note) + unsafe.Sizeof(r.Came)))
+	return atOnce(unix.SYS_RECVMSG, socket, unsafe.Pointer(&r.message), 0)
+}
+
+func atOnce(call uintptr, socket int, at unsafe.Pointer, length int) (int, error) {
+	for {
+		count, _, failed := unix.RawSyscall(call, uintptr(socket), uintptr(at), uintptr(length))
+		switch failed {
+		case 0:
+			return int(count), nil
+		case unix.EINTR:
+		default:
+			return 0, failed
+		}
+	}
 }

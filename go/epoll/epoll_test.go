@@ -17,6 +17,19 @@ func newPoll(t *testing.T) *Poll {
 	return p
 }
 
+func newPair(t *testing.T) [2]int {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = unix.Close(pair[0])
+		_ = unix.Close(pair[1])
+	})
+	return pair
+}
+
 // each runs a check with both ways to wait, to the nanosecond and in milliseconds.
 func each(t *testing.T, check func(name string, p *Poll, wait func(time.Duration) []unix.EpollEvent)) {
 	defer coarse.Store(false)
@@ -60,13 +73,7 @@ func TestAWakeUpEndsAWaitOnce(t *testing.T) {
 
 // A change of a socket is reported once, under its key, also where it came during a nap.
 func TestAChangeIsReportedOnceWithItsKey(t *testing.T) {
-	p := newPoll(t)
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pair[0])
-	defer unix.Close(pair[1])
+	p, pair := newPoll(t), newPair(t)
 	if err := p.Add(pair[0], unix.EPOLLIN, 7, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +81,8 @@ func TestAChangeIsReportedOnceWithItsKey(t *testing.T) {
 	if n, err := Read(pair[0], buffer); n != 0 || err != unix.EAGAIN {
 		t.Error(n, err)
 	}
-	if n, err := Write(pair[1], []byte("abc")); n != 3 || err != nil {
-		t.Error(n, err)
+	if left, err := Write(pair[1], []byte("abc")); left != nil || err != nil {
+		t.Error(left, err)
 	}
 	if events := p.Doze(time.Microsecond); len(events) != 1 || events[0].Fd != 7 || events[0].Pad != 3 || events[0].Events != unix.EPOLLIN {
 		t.Error(events)
@@ -85,5 +92,36 @@ func TestAChangeIsReportedOnceWithItsKey(t *testing.T) {
 	}
 	if n, err := Read(pair[0], buffer); string(buffer[:n]) != "abc" || err != nil {
 		t.Error(n, err)
+	}
+}
+
+// What a socket has no room for is left, and is written when there is room again.
+func TestWhatASocketHasNoRoomForIsLeft(t *testing.T) {
+	pair := newPair(t)
+	data := make([]byte, 8<<20)
+	left, err := Write(pair[0], data)
+	if err != nil || len(left) == 0 || len(left) == len(data) {
+		t.Fatal(len(left), err)
+	}
+	if same, err := Write(pair[0], left); len(same) != len(left) || err != nil {
+		t.Error(len(same), err)
+	}
+	got, buffer := 0, make([]byte, 64<<10)
+	for got < len(data) {
+		n, err := Read(pair[1], buffer)
+		if err != nil {
+			t.Fatal(got, len(left), err)
+		}
+		got += n
+		if left, err = Write(pair[0], left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(left) != 0 {
+		t.Error(len(left))
+	}
+	_ = unix.Shutdown(pair[1], unix.SHUT_RD)
+	if left, err := Write(pair[0], data); left != nil || err != unix.EPIPE {
+		t.Error(len(left), err)
 	}
 }

@@ -72,8 +72,6 @@ func (o *loop) receive(c *connection) {
 	for range readsAtOnce {
 		n, err := o.readSome(c)
 		switch {
-		case err == unix.EINTR:
-			continue
 		case err == unix.EAGAIN:
 			return
 		case err != nil:
@@ -121,7 +119,7 @@ func (o *loop) receive(c *connection) {
 
 func (o *loop) readSome(c *connection) (int, error) {
 	if o.dated {
-		return o.letter.read(c.fd, o.buffer[:])
+		return o.reader.Read(c.fd, o.buffer[:])
 	}
 	if c.secure == nil {
 		return epoll.Read(c.fd, o.buffer[:])
@@ -135,10 +133,10 @@ func (o *loop) readSome(c *connection) (int, error) {
 // was set in between.
 func (o *loop) came(c *connection) time.Duration {
 	now := o.clock()
-	if o.noted = o.letter.when.Sec != 0; !o.noted {
+	if o.noted = o.reader.Came.Sec != 0; !o.noted {
 		return now
 	}
-	at := now - time.Duration(time.Now().UnixNano()-o.letter.when.Nano())
+	at := now - time.Duration(time.Now().UnixNano()-o.reader.Came.Nano())
 	if at < c.since || at > now {
 		return now
 	}

@@ -43,7 +43,7 @@ type loop struct {
 	// dated is whether the kernel is asked when answers came, noted whether it said so of the last one. Then they need
 	// not be read at once.
 	dated, noted bool
-	letter       letter
+	reader       epoll.DatedReader
 	// prompt is until when they are read at once nevertheless.
 	prompt time.Duration
 	// end is when the run ends. It is made earlier to stop it.

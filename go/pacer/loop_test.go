@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lab/epoll"
 )
 
 // idle is a loop that has run for 10 s, whose next request is due after a time, with so many free connections.
@@ -103,7 +105,7 @@ func TestTheKernelSaysWhenBytesCame(t *testing.T) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		t.Fatal(err)
 	}
-	var l letter
+	var reader epoll.DatedReader
 	buffer := make([]byte, 100)
 	// The kernel begins to note it a moment after it is asked to for the first time.
 	within(t, "a time is told", func() bool {
@@ -111,15 +113,15 @@ func TestTheKernelSaysWhenBytesCame(t *testing.T) {
 		_, _ = from.Write([]byte("abc"))
 		after := time.Now().UnixNano()
 		time.Sleep(5 * time.Millisecond)
-		n, err := l.read(fd, buffer)
-		if when := l.when.Nano(); err != nil || n != 3 || string(buffer[:3]) != "abc" || when != 0 && (when < before || when > after) {
+		n, err := reader.Read(fd, buffer)
+		if when := reader.Came.Nano(); err != nil || n != 3 || string(buffer[:3]) != "abc" || when != 0 && (when < before || when > after) {
 			t.Fatalf("%d bytes at %d, written between %d and %d: %v", n, when, before, after, err)
 		}
-		return l.when.Nano() != 0
+		return reader.Came.Nano() != 0
 	})
 	_ = from.Close()
-	if n, err := l.read(fd, buffer); n != 0 || err != nil || l.when.Nano() != 0 {
-		t.Error("after the end:", n, err, l.when)
+	if n, err := reader.Read(fd, buffer); n != 0 || err != nil || reader.Came.Nano() != 0 {
+		t.Error("after the end:", n, err, reader.Came)
 	}
 }
 
@@ -130,7 +132,7 @@ func TestAnAnswerEndsWhenItCame(t *testing.T) {
 		c := o.inFlight.first
 		c.request, c.due, c.answer.status = o.load.requests[0], 9*time.Second, 200
 		from := time.Now()
-		o.letter.when = unix.NsecToTimespec(from.Add(-ago).UnixNano())
+		o.reader.Came = unix.NsecToTimespec(from.Add(-ago).UnixNano())
 		o.answered(c, false)
 		if took := o.now.Raw.max; took > least || took < least-time.Since(from)-time.Millisecond || o.now.Corrected.max != took || c.since != 9*time.Second+took {
 			t.Errorf("%v ago: %v", ago, took)

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,69 +32,60 @@ const (
 )
 
 func main() {
-	os.Exit(pacer(os.Args[1:]))
+	status, err := pacer(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pacer:", err)
+	}
+	os.Exit(status)
 }
 
-func pacer(arguments []string) int {
-	if len(arguments) == 1 && arguments[0] == "--version" {
+// pacer returns the status that the process ends with.
+func pacer(arguments []string) (int, error) {
+	switch count := len(arguments); {
+	case count == 1 && arguments[0] == "--version":
 		fmt.Println("pacer " + version)
-		return ranToItsEnd
-	}
-	if len(arguments) > 2 && arguments[0] == "merge" {
-		if err := merge(arguments[1:], os.Stdout); err != nil {
-			return says(wentWrong, err)
-		}
-		return ranToItsEnd
-	}
-	if len(arguments) > 2 && arguments[0] == "spread" {
-		status, err := spread(arguments[1], arguments[2:], os.Stdout)
-		if err != nil {
-			return says(status, err)
-		}
-		return status
-	}
-	if len(arguments) == 2 && arguments[0] == "serve" {
-		if err := serve(arguments[1]); err != nil {
-			return says(wentWrong, err)
-		}
-		return ranToItsEnd
-	}
-	if len(arguments) != 1 {
-		return says(wrongWords, "one argument is allowed: the file of a load, - for standard input, or --version; or merge and 2 files or more; "+
+		return ranToItsEnd, nil
+	case count > 2 && arguments[0] == "merge":
+		return ended(merge(arguments[1:], os.Stdout))
+	case count > 2 && arguments[0] == "spread":
+		return spread(arguments[1], arguments[2:], os.Stdout)
+	case count == 2 && arguments[0] == "serve":
+		return ended(serve(arguments[1]))
+	case count != 1:
+		return wrongWords, errors.New("one argument is allowed: the file of a load, - for standard input, or --version; or merge and 2 files or more; " +
 			"or spread, a file and 1 HOST:PORT or more; or serve and a HOST:PORT")
 	}
 	text, err := wordsOf(arguments[0])
 	if err != nil {
-		return says(wrongWords, err)
+		return wrongWords, err
 	}
 	l, err := readLoad(text)
 	if err != nil {
-		return says(wrongWords, err)
+		return wrongWords, err
 	}
 	descriptors, err := descriptorsFor(l)
 	if err != nil {
-		return says(wrongWords, err)
+		return wrongWords, err
 	}
 	parent := os.Getppid()
 	// A reader that is gone is an error of writing.
 	signal.Ignore(syscall.SIGPIPE)
 	r, err := newRun(l, descriptors, os.Stdout)
 	if err != nil {
-		return says(wentWrong, err)
+		return wentWrong, err
 	}
 	// A signal before this ends the process: names may take their time, and nothing was sent.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	status, err := r.do(signals, func() bool { return os.Getppid() != parent })
-	if err != nil {
-		return says(wentWrong, err)
-	}
-	return status
+	return r.do(signals, func() bool { return os.Getppid() != parent })
 }
 
-func says(status int, what any) int {
-	fmt.Fprintln(os.Stderr, "pacer:", what)
-	return status
+// ended is how a verb ends that knows one kind of failure.
+func ended(err error) (int, error) {
+	if err != nil {
+		return wentWrong, err
+	}
+	return ranToItsEnd, nil
 }
 
 func wordsOf(name string) ([]byte, error) {
@@ -108,22 +100,14 @@ const spareDescriptors = 256
 
 // descriptorsFor is the limit on open files, raised as far as allowed, which leaves enough for a load.
 func descriptorsFor(l *load) (int, error) {
-	descriptors, err := raiseDescriptors()
-	if err != nil {
-		return 0, err
-	}
-	if most := descriptors - spareDescriptors; *l.words.Connections > most {
-		return 0, fmt.Errorf("connections: at most %d are allowed by the limit of %d open files, not %d", most, descriptors, *l.words.Connections)
-	}
-	return descriptors, nil
-}
-
-// raiseDescriptors raises the limit on open files as far as allowed, and says what it is.
-func raiseDescriptors() (int, error) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, err
 	}
 	limit.Cur = limit.Max
-	return int(min(limit.Max, 1<<30)), unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	descriptors := int(min(limit.Max, 1<<30))
+	if most := descriptors - spareDescriptors; *l.words.Connections > most {
+		return 0, fmt.Errorf("connections: at most %d are allowed by the limit of %d open files, not %d", most, descriptors, *l.words.Connections)
+	}
+	return descriptors, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 }

@@ -142,13 +142,12 @@ func (r *run) do(signals <-chan os.Signal, orphaned func() bool) (int, error) {
 	for {
 		select {
 		case t := <-told:
-			if r.written != nil {
-				return wentWrong, r.written
-			}
 			t.Ended = ended
 			t.CPU = cpuSeconds()
-			r.write(t)
-			return status, r.written
+			if r.write(t); r.written != nil {
+				return wentWrong, r.written
+			}
+			return status, nil
 		case s := <-signals:
 			stop("interrupted", bySignal+int(s.(syscall.Signal)))
 		case <-look.C:
@@ -206,10 +205,10 @@ func (r *run) free(t *tally) {
 	}
 }
 
-// write writes a line at once.
+// write writes a line at once, and none after one that could not be written.
 func (r *run) write(line any) {
-	if err := writeLine(r.out, line); err != nil && r.written == nil {
-		r.written = err
+	if r.written == nil {
+		r.written = writeLine(r.out, line)
 	}
 }
 

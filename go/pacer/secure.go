@@ -42,18 +42,14 @@ func (w *wire) Read(into []byte) (int, error) {
 	if w.fd < 0 {
 		return w.Conn.Read(into)
 	}
-	for {
-		n, err := epoll.Read(w.fd, into)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			return 0, notYet{}
-		case err == nil && n == 0:
-			return 0, io.EOF
-		default:
-			return n, err
-		}
+	n, err := epoll.Read(w.fd, into)
+	switch {
+	case err == unix.EAGAIN:
+		return 0, notYet{}
+	case err == nil && n == 0:
+		return 0, io.EOF
 	}
+	return n, err
 }
 
 func (w *wire) Write(data []byte) (int, error) {
@@ -66,19 +62,18 @@ func (w *wire) Write(data []byte) (int, error) {
 
 // flush writes what the socket has room for.
 func (w *wire) flush() error {
-	for len(w.pending) > 0 {
-		n, err := epoll.Write(w.fd, w.pending)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			return nil
-		case err != nil:
-			return err
-		default:
-			w.pending = append(w.pending[:0], w.pending[n:]...)
-		}
+	left, err := epoll.Write(w.fd, w.pending)
+	w.pending = append(w.pending[:0], left...)
+	return err
+}
+
+// write writes what the socket has room for, and keeps the rest, which flush or the next write writes.
+func (s *secure) write(data []byte) error {
+	if len(data) == 0 {
+		return s.wire.flush()
 	}
-	return nil
+	_, err := s.tls.Write(data)
+	return err
 }
 
 // read is as epoll.Read: EAGAIN where nothing is there, 0 bytes at the end. Where the end came with the last

@@ -4,8 +4,6 @@ package main
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lab/epoll"
 )
 
@@ -65,43 +63,21 @@ func (o *loop) send(now time.Duration) {
 
 // write writes the rest of a request, as far as the socket has room. It is false if the connection was lost.
 func (o *loop) write(c *connection) bool {
-	for c.unwritten() {
-		n, err := o.writeSome(c)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			o.prompt = o.clock() + promptFor
-			return true
-		case err != nil:
-			o.broke(c, cause(err))
-			return false
-		default:
-			c.out = c.out[n:]
-		}
+	var err error
+	if c.secure == nil {
+		c.out, err = epoll.Write(c.fd, c.out)
+	} else {
+		err = c.secure.write(c.out)
+		c.out = nil
+	}
+	if err != nil {
+		o.broke(c, cause(err))
+		return false
+	}
+	if c.unwritten() {
+		o.prompt = o.clock() + promptFor
 	}
 	return true
-}
-
-// writeSome fails with EAGAIN if the socket has no room.
-func (o *loop) writeSome(c *connection) (int, error) {
-	if c.secure == nil {
-		return epoll.Write(c.fd, c.out)
-	}
-	if err := c.secure.wire.flush(); err != nil {
-		return 0, err
-	}
-	n := 0
-	if len(c.out) > 0 {
-		var err error
-		if n, err = c.secure.tls.Write(c.out); err != nil {
-			return 0, err
-		}
-	}
-	if len(c.secure.wire.pending) > 0 {
-		c.out = nil
-		return 0, unix.EAGAIN
-	}
-	return n, nil
 }
 
 // unwritten is true while a part of the request is not written.

@@ -251,7 +251,6 @@ func (l *loop) serve(c *connection) {
 			data = c.in
 			read, err := epoll.Read(c.fd, l.buffer[:])
 			switch {
-			case err == unix.EINTR:
 			case err == unix.EAGAIN:
 				c.readable = false
 			case err != nil:
@@ -314,21 +313,13 @@ func (l *loop) answerDue() {
 
 // write writes what is to be written, as far as there is room. It is false if the connection ended.
 func (l *loop) write(c *connection) bool {
-	for len(c.out) > 0 {
-		written, err := epoll.Write(c.fd, c.out)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			return true
-		case err != nil:
-			l.end(c)
-			return false
-		default:
-			c.out = c.out[written:]
-		}
+	left, err := epoll.Write(c.fd, c.out)
+	if len(left) > 0 {
+		c.out = left
+		return true
 	}
 	c.out, c.used = nil, l.traffic.clock()
-	if c.closes {
+	if err != nil || c.closes {
 		l.end(c)
 		return false
 	}

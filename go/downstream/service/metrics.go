@@ -67,11 +67,7 @@ func NewMetrics(delay *Delay, traffic *Traffic, queues *AcceptQueues) *Metrics {
 }
 
 // Describe names the metrics.
-func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{requestsTotal, inFlight, loopsNow, drawnTotal, delaySeconds, acceptedTotal, lagSeconds} {
-		out <- one
-	}
-}
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, out) }
 
 // Collect tells them.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {

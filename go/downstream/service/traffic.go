@@ -79,11 +79,7 @@ func (t *Traffic) takeOver(listener *net.TCPListener) error {
 // Start serves in the background.
 func (t *Traffic) Start() {
 	for _, l := range t.loops {
-		t.running.Add(1)
-		go func() {
-			defer t.running.Done()
-			l.run()
-		}()
+		t.running.Go(l.run)
 	}
 }
 
