@@ -74,8 +74,8 @@ func (o *loop) connect(c *connection, now time.Duration) {
 		go o.dial(c, c.born)
 		return
 	}
-	to := c.group.host.address.Load()
-	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	family, to := c.group.host.address.Load().socket()
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		o.failed(c, err)
 		return
@@ -86,7 +86,7 @@ func (o *loop) connect(c *connection, now time.Duration) {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	}
 	if err = o.watch(c); err == nil {
-		err = unix.Connect(fd, to.socket)
+		err = unix.Connect(fd, to)
 	}
 	if err != nil && err != unix.EINPROGRESS {
 		o.failed(c, err)

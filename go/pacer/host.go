@@ -34,10 +34,9 @@ type host struct {
 }
 
 type address struct {
-	ip     netip.Addr
-	port   int
-	family int
-	socket unix.Sockaddr
+	ip   netip.Addr
+	port int
+	zone uint32
 }
 
 // find resolves the name. Of several addresses it takes the first that accepts a connection, else the first.
@@ -64,7 +63,11 @@ func (h *host) find() error {
 			break
 		}
 	}
-	h.address.Store(socketAddress(chosen.Unmap(), port))
+	to := &address{ip: chosen.Unmap(), port: port}
+	if there, err := net.InterfaceByName(to.ip.Zone()); err == nil {
+		to.zone = uint32(there.Index)
+	}
+	h.address.Store(to)
 	return nil
 }
 
@@ -80,15 +83,12 @@ func (h *host) again() {
 	}()
 }
 
-func socketAddress(ip netip.Addr, port int) *address {
-	if ip.Is4() {
-		return &address{ip, port, unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}}
+// socket is the address as Linux takes it, and its family. unix.Connect writes into it, so each caller has a new one.
+func (a *address) socket() (int, unix.Sockaddr) {
+	if a.ip.Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: a.port, Addr: a.ip.As4()}
 	}
-	zone := uint32(0)
-	if there, err := net.InterfaceByName(ip.Zone()); err == nil {
-		zone = uint32(there.Index)
-	}
-	return &address{ip, port, unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone}}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: a.port, Addr: a.ip.As16(), ZoneId: a.zone}
 }
 
 // cause is an error in a word.
