@@ -125,6 +125,27 @@ func TestTheKernelSaysWhenBytesCame(t *testing.T) {
 	}
 }
 
+// Where a socket has no room for a request, its other side may wait for its own bytes to be read.
+func TestARequestWithoutRoomLetsNoAnswerStand(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	o := idle(t, time.Second, 2, nil)
+	c := o.inFlight.first
+	for room, prompt := range map[int]time.Duration{1 << 10: 0, 8 << 20: o.clock() + promptFor} {
+		c.fd, c.out, o.prompt = pair[0], make([]byte, room), 0
+		if !o.write(c) || o.prompt != prompt || c.unwritten() != (prompt > 0) {
+			t.Error(room, o.prompt, len(c.out))
+		}
+		for err = nil; err == nil; _, err = epoll.Read(pair[1], o.buffer[:]) {
+		}
+	}
+	c.fd = -1
+}
+
 // An answer ends when its bytes came, and not when they are read; unless the clock was set in between.
 func TestAnAnswerEndsWhenItCame(t *testing.T) {
 	for ago, least := range map[time.Duration]time.Duration{300 * time.Millisecond: 700 * time.Millisecond, 2 * time.Second: time.Second, -time.Hour: time.Second} {
