@@ -156,6 +156,7 @@ ready() {
   one_of BLOCK_THE_LOOP false true spin
   one_of SERVER_POOL_ORDER fifo lifo
   one_of CONNECTION_THREADS virtual platform
+  one_of NETTY_TRANSPORT nio epoll
   is_number FRONTS 1 64
   is_number LOOPS 0 256
   one_of JDK 25 21

@@ -20,6 +20,7 @@ OWN = (
     "block_the_loop",
     "fronts",
     "connection_threads",
+    "netty_transport",
     "lock_ms",
     "pin_ms",
     "lock_watch_ms",

@@ -38,11 +38,9 @@ _JVM_FLAG = (
     r"(-X(ms|mx|mn|ss)[0-9]{1,5}[kmgKMG]|-XX:[+-]Use[A-Za-z0-9]{1,40}|"
     r"-XX:[+-]ExitOnOutOfMemoryError|-XX:[A-Z][A-Za-z0-9]{1,60}=[0-9]{1,9}[kmgKMG]?)"
 )
-# What a server can call: Toxiproxy, or the downstream behind it.
 PROXIED, DIRECT = "http://toxiproxy:8666/", "http://downstream:8080/"
-# Settings of .env that a server's container can be given for some trials, each with what it may
-# be, as a POSIX extended regular expression: the host gets this list before a driver starts, and
-# judges by it again (system/host_changes.py).
+# Settings of .env that a server's container can be given for some trials, as POSIX extended regular
+# expressions: the host has them before a driver starts, and judges again (system/host_changes.py).
 HOST: Mapping[str, str] = MappingProxyType(
     {
         "SERVER_CPUS": CPUS,
@@ -56,6 +54,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "BLOCK_THE_LOOP": r"(true|false|spin)",
         "FRONTS": r"([1-9]|[1-5][0-9]|6[0-4])",
         "CONNECTION_THREADS": r"(virtual|platform)",
+        "NETTY_TRANSPORT": r"(nio|epoll)",
         "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
         "SERVER_POOL_ORDER": r"(fifo|lifo)",
         "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
@@ -63,9 +62,8 @@ HOST: Mapping[str, str] = MappingProxyType(
         "SERVER_DOWNSTREAM_TIMEOUT_MS": r"[1-9][0-9]{0,5}",
     }
 )
-# Settings of .env that a server reads back, each with the name and the default it has there; None
-# is read back by a model that has no such setting (tests/model/test_settings.py holds both
-# together). LOOPS=0 is as many as the model has by itself.
+# Settings of .env that a server reads back, with name and default there; a model without one reads
+# None back (tests/model/test_settings.py). LOOPS=0 is as many as the model has by itself.
 READ_BACK: Mapping[str, tuple[str, int | str | bool]] = MappingProxyType(
     {
         "SERVER_POOL_SIZE": ("pool_size", 200),
@@ -78,6 +76,7 @@ READ_BACK: Mapping[str, tuple[str, int | str | bool]] = MappingProxyType(
         "BLOCK_THE_LOOP": ("block_the_loop", False),
         "FRONTS": ("fronts", 1),
         "CONNECTION_THREADS": ("connection_threads", "virtual"),
+        "NETTY_TRANSPORT": ("netty_transport", "nio"),
         "SERVER_PORTS": ("local_ports", "10000 65535"),
         "LOOPS": ("loops", 0),
     }

@@ -24,6 +24,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -815,6 +816,13 @@ public abstract class ContractTest {
         .contains("\"keep_alive_max_idle\":" + mostIdle)
         .contains("\"downstream_url\":\"" + downstream.url())
         .contains("\"pool_size\":" + (has(Trait.WORKER_POOL) ? "7," : "null,"));
+    settings()
+        .forEach(
+            (name, word) ->
+                assertThat(settings)
+                    .contains(
+                        "\"%s\":\"%s\""
+                            .formatted(name.substring(4).toLowerCase(Locale.ROOT), word)));
   }
 
   @Order(SHARED)

@@ -109,6 +109,7 @@ public final class Knobs {
     map.put(Settings.FRONTS.name(), null);
     map.put(Settings.POOL_ORDER, null);
     map.put(Settings.CONNECTION_THREADS, null);
+    map.put(Settings.NETTY_TRANSPORT, null);
     map.put(Settings.BLOCK_THE_LOOP, null);
     map.put(Settings.LOCK_MS.name(), null);
     map.put(Settings.PIN_MS.name(), null);

@@ -25,6 +25,7 @@ import java.util.stream.Stream;
  * @param poolSize worker threads, for models with a worker pool
  * @param poolOrder which idle worker a pool gives the next request to
  * @param connectionThreads the kind of thread that each connection has, for models with such
+ * @param nettyTransport how the loops of models on Netty read and write
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
  * @param loops event loops, each one thread, for models with event loops; 0 = as many as the model
  *     has by itself, see {@link #loops(int)}
@@ -50,6 +51,7 @@ public record Settings(
     int poolSize,
     PoolOrder poolOrder,
     ThreadKind connectionThreads,
+    NettyTransport nettyTransport,
     int queueBound,
     int loops,
     int fronts,
@@ -87,6 +89,7 @@ public record Settings(
   public static final String BLOCK_THE_LOOP = "block_the_loop";
   public static final String POOL_ORDER = "pool_order";
   public static final String CONNECTION_THREADS = "connection_threads";
+  public static final String NETTY_TRANSPORT = "netty_transport";
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";
   private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
@@ -131,6 +134,7 @@ public record Settings(
         number(environment, POOL_SIZE),
         word(environment, POOL_ORDER, PoolOrder.FIFO),
         word(environment, CONNECTION_THREADS, ThreadKind.VIRTUAL),
+        word(environment, NETTY_TRANSPORT, NettyTransport.NIO),
         number(environment, QUEUE_BOUND),
         number(environment, LOOPS),
         number(environment, FRONTS),
@@ -170,6 +174,7 @@ public record Settings(
     map.put(POOL_SIZE.name(), poolSize);
     map.put(POOL_ORDER, lowerCase(poolOrder));
     map.put(CONNECTION_THREADS, lowerCase(connectionThreads));
+    map.put(NETTY_TRANSPORT, lowerCase(nettyTransport));
     map.put(QUEUE_BOUND.name(), queueBound);
     map.put(LOOPS.name(), loops);
     map.put(FRONTS.name(), fronts);

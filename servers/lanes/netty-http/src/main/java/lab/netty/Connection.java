@@ -1,33 +1,30 @@
 package lab.netty;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
-import static java.util.Objects.requireNonNull;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.EventLoop;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.SocketChannel;
-import io.netty.handler.codec.DecoderResult;
+import io.netty.handler.codec.TooLongFrameException;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.FullHttpResponse;
-import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
-import io.netty.handler.codec.http.TooLongHttpHeaderException;
-import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.netty.util.AsciiString;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
@@ -35,9 +32,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
 import java.util.Iterator;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
-import lab.observe.RequestMetrics;
+import java.util.Queue;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Outcome;
@@ -48,33 +43,40 @@ import lab.wire.RequestTarget;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One client connection. It works on one request at a time and begins the next when the answer to
- * the one before it is written, so pipelined requests are answered in order and a client that does
- * not read holds one answer in memory, no more.
+ * A client's connection: one request at a time. What one read brings beyond it waits for its turn,
+ * and the rest is not read, so that a client that does not read holds one answer in memory.
  *
  * <pre>
- *           request                      answer written, keep-alive
- *   idle -------------> in flight --------------------------------------> idle
- *    |                   |    ^                                            |
- *    | timeout, EOF,     |    '-- next of the pipelined ones waiting <-----'
- *    | stopping          | answer written, not keep-alive / EOF / stopping / too many idle
- *    v                   v
- *  closed <--------------'      malformed or oversized: 400 or 431 in its turn, then closed
+ *          first byte               whole request             answer
+ *   IDLE ------------&gt; RECEIVING ----------------&gt; WORKING ---------&gt; WRITING
+ *    ^                     '--------- 400, 431 ---------------------&gt;   |  |
+ *    '------------------------- all written ---------------------------'  | closes
+ *                                                                         v
+ *   closed &lt;--EOF, 1-2 s, 1 MiB-- LINGERING &lt;------ more has come --------'
  * </pre>
  *
- * A client that has sent more than its last request is listened to for a while before it is closed.
- * The loop's thread only, except {@link #answer}.
+ * <p>LINGERING reads on after the last answer, as closing with unread input would reset the
+ * connection and take the answer from the client. The loop's thread only, except {@link #close}.
  */
 final class Connection extends ChannelInboundHandlerAdapter {
+  private enum State {
+    IDLE,
+    RECEIVING,
+    WORKING,
+    WRITING,
+    LINGERING
+  }
+
   private static final Logger LOG = System.getLogger(Connection.class.getName());
 
-  /** For how long, and how much, input after the last answer is still read and dropped. */
-  private static final int LINGER_MS = 1000;
+  /** The first sweep after it ends it. */
+  private static final long LINGER_NANOS = 1_000_000_000;
 
   private static final int LINGER_BYTES = 1 << 20;
 
+  private static final Answer MALFORMED = Answer.error(400, "malformed request");
+  private static final Answer TOO_LARGE = Answer.error(431, "request line or headers too large");
   private static final AsciiString MODEL_HEADER = AsciiString.cached(ModelContext.MODEL_HEADER);
-  private static final byte[] NO_BODY = {};
   private static final AsciiString JSON = AsciiString.cached(Answer.JSON);
 
   /** What is set here is the lab's own and needs no check. */
@@ -82,93 +84,105 @@ final class Connection extends ChannelInboundHandlerAdapter {
       DefaultHttpHeadersFactory.headersFactory().withValidation(false);
 
   private final NettyHttp server;
+  private final SocketChannel channel;
   private final Loop loop;
-  private final RequestDecoder decoder;
-  private @Nullable ChannelHandlerContext context;
+  private final RequestDecoder decoder = new RequestDecoder();
+  private State state = State.IDLE;
 
   /** The request whose body, which means nothing to the lab, is still coming. */
-  private @Nullable HttpRequest incoming;
+  private @Nullable HttpRequest head;
 
-  private @Nullable Exchange inFlight;
+  /** What was read while a request was in work, in parts; null until a client pipelines. */
+  private @Nullable Queue<Object> pipelined;
 
-  /** Requests read while one was in flight; null until a client pipelines. */
-  private @Nullable ArrayDeque<Exchange> pipelined;
+  // Of the request in work.
+  private boolean keepAlive;
+  private boolean isHttp10;
+  private boolean isHead;
 
-  /** Said after all that was asked before it; then the connection is closed. */
-  private @Nullable Answer protocolError;
-
-  /** Whether the client of {@link #incoming} waits to be told to go on. */
-  private boolean owesContinue;
-
-  /** Whether a part of a request is there, and none before it is in flight. */
-  private boolean isReceiving;
-
-  /** Whether an answer waits for a client that does not read. */
-  private boolean isWriting;
-
-  /** Whether the client has ended its half, or nothing more of it is wanted. */
+  private boolean isResuming;
+  private boolean hasRefused;
   private boolean inputEnded;
+  private int lingerBytes;
 
-  private boolean countedIdle;
-  private long idleSinceNanos = System.nanoTime();
+  /** Since when it is the client's turn. */
+  private long quietSinceNanos = System.nanoTime();
 
-  Connection(NettyHttp server, Loop loop, RequestDecoder decoder) {
+  private Connection(NettyHttp server, SocketChannel channel) {
     this.server = server;
-    this.loop = loop;
-    this.decoder = decoder;
+    this.channel = channel;
+    this.loop = (Loop) channel.eventLoop();
   }
 
-  EventLoop loop() {
-    return loop.executor();
+  /** Serves a new channel. */
+  static void serve(NettyHttp server, SocketChannel channel) {
+    Connection connection = new Connection(server, channel);
+    var _ = channel.pipeline().addLast(connection.decoder, new HttpResponseEncoder(), connection);
   }
 
-  RequestMetrics metrics() {
-    return server.metrics();
+  Loop loop() {
+    return loop;
   }
+
+  /** Any thread. */
+  void close() {
+    var _ = channel.close();
+  }
+
+  // --- Netty's events --------------------------------------------------------------------------
 
   @Override
   public void channelActive(ChannelHandlerContext ctx) {
-    context = ctx;
-    loop.opened(this);
-    if (loop.isDraining()) {
-      var _ = ctx.close();
+    var _ = server.connections.add(channel);
+    if (server.isStopping()) {
+      close();
     }
   }
 
   @Override
   public void channelInactive(ChannelHandlerContext ctx) {
-    setCountedIdle(false);
-    loop.closed(this);
+    dropPipelined();
   }
 
   @Override
-  public void channelRead(ChannelHandlerContext ctx, Object message) {
-    try {
-      if (protocolError == null && !inputEnded) {
-        receive(ctx, message);
+  public void channelRead(ChannelHandlerContext ctx, Object part) {
+    loop.reads();
+    if (state == State.WORKING || state == State.WRITING) {
+      if (pipelined == null) {
+        pipelined = new ArrayDeque<>();
       }
-    } finally {
-      var _ = ReferenceCountUtil.release(message);
+      pipelined.add(part);
+      var _ = channel.config().setAutoRead(false);
+    } else {
+      receive(part);
     }
   }
 
   @Override
   public void channelReadComplete(ChannelHandlerContext ctx) {
-    boolean receives = inFlight == null && decoder.hasInput();
-    if (receives && !isReceiving) {
-      // From its first byte on a request has its time anew: once, however slowly it comes.
-      idleSinceNanos = loop.clock().selectedNanos();
+    if (state == State.IDLE && decoder.hasInput()) {
+      // From its first byte on a request has its time once, however slowly it comes.
+      state = State.RECEIVING;
+      quietSinceNanos = loop.clock().selectedNanos();
     }
-    isReceiving = receives;
   }
 
   @Override
   public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
     if (event == ChannelInputShutdownEvent.INSTANCE) {
+      // Half closed: the client may still want its answers.
       inputEnded = true;
-      if (inFlight == null) {
-        var _ = ctx.close();
-      }
+    }
+    boolean closes =
+        switch (state) {
+          case IDLE, RECEIVING ->
+              inputEnded || event == NettyHttp.Event.STOP || isQuietFor(server.timeoutNanos);
+          case WORKING -> false;
+          case WRITING -> isQuietFor(server.timeoutNanos);
+          case LINGERING -> inputEnded || isQuietFor(LINGER_NANOS);
+        };
+    if (closes) {
+      close();
     }
   }
 
@@ -179,83 +193,51 @@ final class Connection extends ChannelInboundHandlerAdapter {
     } else {
       LOG.log(Level.ERROR, "a bug: a connection failed", cause);
     }
-    var _ = ctx.close();
+    close();
   }
 
-  /** Closes the connection if it has waited for its client for this long, to ask or to read. */
-  void closeIfQuiet(long nowNanos, long forNanos) {
-    if ((inFlight == null || isWriting) && nowNanos - idleSinceNanos >= forNanos) {
-      var _ = context().close();
+  private boolean isQuietFor(long nanos) {
+    return System.nanoTime() - quietSinceNanos > nanos;
+  }
+
+  private boolean isListening() {
+    return state == State.IDLE || state == State.RECEIVING;
+  }
+
+  // --- requests --------------------------------------------------------------------------------
+
+  /** Takes a part of a request whose turn it is, and releases it. */
+  private void receive(Object part) {
+    try {
+      if (state == State.LINGERING) {
+        linger(part);
+      } else if (part instanceof HttpObject object && object.decoderResult().isFailure()) {
+        refuse(object.decoderResult().cause());
+      } else if (part instanceof HttpRequest request) {
+        receiveHead(request);
+      } else if (part instanceof LastHttpContent && head != null) {
+        HttpRequest request = head;
+        head = null;
+        begin(request);
+      }
+    } finally {
+      var _ = ReferenceCountUtil.release(part);
     }
   }
 
-  /** Closes the connection if it has no request in flight. */
-  void closeIfIdle() {
-    if (inFlight == null) {
-      var _ = context().close();
-    }
-  }
-
-  /** Any thread. */
-  void answer(Exchange exchange, Answer answer) {
-    if (loop().inEventLoop()) {
-      write(exchange, answer);
+  private void receiveHead(HttpRequest request) {
+    if (!hasHost(request)) {
+      refuse(new MalformedException("not one Host"));
       return;
     }
-    exchange.handedBack();
-    try {
-      loop().execute(() -> write(exchange, answer));
-    } catch (RejectedExecutionException e) {
-      // The server's grace is over and its loops have ended.
-      server.ended(exchange, Outcome.ABORTED);
+    head = request;
+    if (HttpUtil.is100ContinueExpected(request)) {
+      var _ = channel.writeAndFlush(response(HttpResponseStatus.CONTINUE, Unpooled.EMPTY_BUFFER));
     }
   }
 
-  /** Gives a request up; the connection goes with it. Any thread. */
-  void abort(Exchange exchange) {
-    server.ended(exchange, Outcome.ABORTED);
-    var _ = context().close();
-  }
-
-  private void receive(ChannelHandlerContext ctx, Object message) {
-    if (message instanceof HttpRequest request) {
-      incoming = request;
-      if (request.decoderResult().isFailure()) {
-        refuse(ctx, request.decoderResult());
-        return;
-      }
-      if (!hasItsHost(request)) {
-        refuse(ctx, DecoderResult.failure(new IllegalArgumentException("not one Host")));
-        return;
-      }
-      owesContinue = HttpUtil.is100ContinueExpected(request);
-      if (inFlight == null) {
-        sayContinue(ctx);
-      }
-    }
-    if (message instanceof HttpContent content) {
-      if (content.decoderResult().isFailure()) {
-        refuse(ctx, content.decoderResult());
-      } else if (content instanceof LastHttpContent && incoming != null) {
-        HttpRequest request = incoming;
-        incoming = null;
-        // The body came unasked for.
-        owesContinue = false;
-        accept(ctx, request);
-      }
-    }
-  }
-
-  /** Tells a client that waits to be told to send its body, after all answers before it. */
-  private void sayContinue(ChannelHandlerContext ctx) {
-    if (owesContinue) {
-      owesContinue = false;
-      var _ = ctx.writeAndFlush(response(HttpResponseStatus.CONTINUE, NO_BODY));
-    }
-  }
-
-  /** Whether there is one Host, or in HTTP/1.0 at most one, and it is none that is no host. */
-  private static boolean hasItsHost(HttpRequest request) {
+  /** True if there is one Host, or in HTTP/1.0 at most one, and it is a host. */
+  private static boolean hasHost(HttpRequest request) {
     Iterator<? extends CharSequence> hosts =
         request.headers().valueCharSequenceIterator(HttpHeaderNames.HOST);
     if (!hosts.hasNext()) {
@@ -265,194 +247,166 @@ final class Connection extends ChannelInboundHandlerAdapter {
     return !hosts.hasNext() && HttpBytes.isHost(host.getBytes(ISO_8859_1));
   }
 
-  private void accept(ChannelHandlerContext ctx, HttpRequest request) {
+  private void begin(HttpRequest request) {
     RequestTarget target;
     try {
       target = RequestTarget.parse(request.uri());
     } catch (MalformedException e) {
-      refuse(ctx, DecoderResult.failure(e));
+      refuse(e);
       return;
     }
-    RouteCall call =
-        server.routes().resolve(request.method().name(), target.path(), target.query());
-    Exchange exchange =
-        new Exchange(
-            this,
-            call,
-            HttpUtil.isKeepAlive(request),
-            request.protocolVersion().equals(HttpVersion.HTTP_1_0),
-            request.method().equals(HttpMethod.HEAD),
-            loop.clock().readyNanos());
-    if (inFlight == null) {
-      setCountedIdle(false);
-      begin(exchange);
-      return;
-    }
-    if (pipelined == null) {
-      pipelined = new ArrayDeque<>(4);
-    }
-    pipelined.add(exchange);
-    // What one read brought is kept; more stays with the kernel until these are answered.
-    var _ = ctx.channel().config().setAutoRead(false);
+    keepAlive = HttpUtil.isKeepAlive(request);
+    isHttp10 = request.protocolVersion().equals(HttpVersion.HTTP_1_0);
+    isHead = request.method().equals(HttpMethod.HEAD);
+    RouteCall call = server.routes.resolve(request.method().name(), target.path(), target.query());
+    state = State.WORKING;
+    new Exchange(server, this, call, receivedNanos()).handle();
   }
 
-  private void begin(Exchange exchange) {
-    inFlight = exchange;
-    server.handle(exchange);
+  /** Since when a request has been there, about: Netty reads again in a turn that has answered. */
+  private long receivedNanos() {
+    boolean answered = quietSinceNanos - loop.clock().selectedNanos() > 0;
+    return answered ? quietSinceNanos : loop.clock().readyNanos();
   }
 
-  /** Reads no further; what was asked before is answered first. */
-  private void refuse(ChannelHandlerContext ctx, DecoderResult result) {
-    boolean tooLong =
-        result.cause() instanceof TooLongHttpHeaderException
-            || result.cause() instanceof TooLongHttpLineException;
-    protocolError = tooLong ? NettyHttp.TOO_LARGE : NettyHttp.MALFORMED;
-    metrics().malformed();
-    if (inFlight == null) {
-      sayProtocolError(ctx, protocolError);
-    } else {
-      var _ = ctx.channel().config().setAutoRead(false);
-    }
+  /** Answers what is no request, and reads no further. */
+  private void refuse(Throwable reason) {
+    server.metrics.malformed();
+    hasRefused = true;
+    head = null;
+    boolean tooLong = reason instanceof TooLongFrameException;
+    Answer answer = tooLong ? TOO_LARGE : MALFORMED;
+    write(response(answer, false), null, answer.outcome(), true);
   }
 
-  private void sayProtocolError(ChannelHandlerContext ctx, Answer answer) {
-    FullHttpResponse response = response(answer, false);
-    response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
-    var _ = ctx.writeAndFlush(response).addListener(_ -> linger(ctx));
-  }
+  // --- answers ---------------------------------------------------------------------------------
 
-  /** To close with input unread would reset the connection, and the client lose the answer. */
-  private void linger(ChannelHandlerContext ctx) {
-    inputEnded = true;
-    // As long as it takes to linger it is no idle client.
-    idleSinceNanos = System.nanoTime();
-    var _ = ctx.pipeline().addFirst(new Lingering());
-    var _ = ((SocketChannel) ctx.channel()).shutdownOutput();
-    var _ = ctx.channel().config().setAutoRead(true);
-    var _ = ctx.executor().schedule(() -> close(ctx), LINGER_MS, TimeUnit.MILLISECONDS);
-  }
-
-  private static void close(ChannelHandlerContext ctx) {
-    var _ = ctx.close();
-  }
-
-  private void write(Exchange exchange, Answer answer) {
-    exchange.written();
-    boolean last = protocolError == null && (pipelined == null || pipelined.isEmpty());
+  /** Writes the answer to the request in work. */
+  void write(Exchange exchange, Answer answer) {
     // With more requests at hand it would not be idle.
-    boolean idles = last && !decoder.hasInput();
-    boolean close =
-        !exchange.keepAlive()
-            || loop.isDraining()
-            || (last && inputEnded)
-            || (idles && !server.mayIdleOneMore());
-    FullHttpResponse response = response(answer, exchange.isHead());
-    if (answer.status() == 405) {
-      response.headers().set(HttpHeaderNames.ALLOW, "GET");
+    boolean closes = !keepAlive || server.isStopping() || !(hasMore() || server.mayIdleOneMore());
+    FullHttpResponse response = response(answer, isHead);
+    if (!closes && isHttp10) {
+      response.headers().add(HttpHeaderNames.CONNECTION, HttpHeaderValues.KEEP_ALIVE);
     }
-    if (close) {
-      response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
-    } else if (exchange.isHttp10()) {
-      response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.KEEP_ALIVE);
-    }
-    ChannelFuture writing = context().writeAndFlush(response);
-    if (!writing.isDone()) {
-      // Now it is the client's turn: to read.
-      isWriting = true;
-      idleSinceNanos = System.nanoTime();
-    }
-    var _ =
-        writing.addListener(
-            written -> {
-              isWriting = false;
-              Outcome outcome = written.isSuccess() ? answer.outcome() : Outcome.ABORTED;
-              server.ended(exchange, outcome);
-              next(close || !written.isSuccess());
-            });
+    write(response, exchange, answer.outcome(), closes);
   }
 
-  private void next(boolean close) {
-    ChannelHandlerContext ctx = context();
-    Exchange waiting = pipelined == null ? null : pipelined.poll();
-    if (close || !ctx.channel().isActive()) {
-      boolean hasMore = pipelined != null || protocolError != null || decoder.hasInput();
-      inFlight = null;
+  private void write(
+      FullHttpResponse response, @Nullable Exchange exchange, Outcome outcome, boolean closes) {
+    if (closes) {
+      response.headers().add(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
+    }
+    ChannelFuture writing = channel.writeAndFlush(response);
+    state = State.WRITING;
+    quietSinceNanos = System.nanoTime();
+    if (writing.isDone()) {
+      written(exchange, writing.isSuccess() ? outcome : Outcome.ABORTED, closes);
+    } else {
+      var _ =
+          writing.addListener(
+              _ -> {
+                quietSinceNanos = System.nanoTime();
+                written(exchange, writing.isSuccess() ? outcome : Outcome.ABORTED, closes);
+              });
+    }
+  }
+
+  private void written(@Nullable Exchange exchange, Outcome outcome, boolean closes) {
+    if (exchange != null) {
+      exchange.end(outcome);
+    }
+    if (closes || outcome == Outcome.ABORTED || !channel.isActive()) {
+      closeGently();
+    } else {
+      state = State.IDLE;
+      resume();
+    }
+  }
+
+  /** Goes on with what came meanwhile. */
+  private void resume() {
+    if (isResuming) {
+      // The loop below goes on: a read may bring a thousand requests, too many for one stack.
+      return;
+    }
+    isResuming = true;
+    try {
+      for (Object part = nextPipelined(); part != null; part = nextPipelined()) {
+        receive(part);
+      }
+    } finally {
+      isResuming = false;
+    }
+    if (isListening() && (inputEnded || server.isStopping())) {
+      close();
+    } else if (isListening() && pipelined != null) {
       pipelined = null;
-      if (hasMore && !inputEnded && ctx.channel().isActive()) {
-        linger(ctx);
-      } else {
-        var _ = ctx.close();
-      }
-    } else if (waiting != null) {
-      // As a task: a read may bring a thousand requests, too many for one stack.
-      inFlight = waiting;
-      loop().execute(() -> begin(waiting));
-    } else {
-      inFlight = null;
-      idle(ctx);
+      var _ = channel.config().setAutoRead(true);
     }
   }
 
-  private void idle(ChannelHandlerContext ctx) {
-    if (protocolError != null) {
-      sayProtocolError(ctx, protocolError);
-    } else if (inputEnded) {
-      var _ = ctx.close();
-    } else {
-      idleSinceNanos = System.nanoTime();
-      setCountedIdle(true);
-      sayContinue(ctx);
-      if (pipelined != null) {
-        pipelined = null;
-        var _ = ctx.channel().config().setAutoRead(true);
-      }
+  /** The next part, if it is its turn. */
+  private @Nullable Object nextPipelined() {
+    return isListening() && pipelined != null ? pipelined.poll() : null;
+  }
+
+  private void dropPipelined() {
+    if (pipelined != null) {
+      pipelined.forEach(ReferenceCountUtil::release);
+      pipelined = null;
     }
   }
 
-  private void setCountedIdle(boolean counted) {
-    if (countedIdle != counted) {
-      countedIdle = counted;
-      loop.addIdle(counted ? 1 : -1);
+  /** True if the client has sent more than the requests up to this one, as far as it is known. */
+  private boolean hasMore() {
+    return hasRefused || (pipelined != null && !pipelined.isEmpty()) || decoder.hasInput();
+  }
+
+  /** Closes it, as soon as its client has had the chance to read its last answer. */
+  private void closeGently() {
+    boolean lingers = hasMore() && !inputEnded && channel.isActive();
+    state = State.LINGERING;
+    dropPipelined();
+    if (lingers) {
+      lingerBytes = LINGER_BYTES;
+      var _ = channel.pipeline().remove(decoder);
+      var _ = channel.shutdownOutput();
+      var _ = channel.config().setAutoRead(true);
+    } else {
+      close();
+    }
+  }
+
+  /** Passes over what is read after the last answer, up to a bound. */
+  private void linger(Object part) {
+    if (part instanceof ByteBuf bytes) {
+      lingerBytes -= bytes.readableBytes();
+      if (lingerBytes < 0) {
+        close();
+      }
     }
   }
 
   private FullHttpResponse response(Answer answer, boolean headOnly) {
     FullHttpResponse response =
-        response(HttpResponseStatus.valueOf(answer.status()), headOnly ? NO_BODY : answer.body());
+        response(
+            HttpResponseStatus.valueOf(answer.status()),
+            headOnly ? Unpooled.EMPTY_BUFFER : Unpooled.wrappedBuffer(answer.body()));
+    boolean isJson = answer.contentType().equals(Answer.JSON);
     HttpHeaders headers = response.headers();
-    headers.set(
-        HttpHeaderNames.CONTENT_TYPE,
-        answer.contentType().equals(Answer.JSON) ? JSON : answer.contentType());
-    headers.set(HttpHeaderNames.CONTENT_LENGTH, Integer.toString(answer.body().length));
-    headers.set(MODEL_HEADER, server.modelHeader());
-    headers.set(HttpHeaderNames.DATE, server.date());
+    headers.add(HttpHeaderNames.CONTENT_TYPE, isJson ? JSON : answer.contentType());
+    headers.add(HttpHeaderNames.CONTENT_LENGTH, Integer.toString(answer.body().length));
+    headers.add(MODEL_HEADER, server.modelHeader);
+    headers.add(HttpHeaderNames.DATE, server.date.now());
+    if (answer.status() == 405) {
+      headers.add(HttpHeaderNames.ALLOW, "GET");
+    }
     return response;
   }
 
-  private static FullHttpResponse response(HttpResponseStatus status, byte[] body) {
+  private static FullHttpResponse response(HttpResponseStatus status, ByteBuf body) {
     return new DefaultFullHttpResponse(
-        HttpVersion.HTTP_1_1,
-        status,
-        Unpooled.wrappedBuffer(body),
-        HEADERS.newHeaders(),
-        EmptyHttpHeaders.INSTANCE);
-  }
-
-  private ChannelHandlerContext context() {
-    return requireNonNull(context);
-  }
-
-  /** Drops what is read after the last answer, and ends that when it is too much. */
-  private static final class Lingering extends ChannelInboundHandlerAdapter {
-    private int left = LINGER_BYTES;
-
-    @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) {
-      left -= ((ByteBuf) message).readableBytes();
-      var _ = ReferenceCountUtil.release(message);
-      if (left < 0) {
-        close(ctx);
-      }
-    }
+        HttpVersion.HTTP_1_1, status, body, HEADERS.newHeaders(), EmptyHttpHeaders.INSTANCE);
   }
 }

@@ -1,43 +1,61 @@
 package lab.netty;
 
-import io.netty.channel.EventLoop;
-import io.netty.util.concurrent.SingleThreadEventExecutor;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.ServerSocketChannel;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.concurrent.FastThreadLocalThread;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.util.HashSet;
-import java.util.List;
 import java.util.OptionalInt;
-import java.util.Set;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import lab.observe.LoopMetrics;
 import lab.observe.SelectorClock;
-import org.jspecify.annotations.Nullable;
 
-/** One event loop with its connections. Its thread only, where nothing else is said. */
-public final class Loop implements LoopMetrics.Observed {
+/**
+ * One of Netty's event loops, and what is measured on it: how long it works, and since when what it
+ * reads has been there. Netty reports how long a turn's I/O took when it is over; that it has begun
+ * is known when the first connection reads. Its thread only, where nothing else is said.
+ *
+ * <pre>
+ *   runIo --&gt; select --&gt; read, write --&gt; tasks, timers --&gt; runIo
+ *           (waiting)   '-------- at work --------'
+ * </pre>
+ */
+public final class Loop extends SingleThreadIoEventLoop implements LoopMetrics.Observed {
   private static final Logger LOG = System.getLogger(Loop.class.getName());
 
   private final String name;
-  private final EventLoop executor;
-  private final LoopIo io;
-  private final Set<Connection> connections = new HashSet<>();
+  private final SelectorClock clock = new SelectorClock(System.nanoTime());
 
-  /** Read by any thread, written by this loop's alone. */
-  private final AtomicInteger open = new AtomicInteger();
+  /** True if something was read since the selector was asked last. */
+  private boolean hasRead;
 
-  private final AtomicInteger idle = new AtomicInteger();
-  private boolean draining;
+  /** How long the I/O of the last turn took. */
+  private long ioNanos;
 
-  /** Counted down once, when the last connection has closed. */
-  private @Nullable CountDownLatch whenEmpty;
+  /** Work of the turns that have ended. Written by the loop alone, as the next one. */
+  private volatile long busyNanos;
 
-  Loop(String name, EventLoop executor, LoopIo io) {
+  /** Since when the loop is at work; 0 while it waits. */
+  private volatile long busySinceNanos;
+
+  private long reportedNanos;
+
+  Loop(IoEventLoopGroup parent, String name, IoHandlerFactory io) {
+    super(parent, (ThreadFactory) task -> new FastThreadLocalThread(task, name), io);
     this.name = name;
-    this.executor = executor;
-    this.io = io;
   }
+
+  // --- LoopMetrics.Observed, any thread --------------------------------------------------------
 
   @Override
   public String name() {
@@ -45,78 +63,94 @@ public final class Loop implements LoopMetrics.Observed {
   }
 
   @Override
-  public long busyNanos() {
-    return io.busyNanos();
+  public synchronized long busyNanos() {
+    // In this order, and runIo() writes in the other: a turn that ends in between is missed until
+    // the next call, never doubled.
+    long ended = busyNanos;
+    long since = busySinceNanos;
+    long busy = since == 0 ? ended : ended + System.nanoTime() - since;
+    reportedNanos = Math.max(reportedNanos, busy);
+    return reportedNanos;
   }
 
   /**
    * Tasks of other threads, such as answers to be written. Requests are not among them: Netty
-   * begins with one as soon as it has read it, so those that wait are still unread. Two indices of
-   * a lock-free queue are compared, which any thread may do at any time.
+   * begins with one as soon as it has read it, so those that wait are still unread.
    */
   @Override
   public OptionalInt queueDepth() {
-    return executor instanceof SingleThreadEventExecutor loop
-        ? OptionalInt.of(loop.pendingTasks())
-        : OptionalInt.empty();
+    return OptionalInt.of(pendingTasks());
   }
 
-  /** Client connections open, in flight or idle. Any thread. */
-  int openConnections() {
-    return open.get();
+  // --- Netty's turns ---------------------------------------------------------------------------
+
+  @Override
+  protected int runIo() {
+    long asked = System.nanoTime();
+    long since = busySinceNanos;
+    busySinceNanos = 0;
+    if (since != 0) {
+      busyNanos = busyNanos + asked - since;
+    }
+    boolean waits = !hasTasks() && !hasScheduledTasks();
+    if (!waits) {
+      // To ask without waiting is work.
+      busySinceNanos = asked;
+    }
+    clock.asked(asked);
+    hasRead = false;
+    ioNanos = 0;
+    int handled = super.runIo();
+    reads();
+    if (waits) {
+      busySinceNanos = System.nanoTime() - ioNanos;
+    }
+    // A selection of Netty's own transport grows with what it finds: it leaves nothing.
+    clock.took(isIoType(NioIoHandler.class) ? handled : 0);
+    return handled;
   }
 
-  /** Connections that wait for another request. Any thread. */
-  int idleConnections() {
-    return idle.get();
+  @Override
+  protected void reportActiveIoTime(long nanos) {
+    super.reportActiveIoTime(nanos);
+    ioNanos = nanos;
   }
 
-  /** What runs its tasks. Any thread. */
-  public EventLoop executor() {
-    return executor;
+  // --- for its connections ---------------------------------------------------------------------
+
+  /** A connection reads: the selector has returned. */
+  public void reads() {
+    if (!hasRead) {
+      hasRead = true;
+      long now = System.nanoTime();
+      clock.selected(now);
+      if (busySinceNanos == 0) {
+        busySinceNanos = now;
+      }
+    }
   }
 
-  /** Of its selector. */
+  /** Since when what is read has been there. */
   public SelectorClock clock() {
-    return io.clock();
+    return clock;
   }
 
-  void opened(Connection connection) {
-    var _ = connections.add(connection);
-    open.lazySet(connections.size());
+  /** A server's socket on such a loop. Any thread. */
+  Class<? extends ServerSocketChannel> listenerType() {
+    return isIoType(EpollIoHandler.class)
+        ? EpollServerSocketChannel.class
+        : NioServerSocketChannel.class;
   }
 
-  void closed(Connection connection) {
-    var _ = connections.remove(connection);
-    open.lazySet(connections.size());
-    tellWhenEmpty();
-  }
-
-  void addIdle(int more) {
-    idle.lazySet(idle.get() + more);
-  }
-
-  /** Whether the server is stopping: every connection is closed with its answer. */
-  boolean isDraining() {
-    return draining;
-  }
-
-  /** Closes, at every tick, what has waited for its client for longer than that. Any thread. */
-  void sweep(long timeoutNanos, long tickNanos) {
-    every(
-        tickNanos,
-        () -> {
-          long now = System.nanoTime();
-          for (Connection each : List.copyOf(connections)) {
-            each.closeIfQuiet(now, timeoutNanos);
-          }
-        });
+  /** A client's socket on such a loop. Any thread. */
+  public Class<? extends SocketChannel> socketType() {
+    return isIoType(EpollIoHandler.class) ? EpollSocketChannel.class : NioSocketChannel.class;
   }
 
   /** Runs it on the loop at even times. What throws would be Netty's last time. Any thread. */
   public void every(long nanos, Runnable task) {
     var _ =
-        executor.scheduleAtFixedRate(
+        scheduleAtFixedRate(
             () -> {
               try {
                 task.run();
@@ -127,28 +161,5 @@ public final class Loop implements LoopMetrics.Observed {
             nanos,
             nanos,
             TimeUnit.NANOSECONDS);
-  }
-
-  /**
-   * Closes what is idle, and each other connection with its answer. Any thread, once.
-   *
-   * @param latch counted down once, when no connection is left
-   */
-  void drain(CountDownLatch latch) {
-    executor.execute(
-        () -> {
-          draining = true;
-          whenEmpty = latch;
-          List.copyOf(connections).forEach(Connection::closeIfIdle);
-          tellWhenEmpty();
-        });
-  }
-
-  private void tellWhenEmpty() {
-    CountDownLatch latch = whenEmpty;
-    if (latch != null && connections.isEmpty()) {
-      whenEmpty = null;
-      latch.countDown();
-    }
   }
 }

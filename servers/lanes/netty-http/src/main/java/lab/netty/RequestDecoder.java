@@ -10,16 +10,19 @@ import java.util.List;
 
 /**
  * Netty's decoder, which takes {@code http/1.1} and {@code HTTP/1.10} for versions: not here. And
- * it tells whether a request has begun. The loop's thread only.
+ * it knows if a request has begun. The loop's thread only.
  */
 final class RequestDecoder extends HttpRequestDecoder {
+  private static final HttpDecoderConfig LIMITS =
+      new HttpDecoderConfig().setMaxInitialLineLength(32 << 10).setMaxHeaderSize(32 << 10);
+
   private boolean betweenRequests = true;
 
-  RequestDecoder(HttpDecoderConfig limits) {
-    super(limits);
+  RequestDecoder() {
+    super(LIMITS);
   }
 
-  /** Whether there is input that has not become a whole request. */
+  /** True if there is input that has not become a whole request. */
   boolean hasInput() {
     return !betweenRequests || !isBlank(internalBuffer());
   }
@@ -32,12 +35,12 @@ final class RequestDecoder extends HttpRequestDecoder {
     betweenRequests = blank || (!out.isEmpty() && out.getLast() instanceof LastHttpContent);
   }
 
-  /** Blank lines before a request are allowed for (RFC 9112, 2.2), and begin none. */
+  /** Blank lines before a request are allowed (RFC 9112, 2.2), and begin none. */
   private static boolean isBlank(ByteBuf input) {
     return input.forEachByte(each -> each == '\r' || each == '\n') < 0;
   }
 
-  /** What is thrown here makes a message of which {@code decoderResult} tells the failure. */
+  /** What is thrown here makes a message whose {@code decoderResult} is the failure. */
   @Override
   protected HttpMessage createMessage(String[] requestLine) throws Exception {
     String version = requestLine[2];

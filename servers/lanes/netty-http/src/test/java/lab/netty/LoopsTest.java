@@ -2,6 +2,7 @@ package lab.netty;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.channel.nio.NioIoHandler;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -11,7 +12,7 @@ class LoopsTest {
   @Test
   void whatIsDoneAgainAndAgainMayThrow() throws Exception {
     CountDownLatch times = new CountDownLatch(3);
-    Loops loops = new Loops(1);
+    Loops loops = new Loops(1, NioIoHandler.newFactory());
     try {
       loops
           .all()

@@ -2,9 +2,15 @@ package lab.nettyvirtual;
 
 import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
 
+import io.netty.util.LeakPresenceDetector;
 import lab.conformance.ContractTest;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 class NettyVirtualTest extends ContractTest {
+  /** When the servers of a class have stopped, all of Netty's buffers are released. */
+  @RegisterExtension static final AfterAllCallback LEAKS = _ -> LeakPresenceDetector.check();
+
   NettyVirtualTest() {
     super(NettyVirtual.MODEL, "vt-request-", LIMITS_CLIENTS);
   }

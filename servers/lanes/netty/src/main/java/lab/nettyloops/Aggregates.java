@@ -30,36 +30,30 @@ final class Aggregates implements NonBlockingRoutes.Demonstrations {
   public void begin(RouteCall call, LoopServices loop, Consumer<Answer> to) {
     switch (call.route()) {
       // The same here: on an event loop parallel work is callbacks, the old way or not.
-      case AGGREGATE, AGGREGATE_OLD ->
-          aggregate(call.route(), call.value("wait_ms"), call.value("lines"), loop, to);
-      case FIRST_SUCCESS -> firstSuccess(call.value("fast_ms"), call.value("slow_ms"), loop, to);
-      case AGGREGATE_WITH_FALLBACK ->
-          aggregateWithFallback(
-              call.value("wait_ms"), call.value("timeout_ms"), call.value("lines"), loop, to);
-      case MULTI_AGGREGATE ->
-          multiAggregate(call.value("branches"), call.value("wait_ms"), loop, to);
+      case AGGREGATE, AGGREGATE_OLD -> aggregate(call, loop, to);
+      case FIRST_SUCCESS -> firstSuccess(call, loop, to);
+      case AGGREGATE_WITH_FALLBACK -> aggregateWithFallback(call, loop, to);
+      case MULTI_AGGREGATE -> multiAggregate(call, loop, to);
       default -> throw new IllegalArgumentException(call.route().path());
     }
   }
 
   /** A wait and a file at once; takes as long as the slower. */
-  private void aggregate(
-      Route route, int waitMs, int lines, LoopServices loop, Consumer<Answer> to) {
-    FileAndWait both =
-        new FileAndWait(route, loop, to, reading -> Bodies.aggregate(waitMs, reading));
-    both.read(lines);
+  private void aggregate(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+    int waitMs = call.value("wait_ms");
+    FileAndWait both = new FileAndWait(call, loop, to);
     var _ =
         loop.after(
             waitMs,
             () -> {
-              branches.ok(route);
-              both.waitEnded();
+              branches.ok(call.route());
+              both.waitEnded(reading -> Bodies.aggregate(waitMs, reading));
             });
   }
 
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
-  private void firstSuccess(int fastMs, int slowMs, LoopServices loop, Consumer<Answer> to) {
-    Route route = Route.FIRST_SUCCESS;
+  private void firstSuccess(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+    Route route = call.route();
     branches.failed(route);
     Race race =
         new Race(
@@ -69,44 +63,40 @@ final class Aggregates implements NonBlockingRoutes.Demonstrations {
               branches.cancelled(route);
               to.accept(Bodies.firstSuccess(winner, 1, 1));
             });
-    race.enter("fast", fastMs);
-    race.enter("slow", slowMs);
+    race.enter("fast", call.value("fast_ms"));
+    race.enter("slow", call.value("slow_ms"));
   }
 
   /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
-  private void aggregateWithFallback(
-      int waitMs, int timeoutMs, int lines, LoopServices loop, Consumer<Answer> to) {
-    Route route = Route.AGGREGATE_WITH_FALLBACK;
-    boolean[] inTime = new boolean[1];
-    FileAndWait both =
-        new FileAndWait(
-            route, loop, to, reading -> Bodies.aggregateWithFallback(inTime[0], reading));
-    both.read(lines);
+  private void aggregateWithFallback(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+    FileAndWait both = new FileAndWait(call, loop, to);
     Race race =
         new Race(
             loop,
             winner -> {
-              inTime[0] = winner.equals("wait");
-              if (inTime[0]) {
-                branches.ok(route);
+              boolean inTime = winner.equals("wait");
+              if (inTime) {
+                branches.ok(call.route());
               } else {
-                branches.cancelled(route);
+                branches.cancelled(call.route());
               }
-              both.waitEnded();
+              both.waitEnded(reading -> Bodies.aggregateWithFallback(inTime, reading));
             });
-    race.enter("wait", waitMs);
-    race.enter("timeout", timeoutMs);
+    race.enter("wait", call.value("wait_ms"));
+    race.enter("timeout", call.value("timeout_ms"));
   }
 
   /** Many waits at once; takes as long as one. */
-  private void multiAggregate(int count, int waitMs, LoopServices loop, Consumer<Answer> to) {
+  private void multiAggregate(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+    int count = call.value("branches");
+    int waitMs = call.value("wait_ms");
     int[] ended = new int[1];
     for (int i = 0; i < count; i++) {
       var _ =
           loop.after(
               waitMs,
               () -> {
-                branches.ok(Route.MULTI_AGGREGATE);
+                branches.ok(call.route());
                 if (++ended[0] == count) {
                   to.accept(Bodies.multiAggregate(count, (long) count * waitMs));
                 }
@@ -144,31 +134,22 @@ final class Aggregates implements NonBlockingRoutes.Demonstrations {
 
   /** A reading and a wait; answers when both have ended, or at once when the reading failed. */
   private final class FileAndWait {
-    private final Route route;
-    private final LoopServices loop;
     private final Consumer<Answer> to;
-    private final Function<Reading, Answer> answer;
     private @Nullable Reading reading;
-    private boolean waited;
+    private @Nullable Function<Reading, Answer> answer;
 
-    FileAndWait(
-        Route route, LoopServices loop, Consumer<Answer> to, Function<Reading, Answer> answer) {
-      this.route = route;
-      this.loop = loop;
+    FileAndWait(RouteCall call, LoopServices loop, Consumer<Answer> to) {
       this.to = to;
-      this.answer = answer;
+      int lines = call.value("lines");
+      loop.handOver(() -> file.read(lines), (result, _) -> readingEnded(call.route(), result));
     }
 
-    void read(int lines) {
-      loop.handOver(() -> file.read(lines), this::readingEnded);
-    }
-
-    void waitEnded() {
-      waited = true;
+    void waitEnded(Function<Reading, Answer> how) {
+      answer = how;
       answerWhenBothEnded();
     }
 
-    private void readingEnded(@Nullable Reading result, @Nullable Throwable failure) {
+    private void readingEnded(Route route, @Nullable Reading result) {
       if (result == null) {
         branches.failed(route);
         to.accept(Answer.INTERNAL_ERROR);
@@ -180,9 +161,8 @@ final class Aggregates implements NonBlockingRoutes.Demonstrations {
     }
 
     private void answerWhenBothEnded() {
-      Reading result = reading;
-      if (waited && result != null) {
-        to.accept(answer.apply(result));
+      if (reading != null && answer != null) {
+        to.accept(answer.apply(reading));
       }
     }
   }

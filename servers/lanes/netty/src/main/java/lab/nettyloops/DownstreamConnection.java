@@ -1,13 +1,15 @@
 package lab.nettyloops;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseDecoder;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
@@ -25,33 +27,52 @@ import org.jspecify.annotations.Nullable;
  * One kept-alive connection to the downstream, with one call at a time. Its loop's thread only.
  *
  * <pre>
- *   idle --ask--> asked --head--> body --end--> idle
- *                   |               '-- close announced, or no length --> closed
+ *   idle --ask--&gt; asked --head--&gt; body --end--&gt; idle
+ *                   |               '-- close announced, or no length --&gt; closed
  *                   '-- closed before anything came: stale if it was used before
  * </pre>
  */
 final class DownstreamConnection extends ChannelInboundHandlerAdapter {
+  /** Netty's decoder, which knows if there is more than it has decoded. */
+  private static final class Decoder extends HttpResponseDecoder {
+    private static final HttpDecoderConfig LIMITS =
+        new HttpDecoderConfig().setMaxHeaderSize(AnswerReader.MAX_HEAD_BYTES);
+
+    Decoder() {
+      super(LIMITS);
+    }
+
+    boolean hasInput() {
+      return actualReadableBytes() > 0;
+    }
+  }
+
   private static final Logger LOG = System.getLogger(DownstreamConnection.class.getName());
 
-  private final DownstreamClient client;
-  private final Channel channel;
-  private final AnswerDecoder decoder;
-  private @Nullable DownstreamCall call;
+  private final DownstreamPool pool;
+  private final SocketChannel channel;
+  private final Decoder decoder = new Decoder();
+  private final BodyBuffer body = new BodyBuffer(AnswerReader.MAX_BODY_BYTES);
+  private DownstreamPool.@Nullable Call call;
   private boolean usedBefore;
   private boolean answering;
   private boolean reusable;
   private int informational;
   private int status;
-  private final BodyBuffer body = new BodyBuffer(AnswerReader.MAX_BODY_BYTES);
   private long idleSinceNanos;
 
-  DownstreamConnection(DownstreamClient client, Channel channel, AnswerDecoder decoder) {
-    this.client = client;
+  private DownstreamConnection(DownstreamPool pool, SocketChannel channel) {
+    this.pool = pool;
     this.channel = channel;
-    this.decoder = decoder;
   }
 
-  Channel channel() {
+  /** Uses a new channel, whose last handler it is then. */
+  static void use(DownstreamPool pool, SocketChannel channel) {
+    DownstreamConnection connection = new DownstreamConnection(pool, channel);
+    var _ = channel.pipeline().addLast(connection.decoder, connection);
+  }
+
+  SocketChannel channel() {
     return channel;
   }
 
@@ -59,7 +80,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
     return channel.isActive();
   }
 
-  long idleSince() {
+  long idleSinceNanos() {
     return idleSinceNanos;
   }
 
@@ -67,45 +88,36 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
     var _ = channel.close();
   }
 
-  /** Sends the request; how it ends is told to the call. */
-  void ask(DownstreamCall caller) {
+  /** Sends the request; the call takes how it ends. */
+  void ask(DownstreamPool.Call caller) {
     call = caller;
     answering = false;
     informational = 0;
     // A write that fails has found the connection closed: the channel's end tells the call.
     var _ =
-        channel
-            .writeAndFlush(client.downstream().request())
-            .addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
+        channel.writeAndFlush(pool.request()).addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
   }
 
   @Override
-  public void channelRead(ChannelHandlerContext ctx, Object message) {
+  public void channelRead(ChannelHandlerContext ctx, Object part) {
+    pool.loop().reads();
     try {
-      if (call == null) {
-        // Nobody asked, or the caller's deadline has passed.
-        close();
-      } else if (((HttpObject) message).decoderResult().isFailure()) {
-        fail();
-      } else {
-        receive(message);
-      }
+      receive((HttpObject) part);
+    } catch (MalformedException e) {
+      fail();
     } finally {
-      var _ = ReferenceCountUtil.release(message);
+      var _ = ReferenceCountUtil.release(part);
     }
   }
 
   @Override
   public void channelInactive(ChannelHandlerContext ctx) {
-    DownstreamCall caller = call;
-    call = null;
-    if (caller == null) {
-      return;
-    }
-    if (usedBefore && !answering) {
+    DownstreamPool.Call caller = call;
+    if (caller != null && usedBefore && !answering) {
+      call = null;
       caller.stale();
     } else {
-      caller.failed(DownstreamOutcome.ERROR);
+      fail();
     }
   }
 
@@ -117,49 +129,44 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
     close();
   }
 
-  private void receive(Object message) {
-    if (message instanceof HttpResponse response) {
-      answering = true;
-      status = response.status().code();
-      reusable =
-          HttpUtil.isKeepAlive(response)
-              && (HttpUtil.isContentLengthSet(response)
-                  || HttpUtil.isTransferEncodingChunked(response));
-      if (!response.protocolVersion().equals(HttpVersion.HTTP_1_1) || !isAnswer()) {
-        fail();
-        return;
-      }
+  private void receive(HttpObject part) throws MalformedException {
+    if (call == null || part.decoderResult().isFailure()) {
+      // Nobody asked, or the caller's deadline has passed; or it is no answer.
+      throw new MalformedException("no answer");
     }
-    if (message instanceof HttpContent content && status >= 200) {
-      try {
-        append(content.content());
-      } catch (MalformedException e) {
-        fail();
-        return;
-      }
+    if (part instanceof HttpResponse response) {
+      receiveHead(response);
+    }
+    if (part instanceof HttpContent content && status >= 200) {
+      ByteBuf bytes = content.content();
+      int count = bytes.readableBytes();
+      int at = body.extend(count);
+      bytes.readBytes(body.array(), at, count);
       if (content instanceof LastHttpContent) {
         end();
       }
     }
   }
 
-  /** Informational answers are passed over, with their empty body: the answer itself follows. */
-  private boolean isAnswer() {
-    if (status >= 200) {
-      return status < 1000;
+  private void receiveHead(HttpResponse response) throws MalformedException {
+    answering = true;
+    status = response.status().code();
+    reusable =
+        HttpUtil.isKeepAlive(response)
+            && (HttpUtil.isContentLengthSet(response)
+                || HttpUtil.isTransferEncodingChunked(response));
+    // Informational answers are passed over, with their empty body: the answer itself follows.
+    boolean isAnswer =
+        status >= 200
+            ? status < 1000
+            : status >= 100 && status != 101 && ++informational <= AnswerReader.MAX_INFORMATIONAL;
+    if (!isAnswer || !response.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
+      throw new MalformedException("no answer");
     }
-    informational++;
-    return status >= 100 && status != 101 && informational <= AnswerReader.MAX_INFORMATIONAL;
-  }
-
-  private void append(ByteBuf bytes) throws MalformedException {
-    int count = bytes.readableBytes();
-    int at = body.extend(count);
-    bytes.readBytes(body.array(), at, count);
   }
 
   private void end() {
-    DownstreamCall caller = call;
+    DownstreamPool.Call caller = call;
     call = null;
     byte[] whole = body.bytes();
     body.clear();
@@ -167,7 +174,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
     // Bytes that nobody asked for: this answer is whole, but none after it can be trusted.
     if (reusable && !decoder.hasInput()) {
       idleSinceNanos = System.nanoTime();
-      client.keep(this);
+      pool.keep(this);
     } else {
       close();
     }
@@ -176,8 +183,9 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
     }
   }
 
+  /** Closes it; its call, if there is one, gets no answer. */
   private void fail() {
-    DownstreamCall caller = call;
+    DownstreamPool.Call caller = call;
     call = null;
     body.clear();
     close();

@@ -2,7 +2,6 @@ package lab.nettyloops;
 
 import static java.util.Objects.requireNonNull;
 
-import io.netty.channel.EventLoop;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,29 +12,32 @@ import lab.netty.Loop;
 import lab.netty.RequestHandler;
 import lab.observe.BranchMetrics;
 import lab.shell.ModelContext;
+import lab.work.DownstreamAddress;
+import lab.work.DownstreamLimits;
+import lab.work.DownstreamRequest;
 import lab.work.nonblocking.NonBlockingRoutes;
 
 /** Works on every request on the event loop of its connection. */
 final class LoopHandler implements RequestHandler {
-  private final Map<EventLoop, NonBlockingRoutes> routes = new HashMap<>();
+  private final Map<Loop, NonBlockingRoutes> routes = new HashMap<>();
 
-  /** For what may block, which is reading files: from the page cache, so CPUs are what it takes. */
+  /** They do what may block. Files are in the page cache, so reading them takes only CPU. */
   private final ExecutorService helpers =
       Executors.newFixedThreadPool(
           Runtime.getRuntime().availableProcessors(),
           Thread.ofPlatform().daemon().name("netty-helper-", 1).factory());
 
   LoopHandler(ModelContext context, List<Loop> loops) {
+    DownstreamLimits limits = DownstreamLimits.publish(context);
+    DownstreamRequest request = DownstreamRequest.get(context.settings().downstreamUrl());
+    DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
     Aggregates aggregates = new Aggregates(context.file(), new BranchMetrics(context.registry()));
-    Downstream downstream = new Downstream(context, helpers);
     for (Loop loop : loops) {
+      DownstreamPool downstream =
+          new DownstreamPool(loop, limits, address, request.bytes(), context.downstream());
       NettyServices services =
-          new NettyServices(
-              loop.executor(),
-              new DownstreamClient(loop, downstream),
-              helpers,
-              context.settings().blockTheLoop());
-      routes.put(loop.executor(), new NonBlockingRoutes(context, services, aggregates));
+          new NettyServices(loop, downstream, helpers, context.settings().blockTheLoop());
+      routes.put(loop, new NonBlockingRoutes(context, services, aggregates));
     }
   }
 

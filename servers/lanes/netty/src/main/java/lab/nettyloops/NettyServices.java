@@ -1,44 +1,29 @@
 package lab.nettyloops;
 
-import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Promise;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import lab.netty.Loop;
 import lab.spec.BlockTheLoop;
 import lab.work.nonblocking.LoopServices;
 import org.jspecify.annotations.Nullable;
 
-/** What one of Netty's event loops offers to the routes. */
-final class NettyServices implements LoopServices {
-  private static final Pending ENDED = () -> {};
-
-  private final EventLoop loop;
-  private final DownstreamClient downstream;
-  private final ExecutorService helpers;
-  private final BlockTheLoop blockTheLoop;
-
-  /**
-   * @param helpers threads that may block
-   * @param blockTheLoop whether waits block the loop's thread, and how
-   */
-  NettyServices(
-      EventLoop loop,
-      DownstreamClient downstream,
-      ExecutorService helpers,
-      BlockTheLoop blockTheLoop) {
-    this.loop = loop;
-    this.downstream = downstream;
-    this.helpers = helpers;
-    this.blockTheLoop = blockTheLoop;
-  }
-
+/**
+ * What one of Netty's event loops offers to the routes.
+ *
+ * @param helpers runs what may block
+ */
+record NettyServices(
+    Loop loop, DownstreamPool downstream, Executor helpers, BlockTheLoop blockTheLoop)
+    implements LoopServices {
   @Override
   public Pending after(long millis, Runnable then) {
     if (blockTheLoop.blocks()) {
       blockTheLoop.hold(millis);
       then.run();
-      return ENDED;
+      return () -> {};
     }
     var timer = loop.schedule(then, millis, TimeUnit.MILLISECONDS);
     return () -> timer.cancel(false);
@@ -46,18 +31,15 @@ final class NettyServices implements LoopServices {
 
   @Override
   public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
+    Promise<T> done = loop.newPromise();
+    var _ = done.addListener(_ -> then.accept(done.getNow(), done.cause()));
     helpers.execute(
         () -> {
-          T result = null;
-          Throwable failure = null;
           try {
-            result = work.call();
+            var _ = done.trySuccess(work.call());
           } catch (Throwable e) {
-            failure = e;
+            var _ = done.tryFailure(e);
           }
-          T value = result;
-          Throwable reason = failure;
-          loop.execute(() -> then.accept(value, reason));
         });
   }
 
