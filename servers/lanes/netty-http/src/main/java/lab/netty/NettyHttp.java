@@ -5,6 +5,8 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.group.ChannelGroup;
@@ -43,6 +45,8 @@ public final class NettyHttp implements TrafficServer {
   }
 
   private static final long SWEEP_NANOS = 1_000_000_000;
+
+  private static final int ACCEPTS_PER_TURN = 16;
 
   // For its connections: any thread.
   final RequestMetrics metrics;
@@ -150,6 +154,7 @@ public final class NettyHttp implements TrafficServer {
         .group(loops)
         .channel(loops.all().getFirst().listenerType())
         .option(ChannelOption.SO_BACKLOG, settings.backlog())
+        .option(ChannelOption.RECVBUF_ALLOCATOR, accepting())
         .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
         // A client that has said all it will say still gets its answers.
         .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
@@ -163,6 +168,13 @@ public final class NettyHttp implements TrafficServer {
         .bind(settings.httpPort())
         .syncUninterruptibly()
         .channel();
+  }
+
+  /** Up to so many connections a turn: by default it is one with epoll, and 16 with NIO. */
+  private static RecvByteBufAllocator accepting() {
+    return new ServerChannelRecvByteBufAllocator()
+        .respectMaybeMoreData(false)
+        .maxMessagesPerRead(ACCEPTS_PER_TURN);
   }
 
   private void end() {
