@@ -7,12 +7,12 @@ import com.sun.tools.attach.VirtualMachine;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.management.MBeanServerConnection;
@@ -22,96 +22,74 @@ import javax.management.remote.JMXServiceURL;
 import org.jspecify.annotations.Nullable;
 
 /** A server in a process of its own. */
-final class ChildServer implements RunningServer {
-  /** What only a broken server exceeds: it is killed after this, and the test fails. */
+record ChildServer(
+    Process process, int httpPort, int managementPort, AtomicReference<@Nullable JMXConnector> jmx)
+    implements RunningServer {
+  /** Only a broken server exceeds it: it is killed after this, and the test fails. */
   private static final Duration STOP_AT_MOST = Duration.ofSeconds(60);
 
-  /** Short-lived and seldom busy: what starts soonest. */
+  /** What starts soonest; and the JDK's HTTP server looks at idle clients every 10 s otherwise. */
   private static final List<String> FLAGS =
       List.of(
           "--enable-preview",
           "-XX:TieredStopAtLevel=1",
           "-XX:+UseSerialGC",
-          "-Xshare:auto",
-          "-Xmx256m");
+          "-Xmx256m",
+          "-Dsun.net.httpserver.clockTick=100");
 
   private static final Pattern PORTS =
       Pattern.compile(".*: traffic on (\\d+), management on (\\d+)");
 
-  private final Process process;
-  private final int httpPort;
-  private final int managementPort;
-  private final StringBuilder said;
-  private final Thread reader;
-  private @Nullable JMXConnector jmx;
-
-  /**
-   * @param log read to its end from now on, or the process would wait for its reader
-   * @param said what has been read of it
-   */
-  private ChildServer(
-      Process process, BufferedReader log, StringBuilder said, int httpPort, int managementPort) {
-    this.process = process;
-    this.said = said;
-    this.httpPort = httpPort;
-    this.managementPort = managementPort;
-    this.reader = Thread.ofVirtual().name("child-log").start(() -> read(log));
+  /** A packaged server, as the image's start script starts it. Its tests run after packaging. */
+  static Launcher ofJar(Path jar) {
+    return environment -> start(environment, "exec \"$@\"", "-jar", jar.toString());
   }
 
   /**
-   * Starts a server's process and returns when it takes requests.
+   * A server of the classes that the tests run with.
    *
-   * @param environment the {@code LAB_*} settings, all that it has
-   * @param arguments of {@code java}
-   * @param descriptors most that the process may have open; 0 = as many as this one
+   * @param descriptors most that the process may have open
    */
-  static ChildServer start(Map<String, String> environment, List<String> arguments, int descriptors)
-      throws IOException {
-    List<String> command = new ArrayList<>();
-    if (descriptors > 0) {
-      command.addAll(List.of("bash", "-c", "ulimit -n " + descriptors + " && exec \"$@\"", "bash"));
-    }
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+  static Launcher ofMain(String main, int descriptors) {
+    String script = "ulimit -n " + descriptors + " && exec \"$@\"";
+    String classPath = System.getProperty("java.class.path");
+    return environment -> start(environment, script, "-XX:-MaxFDLimit", "-cp", classPath, main);
+  }
+
+  private static ChildServer start(
+      Map<String, String> environment, String script, String... arguments) throws IOException {
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    List<String> command = new ArrayList<>(List.of("bash", "-c", script, "bash", java));
     command.addAll(FLAGS);
-    command.addAll(arguments);
+    command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
     builder.environment().keySet().removeIf(name -> name.startsWith("LAB_"));
     builder.environment().putAll(environment);
     Process process = builder.start();
     BufferedReader log = new BufferedReader(new InputStreamReader(process.getInputStream(), UTF_8));
-    StringBuilder said = new StringBuilder();
+    List<String> lines = new ArrayList<>();
     for (String line = log.readLine(); line != null; line = log.readLine()) {
-      said.append(line).append('\n');
+      lines.add(line);
       Matcher ports = PORTS.matcher(line);
       if (ports.matches()) {
+        // Read to its end, or the process would wait for its reader.
+        var _ = Thread.ofVirtual().name("child-log").start(() -> log.lines().forEach(each -> {}));
         return new ChildServer(
-            process, log, said, Integer.parseInt(ports.group(1)), Integer.parseInt(ports.group(2)));
+            process,
+            Integer.parseInt(ports.group(1)),
+            Integer.parseInt(ports.group(2)),
+            new AtomicReference<>());
       }
     }
-    throw new IOException("the server did not start: " + said);
-  }
-
-  @Override
-  public int httpPort() {
-    return httpPort;
-  }
-
-  @Override
-  public int managementPort() {
-    return managementPort;
-  }
-
-  @Override
-  public long pid() {
-    return process.pid();
+    throw new IOException("the server did not start: " + String.join("\n", lines));
   }
 
   @Override
   public MBeanServerConnection mbeans() throws IOException {
-    JMXConnector connector = jmx;
+    JMXConnector connector = jmx.get();
     if (connector == null) {
       connector = connect();
-      jmx = connector;
+      jmx.set(connector);
     }
     return connector.getMBeanServerConnection();
   }
@@ -123,17 +101,17 @@ final class ChildServer implements RunningServer {
 
   @Override
   public void close() throws IOException {
-    if (jmx != null) {
-      jmx.close();
+    JMXConnector connector = jmx.get();
+    if (connector != null) {
+      connector.close();
     }
     // Not Process.destroy, which also closes the log that it is still to write.
     var _ = process.toHandle().destroy();
     try {
       if (!process.waitFor(STOP_AT_MOST)) {
         process.destroyForcibly().waitFor();
-        throw new IOException("killed, as it did not stop; it said: " + log());
+        throw new IOException("killed, as it did not stop");
       }
-      reader.join();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       process.destroyForcibly();
@@ -151,24 +129,6 @@ final class ChildServer implements RunningServer {
       }
     } catch (AttachNotSupportedException e) {
       throw new IOException("cannot attach to " + process.pid(), e);
-    }
-  }
-
-  private String log() {
-    synchronized (said) {
-      return said.toString();
-    }
-  }
-
-  private void read(BufferedReader log) {
-    try (log) {
-      for (String line = log.readLine(); line != null; line = log.readLine()) {
-        synchronized (said) {
-          said.append(line).append('\n');
-        }
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 }

@@ -18,58 +18,35 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A downstream on a free port that behaves as told. Any thread. */
+/** A downstream on a free port, whose behaviour a test chooses. Any thread. */
 public final class FakeDownstream implements AutoCloseable {
   static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
-
-  /** As long as a body may be. */
-  static final String LONG_BODY = "0123456789abcdef".repeat(1 << 16);
 
   /** Requests that {@link Behaviour#ANSWER_MOST} never answers. */
   static final int UNANSWERED = 20;
 
-  /** From one byte to the next. */
-  private static final int TRICKLE_MS = 200;
+  /** From one byte to the next; all of the body takes 1.2 s. */
+  private static final int TRICKLE_MS = 40;
 
   /** What it does with the requests that come from now on. */
   public enum Behaviour {
-    /** 200 with {@link #BODY}, with a Content-Length. */
+    /** 200 with {@link #BODY}. */
     ANSWER,
-    /** As {@link #ANSWER}, then closes without having said so. */
-    ANSWER_THEN_CLOSE,
-    /** The first request of a connection as {@link #ANSWER}; the next one finds it closed. */
+    /** Closes each connection over which it has answered before; else as {@link #ANSWER}. */
     ANSWER_ONCE,
-    /** As {@link #ANSWER}, but counts the connection when its client has closed it. */
-    ANSWER_AND_WATCH,
-    /** As {@link #ANSWER_THEN_CLOSE}, but counts a connection when the client has closed it too. */
-    ANSWER_THEN_END,
-    /** 200 with {@link #BODY}, up to its close. */
-    ANSWER_UNTIL_CLOSE,
-    /** 200 with {@link #BODY}, in chunks. */
-    ANSWER_IN_CHUNKS,
-    /** 200 with {@link #LONG_BODY} in chunks of a byte, the second half as {@link #HOLD}. */
-    ANSWER_IN_TINY_CHUNKS,
-    /** What {@link #answerWith} says. */
-    ANSWER_AS_TOLD,
+    /**
+     * The characters of {@link #answerWith}; counts the connection when its client has closed it.
+     */
+    ANSWER_WITH,
     /** As {@link #ANSWER}, but not before {@link #answerHeld} allows it. */
     HOLD,
-    /** Reads the request and says nothing. */
-    SILENT,
     /**
      * As {@link #ANSWER}, but nothing to every tenth, up to {@link #UNANSWERED}; counts each of
      * those when its client has closed it.
      */
     ANSWER_MOST,
-    /** As {@link #ANSWER}, but its body comes byte by byte and takes some 6 s. */
-    TRICKLE,
-    /** Resets the connection after the request was read. */
-    BREAK,
-    /** Half of the body, and no more; then counts the connection when its client has closed it. */
-    STALL_IN_BODY,
-    /** Closes after half of the body. */
-    BREAK_IN_BODY,
-    /** A complete 500. */
-    FAIL
+    /** As {@link #ANSWER}, but the body comes byte by byte. */
+    TRICKLE
   }
 
   private final ServerSocket listener;
@@ -77,11 +54,11 @@ public final class FakeDownstream implements AutoCloseable {
   private final AtomicInteger connections = new AtomicInteger();
   private final AtomicInteger asked = new AtomicInteger();
   private final AtomicInteger ended = new AtomicInteger();
-  private final AtomicInteger left = new AtomicInteger();
   private final Semaphore heldAnswers = new Semaphore(0, true);
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
   private volatile Behaviour behaviour = Behaviour.ANSWER;
-  private volatile String told = "";
+  private volatile String script = "";
+  private volatile boolean closes;
 
   FakeDownstream() {
     try {
@@ -97,13 +74,19 @@ public final class FakeDownstream implements AutoCloseable {
   }
 
   public void behave(Behaviour next) {
+    asked.set(0);
     behaviour = next;
   }
 
-  /** Answers each request that comes from now on with these characters. */
-  void answerWith(String answer) {
-    told = answer;
-    behave(Behaviour.ANSWER_AS_TOLD);
+  /**
+   * Answers each request that comes from now on with these characters; without any by a reset.
+   *
+   * @param andCloses whether the connection ends with them
+   */
+  void answerWith(String answer, boolean andCloses) {
+    script = answer;
+    closes = andCloses;
+    behave(Behaviour.ANSWER_WITH);
   }
 
   /** Answers so many of the requests that are held, or will be, in the order they came. */
@@ -111,12 +94,12 @@ public final class FakeDownstream implements AutoCloseable {
     heldAnswers.release(count);
   }
 
-  /** Takes back what {@link #answerHeld} has allowed and nobody has asked for. */
+  /** Takes back what {@link #answerHeld} has allowed and no request has used. */
   void forgetHeld() {
     var _ = heldAnswers.drainPermits();
   }
 
-  /** Closes all connections, whatever was asked over them. */
+  /** Closes all connections. */
   void hangUp() throws IOException {
     for (Socket each : open) {
       each.close();
@@ -128,17 +111,9 @@ public final class FakeDownstream implements AutoCloseable {
     return connections.get();
   }
 
-  /**
-   * Connections that it has ended, or has left in the middle of an answer, and the client has
-   * closed.
-   */
+  /** Connections with an unfinished answer, or watched, that the client has closed. */
   int ended() {
     return ended.get();
-  }
-
-  /** Connections that were watched, and that the client has ended while nothing was asked. */
-  int left() {
-    return left.get();
   }
 
   @Override
@@ -161,137 +136,77 @@ public final class FakeDownstream implements AutoCloseable {
   }
 
   private void serve(Socket socket) {
-    boolean watched = false;
-    boolean answered = false;
+    boolean isWatched = false;
+    boolean hasAnswered = false;
     try (socket) {
       BufferedReader in =
           new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
       OutputStream out = socket.getOutputStream();
       while (in.readLine() != null) {
         for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
-          // Headers mean nothing to it.
+          // It ignores headers.
         }
+        isWatched = false;
         switch (behaviour) {
-          case ANSWER -> write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          case ANSWER -> write(out, ok(BODY));
           case ANSWER_ONCE -> {
-            if (answered) {
+            if (hasAnswered) {
               return;
             }
-            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
-            answered = true;
+            write(out, ok(BODY));
           }
-          case ANSWER_AND_WATCH -> {
-            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
-            watched = true;
-          }
-          case ANSWER_THEN_CLOSE -> {
-            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
-            return;
-          }
-          case ANSWER_THEN_END -> {
-            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
-            socket.shutdownOutput();
-            untilClosed(in);
-            ended.incrementAndGet();
-            return;
-          }
-          case ANSWER_UNTIL_CLOSE -> {
-            write(out, "200 OK", "Connection: close", BODY);
-            return;
-          }
-          case ANSWER_IN_CHUNKS -> write(out, "200 OK", "Transfer-Encoding: chunked", chunks(BODY));
-          case ANSWER_IN_TINY_CHUNKS -> {
-            int half = LONG_BODY.length() / 2;
-            write(out, "200 OK", "Transfer-Encoding: chunked", "");
-            writeInTinyChunks(out, LONG_BODY.substring(0, half));
-            heldAnswers.acquire();
-            writeInTinyChunks(out, LONG_BODY.substring(half));
-            out.write("0\r\n\r\n".getBytes(US_ASCII));
-          }
-          case ANSWER_AS_TOLD -> out.write(told.getBytes(US_ASCII));
-          case FAIL -> write(out, "500 Broken", "Content-Length: 2", "{}");
-          case BREAK_IN_BODY -> {
-            writeHalf(out);
-            return;
-          }
-          case STALL_IN_BODY -> {
-            writeHalf(out);
-            untilClosed(in);
-            ended.incrementAndGet();
-            return;
-          }
-          case BREAK -> {
-            socket.setOption(StandardSocketOptions.SO_LINGER, 0);
-            return;
+          case ANSWER_WITH -> {
+            if (script.isEmpty()) {
+              socket.setOption(StandardSocketOptions.SO_LINGER, 0);
+              return;
+            }
+            write(out, script);
+            if (closes) {
+              return;
+            }
+            isWatched = true;
           }
           case HOLD -> {
             heldAnswers.acquire();
-            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+            write(out, ok(BODY));
           }
           case ANSWER_MOST -> {
             int number = asked.incrementAndGet();
             if (number % 10 == 0 && number <= 10 * UNANSWERED) {
-              untilClosed(in);
-              ended.incrementAndGet();
-              return;
+              isWatched = true;
+            } else {
+              write(out, ok(BODY));
             }
-            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
           }
-          case SILENT -> Thread.sleep(60_000);
           case TRICKLE -> {
-            write(out, "200 OK", "Content-Length: " + BODY.length(), "");
+            String answer = ok(BODY);
+            int head = answer.length() - BODY.length();
+            write(out, answer.substring(0, head));
             for (byte each : BODY.getBytes(US_ASCII)) {
               Thread.sleep(TRICKLE_MS);
               out.write(each);
             }
           }
         }
-      }
-      if (watched) {
-        left.incrementAndGet();
+        hasAnswered = true;
       }
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
     } finally {
+      if (isWatched) {
+        ended.incrementAndGet();
+      }
       open.remove(socket);
     }
   }
 
-  private static void writeHalf(OutputStream out) throws IOException {
-    String half = BODY.substring(0, BODY.length() / 2);
-    write(out, "200 OK", "Content-Length: " + BODY.length(), half);
+  /** An answer with this body. */
+  static String ok(String body) {
+    return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        .formatted(body.length(), body);
   }
 
-  private static void untilClosed(BufferedReader in) {
-    try {
-      while (in.read() >= 0) {
-        // Not closed yet.
-      }
-    } catch (IOException e) {
-      // By a reset.
-    }
-  }
-
-  private static String chunks(String body) {
-    String first = body.substring(0, 7);
-    String second = body.substring(7);
-    return "%x\r\n%s\r\n%x;note=1\r\n%s\r\n0\r\n\r\n"
-        .formatted(first.length(), first, second.length(), second);
-  }
-
-  private static void writeInTinyChunks(OutputStream out, String body) throws IOException {
-    out.write(body.replaceAll("\\w", "1\r\n$0\r\n").getBytes(US_ASCII));
-  }
-
-  private static void write(OutputStream out, String status, String framing, String body)
-      throws IOException {
-    String answer =
-        "HTTP/1.1 "
-            + status
-            + "\r\nContent-Type: application/json\r\n"
-            + framing
-            + "\r\n\r\n"
-            + body;
+  private static void write(OutputStream out, String answer) throws IOException {
     out.write(answer.getBytes(US_ASCII));
   }
 }

@@ -2,6 +2,7 @@ package lab.conformance;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.util.stream.Collectors.joining;
 
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
@@ -16,9 +17,10 @@ import java.net.SocketTimeoutException;
 import java.net.StandardSocketOptions;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
-/** One connection, spoken to byte by byte. */
-final class RawClient implements AutoCloseable {
+/** A client of one connection, byte by byte. */
+public final class RawClient implements AutoCloseable {
   /** What only a broken server exceeds. */
   private static final int TIMEOUT_MS = 60_000;
 
@@ -27,7 +29,7 @@ final class RawClient implements AutoCloseable {
    *
    * @param headers by name, in any case
    */
-  record RawAnswer(int status, Map<String, String> headers, String body) {}
+  public record RawAnswer(int status, Map<String, String> headers, String body) {}
 
   private final Socket socket;
   private final InputStream in;
@@ -51,13 +53,9 @@ final class RawClient implements AutoCloseable {
   }
 
   /** Sends a request without a body. */
-  RawClient request(String method, String target, String... headers) throws IOException {
-    StringBuilder text =
-        new StringBuilder("%s %s HTTP/1.1\r\nHost: lab\r\n".formatted(method, target));
-    for (String header : headers) {
-      text.append(header).append("\r\n");
-    }
-    return send(text.append("\r\n").toString());
+  public RawClient request(String method, String target, String... headers) throws IOException {
+    String fields = Stream.of(headers).map(each -> each + "\r\n").collect(joining());
+    return send("%s %s HTTP/1.1\r\nHost: lab\r\n%s\r\n".formatted(method, target, fields));
   }
 
   /** As {@link #send}, to a server that may have closed before it has read all of it. */
@@ -76,27 +74,27 @@ final class RawClient implements AutoCloseable {
     }
   }
 
-  RawClient send(String text) throws IOException {
+  public RawClient send(String text) throws IOException {
     socket.getOutputStream().write(text.getBytes(UTF_8));
     return this;
   }
 
-  /** Sends it again and again, and reads nothing, until the connection is closed. */
-  void sendUntilClosed(String text) {
+  /** Sends it so many times, and reads nothing, unless the connection is closed. */
+  void sendOften(int times, String text) {
     try {
-      while (true) {
-        send(text);
+      for (int i = 0; i < times; i++) {
+        var _ = send(text);
       }
     } catch (IOException e) {
       // Closed, on whichever side.
     }
   }
 
-  RawAnswer get(String target) throws IOException {
+  public RawAnswer get(String target) throws IOException {
     return request("GET", target).read("GET");
   }
 
-  RawAnswer read() throws IOException {
+  public RawAnswer read() throws IOException {
     return read("GET");
   }
 
@@ -146,7 +144,7 @@ final class RawClient implements AutoCloseable {
   }
 
   /** Says that nothing more will come; the server's answers may still. */
-  void endOutput() throws IOException {
+  public void endOutput() throws IOException {
     socket.shutdownOutput();
   }
 
@@ -170,7 +168,7 @@ final class RawClient implements AutoCloseable {
    * ended, as {@code 200 405 closed}. A reset counts as closed; an answer without its end is {@code
    * cut}.
    */
-  String rest() throws IOException {
+  public String rest() throws IOException {
     StringBuilder seen = new StringBuilder();
     try {
       for (in.mark(1); in.read() >= 0; in.mark(1)) {
@@ -188,7 +186,7 @@ final class RawClient implements AutoCloseable {
   }
 
   /** Reads up to the server's end of the connection and returns what came, as it is. */
-  String text() throws IOException {
+  public String text() throws IOException {
     return new String(in.readAllBytes(), ISO_8859_1);
   }
 

@@ -73,8 +73,8 @@ class RecorderTest {
   }
 
   /**
-   * The share that samples see, beside the share that the thread's own CPU clock tells. 2,000
-   * samples (a kernel of 250 ticks a second) of a half have a standard deviation of 1.1 points.
+   * The share that samples see, beside the share that the thread's own CPU clock tells. 1,000
+   * samples (a kernel of 250 ticks a second) of a half have a standard deviation of 1.6 points.
    */
   @Test
   void theShareOfAMethodIsThatOfItsCpuTime() throws Exception {
@@ -83,7 +83,7 @@ class RecorderTest {
     var random = new Random(19);
     long begun = cpuNanos();
     long planted = 0;
-    while (cpuNanos() - begun < TimeUnit.SECONDS.toNanos(8)) {
+    while (cpuNanos() - begun < TimeUnit.SECONDS.toNanos(4)) {
       long before = cpuNanos();
       plant(8_000 + random.nextInt(8_000));
       planted += cpuNanos() - before;
@@ -92,9 +92,9 @@ class RecorderTest {
     double expected = (double) planted / (cpuNanos() - begun);
     String recorded = text(recorder.end(Map.of()));
     long all = weight(recorded, "RecorderTest.theShareOf");
-    assertThat(all).isGreaterThan(400);
+    assertThat(all).isGreaterThan(200);
     assertThat((double) weight(recorded, "RecorderTest.plant:") / all)
-        .isCloseTo(expected, within(0.05));
+        .isCloseTo(expected, within(0.06));
     assertThat(recorded).contains("\"whole\":true");
     assertThat(result).isNotZero();
   }

@@ -1,17 +1,11 @@
 package lab.helidon;
 
 import java.util.List;
-import java.util.Set;
 import lab.conformance.ContractTest;
 
 class HelidonTest extends ContractTest {
   HelidonTest() {
     super(Helidon.MODEL, "[0x");
-  }
-
-  @Override
-  protected Set<String> unreadableBodies() {
-    return Set.of("ANSWER_IN_CHUNKS", "ANSWER_UNTIL_CLOSE");
   }
 
   @Override

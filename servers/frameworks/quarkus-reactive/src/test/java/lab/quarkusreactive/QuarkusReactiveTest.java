@@ -1,22 +1,18 @@
 package lab.quarkusreactive;
 
-import static lab.conformance.ContractTest.Trait.ASKS_ONCE;
-
 import java.nio.file.Path;
 import java.util.List;
 import lab.conformance.ContractTest;
-import lab.conformance.InItsOwnJvm;
-import lab.conformance.Launcher;
 
 /** Runs what was packaged: Quarkus is what its build makes of the classes. */
 class QuarkusReactiveTest extends ContractTest {
   QuarkusReactiveTest() {
-    super(QuarkusReactive.MODEL, "vert.x-eventloop-thread-", ASKS_ONCE);
+    super(QuarkusReactive.MODEL, "vert.x-eventloop-thread-");
   }
 
   @Override
-  protected Launcher launcher() {
-    return new InItsOwnJvm(Path.of("target", "app", "server.jar"));
+  protected Path jar() {
+    return Path.of("target", "app", "server.jar");
   }
 
   @Override

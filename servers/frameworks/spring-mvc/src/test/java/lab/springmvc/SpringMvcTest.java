@@ -1,15 +1,11 @@
 package lab.springmvc;
 
-import static lab.conformance.ContractTest.Trait.CLOSES_AFTER_503;
-import static lab.conformance.ContractTest.Trait.SPEAKS_HTTP_09;
-import static lab.conformance.ContractTest.Trait.WORKER_POOL;
-
 import java.util.List;
 import lab.conformance.ContractTest;
 
 class SpringMvcTest extends ContractTest {
   SpringMvcTest() {
-    super(SpringMvc.PLATFORM, "http-nio-", WORKER_POOL, SPEAKS_HTTP_09, CLOSES_AFTER_503);
+    super(SpringMvc.PLATFORM, "http-nio-");
   }
 
   @Override

@@ -1,13 +1,11 @@
 package lab.springmvc;
 
-import static lab.conformance.ContractTest.Trait.SPEAKS_HTTP_09;
-
 import java.util.List;
 import lab.conformance.ContractTest;
 
 class SpringMvcVirtualTest extends ContractTest {
   SpringMvcVirtualTest() {
-    super(SpringMvc.VIRTUAL, "tomcat-handler-", SPEAKS_HTTP_09);
+    super(SpringMvc.VIRTUAL, "tomcat-handler-");
   }
 
   @Override

@@ -1,7 +1,5 @@
 package lab.nettyvirtual;
 
-import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
-
 import io.netty.util.LeakPresenceDetector;
 import lab.conformance.ContractTest;
 import org.junit.jupiter.api.extension.AfterAllCallback;
@@ -12,11 +10,6 @@ class NettyVirtualTest extends ContractTest {
   @RegisterExtension static final AfterAllCallback LEAKS = _ -> LeakPresenceDetector.check();
 
   NettyVirtualTest() {
-    super(NettyVirtual.MODEL, "vt-request-", LIMITS_CLIENTS);
-  }
-
-  @Override
-  protected Class<?> main() {
-    return NettyVirtual.class;
+    super(NettyVirtual.MODEL, "vt-request-");
   }
 }

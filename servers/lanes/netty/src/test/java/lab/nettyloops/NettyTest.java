@@ -1,9 +1,5 @@
 package lab.nettyloops;
 
-import static lab.conformance.ContractTest.Trait.DEMONSTRATIONS;
-import static lab.conformance.ContractTest.Trait.LIMITS_CLIENTS;
-import static lab.conformance.ContractTest.Trait.TELLS_UNREAD;
-
 import io.netty.util.LeakPresenceDetector;
 import lab.conformance.ContractTest;
 import org.junit.jupiter.api.extension.AfterAllCallback;
@@ -14,11 +10,6 @@ class NettyTest extends ContractTest {
   @RegisterExtension static final AfterAllCallback LEAKS = _ -> LeakPresenceDetector.check();
 
   NettyTest() {
-    super(Netty.MODEL, "netty-loop-", DEMONSTRATIONS, LIMITS_CLIENTS, TELLS_UNREAD);
-  }
-
-  @Override
-  protected Class<?> main() {
-    return Netty.class;
+    super(Netty.MODEL, "netty-loop-");
   }
 }
