@@ -427,23 +427,25 @@ public abstract class ContractTest extends DownstreamTest {
     }
   }
 
-  /**
-   * The rest of the suite is not run as it ships: that shares its code with the levelled lane.
-   * Where there is no framework, it would answer under the name of a server that there is not.
-   */
+  /** The rest of the suite is not run again: the code is the same, the limits are others. */
   @Test
   @Rule("8.8")
   void asItShipsAFrameworkReadsBackWhatItBrings() throws Exception {
-    if (asShipped().isEmpty()) {
-      assertThatThrownBy(() -> start("FRAMEWORK", "shipped"))
-          .isInstanceOf(BadValueException.class)
-          .hasMessage("FRAMEWORK=shipped is for a framework's server; this has none");
-      return;
-    }
-    start("FRAMEWORK", "shipped", "LAB_LOOPS", "0");
+    start("LAB_FRAMEWORK_DEFAULTS", "shipped", "LAB_LOOPS", "0");
     assertThat(get("/downstream").body()).isEqualTo(FakeDownstream.BODY);
     assertThat(readBack())
-        .startsWith("{\"model\":\"%s-shipped\",".formatted(model().name()))
+        .contains("\"framework_defaults\":" + (asShipped().isEmpty() ? "null" : "\"shipped\""))
         .contains(asShipped());
+  }
+
+  @Test
+  @Rule("8.9")
+  void aFrameworkThatBlocksAnswersWithTheLabsClient() throws Exception {
+    start("LAB_DOWNSTREAM_CLIENT", "lab");
+    assertThat(get("/downstream").body()).isEqualTo(FakeDownstream.BODY);
+    if (has(readBack(), "downstream_client")) {
+      assertThat(readBack())
+          .contains("\"downstream_client\":\"lab\"", "\"downstream_keep_idle_s\":60");
+    }
   }
 }

@@ -73,6 +73,7 @@ public final class Knobs {
    */
   public synchronized void ofFramework(String name, Object value) {
     framework.put(name, value);
+    has(Settings.FRAMEWORK_DEFAULTS);
   }
 
   /** Tells that this model keeps as many idle client connections as there are. */
@@ -90,16 +91,6 @@ public final class Knobs {
     fixed.put(Settings.BLOCK_THE_LOOP, null);
   }
 
-  /**
-   * Refuses to be as a framework ships where there is none. Asked once the model has started: its
-   * parts have told of their framework by then.
-   */
-  synchronized void requireWhatShips() throws BadValueException {
-    if (settings.shipped() && framework.isEmpty()) {
-      throw new BadValueException("FRAMEWORK=shipped is for a framework's server; this has none");
-    }
-  }
-
   /** Returns every setting as it is in force now; null = this model has no such thing. */
   synchronized Map<String, Object> inForce() {
     Map<String, Object> map = new LinkedHashMap<>(settings.asMap());
@@ -110,6 +101,8 @@ public final class Knobs {
     map.put(Settings.POOL_ORDER, null);
     map.put(Settings.CONNECTION_THREADS, null);
     map.put(Settings.NETTY_TRANSPORT, null);
+    map.put(Settings.FRAMEWORK_DEFAULTS, null);
+    map.put(Settings.DOWNSTREAM_CLIENT, null);
     map.put(Settings.BLOCK_THE_LOOP, null);
     map.put(Settings.LOCK_MS.name(), null);
     map.put(Settings.PIN_MS.name(), null);

@@ -65,10 +65,7 @@ public final class LabServer implements AutoCloseable {
       Runtime.getRuntime().addShutdownHook(new Thread(server::close, "stop"));
       System.out.printf(
           "%s: traffic on %d, management on %d%nsettings %s%n",
-          settings.lane(model.name()),
-          server.httpPort(),
-          server.managementPort(),
-          Json.write(settings.asMap()));
+          model.name(), server.httpPort(), server.managementPort(), Json.write(settings.asMap()));
       server.stopped.await();
     } catch (BadValueException e) {
       System.err.println(model.name() + ": " + e.getMessage());
@@ -92,7 +89,7 @@ public final class LabServer implements AutoCloseable {
       throws BadValueException, IOException {
     loadWhatLoggingReads();
     Routes routes = new Routes(model.routes());
-    Identity identity = Identity.ofThisJvm(settings.lane(model.name()), routes);
+    Identity identity = Identity.ofThisJvm(model.name(), routes);
     PrometheusRegistry registry = new PrometheusRegistry();
     Exposition exposition = new Exposition(registry, identity);
     Knobs knobs = new Knobs(settings);
@@ -120,7 +117,6 @@ public final class LabServer implements AutoCloseable {
                       mbeans,
                       registry,
                       exposition));
-      knobs.requireWhatShips();
       mbeans.register(LockWatch.BEAN, locks);
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new ThreadClasses(Path.of("/proc/self")));

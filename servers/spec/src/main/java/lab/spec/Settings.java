@@ -36,8 +36,9 @@ import java.util.stream.Stream;
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
  * @param downstreamKeepIdle how long a connection to the downstream may idle before it is closed;
  *     less than the downstream keeps it
- * @param shipped whether a framework keeps what it brings, where its other lane is levelled with
- *     the models that have no framework
+ * @param frameworkDefaults whose defaults a framework's server has: those of the lab, which are the
+ *     limits of the models without a framework, or those that the framework ships with
+ * @param downstreamClient whose client a framework's server that blocks calls the downstream with
  * @param tokenSums by which the management port knows its token: of no matter for what is measured,
  *     so it is in no answer
  */
@@ -60,8 +61,20 @@ public record Settings(
     int downstreamConnections,
     Duration downstreamTimeout,
     Duration downstreamKeepIdle,
-    boolean shipped,
+    Defaults frameworkDefaults,
+    Client downstreamClient,
     String tokenSums) {
+  /** The lab's, or those that a framework ships with. */
+  public enum Defaults {
+    LAB,
+    SHIPPED
+  }
+
+  /** The framework's, or the lab's. */
+  public enum Client {
+    FRAMEWORK,
+    LAB
+  }
 
   static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
   static final IntOption MANAGEMENT_PORT = new IntOption("management_port", 8081, 0, 65_535);
@@ -90,18 +103,18 @@ public record Settings(
   public static final String POOL_ORDER = "pool_order";
   public static final String CONNECTION_THREADS = "connection_threads";
   public static final String NETTY_TRANSPORT = "netty_transport";
+  public static final String FRAMEWORK_DEFAULTS = "framework_defaults";
+  public static final String DOWNSTREAM_CLIENT = "downstream_client";
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";
   private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
   private static final String TOKEN_SUMS = "token_sums";
-  private static final String FRAMEWORK = "FRAMEWORK";
-  private static final String LEVELLED = "levelled";
 
   /** Variables with our prefix that the image's start script reads before there is a JVM. */
   private static final Set<String> READ_BEFORE_START = Set.of("LAB_JVM_FLAGS");
 
   /**
-   * Reads the {@code LAB_*} variables, and {@code FRAMEWORK}.
+   * Reads the {@code LAB_*} variables.
    *
    * @throws BadValueException on an unknown {@code LAB_*} variable or a value that is not allowed
    */
@@ -144,7 +157,8 @@ public record Settings(
         number(environment, DOWNSTREAM_CONNECTIONS),
         Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)),
         Duration.ofSeconds(number(environment, DOWNSTREAM_KEEP_IDLE_S)),
-        shipped(environment.getOrDefault(FRAMEWORK, LEVELLED)),
+        word(environment, FRAMEWORK_DEFAULTS, Defaults.LAB),
+        word(environment, DOWNSTREAM_CLIENT, Client.FRAMEWORK),
         environment.getOrDefault(variable(TOKEN_SUMS), ""));
   }
 
@@ -157,9 +171,9 @@ public record Settings(
     return loops == 0 ? byItself : loops;
   }
 
-  /** Returns the name of a model's server: of a framework's as it ships it is another one. */
-  public String lane(String model) {
-    return shipped ? model + "-shipped" : model;
+  /** True if a framework keeps the defaults that it ships with. */
+  public boolean shipped() {
+    return frameworkDefaults == Defaults.SHIPPED;
   }
 
   /** Returns the settings by snake_case name, values as JSON shows them. */
@@ -183,6 +197,8 @@ public record Settings(
     map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
     map.put(DOWNSTREAM_TIMEOUT_MS.name(), downstreamTimeout.toMillis());
     map.put(DOWNSTREAM_KEEP_IDLE_S.name(), downstreamKeepIdle.toSeconds());
+    map.put(FRAMEWORK_DEFAULTS, lowerCase(frameworkDefaults));
+    map.put(DOWNSTREAM_CLIENT, lowerCase(downstreamClient));
     return map;
   }
 
@@ -233,16 +249,6 @@ public record Settings(
   /** An enum's name as a setting. */
   public static String lowerCase(Enum<?> word) {
     return word.name().toLowerCase(Locale.ROOT);
-  }
-
-  private static boolean shipped(String text) throws BadValueException {
-    return switch (text) {
-      case LEVELLED -> false;
-      case "shipped" -> true;
-      default ->
-          throw new BadValueException(
-              "%s must be levelled or shipped, got '%s'".formatted(FRAMEWORK, text));
-    };
   }
 
   private static URI httpUrl(Map<String, String> environment, String name, String fallback)

@@ -52,7 +52,7 @@ class SettingsTest {
           LAB_DOWNSTREAM_URL | ftp://a/  | LAB_DOWNSTREAM_URL must look like http://host:port/path
           LAB_DOWNSTREAM_URL | http://a  | LAB_DOWNSTREAM_URL must look like http://host:port/path
           LAB_DOWNSTREAM_URL | http://a b/ | LAB_DOWNSTREAM_URL must look like http://host:port/path
-          FRAMEWORK          | both      | FRAMEWORK must be levelled or shipped, got 'both'
+          LAB_FRAMEWORK_DEFAULTS | both  | LAB_FRAMEWORK_DEFAULTS must be lab or shipped, got 'both'
           LAB_POOLSIZE       | 5         | unknown setting LAB_POOLSIZE; known are [LAB_BACKLOG,
           """)
   void aBadSettingIsOneClearLine(String name, String value, String line) {

@@ -1,12 +1,16 @@
 package lab.helidon;
 
 import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http.Handler;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
 import io.helidon.webserver.http1.Http1Config;
 import java.io.IOException;
 import java.time.Duration;
 import lab.shell.LabServer;
 import lab.shell.ModelContext;
 import lab.shell.TrafficServer;
+import lab.spec.RouteCall;
 import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 
@@ -24,7 +28,8 @@ final class HelidonServer implements TrafficServer {
   }
 
   static HelidonServer start(ModelContext context) throws IOException {
-    BlockingRoutes routes = new BlockingRoutes(context, new WebClientDownstream(context));
+    BlockingRoutes routes =
+        BlockingRoutes.ofFramework(context, () -> new WebClientDownstream(context));
     boolean started = false;
     try {
       WebServer server = configured(context, routes).start();
@@ -57,6 +62,7 @@ final class HelidonServer implements TrafficServer {
     Settings settings = context.settings();
     Duration idle = settings.keepAliveTimeout();
     Http1Config http1 = http1(settings.shipped());
+    Handler handler = (request, response) -> answer(routes, request, response);
     context.knobs().keepsAllIdleClients();
     context.knobs().ofFramework("longest_request_line", http1.maxPrologueLength());
     context.knobs().ofFramework("longest_head", http1.maxHeadersSize());
@@ -72,11 +78,20 @@ final class HelidonServer implements TrafficServer {
         .protocolsDiscoverServices(false)
         .addProtocol(http1)
         .routing(
-            routing ->
-                routing
-                    .addFilter(new ContractFilter(context))
-                    .register(new LabService(context.routes().paths(), routes)))
+            routing -> {
+              var _ = routing.addFilter(new ContractFilter(context));
+              for (String path : context.routes().paths()) {
+                var _ = routing.get(path, handler);
+              }
+            })
         .build();
+  }
+
+  /** Blocks the virtual thread of the connection. */
+  private static void answer(BlockingRoutes routes, ServerRequest request, ServerResponse response)
+      throws InterruptedException {
+    RouteCall call = request.context().get(RouteCall.class).orElseThrow();
+    Answers.send(routes.answer(call), request, response);
   }
 
   private static Http1Config http1(boolean shipped) {

@@ -140,7 +140,8 @@ public final class JdkHttp implements TrafficServer {
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
-      Answer answer = ticket.rejected() ? Answer.QUEUE_FULL : answer(call);
+      Answer answer = ticket.rejected() ? Answer.QUEUE_FULL : routes.answer(call);
+      ticket.leave();
       send(exchange, answer);
       outcome = answer.outcome();
     } catch (IOException e) {
@@ -154,15 +155,6 @@ public final class JdkHttp implements TrafficServer {
           outcome,
           ticket.begunNanos() - ticket.handedOverNanos(),
           System.nanoTime() - ticket.begunNanos());
-    }
-  }
-
-  private Answer answer(RouteCall call) throws InterruptedException {
-    try {
-      return routes.answer(call);
-    } catch (RuntimeException | Error e) {
-      LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
-      return Answer.INTERNAL_ERROR;
     }
   }
 

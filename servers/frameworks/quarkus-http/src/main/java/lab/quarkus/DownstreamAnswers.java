@@ -4,6 +4,7 @@ import io.smallrye.mutiny.Uni;
 import jakarta.inject.Singleton;
 import java.io.IOException;
 import java.time.Duration;
+import lab.shell.ModelContext;
 import org.eclipse.microprofile.rest.client.inject.RestClient;
 import org.jboss.resteasy.reactive.RestResponse;
 
@@ -14,6 +15,15 @@ public final class DownstreamAnswers {
 
   DownstreamAnswers(@RestClient Downstream downstream) {
     this.downstream = downstream;
+  }
+
+  /**
+   * Tells that this client is in force: as it ships, Quarkus decides how long it keeps idle ones.
+   */
+  public void publish(ModelContext context) {
+    if (context.settings().shipped()) {
+      context.knobs().keepsIdleDownstreamByItself();
+    }
   }
 
   /**

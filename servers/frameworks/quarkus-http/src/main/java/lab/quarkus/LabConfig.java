@@ -57,7 +57,7 @@ public final class LabConfig implements ConfigSource {
           "quarkus.rest-client.downstream.connection-ttl",
           Long.toString(settings.downstreamKeepIdle().toMillis()));
     }
-    // Levelled: as in the other models, one per CPU unless set.
+    // With the lab's defaults as in the other models, one per CPU unless set.
     int loops = settings.loops(settings.shipped() ? 0 : Runtime.getRuntime().availableProcessors());
     if (loops > 0) {
       map.put("quarkus.http.io-threads", Integer.toString(loops));

@@ -38,9 +38,6 @@ public final class QuarkusHttp implements TrafficServer {
         name,
         context -> {
           context.knobs().keepsAllIdleClients();
-          if (context.settings().shipped()) {
-            context.knobs().keepsIdleDownstreamByItself();
-          }
           QuarkusHttp http = new QuarkusHttp(context);
           current = http;
           http.main.start();

@@ -17,6 +17,7 @@ final class ReactiveBeans {
   @Produces
   @Singleton
   static DownstreamCalls downstream(ModelContext context, DownstreamAnswers answers) {
+    answers.publish(context);
     return new DownstreamCalls(
         context,
         new DownstreamCalls.Client() {

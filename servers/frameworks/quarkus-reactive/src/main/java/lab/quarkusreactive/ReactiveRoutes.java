@@ -4,12 +4,15 @@ import io.quarkus.runtime.Startup;
 import io.smallrye.common.annotation.NonBlocking;
 import io.smallrye.mutiny.Uni;
 import io.vertx.ext.web.RoutingContext;
+import io.vertx.mutiny.core.Vertx;
 import jakarta.ws.rs.GET;
 import jakarta.ws.rs.Path;
+import java.time.Duration;
 import lab.quarkus.Exchange;
 import lab.quarkus.Responses;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
+import lab.spec.BlockTheLoop;
 import lab.spec.Bodies;
 import lab.spec.Primes;
 import lab.spec.RouteCall;
@@ -26,69 +29,59 @@ import org.jboss.resteasy.reactive.RestResponse;
 public final class ReactiveRoutes {
   private final ModelContext context;
   private final DownstreamCalls downstream;
-  private final Work work;
+  private final Vertx vertx;
+  private final BlockTheLoop blockTheLoop;
   private final Answer up;
 
-  ReactiveRoutes(ModelContext context, DownstreamCalls downstream, Work work) {
+  ReactiveRoutes(ModelContext context, DownstreamCalls downstream, Vertx vertx) {
     this.context = context;
     this.downstream = downstream;
-    this.work = work;
+    this.vertx = vertx;
+    this.blockTheLoop = context.settings().blockTheLoop();
     this.up = Bodies.up(context.model());
   }
 
   @GET
   public Uni<RestResponse<byte[]>> root(RoutingContext request) {
-    RouteCall call = Exchange.begin(request);
-    return work.wait(call.value("wait_ms"))
-        .map(waited -> Bodies.hello(context.model(), Thread.currentThread().getName()))
-        .map(Responses::of);
+    return answer(Exchange.begin(request)).map(Responses::of);
   }
 
   @GET
-  @Path("downstream")
-  public Uni<RestResponse<byte[]>> downstream(RoutingContext request) {
-    var _ = Exchange.begin(request);
-    return Uni.createFrom().completionStage(downstream::call).map(Responses::of);
+  @Path("{route}")
+  public Uni<RestResponse<byte[]>> route(RoutingContext request) {
+    return root(request);
   }
 
-  @GET
-  @Path("synchronized")
-  public Uni<RestResponse<byte[]>> downstreamSynchronized(RoutingContext request) {
-    return downstream(request);
+  private Uni<Answer> answer(RouteCall call) {
+    return switch (call.route()) {
+      case ROOT ->
+          pause(call).map(_ -> Bodies.hello(context.model(), Thread.currentThread().getName()));
+      case DOWNSTREAM, SYNCHRONIZED -> Uni.createFrom().completionStage(downstream::call);
+      case HEALTH -> Uni.createFrom().item(up);
+      case COMPUTE -> Uni.createFrom().item(compute(call.value("limit")));
+      case BLOCK -> pause(call).map(Bodies::block);
+      case FILE -> file(call.value("lines"));
+      case METRICS -> Uni.createFrom().item(Bodies.metrics(context.exposition().get()));
+      default -> throw new IllegalStateException(call.route() + " is not served");
+    };
   }
 
-  @GET
-  @Path("health")
-  public RestResponse<byte[]> health(RoutingContext request) {
-    var _ = Exchange.begin(request);
-    return Responses.of(up);
+  /** Waits as long as asked; on an event loop Quarkus makes the delay a timer of its. */
+  private Uni<Integer> pause(RouteCall call) {
+    int millis = call.value("wait_ms");
+    Uni<Integer> item = Uni.createFrom().item(millis);
+    if (blockTheLoop.blocks()) {
+      return item.invoke(blockTheLoop::hold);
+    }
+    return millis == 0 ? item : item.onItem().delayIt().by(Duration.ofMillis(millis));
   }
 
-  @GET
-  @Path("compute")
-  public RestResponse<byte[]> compute(RoutingContext request) {
-    int limit = Exchange.begin(request).value("limit");
-    return Responses.of(Bodies.compute(limit, Primes.sumUpTo(limit)));
+  private static Answer compute(int limit) {
+    return Bodies.compute(limit, Primes.sumUpTo(limit));
   }
 
-  @GET
-  @Path("block")
-  public Uni<RestResponse<byte[]>> block(RoutingContext request) {
-    RouteCall call = Exchange.begin(request);
-    return work.wait(call.value("wait_ms")).map(Bodies::block).map(Responses::of);
-  }
-
-  @GET
-  @Path("file")
-  public Uni<RestResponse<byte[]>> file(RoutingContext request) {
-    RouteCall call = Exchange.begin(request);
-    return work.file(call.value("lines")).map(Bodies::file).map(Responses::of);
-  }
-
-  @GET
-  @Path("metrics")
-  public RestResponse<byte[]> metrics(RoutingContext request) {
-    var _ = Exchange.begin(request);
-    return Responses.of(Bodies.metrics(context.exposition().get()));
+  /** Read on a worker thread. */
+  private Uni<Answer> file(int lines) {
+    return vertx.executeBlocking(() -> context.file().read(lines), false).map(Bodies::file);
   }
 }

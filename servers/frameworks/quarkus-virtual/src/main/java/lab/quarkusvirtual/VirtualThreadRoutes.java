@@ -22,63 +22,28 @@ public final class VirtualThreadRoutes {
 
   VirtualThreadRoutes(ModelContext context, DownstreamAnswers downstream) {
     context.knobs().worksBesideLoops();
-    routes = new BlockingRoutes(context, new WaitingClient(downstream));
+    routes =
+        BlockingRoutes.ofFramework(
+            context,
+            () -> {
+              downstream.publish(context);
+              return new WaitingClient(downstream);
+            });
   }
 
   @GET
   public RestResponse<byte[]> root(RoutingContext request) throws InterruptedException {
-    return answer(request);
+    return Responses.of(routes.answer(Exchange.begin(request)));
   }
 
   @GET
-  @Path("downstream")
-  public RestResponse<byte[]> downstream(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("synchronized")
-  public RestResponse<byte[]> downstreamSynchronized(RoutingContext request)
-      throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("health")
-  public RestResponse<byte[]> health(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("compute")
-  public RestResponse<byte[]> compute(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("block")
-  public RestResponse<byte[]> block(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("file")
-  public RestResponse<byte[]> file(RoutingContext request) throws InterruptedException {
-    return answer(request);
-  }
-
-  @GET
-  @Path("metrics")
-  public RestResponse<byte[]> metrics(RoutingContext request) throws InterruptedException {
-    return answer(request);
+  @Path("{route}")
+  public RestResponse<byte[]> route(RoutingContext request) throws InterruptedException {
+    return root(request);
   }
 
   @PreDestroy
   void close() {
     routes.close();
-  }
-
-  private RestResponse<byte[]> answer(RoutingContext request) throws InterruptedException {
-    return Responses.of(routes.answer(Exchange.begin(request)));
   }
 }

@@ -15,7 +15,6 @@ import lab.spec.Outcome;
 import lab.spec.RouteCall;
 import lab.spec.Routes;
 import lab.work.handover.HandOver;
-import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.stereotype.Component;
@@ -34,9 +33,6 @@ final class ContractFilter extends HttpFilter {
   private static final long serialVersionUID = 1;
   private static final Logger LOG = System.getLogger(ContractFilter.class.getName());
 
-  /** The hand-over that this thread's last request came by. */
-  private static final ThreadLocal<HandOver.@Nullable Ticket> USED = new ThreadLocal<>();
-
   private final transient RequestMetrics requests;
   private final transient Routes routes;
   private final String model;
@@ -50,7 +46,8 @@ final class ContractFilter extends HttpFilter {
   @Override
   protected void doFilter(
       HttpServletRequest request, HttpServletResponse response, FilterChain chain) {
-    HandOver.Ticket ticket = ticket();
+    // Tomcat works on what a client sent in advance in one go with the request before.
+    HandOver.Ticket ticket = HandOver.begin();
     RouteCall call =
         routes.resolve(request.getMethod(), request.getServletPath(), request.getQueryString());
     requests.begun(call.route());
@@ -59,6 +56,7 @@ final class ContractFilter extends HttpFilter {
       response.setHeader(ModelContext.MODEL_HEADER, model);
       Answer refusal = ticket.rejected() ? Answer.QUEUE_FULL : call.refusal();
       if (refusal != null) {
+        ticket.leave();
         outcome = send(response, refusal);
       } else {
         request.setAttribute(CALL, call);
@@ -73,20 +71,6 @@ final class ContractFilter extends HttpFilter {
           ticket.begunNanos() - ticket.handedOverNanos(),
           System.nanoTime() - ticket.begunNanos());
     }
-  }
-
-  /**
-   * Tomcat works on what a client sent in advance in one go with the request before: that one took
-   * the wait for a thread, and the next begins when it is read.
-   */
-  private HandOver.Ticket ticket() {
-    HandOver.Ticket ticket = HandOver.ticket();
-    if (ticket.equals(USED.get())) {
-      long now = System.nanoTime();
-      return new HandOver.Ticket(now, now, ticket.rejected());
-    }
-    USED.set(ticket);
-    return ticket;
   }
 
   private static Outcome work(

@@ -2,7 +2,6 @@ package lab.springmvc;
 
 import java.net.http.HttpClient;
 import lab.shell.ModelContext;
-import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.http.client.HttpClientSettings;
@@ -19,9 +18,17 @@ import org.springframework.web.client.RestClient;
  */
 @SpringBootApplication(proxyBeanMethods = false)
 class LabApplication {
-  /** As Spring Boot makes it by default; levelled it is for HTTP/1.1 only and without redirects. */
-  @Bean(destroyMethod = "shutdownNow")
-  HttpClient httpClient(Environment environment, ModelContext context) {
+  @Bean
+  BlockingRoutes routes(ModelContext context, RestClient.Builder clients, Environment environment) {
+    return BlockingRoutes.ofFramework(
+        context,
+        () ->
+            new RestClientDownstream(
+                clients, httpClient(environment, context), context.settings().downstreamUrl()));
+  }
+
+  /** As Spring Boot makes it by default; with the lab's, for HTTP/1.1 and without redirects. */
+  private static HttpClient httpClient(Environment environment, ModelContext context) {
     JdkHttpClientBuilder builder = new JdkHttpClientBuilder();
     if (!context.settings().shipped()) {
       builder =
@@ -40,13 +47,5 @@ class LabApplication {
     context.knobs().ofFramework("client_version", client.version().name());
     context.knobs().ofFramework("client_redirects", client.followRedirects().name());
     return client;
-  }
-
-  @Bean
-  BlockingRoutes routes(ModelContext context, RestClient.Builder clients, HttpClient httpClient) {
-    Settings settings = context.settings();
-    RestClient client =
-        clients.requestFactory(new DeadlineRequestFactory(httpClient, settings.shipped())).build();
-    return new BlockingRoutes(context, new RestClientDownstream(client, settings.downstreamUrl()));
   }
 }

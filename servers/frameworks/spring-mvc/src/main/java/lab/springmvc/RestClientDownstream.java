@@ -3,9 +3,8 @@ package lab.springmvc;
 import static java.util.Objects.requireNonNullElseGet;
 
 import java.io.IOException;
-import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.net.http.HttpTimeoutException;
+import java.net.http.HttpClient;
 import lab.work.blocking.DownstreamClient;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ResponseEntity;
@@ -14,54 +13,43 @@ import org.springframework.web.client.RestClientException;
 
 /** Asks the downstream by {@link RestClient}, which blocks the calling thread. */
 final class RestClientDownstream implements DownstreamClient {
+  private final HttpClient http;
   private final RestClient client;
   private final URI url;
 
-  RestClientDownstream(RestClient client, URI url) {
-    this.client = client;
+  /**
+   * @param http closed with this
+   */
+  RestClientDownstream(RestClient.Builder clients, HttpClient http, URI url) {
+    this.http = http;
+    this.client = clients.requestFactory(new DeadlineRequestFactory(http)).build();
     this.url = url;
   }
 
   @Override
   public byte[] get(long deadlineNanos) throws IOException, InterruptedException {
     try {
-      return ScopedValue.where(DeadlineRequestFactory.DEADLINE, deadlineNanos).call(this::ask);
+      ResponseEntity<byte[]> answer =
+          client
+              .get()
+              .uri(url)
+              .attribute(DeadlineRequestFactory.DEADLINE, deadlineNanos)
+              .retrieve()
+              .toEntity(byte[].class);
+      if (answer.getStatusCode() != HttpStatus.OK) {
+        throw new IOException("status " + answer.getStatusCode());
+      }
+      return requireNonNullElseGet(answer.getBody(), () -> new byte[0]);
     } catch (RestClientException e) {
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
-      throw reason(e, deadlineNanos);
+      throw e.getCause() instanceof IOException reason ? reason : new IOException(e);
     }
   }
 
-  /** The HTTP client is a bean of its own and ends with the application. */
   @Override
-  public void close() {}
-
-  private byte[] ask() throws IOException {
-    ResponseEntity<byte[]> answer = client.get().uri(url).retrieve().toEntity(byte[].class);
-    if (answer.getStatusCode() != HttpStatus.OK) {
-      throw new IOException("status " + answer.getStatusCode());
-    }
-    return requireNonNullElseGet(answer.getBody(), () -> new byte[0]);
-  }
-
-  private static IOException reason(RestClientException failure, long deadlineNanos) {
-    for (Throwable each = failure; each != null; each = each.getCause()) {
-      if (each instanceof HttpTimeoutException) {
-        return timeout(failure);
-      }
-      if (each instanceof IOException reason) {
-        // At the deadline a body is closed under its reader, which says only that.
-        return System.nanoTime() < deadlineNanos ? reason : timeout(failure);
-      }
-    }
-    return new IOException(failure);
-  }
-
-  private static IOException timeout(RestClientException failure) {
-    SocketTimeoutException timeout = new SocketTimeoutException("deadline");
-    timeout.initCause(failure);
-    return timeout;
+  public void close() {
+    http.shutdownNow();
   }
 }

@@ -5,12 +5,12 @@ import static java.util.Objects.requireNonNull;
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
 import io.vertx.ext.web.Router;
-import java.util.function.Function;
+import io.vertx.ext.web.RoutingContext;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
+import lab.spec.BlockTheLoop;
 import lab.spec.Bodies;
 import lab.spec.Primes;
-import lab.spec.Route;
 import lab.spec.RouteCall;
 import lab.work.nonblocking.DownstreamCalls;
 
@@ -22,70 +22,64 @@ final class LabRoutes {
   private final ModelContext lab;
   private final Vertx vertx;
   private final DownstreamCalls downstream;
-  private final Waits waits;
+  private final BlockTheLoop blockTheLoop;
   private final Answer up;
 
   LabRoutes(ModelContext lab, Vertx vertx, DownstreamCalls downstream) {
     this.lab = lab;
     this.vertx = vertx;
     this.downstream = downstream;
-    waits = new Waits(vertx, lab.settings().blockTheLoop());
-    up = Bodies.up(lab.model());
+    this.blockTheLoop = lab.settings().blockTheLoop();
+    this.up = Bodies.up(lab.model());
   }
 
   void addTo(Router router) {
     ContractHandler contract = new ContractHandler(lab);
     var _ = router.route().handler(contract).failureHandler(contract::fail);
-    add(router, Route.ROOT, this::hello);
-    add(router, Route.DOWNSTREAM, this::downstream);
-    add(router, Route.SYNCHRONIZED, this::downstream);
-    add(router, Route.HEALTH, _ -> Future.succeededFuture(up));
-    add(router, Route.COMPUTE, this::compute);
-    add(router, Route.BLOCK, this::block);
-    add(router, Route.FILE, this::file);
-    add(router, Route.METRICS, this::metrics);
+    for (String path : lab.routes().paths()) {
+      var _ = router.get(path).handler(this::answer);
+    }
   }
 
-  private static void add(Router router, Route route, Function<RouteCall, Future<Answer>> work) {
+  private void answer(RoutingContext request) {
     var _ =
-        router
-            .get(route.path())
-            .handler(
-                request -> {
-                  var _ =
-                      work.apply(requireNonNull(Exchange.of(request)).call())
-                          .onSuccess(answer -> Answers.send(answer, request))
-                          .onFailure(request::fail);
-                });
+        work(requireNonNull(Exchange.of(request)).call())
+            .onSuccess(answer -> Answers.send(answer, request))
+            .onFailure(request::fail);
   }
 
-  private Future<Answer> hello(RouteCall call) {
-    return waits
-        .after(call.value("wait_ms"))
-        .map(_ -> Bodies.hello(lab.model(), Thread.currentThread().getName()));
+  private Future<Answer> work(RouteCall call) {
+    return switch (call.route()) {
+      case ROOT ->
+          pause(call).map(_ -> Bodies.hello(lab.model(), Thread.currentThread().getName()));
+      // A call may end on another loop: the answer comes back to this one.
+      case DOWNSTREAM, SYNCHRONIZED ->
+          Future.fromCompletionStage(downstream.call(), vertx.getOrCreateContext());
+      case HEALTH -> Future.succeededFuture(up);
+      case COMPUTE -> Future.succeededFuture(compute(call.value("limit")));
+      case BLOCK -> pause(call).map(Bodies::block);
+      case FILE -> file(call.value("lines"));
+      case METRICS -> Future.succeededFuture(Bodies.metrics(lab.exposition().get()));
+      default -> throw new IllegalStateException(call.route() + " is not served");
+    };
   }
 
-  /** A call may end on another loop: the answer comes back to this one. */
-  private Future<Answer> downstream(RouteCall call) {
-    return Future.fromCompletionStage(downstream.call(), vertx.getOrCreateContext());
+  /** Waits as long as asked on a timer of the loop, or blocks it as the settings say. */
+  private Future<Integer> pause(RouteCall call) {
+    int millis = call.value("wait_ms");
+    if (blockTheLoop.blocks()) {
+      blockTheLoop.hold(millis);
+      return Future.succeededFuture(millis);
+    }
+    // A timer of Vert.x takes at least one millisecond.
+    return millis == 0 ? Future.succeededFuture(0) : vertx.timer(millis).map(millis);
   }
 
-  private Future<Answer> compute(RouteCall call) {
-    int limit = call.value("limit");
-    return Future.succeededFuture(Bodies.compute(limit, Primes.sumUpTo(limit)));
+  private static Answer compute(int limit) {
+    return Bodies.compute(limit, Primes.sumUpTo(limit));
   }
 
-  private Future<Answer> block(RouteCall call) {
-    int waitMs = call.value("wait_ms");
-    return waits.after(waitMs).map(_ -> Bodies.block(waitMs));
-  }
-
-  private Future<Answer> file(RouteCall call) {
-    int lines = call.value("lines");
+  private Future<Answer> file(int lines) {
     return vertx.executeBlocking(() -> lab.file().read(lines), false).map(Bodies::file);
-  }
-
-  private Future<Answer> metrics(RouteCall call) {
-    return Future.succeededFuture(Bodies.metrics(lab.exposition().get()));
   }
 }

@@ -16,7 +16,6 @@ import lab.reactor.ReactorGroup;
 import lab.shell.ModelContext;
 import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
-import lab.spec.Answer;
 import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 import lab.work.blocking.Demonstrations;
@@ -87,20 +86,11 @@ public final class FrontServer implements TrafficServer {
       return;
     }
     try {
-      exchange.answer(answer(exchange));
+      exchange.answer(routes.answer(exchange.call()));
     } catch (InterruptedException e) {
       // Stopping: the grace is over.
       Thread.currentThread().interrupt();
       exchange.abort();
-    }
-  }
-
-  private Answer answer(Exchange exchange) throws InterruptedException {
-    try {
-      return routes.answer(exchange.call());
-    } catch (RuntimeException | Error e) {
-      LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
-      return Answer.INTERNAL_ERROR;
     }
   }
 

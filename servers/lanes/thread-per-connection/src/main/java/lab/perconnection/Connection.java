@@ -185,18 +185,9 @@ final class Connection implements Runnable {
       return Answer.QUEUE_FULL;
     }
     try {
-      return answer(call);
+      return server.routes().answer(call);
     } finally {
       server.admission().leave();
-    }
-  }
-
-  private Answer answer(RouteCall call) throws InterruptedException {
-    try {
-      return server.routes().answer(call);
-    } catch (RuntimeException | Error e) {
-      LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
-      return Answer.INTERNAL_ERROR;
     }
   }
 

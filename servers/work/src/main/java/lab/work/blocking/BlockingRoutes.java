@@ -2,6 +2,9 @@ package lab.work.blocking;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.util.function.Supplier;
 import lab.observe.VirtualThreadLag;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
@@ -9,11 +12,14 @@ import lab.spec.Bodies;
 import lab.spec.Primes;
 import lab.spec.Route;
 import lab.spec.RouteCall;
+import lab.spec.Settings;
 import lab.work.faults.OneLock;
 import lab.work.faults.Pin;
 
 /** Does the routes' work on the calling thread, which may be of any kind. */
 public final class BlockingRoutes implements AutoCloseable {
+  private static final Logger LOG = System.getLogger(BlockingRoutes.class.getName());
+
   private final ModelContext context;
   private final Answer up;
   private final BlockingDownstream downstream;
@@ -28,11 +34,21 @@ public final class BlockingRoutes implements AutoCloseable {
   }
 
   /**
-   * With another client of the downstream.
+   * Of a framework's server: with the framework's client of the downstream, or with the lab's, as
+   * the settings say.
    *
-   * @param client closed with the routes
+   * @param own makes the framework's, which is closed with the routes
    */
-  public BlockingRoutes(ModelContext context, DownstreamClient client) {
+  public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> own) {
+    context.knobs().has(Settings.DOWNSTREAM_CLIENT);
+    return new BlockingRoutes(
+        context,
+        context.settings().downstreamClient() == Settings.Client.LAB
+            ? new SocketClient(context)
+            : own.get());
+  }
+
+  private BlockingRoutes(ModelContext context, DownstreamClient client) {
     this.context = context;
     this.up = Bodies.up(context.model());
     this.downstream = new BlockingDownstream(context, client);
@@ -43,7 +59,8 @@ public final class BlockingRoutes implements AutoCloseable {
   }
 
   /**
-   * Returns the answer, however long it takes. Any number of threads at a time.
+   * Returns the answer, however long it takes; 500 if the work throws. Any number of threads at a
+   * time.
    *
    * @throws InterruptedException when the thread is told to stop; the request is then lost
    */
@@ -53,6 +70,21 @@ public final class BlockingRoutes implements AutoCloseable {
     if (refusal != null) {
       return refusal;
     }
+    try {
+      return work(call);
+    } catch (RuntimeException | Error e) {
+      LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
+      return Answer.INTERNAL_ERROR;
+    }
+  }
+
+  @Override
+  public void close() {
+    lag.close();
+    downstream.close();
+  }
+
+  private Answer work(RouteCall call) throws InterruptedException {
     if (call.route() != Route.HEALTH) {
       lock.hold();
       pin.hold();
@@ -70,12 +102,6 @@ public final class BlockingRoutes implements AutoCloseable {
       case METRICS -> Bodies.metrics(context.exposition().get());
       case NONE -> throw new IllegalStateException("no route, but no refusal");
     };
-  }
-
-  @Override
-  public void close() {
-    lag.close();
-    downstream.close();
   }
 
   private Answer hello(int waitMs) throws InterruptedException {

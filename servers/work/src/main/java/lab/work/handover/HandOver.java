@@ -3,8 +3,10 @@ package lab.work.handover;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import lab.work.Admission;
+import org.jspecify.annotations.Nullable;
 
 /**
  * For frameworks' servers, which dispatch to an executor themselves: stands between the dispatcher
@@ -20,17 +22,53 @@ import lab.work.Admission;
  */
 public final class HandOver implements Executor {
   /**
-   * When a request was handed over and when its thread began with it, by {@link System#nanoTime}.
-   *
-   * @param rejected whether the queue was full, so that the work must not be done
+   * When a request was handed over and when its thread began with it, by {@link System#nanoTime},
+   * and its place. That thread only.
    */
-  public record Ticket(long handedOverNanos, long begunNanos, boolean rejected) {}
+  public static final class Ticket {
+    private final long handedOverNanos;
+    private final long begunNanos = System.nanoTime();
+    private final boolean rejected;
+    private @Nullable Admission places;
+    private boolean used;
+
+    private Ticket(long handedOverNanos, boolean rejected, @Nullable Admission places) {
+      this.handedOverNanos = handedOverNanos;
+      this.rejected = rejected;
+      this.places = places;
+    }
+
+    public long handedOverNanos() {
+      return handedOverNanos;
+    }
+
+    public long begunNanos() {
+      return begunNanos;
+    }
+
+    /** True if the queue was full, so that the work must not be done. */
+    public boolean rejected() {
+      return rejected;
+    }
+
+    /**
+     * Frees its place. Called before the client has its answer, so that its next request finds this
+     * one's place free; at the latest when the request ends.
+     */
+    public void leave() {
+      if (places != null) {
+        places.leave();
+        places = null;
+      }
+    }
+  }
 
   private static final ThreadLocal<Ticket> TICKET = new ThreadLocal<>();
 
   private final Executor executor;
   private final IntSupplier limit;
-  private final Admission accepted = new Admission(0);
+  private final Admission places = new Admission(0);
+  private final AtomicInteger running = new AtomicInteger();
 
   /** Saying no must not need the threads that have run out, nor the dispatcher. */
   private final ExecutorService refusals =
@@ -50,9 +88,23 @@ public final class HandOver implements Executor {
     return TICKET.get();
   }
 
+  /**
+   * The ticket of a request that begins on the calling thread. One that was read in one go with
+   * another waited for nothing.
+   */
+  public static Ticket begin() {
+    Ticket ticket = TICKET.get();
+    if (ticket.used) {
+      ticket = new Ticket(System.nanoTime(), ticket.rejected, null);
+      TICKET.set(ticket);
+    }
+    ticket.used = true;
+    return ticket;
+  }
+
   /** Requests handed over and not yet ended. */
   public int accepted() {
-    return accepted.admitted();
+    return running.get();
   }
 
   @Override
@@ -62,30 +114,34 @@ public final class HandOver implements Executor {
 
   /** As the other one, of a request that has waited since that time. */
   public void execute(Runnable request, long handedOverNanos) {
-    if (!accepted.tryEnter(limit.getAsInt())) {
-      refusals.execute(() -> run(request, handedOverNanos, true));
+    if (!places.tryEnter(limit.getAsInt())) {
+      refusals.execute(() -> run(request, new Ticket(handedOverNanos, true, null)));
       return;
     }
+    running.incrementAndGet();
     boolean handed = false;
     try {
       executor.execute(
           () -> {
+            Ticket ticket = new Ticket(handedOverNanos, false, places);
             try {
-              run(request, handedOverNanos, false);
+              run(request, ticket);
             } finally {
-              accepted.leave();
+              ticket.leave();
+              running.decrementAndGet();
             }
           });
       handed = true;
     } finally {
       if (!handed) {
-        accepted.leave();
+        places.leave();
+        running.decrementAndGet();
       }
     }
   }
 
-  private static void run(Runnable request, long handedOver, boolean rejected) {
-    TICKET.set(new Ticket(handedOver, System.nanoTime(), rejected));
+  private static void run(Runnable request, Ticket ticket) {
+    TICKET.set(ticket);
     try {
       request.run();
     } finally {

@@ -26,7 +26,7 @@ class BlockingRoutesTest {
   void onlyTheRouteOfThatNameCallsInsideSynchronized() throws Exception {
     Calls calls = new Calls();
     try (TestContext context = new TestContext();
-        BlockingRoutes routes = new BlockingRoutes(context.model(), calls)) {
+        BlockingRoutes routes = BlockingRoutes.ofFramework(context.model(), () -> calls)) {
       for (String path : List.of("/downstream", "/synchronized")) {
         assertThat(routes.answer(context.model().routes().resolve("GET", path, null)).status())
             .isEqualTo(200);

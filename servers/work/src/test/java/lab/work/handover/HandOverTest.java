@@ -38,6 +38,21 @@ class HandOverTest {
     assertThat(handOver.accepted()).isZero();
   }
 
+  @Test
+  void aPlaceIsFreeBeforeItsClientHasItsAnswer() {
+    Queue<Runnable> taken = new ConcurrentLinkedQueue<>();
+    HandOver handOver = new HandOver(taken::add, () -> 1);
+    handOver.execute(
+        () -> {
+          HandOver.ticket().leave();
+          handOver.execute(() -> {});
+        });
+    taken.remove().run();
+    assertThat(taken).hasSize(1);
+    taken.remove().run();
+    assertThat(handOver.accepted()).isZero();
+  }
+
   private static int oneWhenBothAreThere(CyclicBarrier both) {
     try {
       both.await();
