@@ -195,6 +195,14 @@ def test_on_several_machines_what_needs_the_host_is_refused_before_any_load(read
     assert ready.column("predicted_rps") == ["40.000"]
 
 
+def test_arms_of_a_setting_are_containers_with_it(ready: Bench, tmp_path: Path) -> None:
+    asked = ready.hosted(tmp_path)
+    settings = Loads(settings={"1": "FRONTS", "2": "FRONTS"})
+    ready.run(**CLOSED, launches=2, arms=("1", "2"), own=to_json(settings))
+    assert ready.cells("launch", "arm") == "1 1, 1 2, 2 2, 2 1"
+    assert asked == [*(f"SERVER=a\nFRONTS={one}\n" for one in "121"), "SERVER=a\n"]
+
+
 def test_a_container_that_cannot_start_costs_its_trial(ready: Bench, tmp_path: Path) -> None:
     ready.hosted(tmp_path, refuses="SERVER_BACKLOG")
     assert ready.run(**planted(BACKLOG, AS_IT_IS)) == 1

@@ -296,7 +296,7 @@ def test_images_are_arms_of_one_run_of_six_launches_of_one_load() -> None:
     experiment, _ = of_images(IMAGES, HERE)
     assert (experiment.servers, experiment.modes, experiment.launches) == (("a",), ("closed",), 6)
     assert (experiment.arms, experiment.name) == (("base", "candidate"), "gate")
-    images = {"images": {"base": BASE, "candidate": CANDIDATE}}
+    images = {"images": {"base": BASE, "candidate": CANDIDATE}, "settings": {}}
     assert experiment.own == images
     assert experiment.words == tuple(f"{word}={value}" for word, value in IMAGES.items())
     experiment, _ = of_images({**IMAGES, "RECORD": "alloc"}, HERE)
@@ -384,6 +384,14 @@ def test_arms_of_two_images_are_no_side_against_another_run(results: Path) -> No
     of_arms = dataclasses.replace(EXPERIMENT, arms=("base", "candidate"), own=own)
     write_manifest(results, TWO, experiment=of_arms)
     with pytest.raises(LabError, match=f"differ in images: the arms of {TWO} have images of their"):
+        compare_verb({"A": ONE, "B": TWO}, results, Console(file=io.StringIO()), [FakeEngine()])
+
+
+def test_arms_of_a_setting_are_no_side_against_another_run(results: Path) -> None:
+    own = {"settings": {"1": "FRONTS", "2": "FRONTS"}}
+    of_arms = dataclasses.replace(EXPERIMENT, arms=("1", "2"), own=own)
+    write_manifest(results, TWO, experiment=of_arms)
+    with pytest.raises(LabError, match=f"in limits: the arms of {TWO} have settings of their own"):
         compare_verb({"A": ONE, "B": TWO}, results, Console(file=io.StringIO()), [FakeEngine()])
 
 

@@ -226,7 +226,7 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE.replace("200", "0"), "concurrency=0 is not allowed; allowed: a whole number 1..1000"),
         (CASE + "rate = 0\n", "rate=0 is not allowed; allowed: a whole number 1..10000000"),
         (CASE + "rate = 9\npeak_extra = 5\n", "rate=9 is not allowed; allowed: none beside peak"),
-        (CASE + "severity = 0\n", "severity=0 is not allowed; allowed: a number above 0"),
+        (CASE + "severity = 0\n", "severity=0 is not allowed; allowed: a number 0.01..1000"),
         (CASE + "knobs = { pool_size = 0 }\n", "knobs: pool_size=0: allowed 1..20000 (threads)"),
         (CASE + "knobs = { loops = 1 }\n", "knobs: loops is not a knob; allowed: pool_size"),
         (CASE + 'host = { PATH = "1" }\n', "host: PATH is not a setting of a container"),

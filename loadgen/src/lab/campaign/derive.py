@@ -14,7 +14,7 @@ from pathlib import Path
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome, TrialKind
-from lab.experiments.loads import images
+from lab.experiments.loads import arms_of
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, lanes
 from lab.judge.cpu_split import cpu_split
@@ -193,7 +193,7 @@ def derive(
         asks=kind.asks,
         jvms=kind.jvms,
         changes_lab=kind.changes_lab,
-        verb="gate" if images(experiment) else kind.verb.name if kind.verb else "run",
+        verb="gate" if arms_of(experiment).images else kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
         answers=first,
         limits=kind.limits(experiment) if kind.limits else None,

@@ -276,7 +276,7 @@ def _one_image(base: Pool, candidate: Pool) -> Iterator[str]:
                     "it"
                 )
     for run in candidate.runs:
-        names = loads.images(run.record.experiment)
+        names = loads.arms_of(run.record.experiment).images
         known = run.record.host.get("images")
         if names and isinstance(known, dict):
             ids = {str(one["id"]) for name in names.values() if (one := known.get(name))}

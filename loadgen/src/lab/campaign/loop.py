@@ -23,7 +23,7 @@ from lab.campaign.run_record import ending, go_on, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
-from lab.experiments.loads import images
+from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import reasons
@@ -261,7 +261,7 @@ class Loop:
             raise
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
         console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
-        if record.status != "complete" and not images(record.experiment):
+        if record.status != "complete" and not arms_of(record.experiment).images:
             console.print(f"{record.status}: {go_on(record)} goes on", highlight=False)
 
 

@@ -15,7 +15,7 @@ from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome
-from lab.experiments.loads import images
+from lab.experiments.loads import arms_of
 from lab.judge.same_lab import (
     PARTS,
     Difference,
@@ -47,7 +47,7 @@ def resume(
     record = manifest.read(run_dir)
     check_unfinished(record)
     check_same_words(record, lab.place.settings)
-    if images(experiment):
+    if arms_of(experiment).images:
         raise LabError(
             f"RESUME={record.run}: nothing tells whether the images of its arms are still those "
             "that it began with; start a new run instead"

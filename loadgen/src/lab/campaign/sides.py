@@ -336,9 +336,10 @@ def unlike(a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]) -
             if getattr(a.record.experiment, what) != getattr(b.record.experiment, what)
         ]
         found += [
-            Unlike("images", f"the arms of {run.name} have images of their own", lab=True)
+            Unlike(word, f"the arms of {run.name} have {what} of their own", lab=True)
+            for word, what in (("images", "images"), ("limits", "settings"))
             for run in (a, b)
-            if loads.images(run.record.experiment)
+            if getattr(loads.arms_of(run.record.experiment), what)
         ]
         both = [server for server in servers_a if server in servers_b]
         if a.record.experiment.target:

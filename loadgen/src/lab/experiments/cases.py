@@ -112,7 +112,7 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
         rate=rate,
         duration_s=table.text("duration", rules.seconds(1)) if "duration" in table.values else None,
         resource=table.text("resource", str) if "resource" in table.values else None,
-        severity=_severity(table),
+        severity=_number(table, "severity", 0.01, 1000),
     )
     most = rules.max_concurrency(call.route, file_limit)
     return case, rules.held(call.route, file_limit) if concurrency + extra > most else None
@@ -123,15 +123,6 @@ def _expected(table: Table) -> tuple[str, ...]:
     if not isinstance(given, list) or not given:
         raise table.refused(f"expected={given!r}", f"a list of {', '.join(allowed)}")
     return tuple(table.read("expected", str(one), rules.one_of(allowed)) for one in given)
-
-
-def _severity(table: Table) -> float | None:
-    given = table.values.get("severity")
-    if given is None:
-        return None
-    if not isinstance(given, int | float) or isinstance(given, bool) or given <= 0:
-        raise table.refused(f"severity={given!r}", "a number above 0")
-    return float(given)
 
 
 def _knobs(table: Table) -> dict[str, int]:

@@ -13,29 +13,44 @@ from lab.experiments.order import Design, Listed, Planner, balanced, launches, t
 from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
 from lab.model import AS_IT_IS, Condition, Experiment, Mode
-from lab.model.knobs import IMAGE
+from lab.model.knobs import IMAGE, check_host
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """`images`: that of the servers of each arm, where these are what the arms differ in."""
+    """What the arms differ in, by arm: the servers' image, or the setting of .env whose value is
+    the arm's name."""
 
     images: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def images(experiment: Experiment) -> Mapping[str, str]:
-    """The image of each arm; none where arms do not differ in it. Raises LabError."""
-    return settings_of(Loads, experiment).images if experiment.kind == KIND.name else {}
+def arms_of(experiment: Experiment) -> Loads:
+    """What the arms differ in. Raises LabError."""
+    return settings_of(Loads, experiment) if experiment.kind == KIND.name else Loads()
+
+
+def _arm(text: str) -> tuple[str, str]:
+    """An arm's name, and the setting of .env that has this value in it, as `FRONTS=2`; or none."""
+    setting, _, name = text.rpartition("=")
+    if setting:
+        check_host(setting, name)
+    return rules.name(name), setting
 
 
 def read(asked: Asked) -> ToMeasure:
     """The loads of the words or of the file. Raises WordError."""
     load = read_load(asked)
-    arms = asked.settings.each("repeat.arms", rules.name)
+    each = asked.settings.each("repeat.arms", _arm)
+    arms = tuple(name for name, _ in each)
     given = asked.settings.get("repeat.arms")
     if given is not None and not load.launches:
         raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
-    return load.experiment("loads", arms=arms), load.notes
+    if given is not None and len({*arms}) < len(arms):
+        raise given.refuse(f"{given.text} has two arms of one value")
+    settings = {name: setting for name, setting in each if setting}
+    own = Loads(settings=settings) if settings else None
+    return load.experiment("loads", own, arms=arms), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -51,7 +66,9 @@ def design(planner: Planner) -> Design:
     """
     experiment = planner.experiment
     offers, notes = _offers(planner)
-    conditions = {arm: Condition(host={IMAGE: image}) for arm, image in images(experiment).items()}
+    of = arms_of(experiment)
+    hosts = {arm: {IMAGE: image} for arm, image in of.images.items()}
+    hosts |= {arm: {setting: arm} for arm, setting in of.settings.items()}
     plans = [
         planner.plan(
             server,
@@ -63,7 +80,7 @@ def design(planner: Planner) -> Design:
             duration_s=planner.duration_s(experiment.servers, route, concurrency, offered),
             launch=launch,
             arm=arm,
-            condition=conditions.get(arm or "", AS_IT_IS),
+            condition=Condition(host=hosts[arm]) if arm in hosts else AS_IT_IS,
         )
         for launch in launches(experiment)
         for arm in turned(experiment.arms or (None,), launch)

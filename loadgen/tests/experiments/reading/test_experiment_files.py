@@ -12,6 +12,7 @@ from lab.experiments.faults import Faults
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
+from lab.experiments.loads import Loads, arms_of
 from lab.experiments.reading import Here, read_servers
 from lab.experiments.registry import kinds
 from lab.model import Experiment, Spike, ToxicStep
@@ -114,6 +115,12 @@ def test_every_key_of_a_load_is_taken(files: Files) -> None:
     assert (found.concurrencies, found.modes, found.rate_rps) == ((10, 20), ("open",), 300)
     assert (found.duration_s, found.warmup_s) == (120, 20)
     assert (found.engines, found.launches, found.arms) == (("pacer", "wrk2"), 6, ("a", "b"))
+
+
+def test_arms_may_be_values_of_a_setting(files: Files) -> None:
+    found = files.experiment(LOADS + '[repeat]\nlaunches = 6\narms = ["FRONTS=1", "FRONTS=2"]\n')
+    assert found.arms == ("1", "2")
+    assert arms_of(found) == Loads(settings={"1": "FRONTS", "2": "FRONTS"})
 
 
 def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
@@ -259,6 +266,11 @@ def test_an_unknown_key_or_script_is_refused(files: Files, text: str, says: str)
         (LOADS + "[repeat]\nlaunches = 101\n", "repeat.launches=101 is not allowed; allowed: 0..1"),
         (LOADS + '[repeat]\narms = ["a", "b"]\n', "repeat.arms=a,b needs fresh JVMs"),
         (LOADS + '[repeat]\nlaunches = 1\narms = ["A"]\n', "repeat.arms=A is not allowed"),
+        (LOADS + '[repeat]\nlaunches = 1\narms = ["FRONTS=x"]\n', "repeat.arms=FRONTS=x is not"),
+        (
+            LOADS + '[repeat]\nlaunches = 1\narms = ["FRONTS=1", "LOOPS=1"]\n',
+            "repeat.arms=FRONTS=1,LOOPS=1 has two arms of one value",
+        ),
         (STRESS.replace("first = 100\n", ""), "stress.first is missing"),
         (STRESS.replace("first = 100", "first = 0"), "stress.first=0 is not allowed; allowed: 1.."),
         (STRESS.replace("100\n", "6000\n", 1), "stress.most=5000 is less than stress.first=6000"),
