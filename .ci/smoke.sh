@@ -166,11 +166,10 @@ frameworks() {
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
 
-# What only runs when it is named: the frameworks as they ship, and models without a library on JDK 21. With the
-# same setting the containers of all others stay.
+# What only runs when it is named: the frameworks as they ship, and models without a library on JDK 21.
 more() {
-  ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" CONC=100 MODE=closed DURATION=3s WARMUP=1s \
-    ENGINE=pacer NAME=more
+  ran make bench SERVER="$(listed more)" JDK=21 "$anew" CONC=100 MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=more &&
+    make up PROFILE=frameworks FRAMEWORK_DEFAULTS=shipped JDK=21 "$anew"
 }
 
 nothing_left() {

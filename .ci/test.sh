@@ -131,7 +131,7 @@ oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
   local profiles=()
   if [[ $suite == full ]]; then profiles=(--profile jmh); fi
-  if [[ $suite == long ]]; then profiles=(--profile frameworks --profile shipped --profile jmh --profile more); fi
+  if [[ $suite == long ]]; then profiles=(--profile frameworks --profile jmh --profile more); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
 }

@@ -157,6 +157,8 @@ ready() {
   one_of SERVER_POOL_ORDER fifo lifo
   one_of CONNECTION_THREADS virtual platform
   one_of NETTY_TRANSPORT nio epoll
+  one_of FRAMEWORK_DEFAULTS lab shipped
+  one_of DOWNSTREAM_CLIENT framework lab
   is_number FRONTS 1 64
   is_number LOOPS 0 256
   one_of JDK 25 21

@@ -28,15 +28,9 @@ def models() -> set[str]:
     return {page.parent.name for page in (REPO / "servers").glob("*/*/MODEL.md")}
 
 
-# A lane that is another one's image with a property changed. Each framework's has one as it ships.
+# A lane that is another one's image with a property changed.
 SECOND_LANES = {"spring-mvc-virtual": "spring-mvc"}
-SHIPPED = "-shipped"
 PUBLISHED = ("LOADGEN_PORT}:9464", "PROMETHEUS_PORT}:9090", "TOXIPROXY_PORT}:8475")
-
-
-def first_lane(name: str) -> str:
-    levelled = name.removesuffix(SHIPPED)
-    return SECOND_LANES.get(levelled, levelled)
 
 
 def servers(compose: dict[str, Any]) -> dict[str, Any]:
@@ -71,16 +65,14 @@ def test_every_model_is_a_module(models: set[str]) -> None:
 
 def test_every_model_is_a_service_with_an_image(models: set[str], compose: dict[str, Any]) -> None:
     services = servers(compose)
-    levelled = models | set(SECOND_LANES)
-    frameworks = [name for name, of in services.items() if of.get("profiles") == ["frameworks"]]
-    assert set(services) == levelled | {name + SHIPPED for name in frameworks}
+    assert set(services) == models | set(SECOND_LANES)
     pom = (REPO / "servers/pom.xml").read_text()
     of_frameworks = pom.partition("<id>frameworks</id>")[2].partition("</profile>")[0]
     for name, service in services.items():
         # A second name of one image, so that a run's record has an image for each server.
         assert service["image"] == f"concurrency-lab/{name}:${{LAB_TAG:-local}}"
         args = service["build"]["args"]
-        assert Path(args["MODEL"]).name == first_lane(name)
+        assert Path(args["MODEL"]).name == SECOND_LANES.get(name, name)
         # Frameworks are built by their own part of the pom, all others with the core's.
         apart = f"<module>{args['MODEL']}</module>" in of_frameworks
         assert args.get("PROFILE") == ("frameworks" if apart else None), name
@@ -98,15 +90,12 @@ def test_models_differ_in_nothing_but_name_image_and_profile(compose: dict[str, 
     }
     plain = alike["fixed-pool"]["environment"]
     for name, service in alike.items():
-        own = {"FRAMEWORK": "shipped"} if name.endswith(SHIPPED) else {}
-        if first_lane(name) != name.removesuffix(SHIPPED):
-            own["SPRING_THREADS_VIRTUAL_ENABLED"] = "true"
+        own = {"SPRING_THREADS_VIRTUAL_ENABLED": "true"} if name in SECOND_LANES else {}
         ours = service["environment"]
         assert {key: ours[key] for key in set(ours) - set(plain)} == own, name
         service["environment"] = {key: ours[key] for key in plain}
-        if own.get("FRAMEWORK"):
-            # Some bring a native library.
-            service["tmpfs"] = [disk.removesuffix(",exec") for disk in service["tmpfs"]]
+        # Some frameworks bring a native library.
+        service["tmpfs"] = [disk.removesuffix(",exec") for disk in service["tmpfs"]]
     assert all(service == alike["fixed-pool"] for service in alike.values())
 
 

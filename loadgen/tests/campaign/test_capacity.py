@@ -136,7 +136,7 @@ def test_answers_fit_the_width() -> None:
 @pytest.mark.parametrize("width", [60, 80])
 def test_no_interval_is_broken_where_a_line_is(width: int) -> None:
     of = (
-        "quarkus-virtual-shipped",
+        "spring-mvc-virtual",
         "holds 12,310 req/s at p99 ≤ 500 ms [12,120, 14,480], not finished",
         "then: host CPU, 96% busy: of the lab's CPU time server 38%, proxy 27% (strong)",
         "with 20% of the CPUs taken away it breaks at 12,310 req/s and holds 8,617 req/s",

@@ -939,6 +939,8 @@ def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none()
         ({"SERVER_POOL_ORDER": "lifo"}, {"pool_order": "fifo"}, "lifo, and the server has fifo"),
         ({"CONNECTION_THREADS": "platform"}, {"connection_threads": "virtual"}, "has virtual"),
         ({"NETTY_TRANSPORT": "epoll"}, {"netty_transport": "nio"}, "epoll, and the server has nio"),
+        ({"FRAMEWORK_DEFAULTS": "shipped"}, {"framework_defaults": None}, "the server has none"),
+        ({"DOWNSTREAM_CLIENT": "lab"}, {"downstream_client": "framework"}, "has framework"),
         ({"SERVER_BACKLOG": "16"}, {"backlog": 4096}, "16, and the server has 4096"),
         ({"BLOCK_THE_LOOP": "true"}, {"block_the_loop": True}, None),
         ({"BLOCK_THE_LOOP": "false"}, {"block_the_loop": "spin"}, "false, and the server has spin"),

@@ -4,7 +4,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,16 +12,20 @@ import httpx
 import pytest
 
 from lab.experiments.reading.words import server_lists
-from lab.judge.fairness import FREE
+from lab.store import manifest
 from support.repo import REPO
+from support.stored import run_of
 
 # The downstream's answer; a server's answers to so many requests for each of its CPUs.
 ANSWER_S = 0.2
 TURNS = 8
 TRIES = 5
-SHIPPED = dict(server_lists(REPO / "prometheus/servers"))["shipped"]
-# A row of docs/frameworks.md: lanes, the name of what was read back, its value in each twin.
-ROW = re.compile(r"^\| ([a-z, -]+) \| `(\w+)` \| (\S+) \| (\S+) \|", re.MULTILINE)
+LANES = dict(server_lists(REPO / "prometheus/servers"))["frameworks"]
+# A row of docs/frameworks.md: lanes, a name that is read back, and its value in the plain models,
+# with the lab's defaults and with the framework's.
+ROW = re.compile(r"^\| ([a-z, -]+) \| `(\w+)` \| (\S+) \| (\S+) \| (\S+) \|", re.MULTILINE)
+# Settings of every model that a framework may not have.
+OF_ALL = ("keep_alive_max_idle", "downstream_keep_idle_s")
 
 type Ask = Callable[[str, str], Mapping[str, Any]]
 
@@ -32,25 +36,32 @@ def ask(client: httpx.Client) -> Ask:
     return lambda server, path: client.get(f"http://{server}:8081{path}").raise_for_status().json()
 
 
-@pytest.mark.parametrize("shipped", SHIPPED)
-def test_a_framework_as_it_ships_differs_so(client: httpx.Client, ask: Ask, shipped: str) -> None:
-    answer = client.get(f"http://{shipped}:8080/downstream").raise_for_status()
-    assert answer.headers["lab-model"] == shipped
-    lane = shipped.removesuffix("-shipped")
-    levelled, own = (ask(server, "/settings")["settings"] for server in (lane, shipped))
-    twins = {name: (levelled[name], own[name]) for name in own if name not in FREE}
-    framework, its = levelled["framework"], own["framework"]
-    twins |= {name: (framework[name], its[name]) for name in its}
-    values = {
-        name: tuple(json.dumps(value).strip('"') for value in both) for name, both in twins.items()
-    }
+def texts(name: str, read_back: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(json.dumps(of[name]).strip('"') if name in of else "–" for of in read_back)
+
+
+def test_the_table_of_differences_is_what_was_read_back(client: httpx.Client, ask: Ask) -> None:
     page = (REPO / "docs/frameworks.md").read_text()
-    if lane == "spring-webflux" and platform.machine() != "x86_64":
-        # As it ships it has no native transport there.
-        values["transport"] = ("nio", "native")
-    assert {name: twins for name, twins in values.items() if len(set(twins)) > 1} == {
-        name: tuple(twins) for lanes, name, *twins in ROW.findall(page) if lane in lanes.split(", ")
+    table = {
+        (lane, name): tuple(values)
+        for lanes, name, *values in ROW.findall(page)
+        for lane in lanes.split(", ")
     }
+    plain, by_default = ask("event-loop", "/settings"), manifest.read(run_of("frameworks")).servers
+    found = {}
+    for lane in LANES:
+        answer = client.get(f"http://{lane}:8080/downstream").raise_for_status()
+        assert answer.headers["lab-model"] == lane
+        shipped = ask(lane, "/settings")["settings"]
+        of = (plain["settings"], by_default[lane].settings, shipped)
+        settings = {(lane, name): texts(name, of) for name in OF_ALL}
+        found |= {key: values for key, values in settings.items() if len({*values}) > 1}
+        own = ({}, *(settings["framework"] for settings in of[1:]))
+        found |= {(lane, name): texts(name, own) for name in shipped["framework"]}
+    if platform.machine() != "x86_64":
+        # As it ships it has no native transport there.
+        found["spring-webflux", "transport"] = table["spring-webflux", "transport"]
+    assert found == table
 
 
 def test_on_jdk_21_no_lane_has_what_needs_a_preview_class(client: httpx.Client, ask: Ask) -> None:

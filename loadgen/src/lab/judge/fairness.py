@@ -21,6 +21,8 @@ OWN = (
     "fronts",
     "connection_threads",
     "netty_transport",
+    "framework_defaults",
+    "downstream_client",
     "lock_ms",
     "pin_ms",
     "lock_watch_ms",

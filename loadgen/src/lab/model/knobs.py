@@ -55,6 +55,8 @@ HOST: Mapping[str, str] = MappingProxyType(
         "FRONTS": r"([1-9]|[1-5][0-9]|6[0-4])",
         "CONNECTION_THREADS": r"(virtual|platform)",
         "NETTY_TRANSPORT": r"(nio|epoll)",
+        "FRAMEWORK_DEFAULTS": r"(lab|shipped)",
+        "DOWNSTREAM_CLIENT": r"(framework|lab)",
         "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
         "SERVER_POOL_ORDER": r"(fifo|lifo)",
         "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
@@ -77,6 +79,8 @@ READ_BACK: Mapping[str, tuple[str, int | str | bool]] = MappingProxyType(
         "FRONTS": ("fronts", 1),
         "CONNECTION_THREADS": ("connection_threads", "virtual"),
         "NETTY_TRANSPORT": ("netty_transport", "nio"),
+        "FRAMEWORK_DEFAULTS": ("framework_defaults", "lab"),
+        "DOWNSTREAM_CLIENT": ("downstream_client", "framework"),
         "SERVER_PORTS": ("local_ports", "10000 65535"),
         "LOOPS": ("loops", 0),
     }

@@ -192,7 +192,6 @@ class Judgement:
 
     @property
     def valid(self) -> bool:
-        """Whether nothing speaks against the measurement."""
         return not self.reasons
 
 

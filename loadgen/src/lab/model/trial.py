@@ -465,6 +465,5 @@ class TrialRecord:
         )
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
-        """Start and end of the measured window."""
         start = self.run_started_at + timedelta(seconds=self.window_offset_s)
         return start, start + timedelta(seconds=window_s)

@@ -10,7 +10,6 @@ from lab.report.table import NOTHING, data
 
 
 def section(fairness: Fairness) -> Section:
-    """The whole of it, for both reports."""
     loud = "These should be equal and are not: no comparison is fair." if fairness.unequal else ""
     own = _by_server("The models' own settings", _own(fairness))
     equal = [(name, value_text(name, value)) for name, value in fairness.equal.items()]

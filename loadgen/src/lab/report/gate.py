@@ -99,7 +99,6 @@ def _why(check: Check) -> str:
 
 
 def files(of: Gate) -> dict[str, str]:
-    """The texts of the gate's files, by name."""
     return {JSON: json_text(_object(of)), MARKDOWN: markdown(of), JUNIT: junit(of)}
 
 

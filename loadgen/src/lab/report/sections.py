@@ -37,7 +37,6 @@ from lab.store.manifest import Manifest
 
 
 def sections(of: Content) -> tuple[Section, ...]:
-    """All of them, in the order that a reader wants."""
     changed = settings.changed(of.manifest)
     return (
         question(words.question(of), of.experiment.hypothesis),

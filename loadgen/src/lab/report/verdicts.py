@@ -99,7 +99,6 @@ class Said:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Its row under HEADER."""
         share = NOTHING
         if self.goodput_rps is not None and self.expected_rps:
             share = f"{self.goodput_rps / self.expected_rps:.0%}"

@@ -111,7 +111,6 @@ def what(of: Content) -> Iterator[tuple[str, str]]:
 
 
 def times(of: Manifest) -> str:
-    """When a run began and ended."""
     ended = time_text(of.ended_at) if of.ended_at else "not told"
     return f"from {time_text(of.started_at)} to {ended}"
 

@@ -56,7 +56,6 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether its status is 2xx."""
         return 200 <= self.status_code < 300
 
     @property

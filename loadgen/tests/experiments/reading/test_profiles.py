@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Path:
         ({"SERVER": "fixed-pool,vertx"}, BOTH),
         ({"SERVER": "fixed-pool,thread-per-connection"}, ()),
         ({"SERVER": "fixed-pool,jdk-pool"}, ("more",)),
-        ({"SERVER": "vertx,vertx-shipped"}, ("frameworks", "shipped")),
+        ({"SERVER": "vertx,jdk-pool"}, ("frameworks", "more")),
         ({"EXP": "frameworks"}, BOTH),
         ({"EXP": "sweep"}, ()),
         ({"EXP": "frameworks", "SERVER": "netty"}, ()),
@@ -66,4 +66,4 @@ def test_a_profile_is_asked_for_by_name_or_stays_up(home: Path) -> None:
 @pytest.mark.parametrize("name", ["framework", "frameworks.*", "core"])
 def test_a_wrong_profile_is_one_line_with_what_is_allowed(name: str, home: Path) -> None:
     said = refusal(needed_profiles, {}, (name,), (), home)
-    assert said == f"PROFILE={name} is not a profile; allowed: frameworks, more, shipped"
+    assert said == f"PROFILE={name} is not a profile; allowed: frameworks, more"

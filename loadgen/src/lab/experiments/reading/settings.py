@@ -87,7 +87,6 @@ class Settings:
         return self._read(given, given.texts[0], rule)
 
     def missing(self, what: str) -> WordError:
-        """The refusal for a setting that must be given."""
         return WordError(f"{self.place}: {what} is missing")
 
     @property

@@ -45,7 +45,6 @@ class Table:
         return value
 
     def refused(self, given: str, allowed: str) -> WordError:
-        """The refusal of a value, with the allowed values."""
         return WordError(f"{self.place}: {given} is not allowed; allowed: {allowed}")
 
 

@@ -106,7 +106,6 @@ class ClientMetrics(Collector):
         self._probe(trial)
 
     def sent(self, trial: Trial) -> None:
-        """Count a request of the probe that is sent."""
         self._probe(trial).in_flight += 1
 
     def gone(self, trial: Trial) -> None:
@@ -125,7 +124,6 @@ class ClientMetrics(Collector):
             latencies.sum_s += latency_s
 
     def skipped(self, trial: Trial) -> None:
-        """Count a request of the probe that was not sent."""
         self._probe(trial).others["requests_skipped"] += 1
 
     def collect(self) -> Iterator[Metric]:

@@ -90,8 +90,6 @@ class Control:
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """The routes, for the agent's application."""
-
         def route(path: str, answer: Answer, *methods: str) -> Route:
             return Route(path, _told(answer), methods=methods or ("GET",))
 

@@ -22,7 +22,6 @@ class Histogram:
 
     @classmethod
     def sum_of(cls, histograms: Iterable[Histogram]) -> Histogram:
-        """Several histograms added up."""
         whole = cls()
         for one in histograms:
             whole.buckets.update(one.buckets)

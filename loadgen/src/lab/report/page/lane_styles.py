@@ -49,7 +49,6 @@ class LaneStyles:
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
     def series(self, lanes: Sequence[str]) -> tuple[Series, ...]:
-        """These lanes as entries of a legend."""
         styles = ((lane, self.lanes[lane]) for lane in lanes)
         return tuple(
             Series(lane, style.hue, style.dash, SHAPES[style.shape]) for lane, style in styles

@@ -48,7 +48,6 @@ def scripts() -> str:
 
 
 def figures() -> str:
-    """The page's own script."""
     return resources.files(__package__).joinpath("figures.js").read_text(encoding="utf-8")
 
 
