@@ -195,8 +195,11 @@ def test_on_several_machines_what_needs_the_host_is_refused_before_any_load(read
     assert ready.column("predicted_rps") == ["40.000"]
 
 
-def test_arms_of_a_setting_are_containers_with_it(ready: Bench, tmp_path: Path) -> None:
+def test_arms_of_a_setting_are_containers_with_it(
+    ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = ready.hosted(tmp_path)
+    monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
     settings = Loads(settings={"1": "FRONTS", "2": "FRONTS"})
     ready.run(**CLOSED, launches=2, arms=("1", "2"), own=to_json(settings))
     assert ready.cells("launch", "arm") == "1 1, 1 2, 2 2, 2 1"

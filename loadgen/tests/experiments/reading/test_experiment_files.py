@@ -10,9 +10,9 @@ from lab.experiments.breaking.search import Stress
 from lab.experiments.endurance import Endurance
 from lab.experiments.faults import Faults
 from lab.experiments.kind import settings_of
+from lab.experiments.loads import Loads, arms_of
 from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
-from lab.experiments.loads import Loads, arms_of
 from lab.experiments.reading import Here, read_servers
 from lab.experiments.registry import kinds
 from lab.model import Experiment, Spike, ToxicStep
