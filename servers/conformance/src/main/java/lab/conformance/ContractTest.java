@@ -431,11 +431,14 @@ public abstract class ContractTest extends DownstreamTest {
   @Test
   @Rule("8.8")
   void asItShipsAFrameworkReadsBackWhatItBrings() throws Exception {
+    if (asShipped().isEmpty()) {
+      start("LAB_FRAMEWORK_DEFAULTS", "shipped");
+      assertThat(has(readBack(), "framework_defaults")).isFalse();
+      return;
+    }
     start("LAB_FRAMEWORK_DEFAULTS", "shipped", "LAB_LOOPS", "0");
     assertThat(get("/downstream").body()).isEqualTo(FakeDownstream.BODY);
-    assertThat(readBack())
-        .contains("\"framework_defaults\":" + (asShipped().isEmpty() ? "null" : "\"shipped\""))
-        .contains(asShipped());
+    assertThat(readBack()).contains("\"framework_defaults\":\"shipped\"").contains(asShipped());
   }
 
   @Test
