@@ -41,7 +41,6 @@ outside() {
 # are drawn, so each percentile is another. No WARMUP=: wrk2 refuses one that is shorter than its calibration.
 witnessed() {
   local status=0
-  local -x COMPOSE_IGNORE_ORPHANS=true
   plant ask PATCH downstream /settings '{"delay_ms": "lognormal:median=100,p99=200"}' || return 1
   COMPOSE_FILE=compose.yaml:.ci/own-service/nginx.yaml ran make run EXP=engines TARGET=http://nginx:8080/witnessed \
     CONC=100 RATE=400 LAUNCHES=0 DURATION=5s NAME=witness || status=1
