@@ -45,11 +45,7 @@ record ChildServer(
     return environment -> start(environment, "exec \"$@\"", "-jar", jar.toString());
   }
 
-  /**
-   * A server of the classes that the tests run with.
-   *
-   * @param descriptors most that the process may have open
-   */
+  /** A server of the classes that the tests run with, and at most so many descriptors. */
   static Launcher ofMain(String main, int descriptors) {
     String script = "ulimit -n " + descriptors + " && exec \"$@\"";
     String classPath = System.getProperty("java.class.path");

@@ -43,10 +43,6 @@ public abstract class ContractTest extends DownstreamTest {
   /** Most descriptors that a server may have which is to have too few. */
   private static final int DESCRIPTORS = 200;
 
-  /**
-   * @param model the model under test
-   * @param threadName how the names of the threads begin that answer {@code /}
-   */
   protected ContractTest(ServerModel model, String threadName) {
     super(model, threadName);
   }
@@ -274,7 +270,7 @@ public abstract class ContractTest extends DownstreamTest {
       try (RawClient idle = client()) {
         assertThat(idle.get("/health").status()).isEqualTo(200);
         long begun = System.nanoTime();
-        assertThat(call("POST", "/restart", "").statusCode()).isEqualTo(202);
+        assertThat(call("POST", "/restart", "").status()).isEqualTo(202);
         assertThat(server().awaitRestart(PATIENCE)).isTrue();
         stop();
         assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(LabServer.STOP_GRACE);

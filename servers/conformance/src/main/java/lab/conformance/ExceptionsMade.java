@@ -11,7 +11,7 @@ import java.util.concurrent.Callable;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 import jdk.management.jfr.FlightRecorderMXBean;
-import lab.recorder.Frames;
+import lab.recorder.Waits;
 
 /** The exceptions that a server makes, as its JVM's flight recorder sees them. */
 final class ExceptionsMade {
@@ -50,7 +50,7 @@ final class ExceptionsMade {
   private static List<String> byTheLab(Path file) throws IOException {
     List<String> made = new ArrayList<>();
     for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
-      Frames.innermostOutsideTheJdk(event)
+      Waits.innermostOutsideTheJdk(event)
           .map(frame -> frame.getMethod().getType().getName() + "." + frame.getMethod().getName())
           .filter(method -> method.startsWith(LAB) && !method.startsWith(TESTS))
           .ifPresent(made::add);

@@ -34,9 +34,7 @@ public final class FakeDownstream implements AutoCloseable {
     ANSWER,
     /** Closes each connection over which it has answered before; else as {@link #ANSWER}. */
     ANSWER_ONCE,
-    /**
-     * The characters of {@link #answerWith}; counts the connection when its client has closed it.
-     */
+    /** As {@link #answerWith} says; counts the connection when its client has closed it. */
     ANSWER_WITH,
     /** As {@link #ANSWER}, but not before {@link #answerHeld} allows it. */
     HOLD,
@@ -78,11 +76,7 @@ public final class FakeDownstream implements AutoCloseable {
     behaviour = next;
   }
 
-  /**
-   * Answers each request that comes from now on with these characters; without any by a reset.
-   *
-   * @param andCloses whether the connection ends with them
-   */
+  /** Answers with these characters from now on; without any by a reset. */
   void answerWith(String answer, boolean andCloses) {
     script = answer;
     closes = andCloses;

@@ -6,12 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
@@ -81,9 +75,6 @@ abstract class Fixture {
           "queue_bound", "0");
 
   private record Started(RunningServer server, FakeDownstream downstream, boolean isShared) {}
-
-  /** For all test classes of the JVM; its threads are daemons. */
-  private static final HttpClient HTTP = HttpClient.newHttpClient();
 
   private static final String TOKEN = "token of the tests";
 
@@ -267,17 +258,13 @@ abstract class Fixture {
   }
 
   /** A call of the management port. */
-  final HttpResponse<String> call(String method, String path, String body) {
-    String url = "http://127.0.0.1:%d%s".formatted(server().managementPort(), path);
-    HttpRequest request =
-        HttpRequest.newBuilder(URI.create(url))
-            .timeout(PATIENCE)
-            .header("Lab-Token", TOKEN)
-            .method(method, BodyPublishers.ofString(body))
-            .build();
-    try {
-      return HTTP.send(request, BodyHandlers.ofString());
-    } catch (IOException | InterruptedException e) {
+  final RawAnswer call(String method, String path, String body) {
+    try (RawClient client = new RawClient(server().managementPort())) {
+      return client
+          .request(method, path, "Lab-Token: " + TOKEN, "Content-Length: " + body.length())
+          .send(body)
+          .read();
+    } catch (IOException e) {
       throw new AssertionError(method + " " + path, e);
     }
   }
@@ -301,7 +288,7 @@ abstract class Fixture {
 
   private void turn(String knobs) {
     var answer = call("PATCH", "/settings", knobs);
-    assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+    assertThat(answer.status()).as(answer.body()).isEqualTo(200);
   }
 
   /** The value of a metric; 0 when there is none. */

@@ -24,11 +24,7 @@ public final class RawClient implements AutoCloseable {
   /** What only a broken server exceeds. */
   private static final int TIMEOUT_MS = 60_000;
 
-  /**
-   * An answer as it came.
-   *
-   * @param headers by name, in any case
-   */
+  /** An answer as it came; its headers by name, in any case. */
   public record RawAnswer(int status, Map<String, String> headers, String body) {}
 
   private final Socket socket;
@@ -38,9 +34,7 @@ public final class RawClient implements AutoCloseable {
     this(port, 0);
   }
 
-  /**
-   * @param receiveBytes of what was not read yet that the kernel keeps, 0 = as many as it likes
-   */
+  /** The kernel keeps so many bytes unread, 0 = as many as it likes. */
   RawClient(int port, int receiveBytes) throws IOException {
     socket = new Socket();
     if (receiveBytes > 0) {
@@ -164,9 +158,8 @@ public final class RawClient implements AutoCloseable {
   }
 
   /**
-   * Reads up to the server's end of the connection and returns what came: each status, then how it
-   * ended, as {@code 200 405 closed}. A reset counts as closed; an answer without its end is {@code
-   * cut}.
+   * Reads up to the server's end of the connection and returns each status, then how it ended, as
+   * {@code 200 405 closed}. A reset counts as closed; an answer without its end is {@code cut}.
    */
   public String rest() throws IOException {
     StringBuilder seen = new StringBuilder();

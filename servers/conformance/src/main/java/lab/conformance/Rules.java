@@ -26,9 +26,7 @@ import java.util.Set;
  * @param chosen the rules at level MAY that the lane follows
  */
 record Rules(Map<String, String> levels, Map<String, String> instead, Set<String> chosen) {
-  /**
-   * The rules that a test is about, the first by its outcome. Rows of a table begin with theirs.
-   */
+  /** A test's rules, the first by its outcome. Rows of a table begin with theirs. */
   @Retention(RetentionPolicy.RUNTIME)
   @Target(ElementType.METHOD)
   @interface Rule {

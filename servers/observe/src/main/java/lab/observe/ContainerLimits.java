@@ -34,10 +34,6 @@ public final class ContainerLimits {
         Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
   }
 
-  /**
-   * @param cgroup normally {@code /sys/fs/cgroup}
-   * @param portRange normally {@code /proc/sys/net/ipv4/ip_local_port_range}
-   */
   ContainerLimits(Path cgroup, Path portRange) {
     this.cgroup = cgroup;
     this.portRange = portRange;

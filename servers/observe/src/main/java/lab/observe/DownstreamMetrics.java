@@ -55,10 +55,7 @@ public final class DownstreamMetrics {
             .register(registry);
   }
 
-  /**
-   * Counts calls that are made once more, on a new connection, as the downstream had closed the
-   * kept one. Only for a client that sees its retries: else the metric does not exist.
-   */
+  /** Counts calls made once more, as the kept connection was closed; for clients that see it. */
   public synchronized Counter retries() {
     Counter counter = retries;
     if (counter == null) {
@@ -90,11 +87,7 @@ public final class DownstreamMetrics {
     pending.observe(pendingNanos / 1e9);
   }
 
-  /**
-   * The same, by an event loop.
-   *
-   * @param unreadNanos for how long the answer was there, about, before the loop read its end
-   */
+  /** The same, by an event loop that left the answer unread for so long, about. */
   public void ended(
       DownstreamOutcome outcome, long pendingNanos, long callNanos, long unreadNanos) {
     ended(outcome, pendingNanos, callNanos);

@@ -30,10 +30,7 @@ public final class KernelCounters implements MultiCollector {
   private final Path procNet;
   private final String portSuffix;
 
-  /**
-   * @param procNet normally {@code /proc/net}
-   * @param port the one whose accept queue is told
-   */
+  /** Of {@code /proc/net}, normally, and of the accept queue of this port. */
   public KernelCounters(Path procNet, int port) {
     this.procNet = procNet;
     portSuffix = ":%04X".formatted(port);

@@ -18,27 +18,19 @@ public final class LoopMetrics {
     /** Time since its start in which it did not wait for events, in nanoseconds. */
     long busyNanos();
 
-    /**
-     * What was handed to the loop and not yet begun, as it is busy: requests that it received, or
-     * tasks of other threads. Empty if it cannot tell.
-     */
+    /** Requests or tasks handed to the loop and not yet begun. Empty if it cannot tell. */
     OptionalInt queueDepth();
   }
 
   private LoopMetrics() {}
 
-  /**
-   * Adds the metrics of loops, and of their connections. Called once.
-   *
-   * @param loops those there are by now; read by the scrape, as is
-   * @param openConnections client connections open, in flight or idle, of all loops
-   */
+  /** Adds the metrics of loops, which each scrape asks for, and of their client connections. */
   public static void register(
       PrometheusRegistry registry,
       Supplier<? extends List<? extends Observed>> loops,
       IntSupplier openConnections) {
     register(registry, loops);
-    OpenConnections.register(registry, openConnections);
+    RequestMetrics.registerConnections(registry, openConnections);
   }
 
   /** The same without their connections. */

@@ -41,13 +41,7 @@ public final class LoopThreads {
     this.most = most;
   }
 
-  /**
-   * Adds the metrics of the loops. Called once, when the server starts: threads may come later.
-   *
-   * @param prefix start of their threads' names
-   * @param loops how many there will be
-   * @param openConnections client connections open, in flight or idle
-   */
+  /** Adds the metrics of so many loops, whose threads have this prefix and may come later. */
   public static void register(
       PrometheusRegistry registry, String prefix, int loops, IntSupplier openConnections) {
     LoopThreads threads = new LoopThreads(prefix, loops);

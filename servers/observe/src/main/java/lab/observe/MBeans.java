@@ -12,12 +12,7 @@ public final class MBeans implements AutoCloseable {
   private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
   private final List<ObjectName> registered = new ArrayList<>();
 
-  /**
-   * Registers a bean as {@code lab:type=<type>}.
-   *
-   * @param bean implements a public interface whose name ends in MXBean; its getters are called
-   *     from other threads and must not block
-   */
+  /** Registers an MXBean as {@code lab:type=<type>}. Its getters must not block. */
   public synchronized void register(String type, Object bean) {
     try {
       ObjectName name = new ObjectName("lab", "type", type);

@@ -7,12 +7,14 @@ import io.prometheus.metrics.core.datapoints.DistributionDataPoint;
 import io.prometheus.metrics.core.datapoints.GaugeDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.Gauge;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.function.IntSupplier;
 import lab.spec.Outcome;
 import lab.spec.Route;
 
@@ -51,6 +53,18 @@ public final class RequestMetrics {
             .help("Requests begun and not yet answered; those still queued are not among them.")
             .labelNames("route")
             .register(registry);
+  }
+
+  /**
+   * Adds the number of connections that a server's clients have open, in flight or idle; called by
+   * the scrape. The kernel's list of sockets is no substitute: it takes 10 ms of CPU at 2,000.
+   */
+  public static void registerConnections(PrometheusRegistry registry, IntSupplier open) {
+    GaugeWithCallback.builder()
+        .name("lab_http_connections_open")
+        .help("Client connections open, in flight or idle.")
+        .callback(callback -> callback.call(open.getAsInt()))
+        .register(registry);
   }
 
   /** A request's work begins. To be followed by exactly one {@link #ended}. */

@@ -25,9 +25,7 @@ public final class SelectorClock {
   private boolean foundAtOnce;
   private boolean leftSome;
 
-  /**
-   * @param nowNanos of {@link System#nanoTime}, as all times of it
-   */
+  /** All times of it are of {@link System#nanoTime}. */
   public SelectorClock(long nowNanos) {
     askedNanos = nowNanos;
     lastNanos = nowNanos;
@@ -59,11 +57,7 @@ public final class SelectorClock {
     return selectedNanos;
   }
 
-  /**
-   * Since when the input of the last selection has been there.
-   *
-   * @param earliestNanos when it could have come at the earliest
-   */
+  /** Since when the last selection's input has been there, at the earliest since that time. */
   public long readyNanos(long earliestNanos) {
     long from = earliestNanos - lastNanos > 0 ? earliestNanos : lastNanos;
     return foundAtOnce && from - selectedNanos < 0

@@ -36,7 +36,7 @@ public final class Exchanges {
     return Json.readNumbers(new String(body, UTF_8));
   }
 
-  /** Sends what the work answers; where it fails 500, and why, which the JDK would tell nobody. */
+  /** Sends what the work answers, and ends the call; where it fails 500, and why. */
   public static void answer(HttpExchange exchange, Work work) throws IOException {
     Answer answer;
     try {
@@ -45,13 +45,10 @@ public final class Exchanges {
       LOG.log(Level.ERROR, call(exchange) + " failed", e);
       answer = Answer.error(500, call(exchange) + " failed: " + e);
     }
-    send(exchange, answer);
-  }
-
-  /** Sends the whole answer. */
-  private static void send(HttpExchange exchange, Answer answer) throws IOException {
-    exchange.getResponseHeaders().set("Content-Type", answer.contentType());
-    exchange.sendResponseHeaders(answer.status(), answer.body().length);
-    exchange.getResponseBody().write(answer.body());
+    try (exchange) {
+      exchange.getResponseHeaders().set("Content-Type", answer.contentType());
+      exchange.sendResponseHeaders(answer.status(), answer.body().length);
+      exchange.getResponseBody().write(answer.body());
+    }
   }
 }

@@ -17,11 +17,7 @@ final class FlameGraphs {
 
   private FlameGraphs() {}
 
-  /**
-   * The converter's page, callers on top.
-   *
-   * @param stacks as {@link Recorder} has them
-   */
+  /** The converter's page of {@link Recorder}'s stacks, callers on top. */
   static String page(Map<String, Long> stacks) {
     Arguments arguments = new Arguments();
     arguments.minwidth = LEAST_WIDTH;

@@ -116,10 +116,7 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
     nanos = Map.of();
   }
 
-  /**
-   * Called when the stream ends, by {@link #close()} or by itself, and when the thread dies that
-   * looks.
-   */
+  /** Called when the stream ends, also by {@link #close()}, and when the thread that looks dies. */
   private synchronized void ended(RecordingStream one) {
     if (stream == one) {
       LOG.log(Level.WARNING, "waits for locks are no longer counted: what counted them ended");
@@ -187,7 +184,7 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
     if (trace == null || trace.getFrames().isEmpty()) {
       return OTHER_SITES;
     }
-    return Frames.innermostOutsideTheJdk(event)
+    return Waits.innermostOutsideTheJdk(event)
         .map(Waits::text)
         .orElseGet(() -> Waits.text(trace.getFrames().getFirst()));
   }

@@ -11,21 +11,15 @@ import lab.spec.Answer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the lab's driver and agent show at a management port, which every container of the lab can
- * reach. The server knows the token by its SHA-256 only.
- *
- * @param sum in hexadecimal; empty: nobody has the token
+ * What the lab's driver and agent show at a management port, which every container can reach. The
+ * server knows its SHA-256 only, in hexadecimal; where that is empty nobody has the token.
  */
 public record ManagementToken(String sum) {
   public static final Answer NOT_GIVEN = Answer.error(403, "this call needs the server's token");
 
   private static final String HEADER = "Lab-Token";
 
-  /**
-   * Returns the token of one server.
-   *
-   * @param sums of all servers, as {@code NAME=SUM,…}
-   */
+  /** Returns the token of a server out of all sums, {@code NAME=SUM,…}. */
   public static ManagementToken of(String server, String sums) {
     String prefix = server + "=";
     return new ManagementToken(

@@ -142,11 +142,7 @@ final class ParkedThreads implements AutoCloseable {
     }
   }
 
-  /**
-   * The virtual threads of a dump that wait for a lock or a monitor.
-   *
-   * @throws IOException where the dump shows no thread at all: it is written in another way
-   */
+  /** A dump's virtual threads that wait for a lock or a monitor; fails if it shows no thread. */
   static List<Waiting> read(BufferedReader lines) throws IOException {
     List<Waiting> all = new ArrayList<>();
     boolean isEmpty = true;

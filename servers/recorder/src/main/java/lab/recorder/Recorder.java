@@ -1,5 +1,6 @@
 package lab.recorder;
 
+import com.sun.net.httpserver.HttpExchange;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +29,11 @@ import org.jspecify.annotations.Nullable;
  * Recorder: one recording at a time, which ends by itself. It is read when it has ended, so nothing
  * is computed under the load. Any thread; a call waits for the one before it.
  */
-final class Recorder implements AutoCloseable {
+public final class Recorder implements AutoCloseable {
+  /** The calls that record. */
+  public static final String CALLS =
+      "/recording/cpu /recording/alloc /recording/lock /recording/end";
+
   static final String CPU = "cpu";
   static final String ALLOC = "alloc";
   static final String LOCK = "lock";
@@ -61,13 +66,22 @@ final class Recorder implements AutoCloseable {
   private @Nullable Recording recording;
   private List<String> events = List.of();
 
-  /**
-   * Starts to record.
-   *
-   * @param kind CPU, ALLOC or LOCK
-   * @param words {@code seconds}: after which the recording ends by itself
-   * @return 200 with the names of the events; 409 while another recording runs
-   */
+  /** Does what a call asks for; null where it is none of {@link #CALLS}. */
+  public @Nullable Answer answer(HttpExchange exchange) throws IOException {
+    try {
+      return switch (Exchanges.call(exchange)) {
+        case "POST /recording/cpu" -> start(CPU, Exchanges.numbers(exchange));
+        case "POST /recording/alloc" -> start(ALLOC, Exchanges.numbers(exchange));
+        case "POST /recording/lock" -> start(LOCK, Exchanges.numbers(exchange));
+        case "POST /recording/end" -> end(Exchanges.numbers(exchange));
+        default -> null;
+      };
+    } catch (BadValueException e) {
+      return Answer.badRequest(e);
+    }
+  }
+
+  /** Starts to record for {@code seconds}: 200 with the events' names, or 409 while it records. */
   synchronized Answer start(String kind, Map<String, Long> words) throws BadValueException {
     int seconds = SECONDS.check(words.getOrDefault(SECONDS.name(), 0L));
     if (!FlightRecorder.isAvailable()) {
@@ -87,13 +101,10 @@ final class Recorder implements AutoCloseable {
   }
 
   /**
-   * Ends the recording and forgets it.
-   *
-   * @param words {@code from_ms} and {@code to_ms}, ms since 1970: what ended outside of them is
-   *     left out; without them nothing is
-   * @return 200 with the stacks and the weight of each: samples (CPU), bytes (ALLOC) or nanoseconds
-   *     of waiting (LOCK), and the page of their flame graph; 409 where there is no recording, and
-   *     where it ended before {@code to_ms}
+   * Ends the recording and forgets it. What ended before {@code from_ms} or after {@code to_ms}, ms
+   * since 1970, is left out. The answer has the stacks, the weight of each, in samples (CPU), bytes
+   * (ALLOC) or nanoseconds of waiting (LOCK), and the page of their flame graph; or is a 409 where
+   * there is no recording, or it ended before {@code to_ms}.
    */
   synchronized Answer end(Map<String, Long> words) throws IOException {
     Recording ended = recording;
@@ -211,10 +222,7 @@ final class Recorder implements AutoCloseable {
 
   /**
    * The frames of an event, the outermost first, as {@code class.method:line} with semicolons
-   * between.
-   *
-   * @param wait what the thread waited for, which is then the outermost frame, and the code that
-   *     waits is the innermost; empty for what is no wait
+   * between. A wait is the outermost frame, and the innermost the code that waits; empty for none.
    */
   private static String stack(RecordedEvent event, String wait) {
     StringJoiner out = new StringJoiner(";");

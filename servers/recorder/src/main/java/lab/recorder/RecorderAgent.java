@@ -29,13 +29,7 @@ public final class RecorderAgent {
 
   private RecorderAgent() {}
 
-  /**
-   * Called by the JVM before its main class. What goes wrong costs the recordings and the watch,
-   * not the service.
-   *
-   * @param words the port where the calls are answered, at all addresses or at one, and how long a
-   *     wait must last to count
-   */
+  /** Called by the JVM before its main class. What goes wrong costs the service nothing. */
   public static void premain(String words) {
     // Without any words it is null.
     String[] parts = String.valueOf(words).split(WATCH, 2);

@@ -22,34 +22,25 @@ final class RecorderPort {
   private RecorderPort() {}
 
   /**
-   * Answers at this address from now on; port 0 is any that is free.
-   *
-   * @param sum the file with the token's sum, read for each call; while there is none nobody has
-   *     the token
-   * @throws IllegalStateException where this JVM has no Flight Recorder
+   * Answers at this address from now on, to those whose token has the sum in this file, read for
+   * each call; port 0 is any that is free.
    */
   static HttpServer open(InetSocketAddress address, Path sum) throws IOException {
     if (!FlightRecorder.isAvailable()) {
       throw new IllegalStateException("it has no Flight Recorder");
     }
     ThreadFactory daemons = Thread.ofPlatform().daemon().name("lab-recorder-", 1).factory();
-    RecordingCalls recordings = new RecordingCalls();
+    Recorder recorder = new Recorder();
     HttpServer server = HttpServer.create(address, 0);
-    server.createContext("/", exchange -> handle(recordings, sum, exchange));
+    server.createContext(
+        "/", exchange -> Exchanges.answer(exchange, () -> answer(recorder, sum, exchange)));
     server.setExecutor(Executors.newSingleThreadExecutor(daemons));
     // Its own thread is a daemon as the one that starts it: the service ends when it has ended.
     daemons.newThread(server::start).start();
     return server;
   }
 
-  private static void handle(RecordingCalls recordings, Path sum, HttpExchange exchange)
-      throws IOException {
-    try (exchange) {
-      Exchanges.answer(exchange, () -> answer(recordings, sum, exchange));
-    }
-  }
-
-  private static Answer answer(RecordingCalls recordings, Path sum, HttpExchange exchange)
+  private static Answer answer(Recorder recorder, Path sum, HttpExchange exchange)
       throws IOException {
     if (Exchanges.call(exchange).equals("GET /health")) {
       return Answer.ok(Map.of("status", "up"));
@@ -58,9 +49,9 @@ final class RecorderPort {
     if (!new ManagementToken(known).isGiven(exchange)) {
       return ManagementToken.NOT_GIVEN;
     }
-    Answer recorded = recordings.answer(exchange);
+    Answer recorded = recorder.answer(exchange);
     return recorded != null
         ? recorded
-        : Answer.error(404, "no such call; there are GET /health, POST " + RecordingCalls.NAMES);
+        : Answer.error(404, "no such call; there are GET /health, POST " + Recorder.CALLS);
   }
 }

@@ -1,13 +1,15 @@
 package lab.recorder;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import jdk.jfr.consumer.RecordedClass;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedFrame;
 
 /** What Flight Recorder tells of threads that wait for a lock, and of carriers that are kept. */
-final class Waits {
+public final class Waits {
   static final String MONITOR_ENTER = "jdk.JavaMonitorEnter";
   static final String THREAD_PARK = "jdk.ThreadPark";
   static final String PINNED = "jdk.VirtualThreadPinned";
@@ -31,6 +33,14 @@ final class Waits {
   /** Whether a class, or the module that is written before it, is one of the JDK's. */
   static boolean isOfTheJdk(String name) {
     return OF_THE_JDK.matcher(name).matches();
+  }
+
+  /** The innermost frame that is not the JDK's; empty where all are, and without a stack. */
+  public static Optional<RecordedFrame> innermostOutsideTheJdk(RecordedEvent event) {
+    return Stream.ofNullable(event.getStackTrace())
+        .flatMap(trace -> trace.getFrames().stream())
+        .filter(frame -> !isOfTheJdk(className(frame)))
+        .findFirst();
   }
 
   /** Whether the thread of a THREAD_PARK parked on an object of such a class. */

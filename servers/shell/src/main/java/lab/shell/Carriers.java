@@ -13,9 +13,7 @@ final class Carriers {
   private static final IntOption PARALLELISM =
       new IntOption("virtual_thread_parallelism", 1, 1, 256);
 
-  /**
-   * What the JDK's scheduler of virtual threads shows from JDK 24 on, as far as the lab turns it.
-   */
+  /** What the JDK's scheduler of virtual threads shows from JDK 24 on, as far as the lab needs. */
   public interface CarriersMXBean {
     /** Most threads that carry virtual ones. */
     int getParallelism();

@@ -34,11 +34,8 @@ public final class Knobs {
   }
 
   /**
-   * Adds a knob.
-   *
-   * @param current reads the value in force; called from management threads
-   * @param apply brings a value within the option's limits into force; one call at a time, from
-   *     management threads, must not wait for requests
+   * Adds a knob, whose value management threads read and change, one change at a time. A change is
+   * within the option's limits, and must not wait for requests.
    */
   public synchronized void add(IntOption option, IntSupplier current, IntConsumer apply) {
     if (knobs.put(option.name(), new Knob(option, current, apply)) != null) {
@@ -65,30 +62,15 @@ public final class Knobs {
     }
   }
 
-  /**
-   * Tells a value in force that is no setting of the lab's: what the framework brings, or what is
-   * set in its place.
-   *
-   * @param value text, a whole number or a boolean
-   */
+  /** Tells a value in force that the framework brings, or that is set in its place. */
   public synchronized void ofFramework(String name, Object value) {
     framework.put(name, value);
     has(Settings.FRAMEWORK_DEFAULTS);
   }
 
-  /** Tells that this model keeps as many idle client connections as there are. */
-  public synchronized void keepsAllIdleClients() {
-    fixed.put(Settings.KEEP_ALIVE_MAX_IDLE.name(), null);
-  }
-
-  /** Tells that it is this model's client that decides how long it keeps an idle connection. */
-  public synchronized void keepsIdleDownstreamByItself() {
-    fixed.put(Settings.DOWNSTREAM_KEEP_IDLE_S.name(), null);
-  }
-
-  /** Tells that requests are worked on beside this model's loops: no wait can block one. */
-  public synchronized void worksBesideLoops() {
-    fixed.put(Settings.BLOCK_THE_LOOP, null);
+  /** Tells that this model has nothing that a setting is about. */
+  public synchronized void hasNo(String setting) {
+    fixed.put(setting, null);
   }
 
   /** Returns every setting as it is in force now; null = this model has no such thing. */
@@ -113,11 +95,7 @@ public final class Knobs {
     return map;
   }
 
-  /**
-   * Changes all the named knobs, or none of them, also where bringing one into force fails.
-   *
-   * @throws BadValueException naming the first one that cannot be
-   */
+  /** Changes all the named knobs, or none of them, also where bringing one into force fails. */
   synchronized void change(Map<String, Long> wanted) throws BadValueException {
     for (Map.Entry<String, Long> each : wanted.entrySet()) {
       Knob knob = knobs.get(each.getKey());

@@ -53,10 +53,7 @@ public final class LabServer implements AutoCloseable {
     this.locks = locks;
   }
 
-  /**
-   * A model's main: reads the settings, starts, and returns when the server has been stopped. Bad
-   * settings end the process with status 2 and one line.
-   */
+  /** A model's main, until the server is stopped. Bad settings are one line, and status 2. */
   @SuppressWarnings("SystemOut") // The container's log is what the operator reads.
   public static void main(ServerModel model) throws InterruptedException {
     try {
@@ -80,11 +77,7 @@ public final class LabServer implements AutoCloseable {
     }
   }
 
-  /**
-   * Starts a model.
-   *
-   * @param restart what {@code POST /restart} does after it was answered, on a thread of its own
-   */
+  /** Starts a model; after {@code POST /restart} is answered, restart runs on another thread. */
   public static LabServer start(ServerModel model, Settings settings, Runnable restart)
       throws BadValueException, IOException {
     loadWhatLoggingReads();
@@ -102,21 +95,19 @@ public final class LabServer implements AutoCloseable {
     LineFile file = new LineFile();
     TrafficServer traffic = null;
     try {
-      traffic =
-          model
-              .start()
-              .start(
-                  new ModelContext(
-                      identity.model(),
-                      settings,
-                      routes,
-                      new RequestMetrics(registry),
-                      new DownstreamMetrics(registry),
-                      file,
-                      knobs,
-                      mbeans,
-                      registry,
-                      exposition));
+      ModelContext context =
+          new ModelContext(
+              identity.model(),
+              settings,
+              routes,
+              new RequestMetrics(registry),
+              new DownstreamMetrics(registry),
+              file,
+              knobs,
+              mbeans,
+              registry,
+              exposition);
+      traffic = model.start().start(context);
       mbeans.register(LockWatch.BEAN, locks);
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new ThreadClasses(Path.of("/proc/self")));

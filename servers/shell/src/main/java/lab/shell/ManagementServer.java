@@ -28,7 +28,7 @@ import java.util.function.Supplier;
 import lab.observe.ContainerLimits;
 import lab.recorder.Exchanges;
 import lab.recorder.ManagementToken;
-import lab.recorder.RecordingCalls;
+import lab.recorder.Recorder;
 import lab.spec.Answer;
 import lab.spec.BadValueException;
 import lab.spec.Bodies;
@@ -67,7 +67,7 @@ final class ManagementServer implements AutoCloseable {
   private final ContainerLimits limits = ContainerLimits.ofThisContainer();
   private final Supplier<byte[]> exposition;
   private final Runnable restart;
-  private final RecordingCalls recordings = new RecordingCalls();
+  private final Recorder recorder = new Recorder();
   private final HttpServer server;
   private final ExecutorService threads =
       new ThreadPoolExecutor(
@@ -78,10 +78,7 @@ final class ManagementServer implements AutoCloseable {
           new SynchronousQueue<>(),
           Thread.ofPlatform().daemon().name("management-", 1).factory());
 
-  /**
-   * @param downstream what the model calls
-   * @param restart called after a restart was promised; ends the process, may take its time
-   */
+  /** Restart is called after it was promised; it ends the process, and may take its time. */
   ManagementServer(
       int port,
       ManagementToken token,
@@ -114,23 +111,21 @@ final class ManagementServer implements AutoCloseable {
   public void close() {
     server.stop(0);
     threads.shutdown();
-    recordings.close();
+    recorder.close();
   }
 
   private void handle(HttpExchange exchange) throws IOException {
     String call = Exchanges.call(exchange);
     boolean isAllowed = OPEN.contains(call) || token.isGiven(exchange);
-    try (exchange) {
-      Exchanges.answer(
-          exchange, () -> isAllowed ? answer(call, exchange) : ManagementToken.NOT_GIVEN);
-    }
+    Exchanges.answer(
+        exchange, () -> isAllowed ? answer(call, exchange) : ManagementToken.NOT_GIVEN);
     if (isAllowed && call.equals("POST /restart")) {
       Thread.ofPlatform().daemon().name("restart").start(restart);
     }
   }
 
   private Answer answer(String call, HttpExchange exchange) throws IOException {
-    Answer recorded = recordings.answer(exchange);
+    Answer recorded = recorder.answer(exchange);
     if (recorded != null) {
       return recorded;
     }
@@ -150,7 +145,7 @@ final class ManagementServer implements AutoCloseable {
               404,
               "no such call; there are GET /health /identity /settings /time /round-trip /metrics,"
                   + " PATCH /settings, POST /gc /restart "
-                  + RecordingCalls.NAMES);
+                  + Recorder.CALLS);
     };
   }
 

@@ -7,8 +7,10 @@ import lab.observe.LoopMetrics;
 import lab.observe.MBeans;
 import lab.observe.RequestMetrics;
 import lab.spec.LineFile;
+import lab.spec.RouteCall;
 import lab.spec.Routes;
 import lab.spec.Settings;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the contract hands to a model.
@@ -30,4 +32,9 @@ public record ModelContext(
     Supplier<byte[]> exposition) {
   /** Every answer on the traffic port carries the model's name in this header. */
   public static final String MODEL_HEADER = "Lab-Model";
+
+  /** As {@link Routes#resolve}. */
+  public RouteCall resolve(String method, String path, @Nullable String query) {
+    return routes.resolve(method, path, query);
+  }
 }

@@ -40,9 +40,9 @@ class KnobsTest {
   void aLimitOfTheSettingsThatHoldsForNothingIsNull() {
     assertThat(knobs.inForce())
         .containsEntry("keep_alive_max_idle", 20_000)
-        .containsEntry("downstream_keep_idle_s", 60L);
-    knobs.keepsAllIdleClients();
-    knobs.keepsIdleDownstreamByItself();
+        .containsEntry("downstream_keep_idle_s", 60);
+    knobs.hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
+    knobs.hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
     assertThat(knobs.inForce())
         .containsEntry("keep_alive_max_idle", null)
         .containsEntry("downstream_keep_idle_s", null);
@@ -52,7 +52,7 @@ class KnobsTest {
   void onlyLoopsThatWorkOnRequestsCanBeBlocked() {
     knobs.hasLoops(2);
     assertThat(knobs.inForce()).containsEntry("loops", 2).containsEntry("block_the_loop", false);
-    knobs.worksBesideLoops();
+    knobs.hasNo(Settings.BLOCK_THE_LOOP);
     assertThat(knobs.inForce()).containsEntry("loops", 2).containsEntry("block_the_loop", null);
     // A framework may tell the two in the other order.
     knobs.hasLoops(2);

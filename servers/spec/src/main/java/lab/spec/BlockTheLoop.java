@@ -5,10 +5,7 @@ import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 import java.util.function.LongSupplier;
 
-/**
- * Whether a simulated wait blocks the thread of an event loop: the mistake that a loop does not
- * forgive, to be seen.
- */
+/** Whether a wait blocks an event loop's thread: the mistake that a loop does not forgive. */
 public enum BlockTheLoop {
   /** A wait is a timer. */
   NO("false", false),

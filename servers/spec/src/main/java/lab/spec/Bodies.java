@@ -27,9 +27,9 @@ public final class Bodies {
     return answer("status", "up", "model", model);
   }
 
-  /** {@code /compute}. */
-  public static Answer compute(int limit, long sum) {
-    return answer("limit", limit, "sum_of_primes", sum);
+  /** {@code /compute}, which is the work itself. */
+  public static Answer compute(int limit) {
+    return answer("limit", limit, "sum_of_primes", Primes.sumUpTo(limit));
   }
 
   /** {@code /block}. */
@@ -48,21 +48,12 @@ public final class Bodies {
         "waited_ms", waitedMs, "lines", reading.lines(), "characters", reading.characters());
   }
 
-  /**
-   * {@code /first-success}.
-   *
-   * @param failed branches that failed before one succeeded
-   * @param cancelled branches that were told to stop, and did, before this answer was made
-   */
+  /** {@code /first-success}, with how many branches failed before, and how many stopped as told. */
   public static Answer firstSuccess(String winner, int failed, int cancelled) {
     return answer("winner", winner, "failed", failed, "cancelled", cancelled);
   }
 
-  /**
-   * {@code /aggregate-with-fallback}.
-   *
-   * @param inTime whether the wait ended within its time; else the fallback stands for it
-   */
+  /** {@code /aggregate-with-fallback}: the fallback stands for a wait that did not end in time. */
   public static Answer aggregateWithFallback(boolean inTime, LineFile.Reading reading) {
     return answer(
         "wait",

@@ -1,13 +1,6 @@
 package lab.spec;
 
-/**
- * A whole number with a default and limits: a setting, a knob or a query parameter.
- *
- * @param name snake_case, with the unit where there is one
- * @param fallback the value when nothing is given
- * @param min lowest allowed value
- * @param max highest allowed value
- */
+/** A whole number with a default, and limits that are allowed: a setting, a knob or a parameter. */
 public record IntOption(String name, int fallback, int min, int max) {
   public IntOption {
     if (fallback < min || fallback > max) {

@@ -9,11 +9,7 @@ import org.jspecify.annotations.Nullable;
 public final class Json {
   private Json() {}
 
-  /**
-   * Writes text, numbers, booleans, null, maps with text keys, and collections; spaces nowhere.
-   *
-   * @throws IllegalArgumentException for a value of any other type
-   */
+  /** Writes text, numbers, booleans, null, maps with text keys, and collections; spaces nowhere. */
   public static String write(@Nullable Object value) {
     return switch (value) {
       case null -> "null";
@@ -53,11 +49,7 @@ public final class Json {
     return out.append('"').toString();
   }
 
-  /**
-   * Reads an object whose values are whole numbers, in the order given.
-   *
-   * @throws BadValueException for anything else, or a name given twice
-   */
+  /** Reads an object of whole numbers, in the order given, none of them named twice. */
   public static Map<String, Long> readNumbers(String text) throws BadValueException {
     String body = text.strip();
     if (body.length() < 2 || body.charAt(0) != '{' || body.charAt(body.length() - 1) != '}') {

@@ -35,10 +35,7 @@ public final class LineFile implements AutoCloseable {
     }
   }
 
-  /**
-   * Reads the first lines, all of them into memory at once as the route says. Blocks its thread for
-   * about a millisecond per 10,000 lines.
-   */
+  /** Reads the first lines into memory at once. Blocks for about 1 ms per 10,000 lines. */
   public Reading read(int lines) throws IOException {
     List<String> all = new ArrayList<>();
     try (BufferedReader in = Files.newBufferedReader(path, US_ASCII)) {

@@ -4,10 +4,7 @@ package lab.spec;
 public final class Primes {
   private Primes() {}
 
-  /**
-   * Sums the primes up to and including a limit, by trial division: the point is to keep a CPU busy
-   * for about a millisecond at 50,000, not to be clever.
-   */
+  /** Sums the primes up to a limit, by trial division: 50,000 keep a CPU busy for about 1 ms. */
   public static long sumUpTo(int limit) {
     long sum = limit >= 2 ? 2 : 0;
     for (int candidate = 3; candidate <= limit; candidate += 2) {

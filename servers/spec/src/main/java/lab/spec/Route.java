@@ -11,10 +11,7 @@ public enum Route {
   ROOT("/", wait(10)),
   /** One call of the downstream; its body is the answer. */
   DOWNSTREAM("/downstream"),
-  /**
-   * The same call, made inside {@code synchronized}: before JDK 24 (JEP 491) a virtual thread that
-   * waits there keeps its carrier.
-   */
+  /** The same inside {@code synchronized}, where before JDK 24 (JEP 491) a carrier is kept. */
   SYNCHRONIZED("/synchronized"),
   /** Says that the request path works; no work. */
   HEALTH("/health"),

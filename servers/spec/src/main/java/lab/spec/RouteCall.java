@@ -4,50 +4,26 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request resolved: its route with validated parameters, or the refusal to answer it with.
+ * A request resolved: its route with validated parameters, or the refusal to answer with at once.
  * Immutable, and shared by all requests without a query.
  */
-public final class RouteCall {
+@SuppressWarnings("ArrayRecordComponent") // Never compared.
+public record RouteCall(Route route, int[] values, @Nullable Answer refusal) {
   /** What stands for a request before there is one. */
   public static final RouteCall NONE = refused(Route.NONE, Answer.notFound(List.of()));
 
-  private final Route route;
-  private final int[] values;
-  private final @Nullable Answer refusal;
-
-  private RouteCall(Route route, int[] values) {
-    this.route = route;
-    this.values = values;
-    this.refusal = null;
-  }
-
-  private RouteCall(Route route, Answer refusal) {
-    this.route = route;
-    this.values = new int[0];
-    this.refusal = refusal;
-  }
-
   static RouteCall withDefaults(Route route) {
-    return new RouteCall(
-        route, route.parameters().stream().mapToInt(IntOption::fallback).toArray());
+    int[] values = route.parameters().stream().mapToInt(IntOption::fallback).toArray();
+    return new RouteCall(route, values, null);
   }
 
   static RouteCall refused(Route route, Answer refusal) {
-    return new RouteCall(route, refusal);
+    return new RouteCall(route, new int[0], refusal);
   }
 
   /** The same route with the values of a query, the others as they are here. */
   RouteCall with(String query) throws BadValueException {
-    return new RouteCall(route, parse(query));
-  }
-
-  public Route route() {
-    return route;
-  }
-
-  /** The answer to give at once, or null when the route's work is to be done. */
-  public @Nullable Answer refusal() {
-    return refusal;
+    return new RouteCall(route, parse(query), null);
   }
 
   /** The value of one of the route's own parameters. */

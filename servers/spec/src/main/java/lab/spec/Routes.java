@@ -6,10 +6,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The routes of one server; any other path is a 404. Immutable. A request without a query costs one
- * map lookup and no allocation.
- */
+/** A server's routes; any other path is a 404. Without a query nothing is allocated. */
 public final class Routes {
   private final Map<String, RouteCall> withDefaults;
   private final List<String> paths;
@@ -25,12 +22,7 @@ public final class Routes {
     return paths;
   }
 
-  /**
-   * Resolves a request line.
-   *
-   * @param path the decoded path, e.g. {@code /block}
-   * @param query the raw query without its question mark, or null
-   */
+  /** Resolves a method, a decoded path and a raw query without its question mark, or null. */
   public RouteCall resolve(String method, String path, @Nullable String query) {
     RouteCall call = withDefaults.get(path);
     if (call == null) {

@@ -3,8 +3,8 @@ package lab.spec;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -19,16 +19,15 @@ import java.util.stream.Stream;
  * @param managementPort management port; 0 takes a free one
  * @param backlog length of the accept queue asked of the kernel (it caps it at somaxconn)
  * @param tcpNodelay whether answers are sent without waiting for the client's ACK
- * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer,
- *     but for a framework's server, which has no such limit: {@code keepsAllIdleClients}
+ * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer; a
+ *     framework's server has no such limit
  * @param keepAliveTimeout how long a client connection may idle
  * @param poolSize worker threads, for models with a worker pool
  * @param poolOrder which idle worker a pool gives the next request to
  * @param connectionThreads the kind of thread that each connection has, for models with such
  * @param nettyTransport how the loops of models on Netty read and write
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
- * @param loops event loops, each one thread, for models with event loops; 0 = as many as the model
- *     has by itself, see {@link #loops(int)}
+ * @param loops event loops, for models with such; 0 = as many as the model has by itself
  * @param fronts threads that read requests and hand them to others, for models that have them
  * @param blockTheLoop whether waits block the loop's thread, and how
  * @param downstreamUrl where {@code /downstream} calls
@@ -36,11 +35,11 @@ import java.util.stream.Stream;
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
  * @param downstreamKeepIdle how long a connection to the downstream may idle before it is closed;
  *     less than the downstream keeps it
- * @param frameworkDefaults whose defaults a framework's server has: those of the lab, which are the
- *     limits of the models without a framework, or those that the framework ships with
+ * @param frameworkDefaults whose defaults a framework's server has: the lab's are the limits of the
+ *     models without a framework
  * @param downstreamClient whose client a framework's server that blocks calls the downstream with
- * @param tokenSums by which the management port knows its token: of no matter for what is measured,
- *     so it is in no answer
+ * @param tokenSums by which the management port knows its token; it is in no answer
+ * @param asMap the others by snake_case name, values as JSON shows them
  */
 public record Settings(
     int httpPort,
@@ -63,7 +62,30 @@ public record Settings(
     Duration downstreamKeepIdle,
     Defaults frameworkDefaults,
     Client downstreamClient,
-    String tokenSums) {
+    String tokenSums,
+    Map<String, Object> asMap) {
+  /** Which of a pool's idle workers gets the next request. */
+  public enum PoolOrder {
+    /** The one that has waited longest, as in the JDK's pools: with little work all take turns. */
+    FIFO,
+    /** The one that began to wait last, whose stack and caches are the warmest. */
+    LIFO
+  }
+
+  /** What kind of thread a model has for each connection. */
+  public enum ThreadKind {
+    VIRTUAL,
+    PLATFORM
+  }
+
+  /** How Netty's loops read and write. */
+  public enum NettyTransport {
+    /** By the JDK's selectors, as every other model. */
+    NIO,
+    /** By Netty's own library for Linux. */
+    EPOLL
+  }
+
   /** The lab's, or those that a framework ships with. */
   public enum Defaults {
     LAB,
@@ -105,68 +127,54 @@ public record Settings(
   public static final String NETTY_TRANSPORT = "netty_transport";
   public static final String FRAMEWORK_DEFAULTS = "framework_defaults";
   public static final String DOWNSTREAM_CLIENT = "downstream_client";
-  private static final String TCP_NODELAY = "tcp_nodelay";
-  private static final String DOWNSTREAM_URL = "downstream_url";
-  private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
-  private static final String TOKEN_SUMS = "token_sums";
+  private static final String TOKEN_SUMS = "LAB_TOKEN_SUMS";
 
-  /** Variables with our prefix that the image's start script reads before there is a JVM. */
-  private static final Set<String> READ_BEFORE_START = Set.of("LAB_JVM_FLAGS");
+  /** A variable with our prefix that the image's start script reads before there is a JVM. */
+  private static final String READ_BEFORE_START = "LAB_JVM_FLAGS";
 
-  /**
-   * Reads the {@code LAB_*} variables.
-   *
-   * @throws BadValueException on an unknown {@code LAB_*} variable or a value that is not allowed
-   */
+  /** Reads the {@code LAB_*} variables; refuses any that is unknown, or has a value not allowed. */
   public static Settings fromEnvironment(Map<String, String> environment) throws BadValueException {
+    Reader reader = new Reader(environment, new LinkedHashMap<>());
+    Settings settings =
+        new Settings(
+            reader.number(HTTP_PORT),
+            reader.number(MANAGEMENT_PORT),
+            reader.number(BACKLOG),
+            reader.flag("tcp_nodelay", true),
+            reader.number(KEEP_ALIVE_MAX_IDLE),
+            Duration.ofSeconds(reader.number(KEEP_ALIVE_TIMEOUT_S)),
+            reader.number(POOL_SIZE),
+            reader.word(POOL_ORDER, PoolOrder.FIFO),
+            reader.word(CONNECTION_THREADS, ThreadKind.VIRTUAL),
+            reader.word(NETTY_TRANSPORT, NettyTransport.NIO),
+            reader.number(QUEUE_BOUND),
+            reader.number(LOOPS),
+            reader.number(FRONTS),
+            reader.blockTheLoop(),
+            reader.httpUrl("downstream_url", "http://toxiproxy:8666/"),
+            reader.number(DOWNSTREAM_CONNECTIONS),
+            Duration.ofMillis(reader.number(DOWNSTREAM_TIMEOUT_MS)),
+            Duration.ofSeconds(reader.number(DOWNSTREAM_KEEP_IDLE_S)),
+            reader.word(FRAMEWORK_DEFAULTS, Defaults.LAB),
+            reader.word(DOWNSTREAM_CLIENT, Client.FRAMEWORK),
+            environment.getOrDefault(TOKEN_SUMS, ""),
+            Collections.unmodifiableMap(reader.json));
     Set<String> known =
-        Stream.concat(read(Map.of()).asMap().keySet().stream(), Stream.of(TOKEN_SUMS))
-            .map(Settings::variable)
+        Stream.concat(reader.json.keySet().stream().map(Reader::variable), Stream.of(TOKEN_SUMS))
             .collect(Collectors.toCollection(TreeSet::new));
-    List<String> unknown =
+    String unknown =
         environment.keySet().stream()
             .filter(name -> name.startsWith("LAB_"))
-            .filter(name -> !known.contains(name) && !READ_BEFORE_START.contains(name))
+            .filter(name -> !known.contains(name) && !name.equals(READ_BEFORE_START))
             .sorted()
-            .toList();
+            .collect(Collectors.joining(", "));
     if (!unknown.isEmpty()) {
-      throw new BadValueException(
-          "unknown setting %s; known are %s".formatted(String.join(", ", unknown), known));
+      throw new BadValueException("unknown setting %s; known are %s".formatted(unknown, known));
     }
-    return read(environment);
+    return settings;
   }
 
-  private static Settings read(Map<String, String> environment) throws BadValueException {
-    return new Settings(
-        number(environment, HTTP_PORT),
-        number(environment, MANAGEMENT_PORT),
-        number(environment, BACKLOG),
-        flag(environment, TCP_NODELAY, true),
-        number(environment, KEEP_ALIVE_MAX_IDLE),
-        Duration.ofSeconds(number(environment, KEEP_ALIVE_TIMEOUT_S)),
-        number(environment, POOL_SIZE),
-        word(environment, POOL_ORDER, PoolOrder.FIFO),
-        word(environment, CONNECTION_THREADS, ThreadKind.VIRTUAL),
-        word(environment, NETTY_TRANSPORT, NettyTransport.NIO),
-        number(environment, QUEUE_BOUND),
-        number(environment, LOOPS),
-        number(environment, FRONTS),
-        BlockTheLoop.parse(
-            variable(BLOCK_THE_LOOP), environment.getOrDefault(variable(BLOCK_THE_LOOP), "false")),
-        httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
-        number(environment, DOWNSTREAM_CONNECTIONS),
-        Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)),
-        Duration.ofSeconds(number(environment, DOWNSTREAM_KEEP_IDLE_S)),
-        word(environment, FRAMEWORK_DEFAULTS, Defaults.LAB),
-        word(environment, DOWNSTREAM_CLIENT, Client.FRAMEWORK),
-        environment.getOrDefault(variable(TOKEN_SUMS), ""));
-  }
-
-  /**
-   * Returns how many event loops there are to be.
-   *
-   * @param byItself as many as the model has when the setting does not say
-   */
+  /** Returns how many event loops there are to be; unless set, as many as the model has. */
   public int loops(int byItself) {
     return loops == 0 ? byItself : loops;
   }
@@ -176,93 +184,77 @@ public record Settings(
     return frameworkDefaults == Defaults.SHIPPED;
   }
 
-  /** Returns the settings by snake_case name, values as JSON shows them. */
-  public Map<String, Object> asMap() {
-    Map<String, Object> map = new LinkedHashMap<>();
-    map.put(HTTP_PORT.name(), httpPort);
-    map.put(MANAGEMENT_PORT.name(), managementPort);
-    map.put(BACKLOG.name(), backlog);
-    map.put(TCP_NODELAY, tcpNodelay);
-    map.put(KEEP_ALIVE_MAX_IDLE.name(), keepAliveMaxIdle);
-    map.put(KEEP_ALIVE_TIMEOUT_S.name(), keepAliveTimeout.toSeconds());
-    map.put(POOL_SIZE.name(), poolSize);
-    map.put(POOL_ORDER, lowerCase(poolOrder));
-    map.put(CONNECTION_THREADS, lowerCase(connectionThreads));
-    map.put(NETTY_TRANSPORT, lowerCase(nettyTransport));
-    map.put(QUEUE_BOUND.name(), queueBound);
-    map.put(LOOPS.name(), loops);
-    map.put(FRONTS.name(), fronts);
-    map.put(BLOCK_THE_LOOP, blockTheLoop.json());
-    map.put(DOWNSTREAM_URL, downstreamUrl.toString());
-    map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
-    map.put(DOWNSTREAM_TIMEOUT_MS.name(), downstreamTimeout.toMillis());
-    map.put(DOWNSTREAM_KEEP_IDLE_S.name(), downstreamKeepIdle.toSeconds());
-    map.put(FRAMEWORK_DEFAULTS, lowerCase(frameworkDefaults));
-    map.put(DOWNSTREAM_CLIENT, lowerCase(downstreamClient));
-    return map;
-  }
-
-  private static String variable(String name) {
-    return "LAB_" + name.toUpperCase(Locale.ROOT);
-  }
-
-  private static int number(Map<String, String> environment, IntOption option)
-      throws BadValueException {
-    String name = variable(option.name());
-    String text = environment.get(name);
-    if (text == null) {
-      return option.fallback();
-    }
-    return new IntOption(name, option.fallback(), option.min(), option.max()).parse(text);
-  }
-
-  private static boolean flag(Map<String, String> environment, String name, boolean fallback)
-      throws BadValueException {
-    String text = environment.getOrDefault(variable(name), Boolean.toString(fallback));
-    return switch (text) {
-      case "true" -> true;
-      case "false" -> false;
-      default ->
-          throw new BadValueException(
-              "%s must be true or false, got '%s'".formatted(variable(name), text));
-    };
-  }
-
-  /** Reads one of an enum's names, in lower case. */
-  private static <E extends Enum<E>> E word(
-      Map<String, String> environment, String name, E fallback) throws BadValueException {
-    String text = environment.getOrDefault(variable(name), lowerCase(fallback));
-    E[] all = fallback.getDeclaringClass().getEnumConstants();
-    for (E each : all) {
-      if (lowerCase(each).equals(text)) {
-        return each;
-      }
-    }
-    throw new BadValueException(
-        "%s must be %s, got '%s'"
-            .formatted(
-                variable(name),
-                Arrays.stream(all).map(Settings::lowerCase).collect(Collectors.joining(" or ")),
-                text));
-  }
-
   /** An enum's name as a setting. */
   public static String lowerCase(Enum<?> word) {
     return word.name().toLowerCase(Locale.ROOT);
   }
 
-  private static URI httpUrl(Map<String, String> environment, String name, String fallback)
-      throws BadValueException {
-    String text = environment.getOrDefault(variable(name), fallback);
-    try {
-      URI url = URI.create(text);
-      if ("http".equals(url.getScheme()) && url.getHost() != null && !url.getPath().isEmpty()) {
-        return url;
-      }
-    } catch (IllegalArgumentException e) {
-      // Falls through to the same refusal.
+  /** Reads settings by their snake_case names, and puts each into {@code json}. */
+  private record Reader(Map<String, String> environment, Map<String, Object> json) {
+    static String variable(String name) {
+      return "LAB_" + name.toUpperCase(Locale.ROOT);
     }
-    throw new BadValueException(
-        "%s must look like http://host:port/path, got '%s'".formatted(variable(name), text));
+
+    private String text(String name, String fallback) {
+      return environment.getOrDefault(variable(name), fallback);
+    }
+
+    int number(IntOption option) throws BadValueException {
+      String text = text(option.name(), Integer.toString(option.fallback()));
+      String shown = variable(option.name());
+      int number = new IntOption(shown, option.fallback(), option.min(), option.max()).parse(text);
+      json.put(option.name(), number);
+      return number;
+    }
+
+    boolean flag(String name, boolean fallback) throws BadValueException {
+      String text = text(name, Boolean.toString(fallback));
+      if (!text.equals("true") && !text.equals("false")) {
+        throw new BadValueException(
+            "%s must be true or false, got '%s'".formatted(variable(name), text));
+      }
+      json.put(name, text.equals("true"));
+      return text.equals("true");
+    }
+
+    /** One of an enum's names, in lower case. */
+    <E extends Enum<E>> E word(String name, E fallback) throws BadValueException {
+      String text = text(name, lowerCase(fallback));
+      json.put(name, text);
+      E[] all = fallback.getDeclaringClass().getEnumConstants();
+      for (E each : all) {
+        if (lowerCase(each).equals(text)) {
+          return each;
+        }
+      }
+      throw new BadValueException(
+          "%s must be %s, got '%s'"
+              .formatted(
+                  variable(name),
+                  Arrays.stream(all).map(Settings::lowerCase).collect(Collectors.joining(" or ")),
+                  text));
+    }
+
+    BlockTheLoop blockTheLoop() throws BadValueException {
+      String text = text(BLOCK_THE_LOOP, "false");
+      BlockTheLoop how = BlockTheLoop.parse(variable(BLOCK_THE_LOOP), text);
+      json.put(BLOCK_THE_LOOP, how.json());
+      return how;
+    }
+
+    URI httpUrl(String name, String fallback) throws BadValueException {
+      String text = text(name, fallback);
+      json.put(name, text);
+      try {
+        URI url = URI.create(text);
+        if ("http".equals(url.getScheme()) && url.getHost() != null && !url.getPath().isEmpty()) {
+          return url;
+        }
+      } catch (IllegalArgumentException e) {
+        // Falls through to the same refusal.
+      }
+      throw new BadValueException(
+          "%s must look like http://host:port/path, got '%s'".formatted(variable(name), text));
+    }
   }
 }

@@ -39,10 +39,7 @@ final class Aggregates implements Demonstrations {
     }
   }
 
-  /**
-   * The cancellable pauses of one scope. A cancelled scope starts no more branches, so {@link
-   * #close}, called after the scope is closed, counts those that never began as cancelled.
-   */
+  /** A scope's pauses; {@link #close}, after the scope's, counts those never begun as cancelled. */
   private final class Pauses implements AutoCloseable {
     private final Route route;
     private final AtomicInteger interrupted = new AtomicInteger();
@@ -85,9 +82,7 @@ final class Aggregates implements Demonstrations {
   private final ThreadFactory threads;
   private final Executor oldWay;
 
-  /**
-   * @param threads makes the threads of the branches
-   */
+  /** The factory makes the threads of the branches. */
   Aggregates(BranchMetrics branches, LineFile file, ThreadFactory threads) {
     this.branches = branches;
     this.file = file;

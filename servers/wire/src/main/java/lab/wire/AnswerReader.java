@@ -50,19 +50,12 @@ public final class AnswerReader {
   private int status;
   private boolean reusable;
 
-  /**
-   * @param fields used while a head is read; readers of one thread may share it
-   */
+  /** The fields are used while a head is read; readers of one thread may share them. */
   public AnswerReader(HeaderFields fields) {
     this.fields = fields;
   }
 
-  /**
-   * Takes bytes of an answer that is not whole yet.
-   *
-   * @return whether the answer is whole now
-   * @throws MalformedException when it is no answer, or too long; the reader is of no more use
-   */
+  /** Takes bytes; true when the answer is whole. After a failure the reader is of no more use. */
   public boolean take(byte[] bytes, int from, int to) throws MalformedException {
     if (state != State.HEAD) {
       takeBody(bytes, from, to);

@@ -39,9 +39,7 @@ public final class AnswerWriter {
   private final byte[] field;
   private final HttpDate date;
 
-  /**
-   * @param field a header field of every answer
-   */
+  /** The field is in the header of every answer. */
   public AnswerWriter(String field) {
     this(field, new HttpDate());
   }
@@ -51,11 +49,7 @@ public final class AnswerWriter {
     this.date = date;
   }
 
-  /**
-   * Returns the whole answer to a request.
-   *
-   * @param stays whether the connection does, after this answer
-   */
+  /** Returns the whole answer to a request, after which the connection stays or not. */
   public byte[] answer(Request to, int status, String contentType, byte[] body, boolean stays) {
     // That it stays goes without saying in HTTP/1.1.
     byte[] end = stays ? (to.isHttp11() ? END : KEEP) : CLOSE;

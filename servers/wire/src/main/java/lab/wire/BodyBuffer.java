@@ -14,10 +14,7 @@ public final class BodyBuffer {
     this.maxBytes = maxBytes;
   }
 
-  /**
-   * Makes room for so many bytes more. The room doubles as parts arrive: to grow by each part would
-   * copy the body once per part, and a part may be one byte.
-   */
+  /** Makes room for so many bytes more; doubled, as a part may be one byte. */
   public void reserve(long count) throws MalformedException {
     if (count > maxBytes - length) {
       throw new MalformedException("body too long");

@@ -30,9 +30,7 @@ public final class ChunkedBody {
   private int lineLength;
   private boolean afterCr;
 
-  /**
-   * @param body takes the data of the chunks; null = a body of any length is passed over
-   */
+  /** The body takes the chunks' data; without it a body of any length is passed over. */
   public ChunkedBody(@Nullable BodyBuffer body) {
     this.body = body;
   }

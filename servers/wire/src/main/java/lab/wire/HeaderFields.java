@@ -13,11 +13,7 @@ public final class HeaderFields {
   private boolean expectsContinue;
   private int hosts;
 
-  /**
-   * Reads the lines up to the blank one, which must be there.
-   *
-   * @param from where the first header line begins
-   */
+  /** Reads the lines up to the blank one, which must be there, from where the first begins. */
   public void read(byte[] bytes, int from) throws MalformedException {
     contentLength = -1;
     chunked = false;

@@ -149,11 +149,7 @@ public final class HttpBytes {
     return i;
   }
 
-  /**
-   * Reads a decimal number.
-   *
-   * @throws MalformedException unless it has 1 to 18 digits and nothing else
-   */
+  /** Reads a decimal number of 1 to 18 digits and nothing else. */
   public static long number(byte[] bytes, int from, int to) throws MalformedException {
     if (from == to || to - from > 18) {
       throw new MalformedException("not a number");

@@ -6,9 +6,7 @@ public final class MalformedException extends Exception {
 
   private final boolean tooLong;
 
-  /**
-   * @param reason what is wrong, as the peer is to read it
-   */
+  /** The reason is what is wrong, as the peer is to read it. */
   public MalformedException(String reason) {
     this(reason, false);
   }

@@ -1,9 +1,8 @@
 package lab.wire;
 
 /**
- * What one connection reads into: as long as the messages of its peer. It grows where a read has
- * filled it, and is short again after a message that used less than a quarter of it. One thread at
- * a time.
+ * What a connection reads into. It grows where a read has filled it, and is short again after a
+ * message that used less than a quarter of it. One thread at a time.
  */
 public final class ReadBuffer {
   private static final int GROWTH = 4;
@@ -17,9 +16,7 @@ public final class ReadBuffer {
 
   private long sum;
 
-  /**
-   * @param longest the most that it reads into, even if messages are longer
-   */
+  /** It never gets longer than the longest, even if messages are. */
   public ReadBuffer(int shortest, int longest) {
     this.shortest = shortest;
     this.longest = longest;

@@ -37,18 +37,12 @@ public final class RequestReader {
   private @Nullable ChunkedBody chunks;
   private boolean owesContinue;
 
-  /**
-   * @param head used while {@link #next} runs; readers of one thread may share it
-   */
+  /** The head is used while {@link #next} runs; readers of one thread may share it. */
   public RequestReader(RequestHead head) {
     this.head = head;
   }
 
-  /**
-   * Adds input.
-   *
-   * @param bytes must not change before {@link #keep} or {@link #drop}
-   */
+  /** Adds input, which must not change before {@link #keep} or {@link #drop}. */
   public void add(byte[] bytes, int count) {
     if (from == to) {
       input = bytes;
@@ -72,11 +66,7 @@ public final class RequestReader {
     to += count;
   }
 
-  /**
-   * Returns the next request once its last byte is there; null when more input is needed.
-   *
-   * @throws MalformedException when it is none; the connection is of no more use
-   */
+  /** Returns the next request once its last byte is there; null when more input is needed. */
   public @Nullable Request next() throws MalformedException {
     if (begun == null && !readHead()) {
       return null;

@@ -4,18 +4,9 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import org.jspecify.annotations.Nullable;
 
-/**
- * What a request asks for.
- *
- * @param path decoded
- * @param query raw, without its question mark, or null
- */
+/** What a request asks for: the decoded path, and the raw query without its question mark. */
 public record RequestTarget(String path, @Nullable String query) {
-  /**
-   * Parses a target: a path, an absolute URI with a path, or {@code *} (RFC 9112, 3.2).
-   *
-   * @throws MalformedException when it is none of these
-   */
+  /** Parses a path, an absolute URI with a path, or {@code *}, and nothing else (RFC 9112, 3.2). */
   public static RequestTarget parse(String target) throws MalformedException {
     if (!isPlain(target)) {
       URI uri = uri(target);

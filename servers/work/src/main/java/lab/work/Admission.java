@@ -3,17 +3,14 @@ package lab.work;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * How many requests the server has taken on and not yet answered, over all loops, and the bound on
- * them. Where no requests queue for workers, this is what can be bound. One that was refused is
- * none of them, however long its client takes to read so. Safe for any number of threads.
+ * How many requests the server has taken on and not yet answered, and the bound on them where none
+ * queue for workers. One that was refused is none of them. Safe for any number of threads.
  */
 public final class Admission {
   private final AtomicInteger admitted = new AtomicInteger();
   private volatile int bound;
 
-  /**
-   * @param bound most requests at a time, 0 = any number
-   */
+  /** With a bound on requests at a time, 0 = any number. */
   public Admission(int bound) {
     this.bound = bound;
   }
@@ -23,11 +20,7 @@ public final class Admission {
     return tryEnter(bound);
   }
 
-  /**
-   * As the other one, with a bound of the caller's.
-   *
-   * @param most most requests at a time, 0 = any number
-   */
+  /** As the other one, with a bound of the caller's, 0 = any number. */
   public boolean tryEnter(int most) {
     if (most == 0) {
       admitted.incrementAndGet();

@@ -13,18 +13,12 @@ public final class Answers {
 
   private final AnswerWriter writer;
 
-  /**
-   * @param model the model's name, for the header {@link ModelContext#MODEL_HEADER}
-   */
+  /** The model's name is in the header {@link ModelContext#MODEL_HEADER}. */
   public Answers(String model) {
     writer = new AnswerWriter(ModelContext.MODEL_HEADER + ": " + model);
   }
 
-  /**
-   * Returns the whole answer to a request.
-   *
-   * @param stays whether the connection does, after this answer
-   */
+  /** Returns the whole answer to a request, after which the connection stays or not. */
   public byte[] write(Request request, Answer answer, boolean stays) {
     return writer.answer(request, answer.status(), answer.contentType(), answer.body(), stays);
   }

@@ -24,18 +24,11 @@ public final class DownstreamAddress {
   private volatile long lookedUpNanos;
   private volatile InetSocketAddress address;
 
-  /**
-   * Looks the name up on the calling thread, which may block.
-   *
-   * @param lookUps runs later look-ups, which may block
-   */
+  /** Looks the name up on the calling thread, which may block; later ones run on the executor. */
   public DownstreamAddress(String host, int port, Executor lookUps) {
     this(host, port, lookUps, System::nanoTime);
   }
 
-  /**
-   * @param nanoTime {@link System#nanoTime}
-   */
   DownstreamAddress(String host, int port, Executor lookUps, LongSupplier nanoTime) {
     this.host = host;
     this.port = port;
@@ -45,10 +38,7 @@ public final class DownstreamAddress {
     this.lookedUpNanos = nanoTime.getAsLong();
   }
 
-  /**
-   * The latest address known; unresolved while the name is unknown. Any thread; never blocks or
-   * fails.
-   */
+  /** The latest address known; unresolved while the name is unknown. Any thread; never blocks. */
   public InetSocketAddress current() {
     if (nanoTime.getAsLong() - lookedUpNanos > FRESH_NANOS
         && isLookingUp.compareAndSet(false, true)) {

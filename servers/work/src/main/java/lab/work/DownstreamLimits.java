@@ -1,6 +1,7 @@
 package lab.work;
 
 import java.time.Duration;
+import lab.shell.Knobs;
 import lab.shell.ModelContext;
 import lab.spec.Settings;
 
@@ -19,21 +20,15 @@ public final class DownstreamLimits {
     timeoutMs = (int) settings.downstreamTimeout().toMillis();
   }
 
-  /**
-   * Makes a model's limits from its settings. The cap is seen as MXBean {@code
-   * DownstreamConnections}; the cap and the timeout are knobs. Called once per server.
-   */
+  /** Makes a model's limits, an MXBean and two knobs, from its settings. Called once per server. */
   public static DownstreamLimits publish(ModelContext context) {
     DownstreamLimits limits = new DownstreamLimits(context.settings());
     ConnectionCap cap = limits.cap;
     context.mbeans().register("DownstreamConnections", cap);
-    context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
-    context
-        .knobs()
-        .add(
-            Settings.DOWNSTREAM_TIMEOUT_MS,
-            () -> limits.timeoutMs,
-            next -> limits.timeoutMs = next);
+    Knobs knobs = context.knobs();
+    knobs.add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
+    knobs.add(
+        Settings.DOWNSTREAM_TIMEOUT_MS, () -> limits.timeoutMs, next -> limits.timeoutMs = next);
     return limits;
   }
 

@@ -4,12 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.net.URI;
 
-/**
- * The request that every call sends.
- *
- * @param host name or address of the downstream
- * @param bytes the whole request, never changed
- */
+/** The request that every call sends, whole, to a host's name or address. Never changed. */
 @SuppressWarnings("ArrayRecordComponent") // Written to sockets, never compared.
 public record DownstreamRequest(String host, int port, byte[] bytes) {
   /** A GET of this URL. */

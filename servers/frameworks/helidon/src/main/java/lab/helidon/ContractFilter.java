@@ -13,24 +13,20 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
-import lab.spec.Routes;
 
 /**
- * What the contract wants around every route: parameters are checked and refused, the model is
- * named, requests are counted and timed. On the thread of the connection, so that a request has no
- * queue that could be measured.
+ * What the contract wants around every route: resolves, refuses, names the model, counts. On the
+ * connection's thread, so that a request has no queue that could be measured.
  */
 final class ContractFilter implements Filter {
   private static final long NO_QUEUE = 0;
 
   private final Header model;
-  private final RequestMetrics requests;
-  private final Routes routes;
+  private final ModelContext context;
 
   ContractFilter(ModelContext context) {
     model = HeaderValues.createCached(ModelContext.MODEL_HEADER, context.model());
-    requests = context.requests();
-    routes = context.routes();
+    this.context = context;
   }
 
   @Override
@@ -38,8 +34,9 @@ final class ContractFilter implements Filter {
     long begun = System.nanoTime();
     HttpPrologue prologue = request.prologue();
     RouteCall call =
-        routes.resolve(
+        context.resolve(
             prologue.method().text(), prologue.uriPath().path(), prologue.query().rawValue());
+    RequestMetrics requests = context.requests();
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {

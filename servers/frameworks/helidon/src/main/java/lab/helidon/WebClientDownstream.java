@@ -1,5 +1,8 @@
 package lab.helidon;
 
+import io.helidon.webclient.api.ConnectedSocketChannelInfo;
+import io.helidon.webclient.api.ConnectedSocketInfo;
+import io.helidon.webclient.api.ConnectionListener;
 import io.helidon.webclient.api.HttpClientResponse;
 import io.helidon.webclient.api.Proxy;
 import io.helidon.webclient.api.WebClient;
@@ -19,9 +22,29 @@ import lab.work.blocking.DownstreamClient;
  * The deadline becomes its read timeout, which begins anew with each read of a socket.
  */
 final class WebClientDownstream implements DownstreamClient {
+  /** Whether a call has connected. The caller's thread only, on which Helidon's client connects. */
+  private static final class Mark {
+    private boolean isMade;
+  }
+
+  /** Tells a call over a new connection from one over a kept one, which the client does not say. */
+  private static final class ConnectMarks implements ConnectionListener {
+    @Override
+    public void socketConnected(ConnectedSocketInfo socket) {
+      if (CALL.isBound()) {
+        CALL.get().isMade = true;
+      }
+    }
+
+    @Override
+    public void socketChannelConnected(ConnectedSocketChannelInfo socket) {
+      // Only sockets of Unix domains.
+    }
+  }
+
+  private static final ScopedValue<Mark> CALL = ScopedValue.newInstance();
   private static final int OK = 200;
 
-  private final ConnectMarks connects = new ConnectMarks();
   private final Counter retries;
   private final WebClient client;
 
@@ -32,7 +55,7 @@ final class WebClientDownstream implements DownstreamClient {
         WebClient.builder()
             .baseUri(settings.downstreamUrl())
             .connectTimeout(settings.downstreamTimeout())
-            .connectionListener(connects);
+            .connectionListener(new ConnectMarks());
     if (!settings.shipped()) {
       builder
           .followRedirects(false)
@@ -43,7 +66,7 @@ final class WebClientDownstream implements DownstreamClient {
     }
     client = builder.build();
     WebClientConfig told = client.prototype();
-    context.knobs().keepsIdleDownstreamByItself();
+    context.knobs().hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
     context.knobs().ofFramework("client_connections_kept", told.connectionCacheSize());
     context.knobs().ofFramework("client_redirects", told.followRedirects());
     context.knobs().ofFramework("client_tcp_nodelay", told.socketOptions().tcpNoDelay());
@@ -74,11 +97,12 @@ final class WebClientDownstream implements DownstreamClient {
 
   private HttpClientResponse ask(long deadlineNanos) throws SocketTimeoutException {
     Duration timeout = remaining(deadlineNanos);
-    ConnectMarks.Mark connect = new ConnectMarks.Mark();
+    Mark connect = new Mark();
     try {
-      return connects.calling(connect, () -> client.get().readTimeout(timeout).request());
+      return ScopedValue.where(CALL, connect)
+          .call(() -> client.get().readTimeout(timeout).request());
     } catch (RuntimeException e) {
-      if (connect.isMade() || !isStale(e)) {
+      if (connect.isMade || !isStale(e)) {
         throw e;
       }
       // The downstream had closed a kept connection, which Helidon saw too late: on a new one.

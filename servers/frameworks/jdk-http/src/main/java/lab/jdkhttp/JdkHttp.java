@@ -19,7 +19,6 @@ import lab.shell.TrafficServer;
 import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
-import lab.spec.Routes;
 import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 import lab.work.blocking.Demonstrations;
@@ -32,9 +31,7 @@ public final class JdkHttp implements TrafficServer {
   private static final String READER = "reader";
   private static final Duration STOP_POLL = Duration.ofMillis(5);
 
-  private final String model;
-  private final RequestMetrics requests;
-  private final Routes known;
+  private final ModelContext context;
   private final BlockingRoutes routes;
   private final ExecutorService executor;
   private final HandOver handOver;
@@ -44,9 +41,7 @@ public final class JdkHttp implements TrafficServer {
   private final HttpServer server;
 
   private JdkHttp(ModelContext context, ExecutorService executor) throws IOException {
-    this.model = context.model();
-    this.requests = context.requests();
-    this.known = context.routes();
+    this.context = context;
     Settings settings = context.settings();
     // First: where the port is taken, no thread has started yet.
     server = HttpServer.create(new InetSocketAddress(settings.httpPort()), settings.backlog());
@@ -63,11 +58,7 @@ public final class JdkHttp implements TrafficServer {
     server.createContext("/", this::handle);
   }
 
-  /**
-   * A model that differs from its siblings in its executor alone.
-   *
-   * @param executor makes the threads that requests are handled on; the server closes it
-   */
+  /** A model that differs from its siblings in its executor alone; the server closes it. */
   public static ServerModel model(String name, Function<Settings, ExecutorService> executor) {
     return new ServerModel(
         name,
@@ -136,7 +127,8 @@ public final class JdkHttp implements TrafficServer {
   private void work(HttpExchange exchange, HandOver.Ticket ticket) {
     URI target = exchange.getRequestURI();
     RouteCall call =
-        known.resolve(exchange.getRequestMethod(), target.getPath(), target.getRawQuery());
+        context.resolve(exchange.getRequestMethod(), target.getPath(), target.getRawQuery());
+    RequestMetrics requests = context.requests();
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
@@ -164,7 +156,7 @@ public final class JdkHttp implements TrafficServer {
     var unused = exchange.getRequestBody().read();
     var headers = exchange.getResponseHeaders();
     headers.set("Content-Type", answer.contentType());
-    headers.set(ModelContext.MODEL_HEADER, model);
+    headers.set(ModelContext.MODEL_HEADER, context.model());
     if (answer.status() == 405) {
       headers.set("Allow", "GET");
     }

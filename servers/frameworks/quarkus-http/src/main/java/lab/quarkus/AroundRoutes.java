@@ -12,10 +12,7 @@ import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
 
-/**
- * The one filter around all routes, on the event loop: resolves the request, refuses what is not to
- * be answered, names the model, counts and times.
- */
+/** The filter around all routes, on the event loop: resolves, refuses, names the model, counts. */
 @Singleton
 final class AroundRoutes {
   private static final int FIRST = 10_000;
@@ -32,12 +29,8 @@ final class AroundRoutes {
 
   private void handle(RoutingContext request) {
     RouteCall call =
-        context
-            .routes()
-            .resolve(
-                request.request().method().name(),
-                request.normalizedPath(),
-                request.request().query());
+        context.resolve(
+            request.request().method().name(), request.normalizedPath(), request.request().query());
     Exchange exchange = Exchange.open(request, call, context.requests());
     HttpServerResponse response = request.response();
     response.putHeader(ModelContext.MODEL_HEADER, context.model());

@@ -5,6 +5,7 @@ import jakarta.inject.Singleton;
 import java.io.IOException;
 import java.time.Duration;
 import lab.shell.ModelContext;
+import lab.spec.Settings;
 import org.eclipse.microprofile.rest.client.inject.RestClient;
 import org.jboss.resteasy.reactive.RestResponse;
 
@@ -17,21 +18,14 @@ public final class DownstreamAnswers {
     this.downstream = downstream;
   }
 
-  /**
-   * Tells that this client is in force: as it ships, Quarkus decides how long it keeps idle ones.
-   */
+  /** This client is in force: as it ships, Quarkus decides how long it keeps idle ones. */
   public void publish(ModelContext context) {
     if (context.settings().shipped()) {
-      context.knobs().keepsIdleDownstreamByItself();
+      context.knobs().hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
     }
   }
 
-  /**
-   * Asks, when subscribed to.
-   *
-   * @param remaining time until the last byte must be read; then the request is reset, and the
-   *     failure is a {@link io.smallrye.mutiny.TimeoutException}
-   */
+  /** Asks when subscribed to, for so long at most; then it fails with Mutiny's TimeoutException. */
   public Uni<byte[]> get(Duration remaining) {
     return downstream
         .get()

@@ -10,6 +10,7 @@ import java.util.concurrent.CompletionException;
 import lab.shell.ModelContext;
 import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
+import lab.spec.Settings;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,7 +38,7 @@ public final class QuarkusHttp implements TrafficServer {
     return new ServerModel(
         name,
         context -> {
-          context.knobs().keepsAllIdleClients();
+          context.knobs().hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
           QuarkusHttp http = new QuarkusHttp(context);
           current = http;
           http.main.start();

@@ -14,15 +14,11 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.BlockTheLoop;
 import lab.spec.Bodies;
-import lab.spec.Primes;
 import lab.spec.RouteCall;
 import lab.work.nonblocking.DownstreamCalls;
 import org.jboss.resteasy.reactive.RestResponse;
 
-/**
- * The routes, on the event loop of the request's connection. Only CPU work ({@code /compute},
- * {@code /metrics}) holds it up.
- */
+/** The routes, on the event loop of the request's connection, which only CPU work holds up. */
 @Path("/")
 @Startup
 @NonBlocking
@@ -58,7 +54,7 @@ public final class ReactiveRoutes {
           pause(call).map(_ -> Bodies.hello(context.model(), Thread.currentThread().getName()));
       case DOWNSTREAM, SYNCHRONIZED -> Uni.createFrom().completionStage(downstream::call);
       case HEALTH -> Uni.createFrom().item(up);
-      case COMPUTE -> Uni.createFrom().item(compute(call.value("limit")));
+      case COMPUTE -> Uni.createFrom().item(Bodies.compute(call.value("limit")));
       case BLOCK -> pause(call).map(Bodies::block);
       case FILE -> file(call.value("lines"));
       case METRICS -> Uni.createFrom().item(Bodies.metrics(context.exposition().get()));
@@ -74,10 +70,6 @@ public final class ReactiveRoutes {
       return item.invoke(blockTheLoop::hold);
     }
     return millis == 0 ? item : item.onItem().delayIt().by(Duration.ofMillis(millis));
-  }
-
-  private static Answer compute(int limit) {
-    return Bodies.compute(limit, Primes.sumUpTo(limit));
   }
 
   /** Read on a worker thread. */

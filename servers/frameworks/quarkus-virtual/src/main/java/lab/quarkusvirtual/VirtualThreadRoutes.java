@@ -10,6 +10,7 @@ import lab.quarkus.DownstreamAnswers;
 import lab.quarkus.Exchange;
 import lab.quarkus.Responses;
 import lab.shell.ModelContext;
+import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 import org.jboss.resteasy.reactive.RestResponse;
 
@@ -21,7 +22,7 @@ public final class VirtualThreadRoutes {
   private final BlockingRoutes routes;
 
   VirtualThreadRoutes(ModelContext context, DownstreamAnswers downstream) {
-    context.knobs().worksBesideLoops();
+    context.knobs().hasNo(Settings.BLOCK_THE_LOOP);
     routes =
         BlockingRoutes.ofFramework(
             context,

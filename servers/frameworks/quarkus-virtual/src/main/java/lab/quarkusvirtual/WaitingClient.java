@@ -9,13 +9,7 @@ import lab.quarkus.DownstreamAnswers;
 import lab.work.blocking.DownstreamClient;
 
 /** Waits for Quarkus' REST client on the caller's own thread, which is cheap enough for it. */
-final class WaitingClient implements DownstreamClient {
-  private final DownstreamAnswers downstream;
-
-  WaitingClient(DownstreamAnswers downstream) {
-    this.downstream = downstream;
-  }
-
+record WaitingClient(DownstreamAnswers downstream) implements DownstreamClient {
   @Override
   public byte[] get(long deadlineNanos) throws IOException {
     Duration remaining = Duration.ofNanos(deadlineNanos - System.nanoTime());

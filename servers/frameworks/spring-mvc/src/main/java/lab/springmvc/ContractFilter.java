@@ -13,17 +13,13 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
-import lab.spec.Routes;
 import lab.work.handover.HandOver;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.stereotype.Component;
 import org.springframework.web.servlet.DispatcherServlet;
 
-/**
- * What the contract asks of every route: around all others, on the request's thread. Resolves the
- * call, refuses what is no call, counts and times, and leaves the work to the route's own handler.
- */
+/** What the contract asks of every route, on the request's thread: resolves, refuses, counts. */
 @Component
 @Order(Ordered.HIGHEST_PRECEDENCE)
 final class ContractFilter extends HttpFilter {
@@ -33,14 +29,10 @@ final class ContractFilter extends HttpFilter {
   private static final long serialVersionUID = 1;
   private static final Logger LOG = System.getLogger(ContractFilter.class.getName());
 
-  private final transient RequestMetrics requests;
-  private final transient Routes routes;
-  private final String model;
+  private final transient ModelContext context;
 
   ContractFilter(ModelContext context) {
-    requests = context.requests();
-    routes = context.routes();
-    model = context.model();
+    this.context = context;
   }
 
   @Override
@@ -49,11 +41,12 @@ final class ContractFilter extends HttpFilter {
     // Tomcat works on what a client sent in advance in one go with the request before.
     HandOver.Ticket ticket = HandOver.begin();
     RouteCall call =
-        routes.resolve(request.getMethod(), request.getServletPath(), request.getQueryString());
+        context.resolve(request.getMethod(), request.getServletPath(), request.getQueryString());
+    RequestMetrics requests = context.requests();
     requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
-      response.setHeader(ModelContext.MODEL_HEADER, model);
+      response.setHeader(ModelContext.MODEL_HEADER, context.model());
       Answer refusal = ticket.rejected() ? Answer.QUEUE_FULL : call.refusal();
       if (refusal != null) {
         ticket.leave();

@@ -32,18 +32,9 @@ import org.springframework.util.CollectionUtils;
  * waits for the whole answer until then: with Spring's own factory and a read timeout each answer
  * in time cancels a future, which makes three exceptions. Any number of threads.
  */
-final class DeadlineRequestFactory implements ClientHttpRequestFactory {
-  /**
-   * The attribute of a request with the time until which the last byte must be read, by {@link
-   * System#nanoTime}.
-   */
+record DeadlineRequestFactory(HttpClient client) implements ClientHttpRequestFactory {
+  /** A request's attribute: until when the last byte must be read, by {@link System#nanoTime}. */
   static final String DEADLINE = "lab.deadline";
-
-  private final HttpClient client;
-
-  DeadlineRequestFactory(HttpClient client) {
-    this.client = client;
-  }
 
   @Override
   public ClientHttpRequest createRequest(URI uri, HttpMethod method) {

@@ -2,6 +2,7 @@ package lab.springmvc;
 
 import java.net.http.HttpClient;
 import lab.shell.ModelContext;
+import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.http.client.HttpClientSettings;
@@ -12,10 +13,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.task.VirtualThreadTaskExecutor;
 import org.springframework.web.client.RestClient;
 
-/**
- * What the application is made of beside Spring Boot's own parts. The {@link ModelContext} is a
- * bean that the contract brought.
- */
+/** The application's own beans; the {@link ModelContext} is brought by the contract. */
 @SpringBootApplication(proxyBeanMethods = false)
 class LabApplication {
   @Bean
@@ -43,7 +41,7 @@ class LabApplication {
     }
     HttpClient client = builder.build(HttpClientSettings.defaults());
     // A property of the whole JVM's, jdk.httpclient.keepalive.timeout.
-    context.knobs().keepsIdleDownstreamByItself();
+    context.knobs().hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
     context.knobs().ofFramework("client_version", client.version().name());
     context.knobs().ofFramework("client_redirects", client.followRedirects().name());
     return client;

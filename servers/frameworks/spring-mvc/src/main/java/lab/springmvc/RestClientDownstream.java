@@ -17,9 +17,7 @@ final class RestClientDownstream implements DownstreamClient {
   private final RestClient client;
   private final URI url;
 
-  /**
-   * @param http closed with this
-   */
+  /** The HTTP client is closed with this. */
   RestClientDownstream(RestClient.Builder clients, HttpClient http, URI url) {
     this.http = http;
     this.client = clients.requestFactory(new DeadlineRequestFactory(http)).build();

@@ -1,7 +1,7 @@
 package lab.springmvc;
 
 import lab.spec.RouteCall;
-import lab.spring.Answers;
+import lab.spring.SpringServer;
 import lab.work.blocking.BlockingRoutes;
 import lab.work.handover.HandOver;
 import org.springframework.http.ResponseEntity;
@@ -31,7 +31,7 @@ final class RouteController {
   ResponseEntity<byte[]> answer(@RequestAttribute(ContractFilter.CALL) RouteCall call)
       throws InterruptedException {
     try {
-      return Answers.entity(routes.answer(call));
+      return SpringServer.entity(routes.answer(call));
     } finally {
       HandOver.ticket().leave();
     }

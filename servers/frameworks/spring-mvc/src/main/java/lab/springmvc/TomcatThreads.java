@@ -82,10 +82,12 @@ final class TomcatThreads
 
   private HandOver pool(AbstractProtocol<?> protocol) {
     TaskQueue queue = new TaskQueue();
+    // Of a protocol that has an executor it is -1.
+    int spare = protocol.getMinSpareThreads();
     String name = protocol.getName().replace("\"", "") + "-exec-";
     ThreadPoolExecutor threads =
         new ThreadPoolExecutor(
-            Math.min(protocol.getMinSpareThreads(), protocol.getMaxThreads()),
+            Math.min(spare, protocol.getMaxThreads()),
             protocol.getMaxThreads(),
             60,
             TimeUnit.SECONDS,
@@ -94,36 +96,20 @@ final class TomcatThreads
     queue.setParent(threads);
     pool = threads;
     WorkerPool shown =
-        WorkerPool.publish(new Resizable(threads, protocol.getMinSpareThreads()), context);
+        WorkerPool.publish(
+            threads::getMaximumPoolSize,
+            threads::getActiveCount,
+            queue::size,
+            size -> resize(threads, spare, size),
+            context);
     return new HandOver(threads, shown::limit);
   }
 
-  /**
-   * Tomcat's pool is no subclass of the JDK's, and starts threads beyond the spare ones only when
-   * it needs them.
-   */
-  private record Resizable(ThreadPoolExecutor pool, int spare) implements WorkerPool.Threads {
-    @Override
-    public int size() {
-      return pool.getMaximumPoolSize();
-    }
-
-    @Override
-    public void resize(int size) {
-      // Core must never exceed maximum on the way.
-      pool.setCorePoolSize(Math.min(Math.min(spare, size), pool.getMaximumPoolSize()));
-      pool.setMaximumPoolSize(size);
-      pool.setCorePoolSize(Math.min(spare, size));
-    }
-
-    @Override
-    public int active() {
-      return pool.getActiveCount();
-    }
-
-    @Override
-    public int queued() {
-      return pool.getQueue().size();
-    }
+  /** Threads beyond the spare ones are started only when Tomcat needs them. */
+  private static void resize(ThreadPoolExecutor pool, int spare, int size) {
+    // Core must never exceed maximum on the way.
+    pool.setCorePoolSize(Math.min(Math.min(spare, size), pool.getMaximumPoolSize()));
+    pool.setMaximumPoolSize(size);
+    pool.setCorePoolSize(Math.min(spare, size));
   }
 }

@@ -8,6 +8,8 @@ import java.util.HashMap;
 import java.util.Map;
 import lab.shell.ModelContext;
 import lab.shell.TrafficServer;
+import lab.spec.Answer;
+import lab.spec.Settings;
 import org.springframework.boot.Banner;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.web.server.WebServerException;
@@ -17,6 +19,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.support.DefaultLifecycleProcessor;
 import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.core.NestedExceptionUtils;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.ResponseEntity;
 
 /** A Spring Boot application from its start on a port to its graceful end. */
 public final class SpringServer implements TrafficServer {
@@ -38,7 +42,7 @@ public final class SpringServer implements TrafficServer {
    */
   public static SpringServer start(
       Class<?> application, ModelContext context, Map<String, Object> own) throws IOException {
-    context.knobs().keepsAllIdleClients();
+    context.knobs().hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
     Map<String, Object> properties = new HashMap<>(own);
     properties.put("server.port", context.settings().httpPort());
     properties.put("server.shutdown", "graceful");
@@ -59,6 +63,13 @@ public final class SpringServer implements TrafficServer {
     } catch (WebServerException | ApplicationContextException e) {
       throw new IOException(NestedExceptionUtils.getMostSpecificCause(e));
     }
+  }
+
+  /** An answer as handlers return it. */
+  public static ResponseEntity<byte[]> entity(Answer answer) {
+    return ResponseEntity.status(answer.status())
+        .header(HttpHeaders.CONTENT_TYPE, answer.contentType())
+        .body(answer.body());
   }
 
   @Override

@@ -12,7 +12,6 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
-import lab.spec.Routes;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;
@@ -29,10 +28,7 @@ import reactor.core.publisher.SignalType;
 import reactor.core.scheduler.Schedulers;
 import reactor.netty.channel.ChannelOperations;
 
-/**
- * What the contract asks of every route: around all others. Resolves the call, refuses what is no
- * call, counts and times, and leaves the work to the route's own handler. No call blocks.
- */
+/** What the contract asks of every route: resolves, refuses, counts. No call blocks. */
 @Component
 @Order(Ordered.HIGHEST_PRECEDENCE)
 final class ContractFilter implements WebFilter {
@@ -41,14 +37,10 @@ final class ContractFilter implements WebFilter {
 
   private static final Logger LOG = System.getLogger(ContractFilter.class.getName());
 
-  private final RequestMetrics requests;
-  private final Routes routes;
-  private final String model;
+  private final ModelContext context;
 
   ContractFilter(ModelContext context) {
-    requests = context.requests();
-    routes = context.routes();
-    model = context.model();
+    this.context = context;
   }
 
   @Override
@@ -57,10 +49,11 @@ final class ContractFilter implements WebFilter {
     ServerHttpRequest request = exchange.getRequest();
     URI target = request.getURI();
     RouteCall call =
-        routes.resolve(request.getMethod().name(), target.getPath(), target.getRawQuery());
+        context.resolve(request.getMethod().name(), target.getPath(), target.getRawQuery());
+    RequestMetrics requests = context.requests();
     requests.begun(call.route());
     ServerHttpResponse response = exchange.getResponse();
-    response.getHeaders().set(ModelContext.MODEL_HEADER, model);
+    response.getHeaders().set(ModelContext.MODEL_HEADER, context.model());
     // Spring wraps the response to HEAD.
     ChannelOperations<?, ?> client = ServerHttpResponseDecorator.getNativeResponse(response);
     Writes writes = client.channel().pipeline().get(Writes.class);

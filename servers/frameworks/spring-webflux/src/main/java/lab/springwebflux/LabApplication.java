@@ -23,10 +23,7 @@ import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
 
-/**
- * What the application is made of beside Spring Boot's own parts. The {@link ModelContext} is a
- * bean that the contract brought.
- */
+/** The application's own beans; the {@link ModelContext} is brought by the contract. */
 @SpringBootApplication(proxyBeanMethods = false)
 class LabApplication {
   /** Start of the loops' names, as Reactor Netty calls them. */
@@ -45,9 +42,7 @@ class LabApplication {
     return resources;
   }
 
-  /**
-   * {@link #server} takes the loops itself: Spring Boot would have them native wherever they can.
-   */
+  /** {@link #server} takes the loops itself: Spring Boot's would be native wherever they can. */
   @Bean
   WebServerFactoryCustomizer<NettyReactiveWebServerFactory> withoutResources() {
     return factory -> factory.setResourceFactory(null);
@@ -119,7 +114,7 @@ class LabApplication {
         ConnectionProvider.builder("downstream")
             .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max());
     if (settings.shipped()) {
-      context.knobs().keepsIdleDownstreamByItself();
+      context.knobs().hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
     } else {
       pool.pendingAcquireMaxCount(-1)
           .maxIdleTime(settings.downstreamKeepIdle())

@@ -5,9 +5,8 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.BlockTheLoop;
 import lab.spec.Bodies;
-import lab.spec.Primes;
 import lab.spec.RouteCall;
-import lab.spring.Answers;
+import lab.spring.SpringServer;
 import lab.work.nonblocking.DownstreamCalls;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -42,7 +41,7 @@ final class RouteController {
     "/metrics"
   })
   Mono<ResponseEntity<byte[]>> answer(@RequestAttribute(ContractFilter.CALL) RouteCall call) {
-    return work(call).map(Answers::entity);
+    return work(call).map(SpringServer::entity);
   }
 
   private Mono<Answer> work(RouteCall call) {
@@ -52,7 +51,7 @@ final class RouteController {
       // Not broken off when the client is gone: the call ends by its own deadline.
       case DOWNSTREAM, SYNCHRONIZED -> Mono.fromFuture(downstream::call, true);
       case HEALTH -> Mono.just(up);
-      case COMPUTE -> Mono.fromSupplier(() -> compute(call.value("limit")));
+      case COMPUTE -> Mono.fromSupplier(() -> Bodies.compute(call.value("limit")));
       case BLOCK -> pause(call).map(Bodies::block);
       case FILE -> file(call.value("lines"));
       case METRICS -> Mono.fromSupplier(() -> Bodies.metrics(context.exposition().get()));
@@ -71,10 +70,6 @@ final class RouteController {
           });
     }
     return Mono.delay(Duration.ofMillis(millis)).thenReturn(millis);
-  }
-
-  private static Answer compute(int limit) {
-    return Bodies.compute(limit, Primes.sumUpTo(limit));
   }
 
   /** Read on one of the threads that Reactor has for what blocks. */

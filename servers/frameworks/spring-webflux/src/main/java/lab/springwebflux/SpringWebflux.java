@@ -5,10 +5,7 @@ import lab.shell.LabServer;
 import lab.shell.ServerModel;
 import lab.spring.SpringServer;
 
-/**
- * Model {@code spring-webflux}: Reactor's types from the client to the downstream and back, on
- * Reactor Netty's event loops. No request blocks its thread.
- */
+/** Model {@code spring-webflux}: Reactor's types on Reactor Netty's event loops; nothing blocks. */
 public final class SpringWebflux {
   public static final ServerModel MODEL =
       new ServerModel(

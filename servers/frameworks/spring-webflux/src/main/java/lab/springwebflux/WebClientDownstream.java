@@ -13,15 +13,7 @@ import org.springframework.web.reactive.function.client.WebClient;
 import reactor.core.publisher.Mono;
 
 /** Asks the downstream by {@link WebClient}. No call blocks. */
-final class WebClientDownstream implements DownstreamCalls.Client {
-  private final WebClient client;
-  private final URI url;
-
-  WebClientDownstream(WebClient client, URI url) {
-    this.client = client;
-    this.url = url;
-  }
-
+record WebClientDownstream(WebClient client, URI url) implements DownstreamCalls.Client {
   @Override
   public CompletionStage<byte[]> get(Duration remaining) {
     return client

@@ -19,10 +19,7 @@ import lab.spec.Settings;
 import lab.work.nonblocking.DownstreamCalls;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The server of one event loop. All of them listen on one port, and Vert.x gives each new
- * connection to the next of them.
- */
+/** The server of one event loop. All listen on one port; Vert.x deals the connections out. */
 final class HttpVerticle extends VerticleBase {
   private static final Logger LOG = System.getLogger(HttpVerticle.class.getName());
   private static final String ALL_ADDRESSES = "0.0.0.0";

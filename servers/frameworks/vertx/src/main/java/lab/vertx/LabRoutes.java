@@ -10,7 +10,6 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.BlockTheLoop;
 import lab.spec.Bodies;
-import lab.spec.Primes;
 import lab.spec.RouteCall;
 import lab.work.nonblocking.DownstreamCalls;
 
@@ -56,7 +55,7 @@ final class LabRoutes {
       case DOWNSTREAM, SYNCHRONIZED ->
           Future.fromCompletionStage(downstream.call(), vertx.getOrCreateContext());
       case HEALTH -> Future.succeededFuture(up);
-      case COMPUTE -> Future.succeededFuture(compute(call.value("limit")));
+      case COMPUTE -> Future.succeededFuture(Bodies.compute(call.value("limit")));
       case BLOCK -> pause(call).map(Bodies::block);
       case FILE -> file(call.value("lines"));
       case METRICS -> Future.succeededFuture(Bodies.metrics(lab.exposition().get()));
@@ -73,10 +72,6 @@ final class LabRoutes {
     }
     // A timer of Vert.x takes at least one millisecond.
     return millis == 0 ? Future.succeededFuture(0) : vertx.timer(millis).map(millis);
-  }
-
-  private static Answer compute(int limit) {
-    return Bodies.compute(limit, Primes.sumUpTo(limit));
   }
 
   private Future<Answer> file(int lines) {

@@ -8,10 +8,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import lab.work.nonblocking.DownstreamCalls;
 
-/**
- * The verticles' clients of the downstream, to be found by the thread that a call begins on: as a
- * rule the loop of its request, or the loop of the one that gave its place away.
- */
+/** The verticles' clients of the downstream, found by the loop's thread that a call begins on. */
 final class LoopClients implements DownstreamCalls.Client {
   private final Map<Thread, HttpClientDownstream> byLoop = new ConcurrentHashMap<>();
 

@@ -65,13 +65,7 @@ final class DownstreamConnection implements Ready {
     key.attach(this);
   }
 
-  /**
-   * Makes one, to be connected next.
-   *
-   * @param request the request of all calls of this loop
-   * @param fields used while an answer's head is read
-   * @throws IOException when the process has no file descriptor left
-   */
+  /** Makes a connection, to be connected next; fails when no file descriptor is left. */
   static DownstreamConnection open(Loop loop, ByteBuffer request, HeaderFields fields)
       throws IOException {
     SocketChannel channel = SocketChannel.open();

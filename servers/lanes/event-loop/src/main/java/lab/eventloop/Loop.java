@@ -36,9 +36,7 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
   private final DownstreamPool downstream;
   private final ArrayDeque<Exchange> queue = new ArrayDeque<>();
 
-  /**
-   * @param helpers runs what may block
-   */
+  /** The helpers run what may block. */
   Loop(
       String name,
       ReactorGroup group,

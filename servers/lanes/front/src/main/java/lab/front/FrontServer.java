@@ -52,11 +52,7 @@ public final class FrontServer implements TrafficServer {
     }
   }
 
-  /**
-   * A model that differs from its siblings in its workers alone.
-   *
-   * @param workers makes the threads that requests are worked on; the server closes it
-   */
+  /** A model that differs from its siblings in its workers alone; the server closes them. */
   public static ServerModel model(String name, Function<Settings, ExecutorService> workers) {
     return new ServerModel(
         name, Demonstrations.routes(), context -> new FrontServer(context, workers));

@@ -7,9 +7,7 @@ import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
 
-/**
- * One request and the way to answer it. Its calls come one after the other, whatever their threads.
- */
+/** A request and the way to answer it. Its calls follow each other, whatever their threads. */
 public final class Exchange {
   private static final Logger LOG = System.getLogger(Exchange.class.getName());
 
@@ -22,9 +20,7 @@ public final class Exchange {
   /** From when another thread had its answer until its loop wrote it. */
   private long unwrittenNanos;
 
-  /**
-   * @param receivedNanos since when the request has been there, about, by {@link System#nanoTime}
-   */
+  /** Of a request that has been there since then, about, by {@link System#nanoTime}. */
   Exchange(NettyHttp server, Connection connection, RouteCall call, long receivedNanos) {
     this.server = server;
     this.connection = connection;

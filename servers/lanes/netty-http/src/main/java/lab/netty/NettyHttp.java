@@ -27,10 +27,10 @@ import lab.shell.ModelContext;
 import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
 import lab.spec.BadValueException;
-import lab.spec.NettyTransport;
 import lab.spec.Route;
 import lab.spec.Routes;
 import lab.spec.Settings;
+import lab.spec.Settings.NettyTransport;
 import lab.wire.HttpDate;
 import lab.work.Admission;
 
@@ -90,11 +90,7 @@ public final class NettyHttp implements TrafficServer {
     loops.all().forEach(each -> each.every(SWEEP_NANOS, () -> sweep(each)));
   }
 
-  /**
-   * A model on Netty.
-   *
-   * @param handlers makes what works on its requests, which may come from any of the loops
-   */
+  /** A model on Netty, with what works on requests, which may come from any of the loops. */
   public static ServerModel model(
       String name,
       Set<Route> routes,

@@ -1,7 +1,5 @@
 package lab.nettyvirtual;
 
-import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -9,18 +7,17 @@ import lab.netty.Exchange;
 import lab.netty.RequestHandler;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
+import lab.spec.Settings;
 import lab.work.blocking.BlockingRoutes;
 
 /** Works on every request on a new virtual thread, with the routes of the blocking models. */
 final class VirtualThreadHandler implements RequestHandler {
-  private static final Logger LOG = System.getLogger(VirtualThreadHandler.class.getName());
-
   private final BlockingRoutes routes;
   private final ExecutorService executor =
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("vt-request-", 1).factory());
 
   VirtualThreadHandler(ModelContext context) {
-    context.knobs().worksBesideLoops();
+    context.knobs().hasNo(Settings.BLOCK_THE_LOOP);
     routes = new BlockingRoutes(context);
   }
 
@@ -51,9 +48,6 @@ final class VirtualThreadHandler implements RequestHandler {
       Thread.currentThread().interrupt();
       exchange.abort();
       return;
-    } catch (RuntimeException | Error e) {
-      LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
-      answer = Answer.INTERNAL_ERROR;
     }
     if (executor.isShutdown()) {
       // What it waited for was broken off: it is no answer.

@@ -17,15 +17,8 @@ import lab.work.nonblocking.NonBlockingRoutes;
 import org.jspecify.annotations.Nullable;
 
 /** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */
-final class Aggregates implements NonBlockingRoutes.Demonstrations {
-  private final LineFile file;
-  private final BranchMetrics branches;
-
-  Aggregates(LineFile file, BranchMetrics branches) {
-    this.file = file;
-    this.branches = branches;
-  }
-
+record Aggregates(LineFile file, BranchMetrics branches)
+    implements NonBlockingRoutes.Demonstrations {
   @Override
   public void begin(RouteCall call, LoopServices loop, Consumer<Answer> to) {
     switch (call.route()) {
@@ -111,9 +104,7 @@ final class Aggregates implements NonBlockingRoutes.Demonstrations {
     private final Consumer<String> end;
     private boolean ended;
 
-    /**
-     * @param end takes the winner's name, once
-     */
+    /** The end takes the winner's name, once. */
     Race(LoopServices loop, Consumer<String> end) {
       this.loop = loop;
       this.end = end;

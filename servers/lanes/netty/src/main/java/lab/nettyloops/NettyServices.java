@@ -10,11 +10,7 @@ import lab.spec.BlockTheLoop;
 import lab.work.nonblocking.LoopServices;
 import org.jspecify.annotations.Nullable;
 
-/**
- * What one of Netty's event loops offers to the routes.
- *
- * @param helpers runs what may block
- */
+/** What one of Netty's event loops offers to the routes; helpers run what may block. */
 record NettyServices(
     Loop loop, DownstreamPool downstream, Executor helpers, BlockTheLoop blockTheLoop)
     implements LoopServices {

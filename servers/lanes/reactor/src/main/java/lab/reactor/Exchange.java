@@ -5,10 +5,7 @@ import lab.spec.Outcome;
 import lab.spec.RouteCall;
 import lab.wire.Request;
 
-/**
- * One whole request that was taken on, until it is answered. One thread at a time: the reactor's,
- * or that which it was handed to.
- */
+/** A whole request, until it is answered. One thread at a time: the reactor's, or a worker's. */
 public final class Exchange {
   private final ReactorGroup group;
   private final Connection connection;
@@ -17,9 +14,7 @@ public final class Exchange {
   private final long receivedNanos;
   private long begunNanos;
 
-  /**
-   * @param receivedNanos since when the request's last bytes have been there, about
-   */
+  /** Of a request whose last bytes have been there since then, about. */
   Exchange(ReactorGroup group, Connection connection, Request request, long receivedNanos) {
     this.group = group;
     this.connection = connection;

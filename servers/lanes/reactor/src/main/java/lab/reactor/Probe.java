@@ -33,11 +33,7 @@ public final class Probe {
     }
   }
 
-  /**
-   * All that it had is read.
-   *
-   * @param waited whether it may have waited; if not, asking it was work
-   */
+  /** All that it had is read. If it cannot have waited, asking it was work. */
   void took(int keys, boolean waited) {
     returned();
     clock.took(keys);

@@ -336,9 +336,7 @@ public abstract class Reactor implements Runnable {
       }
     }
 
-    /**
-     * Most likely out of file descriptors: asking again at once would only burn the reactor's time.
-     */
+    /** Most likely out of file descriptors: to ask again at once would only burn CPU time. */
     @Override
     public void lost(IOException reason) {
       if (listener.isOpen()) {

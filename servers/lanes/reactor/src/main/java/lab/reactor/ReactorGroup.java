@@ -9,11 +9,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntSupplier;
-import lab.observe.OpenConnections;
 import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
 import lab.spec.RouteCall;
-import lab.spec.Routes;
 import lab.spec.Settings;
 import lab.wire.Request;
 import lab.work.Admission;
@@ -35,7 +33,6 @@ public final class ReactorGroup {
 
   private final ModelContext context;
   final Settings settings;
-  private final Routes known;
   final RequestMetrics requests;
   final Answers answers;
   final Admission admission;
@@ -50,13 +47,10 @@ public final class ReactorGroup {
     this(context, ReactorGroup::endProcess);
   }
 
-  /**
-   * @param onBroken called if a reactor cannot go on
-   */
+  /** Calls {@code onBroken} if a reactor cannot go on. */
   public ReactorGroup(ModelContext context, Runnable onBroken) {
     this.context = context;
     this.settings = context.settings();
-    this.known = context.routes();
     this.requests = context.requests();
     this.answers = new Answers(context.model());
     this.admission = new Admission(settings.queueBound());
@@ -66,11 +60,7 @@ public final class ReactorGroup {
 
   // --- its life --------------------------------------------------------------------------------
 
-  /**
-   * Binds, and makes the reactors. Starts no thread, so that nothing is left where it fails.
-   *
-   * @param prefix start of their names
-   */
+  /** Binds, and makes the reactors. Starts no thread, so that nothing is left where it fails. */
   public <R extends Reactor> List<R> open(String prefix, int count, Factory<R> factory)
       throws IOException {
     ServerSocketChannel listener = ServerSocketChannel.open();
@@ -94,14 +84,10 @@ public final class ReactorGroup {
     }
   }
 
-  /**
-   * Starts the threads.
-   *
-   * @param most most requests taken on and not yet answered, asked for each of them; 0 = any number
-   */
+  /** Starts the threads, with a bound on requests taken on, asked for each; 0 = any number. */
   public void start(IntSupplier most) {
     mostAdmitted = most;
-    OpenConnections.register(context.registry(), this::openConnections);
+    RequestMetrics.registerConnections(context.registry(), this::openConnections);
     reactors.forEach(each -> threads.add(Thread.ofPlatform().name(each.name()).start(each)));
   }
 
@@ -150,7 +136,7 @@ public final class ReactorGroup {
   }
 
   RouteCall resolve(Request request) {
-    return known.resolve(request.method(), request.path(), request.query());
+    return context.resolve(request.method(), request.path(), request.query());
   }
 
   /** True if as many connections idle as may. */

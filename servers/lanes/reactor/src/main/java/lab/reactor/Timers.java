@@ -16,10 +16,6 @@ public final class Timers {
 
     /** It is time. Called on the thread that sets it. */
     protected abstract void due();
-
-    public final boolean isSet() {
-      return place >= 0;
-    }
   }
 
   private Timer[] heap = new Timer[64];

@@ -117,8 +117,8 @@ final class Connection implements Runnable {
       }
     } catch (MalformedException e) {
       refused = true;
-      server.requests().malformed();
-      write(server.answers().refuse(e));
+      server.requests.malformed();
+      write(server.answers.refuse(e));
     }
     // Closing with unread input would reset the connection and take the answer from the client.
     if (refused || reader.unused() > 0 || in.available() > 0) {
@@ -156,16 +156,16 @@ final class Connection implements Runnable {
 
   /** Returns whether the connection stays. */
   private boolean work(Request request) throws IOException {
-    RouteCall call = server.resolve(request);
+    RouteCall call = server.context.resolve(request.method(), request.path(), request.query());
     long begunNanos = phaseSinceNanos;
-    server.requests().begun(call.route());
+    server.requests.begun(call.route());
     Outcome outcome = Outcome.ABORTED;
     try {
       Answer answer = admitted(call);
       // With more requests at hand it would not be idle.
       boolean mayStay = !reader.isIdle() || !server.hasEnoughIdle();
       boolean stays = request.keepAlive() && !server.isStopping() && mayStay;
-      write(server.answers().write(request, answer, stays));
+      write(server.answers.write(request, answer, stays));
       outcome = answer.outcome();
       return stays;
     } catch (InterruptedException e) {
@@ -175,19 +175,19 @@ final class Connection implements Runnable {
     } finally {
       // Since when its bytes have been there is unknown, so the wait for a carrier is unseen.
       quietSinceNanos = System.nanoTime();
-      server.requests().ended(call.route(), outcome, 0, quietSinceNanos - begunNanos);
+      server.requests.ended(call.route(), outcome, 0, quietSinceNanos - begunNanos);
     }
   }
 
   /** Answers if there is a place. It is free again before the client has its answer. */
   private Answer admitted(RouteCall call) throws InterruptedException {
-    if (!server.admission().tryEnter()) {
+    if (!server.admission.tryEnter()) {
       return Answer.QUEUE_FULL;
     }
     try {
-      return server.routes().answer(call);
+      return server.routes.answer(call);
     } finally {
-      server.admission().leave();
+      server.admission.leave();
     }
   }
 

@@ -14,15 +14,11 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
-import lab.observe.OpenConnections;
 import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
 import lab.shell.TrafficServer;
-import lab.spec.RouteCall;
-import lab.spec.Routes;
 import lab.spec.Settings;
-import lab.spec.ThreadKind;
-import lab.wire.Request;
+import lab.spec.Settings.ThreadKind;
 import lab.work.Admission;
 import lab.work.Answers;
 import lab.work.blocking.BlockingRoutes;
@@ -38,15 +34,17 @@ final class ConnectionServer implements TrafficServer {
 
   private static final Duration SWEEP = Duration.ofSeconds(1);
 
+  // For its connections: any thread.
+  final ModelContext context;
+  final RequestMetrics requests;
+  final BlockingRoutes routes;
+  final Answers answers;
+  final Admission admission;
+
   private final Settings settings;
-  private final RequestMetrics requests;
-  private final BlockingRoutes routes;
-  private final Answers answers;
-  private final Routes known;
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
   private final LongAdder idle = new LongAdder();
-  private final Admission admission;
   private final ExecutorService threads;
   private final Sweeper watchdog;
   private volatile boolean stopping;
@@ -55,21 +53,19 @@ final class ConnectionServer implements TrafficServer {
     this(context, listener, factory(context.settings().connectionThreads()));
   }
 
-  /**
-   * @param factory makes the connections' threads
-   */
+  /** The factory makes the connections' threads. */
   ConnectionServer(ModelContext context, ServerSocket listener, ThreadFactory factory) {
+    this.context = context;
     this.settings = context.settings();
     this.requests = context.requests();
     this.routes = new BlockingRoutes(context);
     this.answers = new Answers(context.model());
-    this.known = context.routes();
     this.listener = listener;
     this.threads = Executors.newThreadPerTaskExecutor(factory);
     this.admission = new Admission(settings.queueBound());
     context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
     context.knobs().has(Settings.CONNECTION_THREADS);
-    OpenConnections.register(context.registry(), connections::size);
+    RequestMetrics.registerConnections(context.registry(), connections::size);
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
     var unused = Thread.ofPlatform().daemon().name("acceptor").start(this::accept);
@@ -84,9 +80,7 @@ final class ConnectionServer implements TrafficServer {
 
   static ConnectionServer start(ModelContext context) throws IOException {
     Settings settings = context.settings();
-    ServerSocket listener = new ServerSocket(settings.httpPort(), settings.backlog());
-    ConnectionServer server = new ConnectionServer(context, listener);
-    return server;
+    return new ConnectionServer(context, new ServerSocket(settings.httpPort(), settings.backlog()));
   }
 
   @Override
@@ -119,26 +113,6 @@ final class ConnectionServer implements TrafficServer {
   }
 
   // --- what connections share; any thread ------------------------------------------------------
-
-  BlockingRoutes routes() {
-    return routes;
-  }
-
-  RequestMetrics requests() {
-    return requests;
-  }
-
-  Answers answers() {
-    return answers;
-  }
-
-  Admission admission() {
-    return admission;
-  }
-
-  RouteCall resolve(Request request) {
-    return known.resolve(request.method(), request.path(), request.query());
-  }
 
   boolean isStopping() {
     return stopping;

@@ -23,10 +23,7 @@ public final class BlockingDownstream implements AutoCloseable {
     limits = DownstreamLimits.publish(context);
   }
 
-  /**
-   * Returns the downstream's body. One deadline holds for all of it: waiting for a connection,
-   * connecting, asking, and reading the last byte.
-   */
+  /** Returns the downstream's body; one deadline holds for waiting, connecting and reading it. */
   byte[] call() throws DownstreamException, InterruptedException {
     long timeoutNanos = limits.timeoutNanos();
     long asked = System.nanoTime();

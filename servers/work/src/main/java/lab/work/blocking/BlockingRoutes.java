@@ -9,7 +9,6 @@ import lab.observe.VirtualThreadLag;
 import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Bodies;
-import lab.spec.Primes;
 import lab.spec.Route;
 import lab.spec.RouteCall;
 import lab.spec.Settings;
@@ -34,10 +33,8 @@ public final class BlockingRoutes implements AutoCloseable {
   }
 
   /**
-   * Of a framework's server: with the framework's client of the downstream, or with the lab's, as
-   * the settings say.
-   *
-   * @param own makes the framework's, which is closed with the routes
+   * With a framework's client of the downstream, closed with the routes, or with the lab's, as the
+   * settings say.
    */
   public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> own) {
     context.knobs().has(Settings.DOWNSTREAM_CLIENT);
@@ -60,18 +57,13 @@ public final class BlockingRoutes implements AutoCloseable {
 
   /**
    * Returns the answer, however long it takes; 500 if the work throws. Any number of threads at a
-   * time.
-   *
-   * @throws InterruptedException when the thread is told to stop; the request is then lost
+   * time; one that is interrupted loses its request.
    */
   public Answer answer(RouteCall call) throws InterruptedException {
-    lag.of(Thread.currentThread());
     Answer refusal = call.refusal();
-    if (refusal != null) {
-      return refusal;
-    }
     try {
-      return work(call);
+      lag.of(Thread.currentThread());
+      return refusal != null ? refusal : work(call);
     } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
       return Answer.INTERNAL_ERROR;
@@ -94,7 +86,7 @@ public final class BlockingRoutes implements AutoCloseable {
       case DOWNSTREAM -> downstream();
       case SYNCHRONIZED -> downstreamSynchronized();
       case HEALTH -> up;
-      case COMPUTE -> compute(call.value("limit"));
+      case COMPUTE -> Bodies.compute(call.value("limit"));
       case BLOCK -> block(call.value("wait_ms"));
       case FILE -> file(call.value("lines"));
       case AGGREGATE, AGGREGATE_OLD, FIRST_SUCCESS, AGGREGATE_WITH_FALLBACK, MULTI_AGGREGATE ->
@@ -125,10 +117,6 @@ public final class BlockingRoutes implements AutoCloseable {
     synchronized (Thread.currentThread()) {
       return downstream();
     }
-  }
-
-  private static Answer compute(int limit) {
-    return Bodies.compute(limit, Primes.sumUpTo(limit));
   }
 
   private static Answer block(int waitMs) throws InterruptedException {

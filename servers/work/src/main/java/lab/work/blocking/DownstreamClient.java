@@ -8,13 +8,11 @@ import java.io.IOException;
  */
 public interface DownstreamClient extends AutoCloseable {
   /**
-   * Returns the body of a 200.
+   * Returns the body of a 200, whose last byte is read before the deadline of {@link
+   * System#nanoTime}; on any other status throws, if the client tells it.
    *
-   * @param deadlineNanos until when the last byte must be read, by {@link System#nanoTime}
    * @throws java.net.SocketTimeoutException at the deadline
    * @throws java.net.ConnectException when the connection was refused
-   * @throws DownstreamException on any other status, if the client tells it
-   * @throws IOException on any other failure
    */
   byte[] get(long deadlineNanos) throws IOException, DownstreamException, InterruptedException;
 

@@ -11,9 +11,8 @@ import lab.wire.MalformedException;
 import lab.wire.ReadBuffer;
 
 /**
- * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Connecting
- * and reading block without a time limit of their own: at the deadline the watchdog closes the
- * socket.
+ * A kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. At the deadline
+ * the watchdog closes its socket.
  *
  * <pre>
  *   idle --send--&gt; asked --first byte--&gt; answering --end--&gt; idle
@@ -56,11 +55,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     this.downstream = downstream;
   }
 
-  /**
-   * Sends the request and returns the answer, read to its end. The first time it connects before.
-   *
-   * @throws SocketTimeoutException at the deadline
-   */
+  /** Sends the request and returns the whole answer. The first time it connects before. */
   Reply exchange(byte[] request, long deadlineNanos) throws IOException {
     Watchdog watchdog = share.watchdog();
     reusable = false;

@@ -4,10 +4,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 
-/**
- * Closes at even times what nobody uses any more, on a daemon thread of its own. Limits depend on
- * this thread, so it survives whatever one sweep throws.
- */
+/** Closes at even times what nobody uses, on a daemon thread that survives what a sweep throws. */
 public final class Sweeper implements AutoCloseable {
   private static final Logger LOG = System.getLogger(Sweeper.class.getName());
 

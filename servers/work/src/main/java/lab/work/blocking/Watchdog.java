@@ -8,11 +8,10 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Ends what is still under way at its deadline. A read with a time limit of its own sets and
- * cancels a timer, which on a virtual thread wakes the JDK's thread of timers twice. Here a read
- * has none: what is watched waits in a list, soonest deadline first, and one thread sleeps until
- * the first. Deadlines are nearly in the order of their calls, so entering and leaving take
- * constant time, and the thread wakes about once per time limit. Any number of threads.
+ * Ends what is still under way at its deadline. A time limit of a read's own would set and cancel a
+ * timer, which on a virtual thread wakes the JDK's thread of timers twice. Here reads wait in a
+ * list, soonest deadline first and nearly in the order of their calls, and one thread sleeps until
+ * the first, so that it wakes about once per time limit. Any number of threads.
  */
 public final class Watchdog implements AutoCloseable {
   /** What can be watched, once at a time. Its fields are the watchdog's. */
@@ -39,11 +38,7 @@ public final class Watchdog implements AutoCloseable {
     thread = Thread.ofPlatform().daemon().name(name).start(this::run);
   }
 
-  /**
-   * Watches until the deadline, or until it is told to {@link #forget}.
-   *
-   * @param deadlineNanos by {@link System#nanoTime}
-   */
+  /** Watches until the deadline, by {@link System#nanoTime}, or {@link #forget}. */
   public synchronized void watch(Watched watched, long deadlineNanos) {
     watched.deadlineNanos = deadlineNanos;
     watched.isListed = true;

@@ -1,107 +1,77 @@
 package lab.work.blocking;
 
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
+import java.util.function.IntSupplier;
 import lab.shell.ModelContext;
 import lab.spec.Settings;
 
-/** What can be seen of a pool of worker threads, and turned, from outside. */
-public final class WorkerPool implements WorkerPoolMXBean {
-  /** The pool's threads, of whatever class. Asked and told from management threads. */
-  public interface Threads {
-    /** Most threads there may be. */
-    int size();
-
-    /** Changes that; takes effect on the next requests. */
-    void resize(int size);
-
-    /** Threads with a request at this moment. */
-    int active();
-
-    /** Requests waiting for a thread at this moment. */
-    int queued();
-  }
-
-  private final Threads threads;
-  private volatile int queueBound;
-
-  private WorkerPool(Threads threads, int queueBound) {
-    this.threads = threads;
-    this.queueBound = queueBound;
-  }
-
+/** What management threads see of a pool of worker threads, and turn. */
+public record WorkerPool(
+    IntSupplier size, IntSupplier active, IntSupplier queued, AtomicInteger queueBound)
+    implements WorkerPoolMXBean {
   /** Shows the JDK's pool, all of whose threads are started now: no part of the first requests. */
   public static WorkerPool publish(ThreadPoolExecutor pool, ModelContext context) {
-    return publish(new JdkThreads(pool), context);
+    var unused = pool.prestartAllCoreThreads();
+    return publish(
+        pool::getMaximumPoolSize,
+        pool::getActiveCount,
+        () -> pool.getQueue().size(),
+        size -> resize(pool, size),
+        context);
   }
 
-  /** Shows a pool as MXBean {@code WorkerPool}, and its size and queue bound as knobs. */
-  public static WorkerPool publish(Threads threads, ModelContext context) {
-    WorkerPool pool = new WorkerPool(threads, context.settings().queueBound());
+  /** Shows a pool as MXBean {@code WorkerPool}; its size and its queue's bound become knobs. */
+  public static WorkerPool publish(
+      IntSupplier size,
+      IntSupplier active,
+      IntSupplier queued,
+      IntConsumer resize,
+      ModelContext context) {
+    AtomicInteger bound = new AtomicInteger(context.settings().queueBound());
+    WorkerPool pool = new WorkerPool(size, active, queued, bound);
     context.mbeans().register("WorkerPool", pool);
-    context.knobs().add(Settings.POOL_SIZE, pool::getSize, threads::resize);
-    context
-        .knobs()
-        .add(Settings.QUEUE_BOUND, pool::getQueueBound, bound -> pool.queueBound = bound);
+    context.knobs().add(Settings.POOL_SIZE, size, resize);
+    context.knobs().add(Settings.QUEUE_BOUND, bound::get, bound::set);
     return pool;
   }
 
   /** Most requests in the pool and its queue together, 0 = any number. */
   public int limit() {
-    int bound = queueBound;
-    return bound == 0 ? 0 : threads.size() + bound;
+    int bound = queueBound.get();
+    return bound == 0 ? 0 : getSize() + bound;
   }
 
   @Override
   public int getSize() {
-    return threads.size();
+    return size.getAsInt();
   }
 
   @Override
   public int getActive() {
-    return threads.active();
+    return active.getAsInt();
   }
 
   @Override
   public int getQueueDepth() {
-    return threads.queued();
+    return queued.getAsInt();
   }
 
   @Override
   public int getQueueBound() {
-    return queueBound;
+    return queueBound.get();
   }
 
-  private record JdkThreads(ThreadPoolExecutor pool) implements Threads {
-    JdkThreads {
+  private static void resize(ThreadPoolExecutor pool, int size) {
+    // Core must never exceed maximum on the way.
+    if (size > pool.getMaximumPoolSize()) {
+      pool.setMaximumPoolSize(size);
+      pool.setCorePoolSize(size);
       var unused = pool.prestartAllCoreThreads();
-    }
-
-    @Override
-    public int size() {
-      return pool.getMaximumPoolSize();
-    }
-
-    @Override
-    public void resize(int size) {
-      // Core must never exceed maximum on the way.
-      if (size > pool.getMaximumPoolSize()) {
-        pool.setMaximumPoolSize(size);
-        pool.setCorePoolSize(size);
-        var unused = pool.prestartAllCoreThreads();
-      } else {
-        pool.setCorePoolSize(size);
-        pool.setMaximumPoolSize(size);
-      }
-    }
-
-    @Override
-    public int active() {
-      return pool.getActiveCount();
-    }
-
-    @Override
-    public int queued() {
-      return pool.getQueue().size();
+    } else {
+      pool.setCorePoolSize(size);
+      pool.setMaximumPoolSize(size);
     }
   }
 }

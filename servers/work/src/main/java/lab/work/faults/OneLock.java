@@ -6,8 +6,7 @@ import lab.spec.Settings;
 
 /**
  * A fault to be found: one lock that every request holds for {@code lock_ms}, so that they take
- * turns. Off by default. No metric of its own tells of it, as none tells of the locks in real
- * services.
+ * turns. Off by default. No metric tells of it, as of the locks in real services.
  */
 public final class OneLock {
   private final ReentrantLock lock = new ReentrantLock(true);

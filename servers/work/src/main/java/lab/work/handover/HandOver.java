@@ -21,10 +21,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class HandOver implements Executor {
-  /**
-   * When a request was handed over and when its thread began with it, by {@link System#nanoTime},
-   * and its place. That thread only.
-   */
+  /** When a request was handed over and begun, and its place. The thread only that works on it. */
   public static final class Ticket {
     private final long handedOverNanos;
     private final long begunNanos = System.nanoTime();
@@ -74,10 +71,7 @@ public final class HandOver implements Executor {
   private final ExecutorService refusals =
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("refusal-", 1).factory());
 
-  /**
-   * @param limit most requests that may be queued or running; 0 = any number; asked at every
-   *     hand-over
-   */
+  /** At most so many may be queued or running; 0 = any number. Asked at every hand-over. */
   public HandOver(Executor executor, IntSupplier limit) {
     this.executor = executor;
     this.limit = limit;

@@ -25,30 +25,17 @@ import org.jspecify.annotations.Nullable;
 public final class DownstreamCalls {
   /** A framework's client. Its own limit on connections must be higher than the lab's. */
   public interface Client {
-    /**
-     * Asks the downstream.
-     *
-     * @param remaining time until the last byte must be read
-     * @return the body of a 200; any other status is a failure
-     */
+    /** Asks for the body of a 200, to be read in the time that remains; anything else fails. */
     CompletionStage<byte[]> get(Duration remaining);
 
     /** What a failure of {@link #get} means. */
     default DownstreamOutcome outcomeOf(Throwable failure) {
       for (Throwable each = failure; each != null; each = each.getCause()) {
-        switch (each) {
-          case TimeoutException late -> {
-            return DownstreamOutcome.TIMEOUT;
-          }
-          case SocketTimeoutException late -> {
-            return DownstreamOutcome.TIMEOUT;
-          }
-          case ConnectException failed -> {
-            return DownstreamOutcome.ofConnect(failed);
-          }
-          default -> {
-            // Perhaps its cause says more.
-          }
+        if (each instanceof TimeoutException || each instanceof SocketTimeoutException) {
+          return DownstreamOutcome.TIMEOUT;
+        }
+        if (each instanceof ConnectException failed) {
+          return DownstreamOutcome.ofConnect(failed);
         }
       }
       return DownstreamOutcome.ERROR;

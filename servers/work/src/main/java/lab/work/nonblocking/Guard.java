@@ -22,9 +22,7 @@ final class Guard implements LoopServices, Consumer<Answer> {
   private final Consumer<Answer> to;
   private boolean answered;
 
-  /**
-   * @param to takes one answer, the first
-   */
+  /** Only the first answer is taken. */
   Guard(LoopServices loop, RouteCall call, Consumer<Answer> to) {
     this.loop = loop;
     this.call = call;

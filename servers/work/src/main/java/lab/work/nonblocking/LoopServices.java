@@ -19,23 +19,14 @@ public interface LoopServices {
 
   /** Takes the end of a downstream call. */
   interface DownstreamCallback {
-    /**
-     * The call has ended.
-     *
-     * @param body the downstream's, when the outcome is OK; empty otherwise
-     */
+    /** The call has ended. The body is empty unless the outcome is OK. */
     void ended(DownstreamOutcome outcome, byte[] body);
   }
 
   /** Runs this when so many milliseconds have passed. */
   Pending after(long millis, Runnable then);
 
-  /**
-   * Does on another thread what may block.
-   *
-   * @param work runs on a helper thread
-   * @param then takes the result and null, or null and the failure
-   */
+  /** Works on a helper thread, then hands over the result and null, or null and the failure. */
   <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then);
 
   /** Calls the downstream. */

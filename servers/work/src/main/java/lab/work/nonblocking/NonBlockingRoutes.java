@@ -5,7 +5,6 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Bodies;
 import lab.spec.DownstreamOutcome;
-import lab.spec.Primes;
 import lab.spec.RouteCall;
 
 /**
@@ -49,11 +48,7 @@ public final class NonBlockingRoutes {
     this.up = Bodies.up(context.model());
   }
 
-  /**
-   * Begins with a request. Whatever of its work throws, now or later, it is answered.
-   *
-   * @param to takes the answer, once, on the loop's thread, perhaps before this has returned
-   */
+  /** Begins with a request, which gets one answer, on the loop, whatever throws. */
   public void begin(RouteCall call, Consumer<Answer> to) {
     Answer refusal = call.refusal();
     if (refusal != null) {
@@ -70,7 +65,7 @@ public final class NonBlockingRoutes {
       // No callback waits, so none can wait inside synchronized.
       case DOWNSTREAM, SYNCHRONIZED -> downstream(to);
       case HEALTH -> to.accept(up);
-      case COMPUTE -> compute(call.value("limit"), to);
+      case COMPUTE -> to.accept(Bodies.compute(call.value("limit")));
       case BLOCK -> block(call.value("wait_ms"), to);
       case FILE -> file(call.value("lines"), to);
       case AGGREGATE, AGGREGATE_OLD, FIRST_SUCCESS, AGGREGATE_WITH_FALLBACK, MULTI_AGGREGATE ->
@@ -94,10 +89,6 @@ public final class NonBlockingRoutes {
                 outcome == DownstreamOutcome.OK
                     ? Answer.ok(body)
                     : Answer.downstreamFailed(outcome)));
-  }
-
-  private static void compute(int limit, Guard to) {
-    to.accept(Bodies.compute(limit, Primes.sumUpTo(limit)));
   }
 
   private static void block(int waitMs, Guard to) {

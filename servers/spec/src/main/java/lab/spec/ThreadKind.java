@@ -1,7 +1,0 @@
-package lab.spec;
-
-/** What kind of thread a model has for each connection. */
-public enum ThreadKind {
-  VIRTUAL,
-  PLATFORM
-}
