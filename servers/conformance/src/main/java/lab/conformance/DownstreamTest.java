@@ -197,6 +197,7 @@ abstract class DownstreamTest extends ProtocolTest {
   void deadlinesHoldUnderLoad() throws Exception {
     List<Duration> late = List.of();
     Duration deadline = Duration.ZERO;
+    double aborted = requests("aborted", "/downstream");
     for (int ms : new int[] {500, 4_000}) {
       if (late.size() != UNANSWERED || late.getFirst().compareTo(deadline) < 0) {
         deadline = Duration.ofMillis(ms);
@@ -207,6 +208,9 @@ abstract class DownstreamTest extends ProtocolTest {
     assertThat(late).hasSize(UNANSWERED);
     assertThat(late.getFirst()).isGreaterThanOrEqualTo(deadline);
     assertThat(late.get(UNANSWERED / 2)).isLessThan(deadline.multipliedBy(2));
+    // Each answer was read.
+    awaitInFlight("/downstream", 0);
+    assertThat(requests("aborted", "/downstream")).isEqualTo(aborted);
   }
 
   /** How long the late ones of many calls took, the quickest first; zero for what is no 504. */

@@ -1,5 +1,6 @@
 package lab.springwebflux;
 
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
@@ -12,6 +13,7 @@ import lab.shell.ModelContext;
 import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
+import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;
@@ -25,7 +27,6 @@ import org.springframework.web.server.WebFilter;
 import org.springframework.web.server.WebFilterChain;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.SignalType;
-import reactor.core.scheduler.Schedulers;
 import reactor.netty.channel.ChannelOperations;
 
 /** What the contract asks of every route: resolves, refuses, counts. No call blocks. */
@@ -56,39 +57,57 @@ final class ContractFilter implements WebFilter {
     response.getHeaders().set(ModelContext.MODEL_HEADER, context.model());
     // Spring wraps the response to HEAD.
     ChannelOperations<?, ?> client = ServerHttpResponseDecorator.getNativeResponse(response);
-    Writes writes = client.channel().pipeline().get(Writes.class);
-    writes.succeeded = false;
+    Write write = client.channel().pipeline().get(Writes.class).begin();
     EventLoop loop = client.channel().eventLoop();
-    response.beforeCommit(() -> switchTo(loop));
     return answer(exchange, chain, call)
         .doFinally(
-            end ->
-                requests.ended(
-                    call.route(),
-                    outcome(end, writes, response),
-                    0,
-                    System.nanoTime() - begunNanos));
+            end -> {
+              Runnable ended =
+                  () ->
+                      requests.ended(
+                          call.route(),
+                          outcome(end, write, response),
+                          0,
+                          System.nanoTime() - begunNanos);
+              // From another loop the answer is written by a task, which this then follows.
+              if (loop.inEventLoop()) {
+                ended.run();
+              } else {
+                loop.execute(ended);
+              }
+            });
   }
 
-  /** The answer is then written on its connection's loop, so {@link Writes} hears of it first. */
-  private static Mono<Void> switchTo(EventLoop loop) {
-    return loop.inEventLoop()
-        ? Mono.empty()
-        : Mono.<Void>empty().subscribeOn(Schedulers.fromExecutor(loop));
+  /** The last write of a request's answer. */
+  private static final class Write {
+    private volatile @Nullable ChannelFuture last;
+
+    private boolean succeeded() {
+      ChannelFuture written = last;
+      return written != null && written.isSuccess();
+    }
   }
 
   /**
-   * Whether a connection's last write succeeded. Reactor Netty may report success where the client
-   * has gone and the write failed, and then writes to a channel that discards everything.
+   * What a connection writes. Reactor Netty may report success where the client has gone and the
+   * write failed, and then writes to a channel that discards everything. The next request may begin
+   * before the end of the last is heard of, so each has a {@link Write}. Whether it succeeded is
+   * asked: Netty may tell its listeners later than those of the whole answer.
    */
   static final class Writes extends ChannelOutboundHandlerAdapter {
-    private volatile boolean succeeded;
+    private volatile Write current = new Write();
+
+    private Write begin() {
+      Write write = new Write();
+      current = write;
+      return write;
+    }
 
     @Override
     public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
-      var _ =
-          context.write(
-              message, promise.unvoid().addListener(done -> succeeded = done.isSuccess()));
+      ChannelPromise written = promise.unvoid();
+      current.last = written;
+      var _ = context.write(message, written);
     }
   }
 
@@ -111,9 +130,9 @@ final class ContractFilter implements WebFilter {
   }
 
   /** When the client is gone, the work is cancelled, or the writing of its answer fails. */
-  private static Outcome outcome(SignalType end, Writes writes, ServerHttpResponse response) {
+  private static Outcome outcome(SignalType end, Write write, ServerHttpResponse response) {
     HttpStatusCode status = response.getStatusCode();
-    if (end != SignalType.ON_COMPLETE || !writes.succeeded) {
+    if (end != SignalType.ON_COMPLETE || !write.succeeded()) {
       return Outcome.ABORTED;
     }
     return status == null ? Outcome.OK : Outcome.ofStatus(status.value());
