@@ -203,7 +203,7 @@ def test_arms_of_a_setting_are_containers_with_it(
     settings = Loads(settings={"1": "FRONTS", "2": "FRONTS"})
     ready.run(**CLOSED, launches=2, arms=("1", "2"), own=to_json(settings))
     assert ready.cells("launch", "arm") == "1 1, 1 2, 2 2, 2 1"
-    assert asked == [*(f"SERVER=a\nFRONTS={one}\n" for one in "121"), "SERVER=a\n"]
+    assert asked == [*(f"SERVER=a\nFRONTS={fronts}\n" for fronts in "121"), "SERVER=a\n"]
 
 
 def test_a_container_that_cannot_start_costs_its_trial(ready: Bench, tmp_path: Path) -> None:

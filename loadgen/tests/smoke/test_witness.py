@@ -64,8 +64,8 @@ def test_nginx_was_asked_and_has_answered_as_often_as_pacer_counts(log: list[Ans
     for trial in trials:
         begin, end = load_of(trial)
         began_s, ended_s = begin["unix_s"], begin["unix_s"] + end["run_s"]
-        load = [one for one in log if began_s - EDGE_S <= one.at_s <= ended_s + CUT_S]
-        answered = [one for one in load if one.status == "200" and one.at_s <= ended_s]
+        load = [line for line in log if began_s - EDGE_S <= line.at_s <= ended_s + CUT_S]
+        answered = [line for line in load if line.status == "200" and line.at_s <= ended_s]
         at_the_edge = EDGE_S * end["sent"] / end["run_s"]
         assert len(load) == pytest.approx(end["sent"], abs=at_the_edge), trial["trial"]
         assert len(answered) == pytest.approx(end["ok"], abs=at_the_edge), trial["trial"]
@@ -77,8 +77,8 @@ def test_an_engine_reports_the_latencies_that_nginx_logged(log: list[Answer]) ->
     most_late_ms = max(trial["late_p99_ms"] or 0 for trial in trials)
     for trial in trials:
         began_s, ended_s = window_of(trial)
-        answered = (one for one in log if one.status == "200" and began_s <= one.at_s < ended_s)
-        times_ms = sorted(one.took_ms for one in answered)
+        answered = [line for line in log if line.status == "200" and began_s <= line.at_s < ended_s]
+        times_ms = sorted(line.took_ms for line in answered)
         if trial["samples"] != pytest.approx(len(times_ms), rel=SHARE):
             wrong.append(f"{trial['trial']}: {trial['samples']} answers, {len(times_ms)} logged")
         for percent in (50, 95, 99):

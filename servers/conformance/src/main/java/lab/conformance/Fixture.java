@@ -305,7 +305,7 @@ abstract class Fixture {
         .sum();
   }
 
-  final double requests(String outcome, String route) {
+  protected final double requests(String outcome, String route) {
     return metric("lab_http_requests_total{outcome=\"%s\",route=\"%s\"}".formatted(outcome, route));
   }
 
