@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,14 @@ from pathlib import Path
 from lab.errors import Interrupted
 from lab.system.host import HostCpu, Turns
 
+# One second of CPU time in each probe.
+REF_OUTPUT = json.dumps(
+    {"source": "a", "compiler": "go1", "arch": "amd64", "cpus": 2}
+    | {
+        name: {"count": count, "cpu_seconds": 1.0, "seconds": 1.0}
+        for name, count in {"compute_one": 4e8, "compute_all": 8e8, "wake": 1e5, "net": 5e4}.items()
+    }
+)
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
 
@@ -120,6 +129,9 @@ class FakeSystem:
 
     def resent(self) -> int:
         return round(self.elapsed_s * self.resent_rps)
+
+    def ref(self) -> str:
+        return REF_OUTPUT
 
     def throttled_s(self) -> float:
         return self.elapsed_s * self.throttled

@@ -21,6 +21,7 @@ from lab.model import (
     Usage,
     Verdict,
 )
+from lab.model.ref import Ref
 
 
 def row_of(
@@ -47,6 +48,7 @@ def row_of(
         **(slo.columns(reading.ranks, reading.window_lost or 0) if reading else {}),
         think_ms=think_ms(reading) if reading and record.plan.mode == "closed" else None,
         **_columns(Usage, record.usage),
+        **_columns(Ref, record.ref),
         **_columns(CpuSplit, cpu),
         **_columns(TimeSplit, time),
         valid=judgement.valid,

@@ -27,6 +27,7 @@ from lab.model import Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.system.host import System
 from lab.system.jvm import live_heap, settled
+from lab.system.ref import read_ref
 from lab.system.spinner import Spinner, spinning
 from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
@@ -119,6 +120,7 @@ class Runner:
         Interrupted after every engine was ended.
         """
         self.begin(plan, raw)
+        ref = read_ref(self._system.ref())
         clocks = self._stack.clocks(plan.server, self._system.now)
         schedule = engine.schedule(plan, raw)
         demand = prediction.demand if prediction else None
@@ -172,6 +174,7 @@ class Runner:
             live_heap_bytes=memory.live_heap_bytes if memory else live_bytes,
             resident_bytes=memory.resident_bytes if memory else None,
             in_flight=memory.in_flight if memory else None,
+            ref=ref,
         )
         write_json(raw / RECORD, record)
 

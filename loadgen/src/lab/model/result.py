@@ -321,6 +321,8 @@ class Row:
       window without an answer count as slower than any answer; empty where it falls among these
     * live_heap_bytes: what full collections left of the heap, after the load (endurance) or while
       its connections were held (density); resident_bytes: the process's memory in RAM then
+    * host_busy, host_steal: shares of the host's CPU time in the window, without idle, I/O wait and
+      steal, and the steal; ref_…: counts per second of CPU time just before the trial (`Ref`)
     """
 
     run: str
@@ -394,6 +396,12 @@ class Row:
     slo_p99_ms: float | None = None
     live_heap_bytes: int | None = None
     resident_bytes: int | None = None
+    host_busy: float | None = None
+    host_steal: float | None = None
+    ref_compute: float | None = None
+    ref_compute_all: float | None = None
+    ref_wake: float | None = None
+    ref_net: float | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from lab.model.cpu_sets import cpus_of
 from lab.model.experiment import Json, TrialPlan
 from lab.model.knobs import DIRECT
+from lab.model.ref import Ref
 from lab.model.verdict import Bound, Demand
 
 # How the problem of a trial begins that could not begin: its server was away, or another part.
@@ -409,6 +410,7 @@ class TrialRecord:
       `asks_live`, or while the load was held; None where the JVM does not tell
     * `resident_bytes` is the process's memory in RAM, and `in_flight` how many requests it worked
       on, right after that while the load was held; None of any other load
+    * `ref` is what this machine's CPUs were worth just before the load; None where it did not run
     """
 
     plan: TrialPlan
@@ -442,6 +444,7 @@ class TrialRecord:
     resident_bytes: int | None = None
     in_flight: int | None = None
     clocks: tuple[ClockOffset, ...] = ()
+    ref: Ref | None = None
 
     @classmethod
     def of_lost(cls, plan: TrialPlan, problem: str, at: datetime, before: Snapshot) -> TrialRecord:

@@ -20,6 +20,7 @@ from tempfile import TemporaryFile
 from lab.errors import EngineError, Interrupted, LabError
 from lab.model.cpu_sets import cpus_of
 from lab.store.records import writing
+from lab.system.ref import REF, REF_TIMEOUT_S
 
 GRACE_S = 3.0
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -36,11 +37,13 @@ class HostCpu:
     steal: float
 
     def shares_since(self, earlier: HostCpu) -> tuple[float, float] | None:
-        """(busy, stolen) shares 0..1 of the time between; None when no time passed."""
+        """(busy, stolen) shares 0..1 of the time between; None when no time passed. What other
+        machines took is not busy."""
         total = self.total - earlier.total
         if total <= 0:
             return None
-        return 1 - (self.idle - earlier.idle) / total, (self.steal - earlier.steal) / total
+        stolen = (self.steal - earlier.steal) / total
+        return 1 - (self.idle - earlier.idle) / total - stolen, stolen
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,16 @@ class System(Clock):
             return None
         shares = after.shares_since(before) if before and after else None
         return 1 - own, max(0.0, shares[0] - own / self.cpus()) if shares else 0.0
+
+    def ref(self) -> str | None:
+        """The output of `ref`, which takes a second; None where it does not run."""
+        try:
+            done = subprocess.run(
+                (REF,), capture_output=True, check=True, text=True, timeout=REF_TIMEOUT_S
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout
 
     def throttled_s(self) -> float | None:
         """How long a CPU quota kept this container from running so far, of `cpu.stat` of the
