@@ -32,7 +32,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density jmh toxics toxic toxics-reset doctor test audit dashboards lock clean
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density jmh toxics toxic toxics-reset ref doctor test audit dashboards lock clean
 
 # `idle` comes before `ready`, also where MAKEFLAGS says -j.
 .NOTPARALLEL:
@@ -119,6 +119,10 @@ toxic: ## Add or change a toxic: TYPE=latency LATENCY=500
 toxics-reset: ## Remove every toxic
 	@host/lab.sh need-up
 	@$(DRIVER) toxics-reset
+
+ref: ## Measure what a second of this machine's CPUs buys now
+	@LAB_VERB=ref $(MAKE) idle driver
+	@host/lab.sh alone drive ref
 
 doctor: ## Check what this machine and the running lab can do
 	@host/lab.sh doctor

@@ -18,6 +18,7 @@ from rich.segment import Segment
 
 from lab.campaign import gate
 from lab.campaign.doctor import examine
+from lab.campaign.ref import ref_lines
 from lab.campaign.result_verbs import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.resume import resume
 from lab.campaign.run import run
@@ -264,6 +265,13 @@ def _doctor(argv: Sequence[str], environ: Environ) -> int:
     return 1 if failed else 0
 
 
+def _ref(argv: Sequence[str], environ: Environ) -> int:
+    refuse_unknown(read_words(argv, environ), (), "ref")
+    for line in ref_lines(System()):
+        print(line, flush=True)
+    return 0
+
+
 def _toxics_verb(verb: str) -> Verb:
     def do(argv: Sequence[str], environ: Environ) -> int:
         toxic_verbs.run(verb, read_words(argv, environ), environ, sys.stdout)
@@ -294,6 +302,7 @@ VERBS: Mapping[str, Verb] = {
     "toxic": _toxics_verb("toxic"),
     "toxics-reset": _toxics_verb("toxics-reset"),
     "doctor": _doctor,
+    "ref": _ref,
     "plan": _plan,
     "host-facts": _host_facts,
     "agent": _agent,

@@ -130,7 +130,7 @@ class FakeSystem:
     def resent(self) -> int:
         return round(self.elapsed_s * self.resent_rps)
 
-    def ref(self) -> str:
+    def ref(self) -> str | None:
         return REF_OUTPUT
 
     def throttled_s(self) -> float:

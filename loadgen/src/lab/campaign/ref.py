@@ -1,0 +1,36 @@
+"""The verb `ref`: what an operation costs on this machine now, in seconds of CPU time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from lab.errors import LabError
+from lab.model.ref import Ref
+from lab.system.host import System
+from lab.system.ref import read_ref
+
+TIMES = 9
+# What an operation of each probe is, the field that counts it, and its unit, in seconds.
+PROBES = (
+    ("a step of a generator of random numbers, one thread", "ref_compute", "ns", 1e-9),
+    ("the same, one thread for each CPU", "ref_compute_all", "ns", 1e-9),
+    ("a hand-over between two threads", "ref_wake", "µs", 1e-6),
+    ("a request over loopback", "ref_net", "µs", 1e-6),
+)
+
+
+def ref_lines(system: System) -> Iterator[str]:
+    """A line for each probe: median, least and greatest of TIMES runs. Raises LabError."""
+    runs = list(filter(None, (read_ref(system.ref()) for _ in range(TIMES))))
+    if not runs:
+        raise LabError("ref does not run here")
+    program = runs[0].program
+    yield f"CPU time of an operation, median [least, greatest] of {len(runs)} runs of ref {program}"
+    for name, field, unit, unit_s in PROBES:
+        yield f"{_spread(runs, field, unit_s)} {unit}  {name}"
+
+
+def _spread(runs: list[Ref], field: str, unit_s: float) -> str:
+    costs = [1 / getattr(run, field) / unit_s for run in runs]
+    return f"{median(costs):9.3g} [{min(costs):.3g}, {max(costs):.3g}]"
