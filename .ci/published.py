@@ -1,9 +1,10 @@
 """The measured numbers of the pages: reduces a run to docs/results/, and finds the marks in pages.
 
 add RUN_DIR NAME
-    docs/results/NAME.csv is what the pages need of the run's trials.csv, cell by
-    cell as it is there, and NAME.json of its manifest, with the findings of each launch that follow
-    from files which are not kept (recovery, growth). Then as `page`
+    docs/results/NAME-HOST.csv is what the pages need of the run's trials.csv, cell by
+    cell as it is there, and NAME-HOST.json of its manifest, with the findings of each launch that
+    follow from files which are not kept (recovery, growth). HOST is the short id of the run's
+    host. Then as `page`
 page
     writes the tables of docs/results/README.md, and prints of every page how many of its tables
     come from a file
@@ -28,6 +29,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 from pages import between
@@ -47,7 +49,8 @@ TRIALS = (
     "time_generator_ms", "time_connect_ms", "time_queue_ms", "time_own_ms", "time_pending_ms",
     "time_path_ms", "time_downstream_ms", "time_unexplained_ms", "others_cpu", "due",
     "late_p99_ms", "late_max_ms", "think_ms", "failed_mean_ms", "failed_p50_ms", "failed_p95_ms",
-    "slo_p50_ms", "slo_p95_ms", "slo_p99_ms", "live_heap_bytes", "resident_bytes",
+    "slo_p50_ms", "slo_p95_ms", "slo_p99_ms", "live_heap_bytes", "resident_bytes", "host_busy",
+    "host_steal", "ref_compute", "ref_compute_all", "ref_wake", "ref_net",
 )  # fmt: skip
 # Of these a search of the rate is not made, and the answers of the others not of those.
 NOT_OF = {
@@ -63,13 +66,14 @@ OF_WHOLE_RUN = ("ok", "http_errors", "socket_errors", "timeouts", "accounted_s")
 OF_RAW_DATA = ("spike", "faults", "endurance", "explain")
 MEDIAN = ", median"
 # By these `make compare` knows a machine.
-MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
+MACHINE = ("cpu_model", "cpu_id", "cores", "memory_bytes", "kernel", "docker_version")
+host_id = run_path(str(ROOT / "loadgen/src/lab/model/host_facts.py"))["host_id"]
 TEXTS = ("question", "hypothesis")
 # These settings are told where a run had others than .env.
 USUAL = {"DOWNSTREAM_DELAY_MS": "200", "SERVER_CPUS": "", "SERVER_POOL_SIZE": "200"}
 OPEN = re.compile(r"^<!-- results$", re.MULTILINE)
 MARK = re.compile(rf"{OPEN.pattern}\n(?P<cells>.+)\n(?P<rows>(?:.+: .+\n)+)-->\n", re.MULTILINE)
-SOURCE = re.compile(r"(?P<file>[a-z0-9-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
+SOURCE = re.compile(r"(?P<file>[a-z0-9.-]+)(?:\[(?P<cells>[^\[\]]+)\])?")
 COMMENT = re.compile(r"<!--.*?-->\n", re.DOTALL)
 # A table, or a block of code.
 BLOCK = re.compile(r"(?:^\|.*\n)+|^```\w*\n(?:.*\n)*?```\n", re.MULTILINE)
@@ -192,6 +196,7 @@ def add(run_dir: Path, name: str) -> None:
         whole["findings"] = [one for one in found if not one["name"].endswith(MEDIAN)]
     of_run = json.dumps(whole, indent=1, ensure_ascii=False)
     FOLDER.mkdir(exist_ok=True)
+    name = f"{name}-{host_id(manifest['host']) or 'unknown'}"
     (FOLDER / f"{name}.csv").write_text(of_rows)
     (FOLDER / f"{name}.json").write_text(of_run + "\n")
     write_page()
@@ -225,13 +230,13 @@ def counts() -> Iterator[tuple[str, int, int, int]]:
 
 def with_tables(readme: str) -> str:
     """The README with the tables of what is there."""
-    lines = ["| file | run | of | machine | commit | command |", "|---|---|---|---|---|---|"]
+    lines = ["| file | run | of | host | commit | command |", "|---|---|---|---|---|---|"]
     for path in sorted(FOLDER.glob("*.json")):
         of = json.loads(path.read_text())
-        machine = f"{of['machine']['cpu_model']}, {of['machine']['cores']} cores"
+        host = f"`{host_id(of['machine']) or 'unknown'}`"
         status = "" if of["status"] == "complete" else f" ({of['status']})"
         file = f"[{path.stem}]({path.stem}.csv)"
-        cells = (file, f"`{of['run']}`{status}", of["started_at"][:10], machine)
+        cells = (file, f"`{of['run']}`{status}", of["started_at"][:10], host)
         lines.append(f"| {' | '.join((*cells, str(of['commit'])[:8], f'`{command(of)}`'))} |")
     lines += ["", "| page | tables with numbers | of them from a file | texts from a file |"]
     lines.append("|---|---|---|---|")

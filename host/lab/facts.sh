@@ -11,6 +11,11 @@ cpu_model() {
   fi
 }
 
+# cpu_id: vendor, family and model, which a virtual machine may leave out of the name; nothing where there are none.
+cpu_id() {
+  awk -F '[\t ]*: ' '$1 == "vendor_id" || $1 == "cpu family" || $1 == "model" {printf "%s ", $2; seen++} seen == 3 {exit}' /proc/cpuinfo 2>/dev/null || true
+}
+
 # of_engine: what an engine says of its machine, as JSON on one line.
 of_engine() {
   docker info --format '{"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
@@ -32,6 +37,7 @@ tell_facts() {
   printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"
   if [[ -n $(git status --porcelain 2>/dev/null) ]]; then printf 'commit_dirty yes\n'; fi
   printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
+  printf 'cpu_id %s\n' "$(cpu_id)"
   printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
   printf 'engine %s\n' "$(of_engine)"
   machines

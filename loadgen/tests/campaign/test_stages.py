@@ -9,7 +9,7 @@ from lab.campaign.engine_choice import choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.errors import EngineError
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
-from lab.model import Demand, Experiment, TrialPlan, Warmth
+from lab.model import Demand, Experiment, Line, TrialPlan, Warmth
 from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine, toxic
 
@@ -138,7 +138,7 @@ def replaced(ready: Bench, times: int) -> Bench:
         if len(ready.measured) < times:
             ready.lab.new_jvm("a")
         ready.measured.append((plan.server, plan.route))
-        return Demand(100, 2000, 0.004, 0.01)
+        return Demand(100, 2000, Line(0.004), Line(0.01))
 
     ready.light_load = light_load
     return ready
@@ -182,7 +182,7 @@ def test_a_scaled_run_says_so(ready: Bench) -> None:
 
 
 def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench) -> None:
-    ready.demand = Demand(100, 2000, 0.004, 0.01)
+    ready.demand = Demand(100, 2000, Line(0.004), Line(0.01))
     ready.run(concurrencies=(100, 200), modes=("closed",))
     assert ready.measured == [("a", "/downstream"), ("b", "/downstream")]
     # 2 CPUs of the host at 10 ms a request.
@@ -206,7 +206,7 @@ def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> No
 
 
 def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: Bench) -> None:
-    ready.demand = Demand(200, 2000, 0.004, 0.01)
+    ready.demand = Demand(200, 2000, Line(0.004), Line(0.01))
     ready.run(servers=("a",))
     ready.run(servers=("a", "b"), modes=("closed",))
     assert ready.warmed == ["a", "b"]
@@ -236,7 +236,7 @@ def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: B
 def test_what_a_run_before_proved_or_measured_elsewhere_is_not_taken(
     ready: Bench, change: Callable[[Bench], object], changes: dict[str, object], warmed: int
 ) -> None:
-    ready.demand = Demand(200, 2000, 0.004, 0.01)
+    ready.demand = Demand(200, 2000, Line(0.004), Line(0.01))
     ready.run(**CLOSED_100)
     change(ready)
     ready.run(**{**CLOSED_100, **changes})

@@ -10,7 +10,7 @@ from lab.judge.gates.figures import crossing_s, silent_by_draw_s
 from lab.judge.gates.steady import Step, silent_s
 from lab.judge.predict import Prediction, predict, rate_error, uncovered
 from lab.judge.verdict import verdict_of
-from lab.model import STRONG, WEAK, Demand, Judgement, Latency, Snapshot, TrialRecord, Verdict
+from lab.model import STRONG, WEAK, Demand, Judgement, Latency, Line, Snapshot, TrialRecord, Verdict
 from lab.model.routes import parse
 from support.drawn_delay import LATENCY_300, SPREAD, drawn
 from support.fakes import latency, measurement, observation, plan, reading, record, snapshot
@@ -19,7 +19,7 @@ from support.windows import SERVER, pool, seen
 
 CALL = parse("/downstream")
 # 0.5 ms of the server's CPU, and next to nothing of the host's.
-CHEAP = Demand(200, 4000, 0.0005, 0.0001)
+CHEAP = Demand(200, 4000, Line(0.0005), Line(0.0001))
 
 
 def closed(connections: int, of: Snapshot, demand: Demand | None = None) -> Prediction:

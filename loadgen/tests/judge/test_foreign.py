@@ -8,7 +8,7 @@ import pytest
 from lab.judge.fairness import compare
 from lab.judge.gates import judge
 from lab.judge.predict import predict
-from lab.model import STRONG, WEAK, Demand, Observation, Series, TrialRecord, Usage, Warmth
+from lab.model import STRONG, WEAK, Demand, Line, Observation, Series, TrialRecord, Usage, Warmth
 from support.fakes import latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
 from support.series import CLOSES, OPENS, counter, gauge
@@ -27,7 +27,7 @@ def named(of: TrialRecord, **load: Any) -> tuple[str, str]:
 
 
 def test_all_but_what_is_offered_is_an_estimate() -> None:
-    demand = Demand(200, 4000, None, 0.001, 200.0)
+    demand = Demand(200, 4000, None, Line(0.001), 200.0)
     closed = predict("/x", 400, None, foreign(), demand, 2)
     assert closed.rps is None
     assert [(one.resource, one.rps, one.estimate) for one in closed.bounds] == [
@@ -50,7 +50,7 @@ def test_the_think_time_of_the_generator_is_part_of_what_connections_allow() -> 
     ]
     assert found.expected_ms == pytest.approx(0.15)
     # A CPU that allows 20,000: 10 / 20,000 = 0.5 ms a cycle, 0.05 ms of it with the generator.
-    costly = dataclasses.replace(quick, host_cpu_s=0.0001)
+    costly = dataclasses.replace(quick, host=Line(0.0001))
     found = predict("/x", 10, None, foreign(None), costly, 2)
     assert found.bounds[0].resource == "host CPU"
     assert found.expected_ms == pytest.approx(0.45)

@@ -13,7 +13,7 @@ from lab.judge.predict import (
     response_spread,
     response_time_ms,
 )
-from lab.model import TO_CALLED, TO_SERVER, Condition, Demand, Json, Snapshot, ToxicState, Way
+from lab.model import TO_CALLED, TO_SERVER, Condition, Demand, Json, Line, Snapshot, ToxicState, Way
 from lab.model.routes import parse
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, SETTINGS, snapshot
@@ -66,7 +66,7 @@ def test_on_several_machines_a_round_trip_of_each_way_is_part_of_the_response_ti
     assert (few.bounds[0].resource, few.rps) == ("connections", pytest.approx(200))
     assert response_time_ms(parse("/?wait_ms=50"), far) == 54
     assert response_time_ms(parse("/compute"), far) == 0
-    computes = predict("/compute", 1, 10, far, Demand(1, 10, 0.002, 0.003))
+    computes = predict("/compute", 1, 10, far, Demand(1, 10, Line(0.002), Line(0.003)))
     assert computes.expected_ms == pytest.approx(6)
     # What is measured anew each time is in no rate that two runs are to share.
     assert auto_rate_rps("/downstream", 2000, far) == auto_rate_rps("/downstream", 2000, snapshot())
@@ -155,7 +155,7 @@ def test_loops_that_compute_instead_of_waiting_are_bounded_by_the_cpus_too() -> 
         assert (prediction.rps, prediction.bounds[0].resource) == (rps, resource)
         assert not prediction.bounds[0].estimate
     # What a request computes is its wait, and counts once.
-    spent = Demand(connections=1, requests=100, server_cpu_s=0.011, host_cpu_s=0.011)
+    spent = Demand(1, 100, Line(0.011), Line(0.011))
     assert predict("/", 5, 20, loops(1, blocked="spin"), spent).expected_ms == pytest.approx(11)
 
 
@@ -184,7 +184,7 @@ def test_synchronized_keeps_a_carrier_before_jdk_24(jdk: str, pool: int | None, 
     assert predict("/synchronized", 1000, None, platform).rps == (1000 if pool else 5000)
 
 
-LIGHT = Demand(connections=100, requests=2000, server_cpu_s=0.0005, host_cpu_s=0.0008)
+LIGHT = Demand(100, 2000, Line(0.0005), Line(0.0008))
 
 
 def test_demand_bounds_by_the_cpus_as_an_estimate() -> None:
@@ -206,6 +206,22 @@ def test_demand_bounds_by_the_cpus_as_an_estimate() -> None:
     )
 
 
+def test_the_cost_falls_with_the_rate_along_a_line() -> None:
+    line = Line(b=0.0002, a=0.4, rates=5, low=500)
+    demand = replace(LIGHT, server=line, host=None)
+    found = predict("/downstream", 2000, None, snapshot(settings={}), demand, 3)
+    # (2 - 0.4) / 0.2 ms.
+    assert found.bounds[0].rps == pytest.approx(8000)
+    assert found.bounds[0].formula == "(2 - 0.4) / 0.2 ms"
+    for offered, cost_ms in ((2000, 0.4), (500, 1.0), (100, 1.0)):
+        open_load = predict("/downstream", 2000, offered, snapshot(settings={}), demand, 3)
+        assert open_load.expected_ms == pytest.approx(200 + cost_ms), offered
+    # More than all CPUs at no load at all bounds nothing.
+    none = replace(demand, server=Line(b=0.0002, a=2.5))
+    bounds = predict("/downstream", 2000, None, snapshot(settings={}), none, 3).bounds
+    assert [bound.resource for bound in bounds] == ["connections"]
+
+
 def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -> None:
     limited = Condition(host={"SERVER_CPUS": "0.4"})
     prediction = predict("/", 2000, None, snapshot(), LIGHT, 2, limited)
@@ -222,7 +238,7 @@ def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -
 
 
 def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:
-    slow = replace(LIGHT, server_cpu_s=0.01, host_cpu_s=None)
+    slow = replace(LIGHT, server=Line(0.01), host=None)
     prediction = predict("/compute", 1, None, snapshot(), slow, 2)
     assert prediction.rps is None
     # One connection keeps one CPU busy.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.model import STRONG, WEAK, Demand, Latency, Series, ToxicState, Usage, Verdict
+from lab.model import STRONG, WEAK, Demand, Latency, Line, Series, ToxicState, Usage, Verdict
 from support.fakes import latency
 from support.series import CLOSES, OPENS, TIMES, gauge, mean_time
 from support.windows import SERVER, Case, case, judged, named, pool, seen, standing
@@ -62,7 +62,7 @@ PAUSE = Series(
 )
 AT_ONCE = {"route": "/compute", "corrected": times(0.9, 2), "raw": times(0.9, 2)}
 LATE = {"route": "/compute", "corrected": times(30, 90), "raw": times(30, 90)}
-COST = Demand(10, 1000, 0.0005, 0.0006)
+COST = Demand(10, 1000, Line(0.0005), Line(0.0006))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ import pytest
 
 from lab.load.counters import Counters
 from lab.load.demand import IDLE_S, LEAD_EACH_S, LEAD_S, LIGHT_S, light_connections, measure_demand
-from lab.model import Demand
+from lab.model import Demand, Line
 from support.fakes import FakeLab, plan
+
+# One rate, so no a.
+LINE = Line(pytest.approx(0.001))
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, r
     lab.system.at(IDLE_S, lambda: lab.system.use(0.75))
     demand = measured(lab, raw)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
-    assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))
+    assert demand == Demand(200, 2000, LINE, Line(pytest.approx(0.002)))
     assert lab.system.elapsed_s == pytest.approx(
         IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5
     )
@@ -53,7 +56,7 @@ def test_a_cost_that_is_noise_is_unknown(lab: FakeLab, raw: Path) -> None:
     # The machine seems to use less than one process on it does.
     lab.system.at(IDLE_S, lambda: lab.system.use(0.55))
     demand = measured(lab, raw)
-    assert (demand.server_cpu_s, demand.host_cpu_s) == (pytest.approx(0.001), None)
+    assert (demand.server, demand.host) == (LINE, None)
     # The load costs no more than idling.
     lab.cpu_s = lambda at: 0.1 * at
     assert measured(lab, raw) == Demand(200, 2000, None, None)
@@ -84,6 +87,6 @@ def test_a_load_that_was_there_already_is_not_made_again(lab: FakeLab, raw: Path
     seen = (Counters(-4.0, None, 0.6, 1.0, before), Counters(0.0, None, 3.0, 1.0, work))
     demand = measure_demand(of, 200, lab.engine, lab.stack, lab.system, raw, 4, seen)
     # 2.4 CPU seconds, of which 0.4 are the idle lab's.
-    assert demand == Demand(200, 2000, pytest.approx(0.001), None)
+    assert demand == Demand(200, 2000, LINE, None)
     assert lab.system.processes == []
     assert lab.system.elapsed_s == pytest.approx(IDLE_S, abs=0.5)

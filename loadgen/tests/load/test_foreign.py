@@ -87,7 +87,8 @@ def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path:
     assert (demand.r0_ms, demand.light_rps) == (200, 500)
     assert demand.connections == 100
     # 100 connections do 500 req/s, with half a CPU more than the idle outside uses.
-    assert demand.server_cpu_s == pytest.approx(0.001, rel=0.01)
+    assert demand.server is not None
+    assert demand.server.b == pytest.approx(0.001, rel=0.01)
     assert demand.requests == pytest.approx(2000, rel=0.1)
 
 

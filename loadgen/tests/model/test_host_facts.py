@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from lab.model.host_facts import host_facts
+from lab.model.host_facts import host_facts, host_id
 
 TOLD = r"""
 commit 0123abcd
@@ -66,3 +66,25 @@ def test_the_facts_as_a_manifest_has_them() -> None:
             "prom/prometheus:v2": {"id": "sha256:1", "digests": [], "built_from": "packages"}
         },
     }
+
+
+def test_the_id_of_a_host_names_its_cpus_and_kernel_and_tells_hosts_apart() -> None:
+    facts = {"cpu_model": "AMD EPYC", "cpu_id": "AuthenticAMD 25 17", "cores": 2}
+    facts |= {"memory_bytes": 25_276_514_304, "kernel": "6.18.44-fc-v595"}
+    assert host_id(facts) == "amd25-2c-k6.18-4d57"
+    assert host_id({**facts, "docker_version": "26.1.5", "commit": "1"}) == host_id(facts)
+    others = [
+        {**facts, "memory_bytes": 25_276_510_208},
+        {**facts, "kernel": "6.18.44-fc-v657"},
+        {**facts, "cpu_id": "AuthenticAMD 25 1"},
+        {**facts, "machines": {"load": {"cores": 4}}},
+    ]
+    assert len({host_id(one) for one in (facts, *others)}) == 5
+    older = {name: of for name, of in facts.items() if name != "cpu_id"}
+    assert (host_id(older) or "").startswith("amd-2c-k6.18-")
+    named = {"cpu_model": "Intel(R) Xeon(R)", "cpu_id": "GenuineIntel 6 143"}
+    assert (host_id({**facts, **named}) or "").startswith("intel6-2c-k6.18-")
+    assert host_id({**facts, "kernel": None}) is None
+    assert host_facts(["kernel 6.1"]).get("id") is None
+    lines = ["kernel 6.1", "cpu_model x", 'engine {"cores": 2, "memory_bytes": 1}']
+    assert host_facts(lines)["id"].startswith("cpu-2c-k6.1-")

@@ -332,7 +332,9 @@ PREDICTED = {
         {"resource": "connections", "rps": 500.0, "formula": "100 / 0.2 s", "estimate": False},
     ],
     "demand": {
-        "connections": 100, "requests": 2000, "server_cpu_s": 0.001, "host_cpu_s": 0.00408,
+        "connections": 100, "requests": 2000,
+        "server": {"a": 0.0, "b": 0.001, "low": 0.0, "rates": 1},
+        "host": {"a": 0.0, "b": 0.00408, "low": 0.0, "rates": 1},
     },
     "expected_p95_ms": 204.1,
 }  # fmt: skip

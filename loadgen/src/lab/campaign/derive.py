@@ -21,6 +21,7 @@ from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.row import row_of
+from lab.judge.ruler import drift
 from lab.judge.time_split import time_split
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
@@ -35,7 +36,8 @@ from lab.model import (
     SeriesError,
     Verdict,
 )
-from lab.report import answers, comparison, index, markdown, page, words
+from lab.model.host_facts import cores_of, host_id
+from lab.report import answers, comparison, index, markdown, page, ruler, words
 from lab.report.recorded import Recorded
 from lab.report.verdicts import Said
 from lab.report.words import Content
@@ -105,7 +107,8 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
     verdict = verdict_of(measurement, judgement, observation)
     split = cpu_split(measurement, observation)
     times = time_split(measurement, observation)
-    row = row_of(measured.run, measurement, judgement, verdict, split, times)
+    host = host_id(measured.host)
+    row = row_of(measured.run, measurement, judgement, verdict, split, times, host)
     return Trial(measurement, judgement, verdict, row)
 
 
@@ -174,9 +177,9 @@ def derive(
     kind = kind_of(experiment)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
     complete = record.status == "complete"
-    outcome = Outcome(experiment, rows, run_dir, verdicts, complete)
-    findings = _findings(kind, outcome)
-    first = _first(kind, outcome, findings)
+    outcome = Outcome(experiment, rows, run_dir, verdicts, complete, cores_of(record.host))
+    findings = (*_findings(kind, outcome), *drift(rows))
+    first = ruler.with_units(_first(kind, outcome, findings), findings, host_id(record.host))
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(

@@ -31,7 +31,8 @@ from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
 from lab.model import AWAY, NOT_BACK, NOT_BEGUN, Row, TrialPlan
-from lab.report import answers, comparison, markdown, page, recorded, table, verdicts
+from lab.model.host_facts import cores_of, host_id
+from lab.report import answers, comparison, markdown, page, recorded, ruler, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
@@ -67,9 +68,10 @@ class Loop:
         left, monotonic = order.left(rows), tools.system.monotonic
         with Trials(tools.console, len(rows), left, monotonic) as progress:
             runner = Runner(self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log)
-            once = MeasuredOnce(self.run_dir, self.record.experiment, self._cores, tools, progress)
+            cores = cores_of(self.record.host)
+            once = MeasuredOnce(self.run_dir, self.record.experiment, cores, tools, progress)
             self.preparation = Preparation(
-                self.record.experiment, tools, progress, runner, once, self.launched
+                self.record.experiment, tools, progress, runner, once, self.launched, rows
             )
             missing = _without_series(self.run_dir)
             for raw in missing:
@@ -140,7 +142,8 @@ class Loop:
     def _announce(self, first: TrialPlan, progress: Trials) -> None:
         """What is about to happen, and for how long."""
         said = announcement(self.record.experiment, self.order, self.tools.chosen, first)
-        progress.say(f"{said}, to results/{self.run_dir.name}")
+        host = host_id(self.record.host) or "unknown"
+        progress.say(f"{said}, to results/{self.run_dir.name}, host {host}")
 
     def _trial(
         self, plan: TrialPlan, preparation: Preparation, runner: Runner, progress: Trials
@@ -219,12 +222,6 @@ class Loop:
         if problem is not None:
             progress.warn(f"{raw.name}: {problem}")
 
-    @property
-    def _cores(self) -> int | None:
-        """The CPUs of the host, as make found them."""
-        cores = self.record.host.get("cores")
-        return cores if isinstance(cores, int) else None
-
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
         """What a reader wants first, then the derived files, whose figures take seconds to draw.
         The table also where nothing can be written."""
@@ -237,6 +234,8 @@ class Loop:
             nonlocal told
             told = True
             answers.render(console, derived.answers)
+            for line in ruler.drifts(derived.findings):
+                warn(console, line)
             if kind_of(self.record.experiment).answers and derived.answers:
                 # Whoever wants more than the answer opens the report.
                 invalid = sum(not row.valid for row in rows)

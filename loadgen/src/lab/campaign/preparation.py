@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +14,19 @@ from lab.errors import LabUnreachable
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
+from lab.judge.ruler import demand_of
 from lab.load.trial import RESTART_S, Runner
-from lab.model import AS_IT_IS, Condition, Demand, Experiment, Fairness, Snapshot, TrialPlan, Warmth
+from lab.model import (
+    AS_IT_IS,
+    Condition,
+    Demand,
+    Experiment,
+    Fairness,
+    Row,
+    Snapshot,
+    TrialPlan,
+    Warmth,
+)
 from lab.report.progress import Trials
 from lab.system.conditions import at_start
 from lab.system.host import Clock
@@ -37,7 +49,7 @@ class Prepared:
 @dataclass(slots=True)
 class Preparation:
     """Prepares one trial after the other. `launched` has launch and arm of the fresh JVMs that run,
-    by server; `common` is what all servers of the run had in common when that was last asked and
+    by server; `rows` are those of the run so far; `common` is what all servers of the run had in common when that was last asked and
     all of them answered."""
 
     experiment: Experiment
@@ -46,6 +58,7 @@ class Preparation:
     runner: Runner
     once: MeasuredOnce
     launched: dict[str, tuple[int, str | None]]
+    rows: Sequence[Row]
     common: Fairness | None = None
     _predicted: set[str] = field(default_factory=set)
     _away: set[str] = field(default_factory=set)
@@ -202,7 +215,7 @@ class Preparation:
             plan.concurrency,
             plan.offered_rps,
             before,
-            demand,
+            demand_of(demand, plan, self.rows, self.once.cores),
             self.once.cores,
             plan.condition,
             plan.arrivals,

@@ -76,13 +76,14 @@ class Verb:
 class Outcome:
     """The state of an experiment: the rows of its trials so far, the folder of the run, and the
     verdicts by trial, as far as they are known. `complete`: the version that measured it wanted no
-    other trial."""
+    other trial. `cpus` are those of the host, None if unknown."""
 
     experiment: Experiment
     rows: Sequence[Row]
     run_dir: Path
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     complete: bool = False
+    cpus: int | None = None
 
     @property
     def conditions(self) -> dict[str, Condition]:

@@ -1,6 +1,6 @@
 """Fixed loads: every combination of route, connections, mode, engine and server.
 
-It has no findings; `lab.judge.compare` compares the servers.
+`lab.judge.compare` compares the servers.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb, settings_of
+from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
-from lab.model import AS_IT_IS, Condition, Experiment, Mode
+from lab.judge.grouping import most_answered, named_lanes
+from lab.judge.ruler import in_units
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode
 from lab.model.knobs import IMAGE, check_host
 
 
@@ -141,6 +143,15 @@ def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
     )
 
 
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """What each lane costs in units where it answered most."""
+    found: list[Finding] = []
+    for name, its in named_lanes(outcome.rows).items():
+        most = most_answered(its)
+        found += in_units(name, outcome.rows, most[0], (), outcome.cpus) if most else ()
+    return tuple(found)
+
+
 KIND = TrialKind(
     name="loads",
     title="fixed loads",
@@ -155,6 +166,6 @@ KIND = TrialKind(
     ),
     read=read,
     design=design,
-    findings=lambda _: (),
+    findings=findings,
     answers_most=True,
 )

@@ -58,6 +58,30 @@ def without_shorter(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def named_lanes(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each lane, by a name that has its route and engine, too, where these differ."""
+    lanes: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        lanes.setdefault((row.route, row.engine, lane_of(row)), []).append(row)
+    routes, engines = (len({lane[at] for lane in lanes}) > 1 for at in (0, 1))
+    return {
+        " ".join([lane, *([route] if routes else []), *([engine] if engines else [])]): its
+        for (route, engine, lane), its in lanes.items()
+    }
+
+
+def most_answered(rows: Sequence[Row]) -> tuple[list[Row], MedianOf] | None:
+    """The valid rows of the load with the highest goodput, and its median over launches; None
+    without any."""
+    cells: dict[Cell, list[Row]] = {}
+    for row in without_shorter(rows):
+        if row.valid and goodput(row) is not None:
+            cells.setdefault(Cell.of(row), []).append(row)
+    medians = ((its, median_per_launch(its, "goodput_rps")) for its in cells.values())
+    known = [(its, median) for its, median in medians if median is not None]
+    return max(known, key=lambda one: one[1].median, default=None)
+
+
 def lane_of(row: Row | TrialPlan) -> str:
     """The lane of a trial: its server, or server@arm where the server is in arms (of an A/A
     comparison, or of conditions that were changed on purpose)."""

@@ -13,9 +13,10 @@ response time law (Denning and Buzen) R = N/X - Z, so X ≤ N/(R0 + Z). Here the
 needs some ten µs. That is nothing beside the waits of the lab's routes, and much beside a service
 that answers as quickly. Of such a service Z is measured before the load, over a single connection.
 
-A light load (`demand`) measures how much a request computes. By the utilization law, U = X·D, a
-resource of m CPUs of which a request needs D seconds bounds X by m/D. D may change under load, so
-these bounds are estimates: they tell what to expect, and make no trial invalid.
+How much a request computes is measured (`demand`): at a rate X it is a/X + b seconds of CPU time,
+as work is done in larger batches under more load. By the utilization law a resource of m CPUs
+bounds X by (m - a)/b. The line may be another one at loads that nobody measured, so these bounds
+are estimates: they tell what to expect, and make no trial invalid.
 
 A delay that is drawn for each call holds what it holds for its mean: all of the above needs no
 more. Percentiles need more, and are predicted only where a request waits for nothing but its own
@@ -313,7 +314,7 @@ def _of_foreign(
 def _holds_r0(demand: Demand) -> bool:
     """Whether count / R0 tells what to expect. It does not where even the light load fell far below
     connections / (R0 + Z) and no cost of a request explains that: then nobody knows what limits."""
-    if not demand.cycle_ms or demand.light_rps is None or demand.host_cpu_s:
+    if not demand.cycle_ms or demand.light_rps is None or demand.host:
         return True
     return demand.light_rps >= HELD * demand.connections * 1000 / demand.cycle_ms
 
@@ -330,15 +331,15 @@ def _cpus(snapshot: Snapshot, condition: Condition) -> float:
 def _estimates(
     demand: Demand, cpus: float | None, host_cores: float | None, busy_only: int | None
 ) -> Iterator[Bound]:
-    """m/D for the CPUs, and N/D for the `busy_only` connections of a route that does not wait."""
-    for resource, count, each_s in (
-        ("connections", busy_only, demand.server_cpu_s),
-        ("server CPU", cpus, demand.server_cpu_s),
-        ("host CPU", host_cores, demand.host_cpu_s),
+    """(m - a)/b for the CPUs, and for the `busy_only` connections of a route that does not wait."""
+    for resource, count, line in (
+        ("connections", busy_only, demand.server),
+        ("server CPU", cpus, demand.server),
+        ("host CPU", host_cores, demand.host),
     ):
-        if count and each_s:
-            formula = f"{count:g} / {each_s * 1000:.3g} ms"
-            yield Bound(resource, count / each_s, formula, estimate=True)
+        if count and line and (rps := line.rps(count)) > 0:
+            free = f"({count:g} - {line.a:.2g})" if line.a else f"{count:g}"
+            yield Bound(resource, rps, f"{free} / {line.b * 1000:.3g} ms", estimate=True)
 
 
 def _response_time_ms(
@@ -357,9 +358,9 @@ def _response_time_ms(
     open load queues without limit from its tightest bound on: None. R is a mean; p95 is close to it
     where all requests wait alike.
     """
-    least_ms = r0_ms
-    if demand is not None and demand.server_cpu_s is not None:
-        cpu_ms = demand.server_cpu_s * 1000
+    least_ms, rps = r0_ms, offered_rps or (bounds[0].rps if bounds else None)
+    if demand is not None and demand.server is not None and rps:
+        cpu_ms = demand.server.each_s(rps) * 1000
         least_ms = max(r0_ms, cpu_ms) if spins else r0_ms + cpu_ms
     if offered_rps is None:
         queued_ms = concurrency * 1000 / bounds[0].rps - think_ms if bounds else 0.0

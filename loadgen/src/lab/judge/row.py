@@ -31,6 +31,7 @@ def row_of(
     verdict: Verdict,
     cpu: CpuSplit,
     time: TimeSplit,
+    host: str | None = None,
 ) -> Row:
     record, reading = measurement.record, measurement.reading
     if reading and not record.plan.hold and (left := unanswered(record, reading)):
@@ -64,6 +65,7 @@ def row_of(
         binding=record.bounds[0].resource if record.bounds else None,
         live_heap_bytes=record.live_heap_bytes,
         resident_bytes=record.resident_bytes,
+        host=host,
         overloaded=overloaded(record, reading) if reading and record.plan.mode == "open" else None,
     )
 

@@ -1,10 +1,11 @@
-"""The cost of one request: a light load on a warm JVM, and the CPU time it took.
+"""The CPU time of a request before any trial has measured it: a light load on a warm JVM.
 
 By the utilization law (P. J. Denning, J. P. Buzen, ACM Computing Surveys 10(3), 1978) a
 resource that is busy for B seconds while C requests complete has the service demand D = B/C per
 request. Here B is the CPU time under the load, less the CPU time that the idle lab takes in the
 same time for scrapes, the live view and timers. B includes the indirect costs of a request, such as
-garbage collection.
+garbage collection. It is one rate, so D is the b of a line without a. Trials of several rates
+replace it (lab.judge.ruler).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lab.load.counters import Counters, CpuTimes, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine
 from lab.load.short_load import short_load
-from lab.model import Demand, Reading, TrialPlan, error_share
+from lab.model import Demand, Line, Reading, TrialPlan, error_share
 from lab.model.routes import parse
 from lab.system.host import System
 from lab.system.jvm import settled
@@ -218,14 +219,14 @@ def _cost(
     return Demand(
         connections=connections,
         requests=round(answered),
-        server_cpu_s=_each(server_s, LEAST_SERVER_CPUS, length_s, answered),
-        host_cpu_s=_each(host_s, LEAST_HOST_CPUS, length_s, answered),
+        server=_line(server_s, LEAST_SERVER_CPUS, length_s, answered),
+        host=_line(host_s, LEAST_HOST_CPUS, length_s, answered),
     )
 
 
-def _each(cpus: float | None, least: float, length_s: float, requests: float) -> float | None:
-    """CPU seconds per request; None where the load used hardly more than the idle lab."""
-    return None if cpus is None or cpus < least else cpus * length_s / requests
+def _line(cpus: float | None, least: float, length_s: float, requests: float) -> Line | None:
+    """None where the load used hardly more than the idle lab."""
+    return None if cpus is None or cpus < least else Line(cpus * length_s / requests)
 
 
 def _server_cpus(before: CpuTimes, after: CpuTimes) -> float | None:

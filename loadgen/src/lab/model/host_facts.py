@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+# The facts that make a host another one. Names of machines are among them only in the hash.
+OF_HOST = ("cpu_model", "cores", "memory_bytes", "kernel")
 
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
@@ -35,7 +39,30 @@ def host_facts(lines: Iterable[str]) -> dict[str, Any]:
                 facts[name] = True
             case _:
                 facts[name] = "".join(filter(str.isprintable, value))
-    return facts | {name: of for name, of in some.items() if of}
+    facts |= {name: of for name, of in some.items() if of}
+    return facts | ({"id": host} if (host := host_id(facts)) else {})
+
+
+def host_id(facts: Mapping[str, Any]) -> str | None:
+    """A short id of the machine, as amd25-2c-k6.18-3f2a: vendor and family of its CPUs, their
+    number, its kernel, and a hash of these with the CPUs' model, the memory and the kernel's whole
+    release. It holds no name or address. None where one of OF_HOST is not recorded."""
+    if any(facts.get(name) is None for name in OF_HOST):
+        return None
+    cpu = str(facts.get("cpu_id", ""))
+    vendor = re.search("amd|intel|apple|arm", f"{cpu} {facts['cpu_model']}", re.IGNORECASE)
+    family = cpu.split()[1:2]
+    kernel = re.match(r"\d+\.\d+", str(facts["kernel"]))
+    every = [facts.get(name) for name in (*OF_HOST, "cpu_id", "machines")]
+    digest = hashlib.sha256(json.dumps(every, sort_keys=True).encode()).hexdigest()
+    name = f"{vendor[0].lower() if vendor else 'cpu'}{''.join(family)}"
+    return f"{name}-{facts['cores']}c-k{kernel[0] if kernel else ''}-{digest[:4]}"
+
+
+def cores_of(facts: Mapping[str, Any]) -> int | None:
+    """The CPUs of the host, as make found them."""
+    cores = facts.get("cores")
+    return cores if isinstance(cores, int) else None
 
 
 def _summed(of: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FIGURES = ("ref_compute", "ref_compute_all", "ref_wake", "ref_net")
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:

@@ -10,6 +10,7 @@ from typing import overload
 
 from lab.errors import harmless
 from lab.model.trial import TrialRecord
+from lab.model.verdict import Line
 
 # The arms of trials beside a search, all of one rate, that show that a rate takes the machine's
 # CPUs.
@@ -323,6 +324,7 @@ class Row:
       its connections were held (density); resident_bytes: the process's memory in RAM then
     * host_busy, host_steal: shares of the host's CPU time in the window, without idle, I/O wait and
       steal, and the steal; ref_…: counts per second of CPU time just before the trial (`Ref`)
+    * host: the short id of the machine (`lab.model.host_facts.host_id`)
     """
 
     run: str
@@ -402,6 +404,7 @@ class Row:
     ref_compute_all: float | None = None
     ref_wake: float | None = None
     ref_net: float | None = None
+    host: str | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -468,6 +471,35 @@ class Dosed(Finding):
     answers: Mapping[str, int]
     goodput_ratio: float | None
     p95_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InUnits(Finding):
+    """What a server costs at its headline: `value` is its CPU time per request, over that of the
+    control parts under `lane` at the same rate (None: those of its own trials), with the interval
+    over launches. `server` may name a load, too.
+
+    `server_us` is the CPU time itself. `busy` is the share of the host's `cpus` that was in use in
+    the trials that `broke`, if any did, else in those of the headline. `line` is the CPU time of
+    the whole lab by rate, where the CPUs may be what the server broke by; `ref` the medians of
+    ref's figures; both None or empty if unknown."""
+
+    lane: str | None
+    server_us: float
+    busy: float | None
+    broke: bool
+    cpus: int | None
+    line: Line | None
+    ref: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift(Finding):
+    """The machine's speed changed during the run: `value` is by what share the medians of `what`
+    differ between `quarters` of the trials."""
+
+    what: str
+    quarters: tuple[float, ...]
 
 
 def around_server_us(of: CpuSplit | Row) -> float | None:

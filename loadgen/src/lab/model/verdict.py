@@ -92,10 +92,30 @@ EXTRAPOLATED = "extrapolated"
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """The CPU time that a part uses at a rate λ: a + b·λ CPU seconds per second. Under more load
+    wake-ups are batched, so the cost of a request falls with λ. It is fitted to that many `rates`,
+    from `low` on. 1: only b is known, and a counts as 0."""
+
+    b: float
+    a: float = 0.0
+    rates: int = 1
+    low: float = 0.0
+
+    def each_s(self, rps: float) -> float:
+        """CPU seconds per request at this rate; below `low` those at `low`."""
+        return self.a / max(rps, self.low) + self.b
+
+    def rps(self, cpus: float) -> float:
+        """The rate at which that many CPUs are in use; 0 or less: none is."""
+        return (cpus - self.a) / self.b
+
+
+@dataclass(frozen=True, slots=True)
 class Demand:
-    """The cost of one request, from a light load on a warm JVM: seconds of CPU per request of the
-    server's process, and of the whole machine, which generator, proxy and downstream share. The CPU
-    time of the idle lab is taken off. A cost is None where nobody could tell it.
+    """The CPU time of the server's process, and of the whole machine, which generator, proxy and
+    downstream share: of the run's trials of the load's kind, where these have several rates, else
+    of a light load on a warm JVM, without what the idle lab uses. None if unknown.
 
     `r0_ms` is the R0 of a foreign service: the mean of a single connection, which waits for no
     other. It is None where nobody could tell it, and `r0_problem` says why. `think_ms` is the
@@ -105,8 +125,8 @@ class Demand:
 
     connections: int
     requests: int
-    server_cpu_s: float | None
-    host_cpu_s: float | None
+    server: Line | None
+    host: Line | None
     r0_ms: float | None = None
     light_rps: float | None = None
     r0_problem: str | None = None

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.judge.compare import family_of, pairs_in
-from lab.judge.grouping import Cell, lane_of, median_per_launch, without_shorter
+from lab.judge.grouping import lane_of, most_answered, named_lanes
 from lab.model import NONE, UNKNOWN, WEAK, Row, Verdict, goodput, three
 from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
@@ -92,37 +92,26 @@ def of_loads(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> tuple[tupl
     """The answer of loads that were set: for each lane the most that it answered, over how many
     connections, and what limited it there. They are in the order of the run: to order servers
     is for a comparison."""
-    lanes: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        lanes.setdefault((row.route, row.engine, lane_of(row)), []).append(row)
-    routes, engines = (len({lane[at] for lane in lanes}) > 1 for at in (0, 1))
-    found: list[tuple[str, ...]] = []
-    for (route, engine, lane), its in lanes.items():
-        name = [lane, *([route] if routes else []), *([engine] if engines else [])]
-        found.append((" ".join(name), *_most(its, verdicts)))
+    found = [(name, *_most(its, verdicts)) for name, its in named_lanes(rows).items()]
     return (*found, *_what_it_takes(rows))
 
 
 def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]:
     """The highest goodput that was measured, and what limited it."""
-    cells: dict[Cell, list[Row]] = {}
-    for row in without_shorter(rows):
-        if row.valid and goodput(row) is not None:
-            cells.setdefault(Cell.of(row), []).append(row)
-    medians = {cell: median_per_launch(its, "goodput_rps") for cell, its in cells.items()}
-    known = {cell: median for cell, median in medians.items() if median is not None}
-    if not known:
+    most = most_answered(rows)
+    if most is None:
         yield "no valid trial"
         return
-    cell, median = max(known.items(), key=lambda one: one[1].median)
+    its, median = most
+    cell = its[0]
     rate = "" if cell.offered_rps is None else f" of {cell.offered_rps:,} offered"
-    taken = [row.others_cpu for row in cells[cell] if row.others_cpu]
+    taken = [row.others_cpu for row in its if row.others_cpu]
     others = f" (work outside the lab took {max(taken):.0%} of the CPUs)" if taken else ""
     yield (
         f"reached {interval_text(median, three)} req/s{rate} "
         f"over {cell.concurrency:,} connection{'s' if cell.concurrency > 1 else ''}{others}"
     )
-    told = [(row, verdicts[row.trial]) for row in cells[cell] if row.trial in verdicts]
+    told = [(row, verdicts[row.trial]) for row in its if row.trial in verdicts]
     if told:
         yield f"limit: {_limit(told, median.median)}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # More rows, lines or figures than these are too many to read before anything else: a page has the
 # rest behind its number.
@@ -107,6 +107,20 @@ class Section:
     blocks: Sequence[Block]
     key: str = ""
     none: str = ""
+
+
+def with_caption(section: Section, caption: str) -> Section:
+    """The section with this before the legend of each of its tables."""
+
+    def captioned(block: Block) -> Block:
+        match block:
+            case Table():
+                return replace(block, legend=f"{caption} {block.legend}".strip())
+            case Section():
+                return with_caption(block, caption)
+        return block
+
+    return replace(section, blocks=[captioned(block) for block in section.blocks])
 
 
 type Block = Paragraph | Loud | Bullets | Facts | Code | Table | Folded | Section

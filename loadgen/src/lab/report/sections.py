@@ -6,14 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lab.judge.grouping import lane_of
+from lab.model.host_facts import host_id
 from lab.report import (
     answers,
+    blocks,
     comparison,
     density,
     fairness,
     loads,
     planted,
     recorded,
+    ruler,
     settings,
     spent,
     verdicts,
@@ -37,6 +40,11 @@ from lab.store.manifest import Manifest
 
 
 def sections(of: Content) -> tuple[Section, ...]:
+    host = host_id(of.manifest.host) or "unknown"
+    return tuple(blocks.with_caption(one, f"Host {host}.") for one in _sections(of))
+
+
+def _sections(of: Content) -> tuple[Section, ...]:
     changed = settings.changed(of.manifest)
     return (
         question(words.question(of), of.experiment.hypothesis),
@@ -102,6 +110,8 @@ def _notices(of: Content) -> Iterator[Text]:
         # A search may learn from one that a rate is held or broken: that rate was not measured.
         said = ", and what was measured in them is in no median: "
         yield Strong(strong), said, Link("see Validity", "#validity"), "."
+    for line in ruler.drifts(of.findings):
+        yield Strong(f"{line}."), " See `ref_…` in trials.csv."
     for name in of.manifest.fairness.unequal:
         see = Link("see Fairness manifest", "#fairness")
         yield Strong(f"{name} is not equal for all servers:"), " ", see, "."

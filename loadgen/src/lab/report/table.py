@@ -42,6 +42,7 @@ def _with_legend(console: Console, rows: Sequence[Row], *, foreign: bool) -> Non
     console.print(_wide(rows, named=named, split=split))
     unbound = "no such bound is known" if foreign else "only computing limits"
     legend = (
+        f"Host {rows[0].host or 'unknown'}. "
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies are of answers that were no "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
 from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
+from lab.model.host_facts import host_id
 from lab.report import planted
 from lab.report.recorded import Recorded
 from lab.report.table import NOTHING, grouped
@@ -76,6 +77,7 @@ def engine(name: str, versions: Mapping[str, Json]) -> str:
 def host(facts: Mapping[str, Json]) -> str:
     memory = facts.get("memory_bytes")
     known = (
+        host_id(facts),
         facts.get("cpu_model"),
         f"{facts['cores']} cores" if "cores" in facts else None,
         f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else None,

@@ -11,6 +11,7 @@ from lab.experiments.reading import rules
 from lab.experiments.searching.state import named_most
 from lab.experiments.searching.told import SEPARATOR, Verdicts, unfinished, what_gave_way
 from lab.judge.intervals import LEAST_VALUES, median_of
+from lab.judge.ruler import in_units
 from lab.judge.slo import judged_ms
 from lab.model import UNKNOWN, Experiment, Finding, Row, goodput
 
@@ -29,7 +30,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
     for server in outcome.experiment.servers:
-        points, broke = [], list[Row]()
+        points, held, broke = [], list[Row](), list[Row]()
         for launch in launches(outcome.experiment):
             own = rows_of(outcome.rows, server, launch)
             if not own:
@@ -37,9 +38,11 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
             state = search(stress, own)
             found.append(_finding(stress, state, server, launch, outcome))
             points.append(found[-1])
+            held += [state.held] if state.held else []
             broke += state.broke
         if len(points) > 1:
             found.append(_median(server, points, broke, outcome.verdicts))
+        found += in_units(server, outcome.rows, held, broke, outcome.cpus)
     return tuple(found)
 
 

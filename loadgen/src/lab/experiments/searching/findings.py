@@ -8,6 +8,7 @@ from lab.experiments.searching.answers import in_order, launches_of
 from lab.experiments.searching.proof import proof
 from lab.experiments.searching.state import Capacity, searches
 from lab.experiments.searching.told import NAME, SEARCH, UNIT, begun, each_search, said
+from lab.judge.ruler import in_units
 from lab.model import Finding
 
 
@@ -29,6 +30,9 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         text, value = said(found, f" at {capacity.objective.text}", verdicts, complete=complete)
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         each += each_search(capacity, SEARCH, server, found, complete=complete)
+        held = [row for one in found.values() if one.low for row in one.low.held]
+        broke = [row for one in found.values() if one.broken for row, _ in one.broken.broke]
+        beside += in_units(server, rows, held, broke, outcome.cpus)
         if capacity.prove:
             beside += proof(outcome, server, own, found)
     ranked = in_order(answers, launches_of(each))

@@ -170,7 +170,8 @@ class SeenTrial:
         if uncovered(self.call, record.before) or record.plan.script:
             return None
         # R0 of a foreign service is measured, so it includes the computing.
-        own_s = demand.server_cpu_s if demand and not record.before.foreign else None
+        line = demand.server if demand and not record.before.foreign else None
+        own_s = line.each_s(self.rps) if line and self.rps else None
         if not self.r0_s and not own_s:
             return None
         # R0 leaves out the way of a request that only computes.

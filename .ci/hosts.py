@@ -1,0 +1,127 @@
+"""What published runs say of the hosts they ran on: the tables of docs/hosts.md, to standard output.
+
+Run with PYTHONPATH=loadgen/src:loadgen/tests, as the lab's own code computes them.
+"""
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from lab.experiments.kind import Outcome
+from lab.experiments.registry import kind_of
+from lab.judge.ruler import control_us, expected_rps
+from lab.model import InUnits, Row, around_server_us, goodput
+from lab.model.host_facts import host_id
+from support.published import experiment_of, published, record, rows_of
+
+# Runs of the five plain models on three hosts. The first is what the others are expected from.
+RUNS = ("capacity-models", "capacity-models-drawn", "stress")
+# How slow a host is: what the control parts cost under this server at these rates, in these runs.
+LANE, RATES = "virtual-threads", (500, 4000)
+COSTS = {
+    "capacity-models": "capacity-models",
+    "capacity-models-drawn": "capacity-models-drawn",
+    "stress": "capacity-large-pool",
+}
+Headline = tuple[InUnits, float]
+
+
+def host_of(name: str) -> str:
+    return host_id(record(name)["machine"]) or "unknown"
+
+
+def rows_with_busy(name: str) -> list[Row]:
+    """The rows of a file. Its runs recorded no host_busy: all parts of the lab are in its place."""
+    cpus = record(name)["machine"]["cores"]
+    found = []
+    for row in rows_of(name):
+        around_us = around_server_us(row)
+        if around_us is not None and row.cpu_server_us is not None and row.achieved_rps:
+            used = (row.cpu_server_us + around_us) * row.achieved_rps / 1e6
+            row = replace(row, host_busy=used / cpus)
+        found.append(row)
+    return found
+
+
+def headlines(name: str) -> dict[str, Headline]:
+    """Each server of a run in units, and the highest rate that met the objective."""
+    experiment, rows = experiment_of(name), rows_with_busy(name)
+    cpus = record(name)["machine"]["cores"]
+    outcome = Outcome(experiment, rows, Path("no-raw-data"), cpus=cpus)
+    findings = kind_of(experiment).findings(outcome)
+    units = {one.server: one for one in findings if isinstance(one, InUnits)}
+    found = {}
+    for one in findings:
+        if one.name == "capacity" and one.server in units and one.value:
+            found[one.server] = units[one.server], one.value
+        if one.name == "breaking point" and one.server in units and one.low is not None:
+            held = [row for row in rows if (row.server, row.concurrency) == (one.server, one.low)]
+            rates = [goodput(row) or 0.0 for row in held]
+            found[one.server] = units[one.server], max(rates)
+    return found
+
+
+def control_at(name: str, rate: int) -> float:
+    """What the control parts cost there in µs per request."""
+    its = [row for row in rows_of(name) if (row.server, row.offered_rps) == (LANE, rate)]
+    return statistics.median(us for row in its if row.valid and (us := control_us(row)))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in (header, ["---"] * len(header), *rows):
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def lines() -> Iterator[str]:
+    hosts: dict[str, tuple[dict[str, str], list[str]]] = {}
+    for path in sorted(published.FOLDER.glob("*.json")):
+        machine = json.loads(path.read_text())["machine"]
+        hosts.setdefault(host_of(path.stem), (machine, []))[1].append(path.stem)
+    yield from table(
+        ("host", "CPU, kernel", "published runs"),
+        [
+            (f"`{host}`", f"{of['cpu_model']}, Linux {of['kernel']}", f"{len(runs)}")
+            for host, (of, runs) in hosts.items()
+        ],
+    )
+    every = {name: headlines(name) for name in RUNS}
+    yield from table(
+        ("server", *(f"`{host_of(name)}`: req/s, units, CPUs busy" for name in RUNS)),
+        [
+            (server, *(cell(of.get(server)) for of in every.values()))
+            for server in every[RUNS[0]]
+        ],
+    )
+    yield from table(
+        ("server", "host", *(f"expected by {rate}/s" for rate in RATES), "measured"),
+        [row for name in RUNS[1:] for row in expected(name, every[RUNS[0]], every[name])],
+    )
+
+
+def cell(of: Headline | None) -> str:
+    if of is None:
+        return "–"
+    units, rate = of
+    return f"{rate:,.0f}, {units.value:.2f}{'' if units.lane else ' (own)'}, {units.busy:.0%}"
+
+
+def expected(
+    name: str, here: dict[str, Headline], there: dict[str, Headline]
+) -> Iterator[Sequence[str]]:
+    """The rate of each server on another host, from its line on the first one."""
+    for server, (units, _) in here.items():
+        if units.line is None or server not in there:
+            continue
+        measured, cells = there[server][1], []
+        for rate in RATES:
+            slower = control_at(COSTS[name], rate) / control_at(COSTS[RUNS[0]], rate)
+            rps = expected_rps(units.line, units.cpus, units.busy, slower)
+            cells.append(f"{rps:,.0f} ({rps / measured - 1:+.0%}; f = {slower:.2f})")
+        yield server, f"`{host_of(name)}`", *cells, f"{measured:,.0f}"
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))

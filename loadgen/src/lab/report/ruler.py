@@ -1,0 +1,73 @@
+"""Headlines in units of the control parts, the rate to expect on another host, and drift: words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lab.judge.ruler import WEIGHTS, expected_rps
+from lab.model import Drift, Finding, InUnits, three
+from lab.report.answers import Answers
+
+# How many times as slow the other host of an example is.
+SLOWER = 2.0
+OPERATIONS = {"ref_wake": "a hand-over", "ref_net": "a loopback request"}
+
+
+def with_units(
+    answers: Answers, findings: Sequence[Finding], host: str | None
+) -> tuple[tuple[str, ...], ...]:
+    """The answers with the second form of each headline, and with notes that say what it is, of
+    which host the rates are, and what to expect on another one."""
+    known = {one.server: one for one in findings if isinstance(one, InUnits)}
+    shown = [known[cells[0]] for cells in answers if len(cells) > 1 and cells[0] in known]
+    lines = [
+        (*cells, *[""] * (3 - len(cells)), *_cells(known[cells[0]]))
+        if len(cells) > 1 and cells[0] in known
+        else cells
+        for cells in answers
+    ]
+    return (*lines, *((note,) for note in _notes(shown, host))) if lines else ()
+
+
+def _cells(of: InUnits) -> Iterator[str]:
+    ends = "" if of.low is None or of.high is None else f" [{of.low:.2f}, {of.high:.2f}]"
+    lane = "its own control parts'" if of.lane is None else f"the control parts' under {of.lane}"
+    busy = ""
+    if of.busy is not None:
+        busy = f"; {of.busy:.0%} of the host's CPUs busy{' where it broke' if of.broke else ''}"
+    yield f"CPU per request: {of.value or 0:.2f}{ends} of {lane} ({three(of.server_us)} µs){busy}"
+    if of.line is not None and of.busy is not None and of.cpus:
+        rates = (expected_rps(of.line, of.cpus, of.busy, slower) for slower in (1.0, SLOWER))
+        here, there = (f"{max(0.0, float(f'{rate:.2g}')):,.0f}" for rate in rates)
+        yield (
+            f"expected on a host f times as slow: (CPUs × {of.busy:.2f} / f {-of.line.a:+.2f}) / "
+            f"{three(of.line.b * 1e6)} µs; {here} req/s for f = 1, {there} for f = {SLOWER:g} "
+            f"(estimates, {of.cpus} CPUs)"
+        )
+
+
+def _notes(shown: Sequence[InUnits], host: str | None) -> Iterator[str]:
+    yield f"Rates are those of host {host or 'unknown'}."
+    if shown:
+        own = " Servers with their own control parts are not comparable by it." * (
+            len(shown) > 1 and any(one.lane is None for one in shown)
+        )
+        yield f"Control parts: generator, Toxiproxy and downstream at the same rate.{own}"
+    ref = next((one.ref for one in shown if one.line is not None and one.ref), None)
+    if ref:
+        terms = (
+            f"({OPERATIONS[name]} / {1e6 / ref[name]:.3g} µs)^{weight:g}"
+            for name, weight in WEIGHTS.items()
+        )
+        yield f"f = {' × '.join(terms)} by `make ref` on the other host: an assumption, not fitted."
+
+
+def drifts(findings: Sequence[Finding]) -> Iterator[str]:
+    """A line for each drift."""
+    for one in findings:
+        if isinstance(one, Drift):
+            quarters = ", ".join(map(three, one.quarters))
+            yield (
+                f"the machine's speed changed by {one.value or 0:.0%} ({one.what}, medians of "
+                f"quarters of the run: {quarters})"
+            )
