@@ -1,4 +1,4 @@
-"""What published runs say of the hosts they ran on: the tables of docs/hosts.md, to standard output.
+"""What published runs say of their hosts: the tables of docs/hosts.md, to standard output.
 
 Run with PYTHONPATH=loadgen/src:loadgen/tests, as the lab's own code computes them.
 """
@@ -70,7 +70,9 @@ def control_at(name: str, rate: int) -> float:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    for cells in (header, ["---"] * len(header), *rows):
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    for cells in rows:
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -90,10 +92,7 @@ def lines() -> Iterator[str]:
     every = {name: headlines(name) for name in RUNS}
     yield from table(
         ("server", *(f"`{host_of(name)}`: req/s, units, CPUs busy" for name in RUNS)),
-        [
-            (server, *(cell(of.get(server)) for of in every.values()))
-            for server in every[RUNS[0]]
-        ],
+        [(server, *(cell(of.get(server)) for of in every.values())) for server in every[RUNS[0]]],
     )
     yield from table(
         ("server", "host", *(f"expected by {rate}/s" for rate in RATES), "measured"),

@@ -12,7 +12,7 @@ from lab.report import index
 from support.runs import EXPERIMENT, write_manifest
 
 OWN, FOREIGN = "20260131T120000Z-own", "20260201T120000Z-foreign"
-MACHINE = "Abacus, 2 cores, 8.0 GiB, Linux 6.1, Docker 26.1"
+MACHINE = "cpu-2c-k6.1-839a, Abacus, 2 cores, 8.0 GiB, Linux 6.1, Docker 26.1"
 
 
 def answered(results: Path, name: str, text: str = "Is it quick?\na  holds 1,000 req/s\n") -> Path:

@@ -49,8 +49,8 @@ class Prepared:
 @dataclass(slots=True)
 class Preparation:
     """Prepares one trial after the other. `launched` has launch and arm of the fresh JVMs that run,
-    by server; `rows` are those of the run so far; `common` is what all servers of the run had in common when that was last asked and
-    all of them answered."""
+    by server; `rows` are those of the run so far; `common` is what all servers of the run had in
+    common when that was last asked and all of them answered."""
 
     experiment: Experiment
     tools: Tools

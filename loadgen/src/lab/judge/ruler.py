@@ -1,5 +1,5 @@
-"""The ruler: the CPU time of requests as a line over the rate, a server's cost in units of the lab's
-own parts, the rate to expect on another host, and drift of the host's speed. Pure.
+"""The ruler: the CPU time of requests as a line over the rate, the cost of a server in units of the
+lab's own parts, the rate to expect on another host, and drift of the host's speed. Pure.
 
 The control parts (generator, Toxiproxy, downstream) do the same work for each request on every
 host, so their CPU time follows the host's speed. They do not cost the same under every server:
@@ -31,7 +31,7 @@ from lab.model.ref import FIGURES
 LEAST_APART = 1.5
 # Rates that are closer count as one; so far beyond the rates of some trials a cost is known.
 NEAR = 1.1
-# The cost at a rate is that of a line of trials whose rates are at most so many times as high or low.
+# The cost at a rate is by a line of trials whose rates are at most so many times as high or low.
 ABOUT = 2.0
 # The control parts are the unit as they cost under the first of these that a run has, else under
 # its first lane.
@@ -164,7 +164,9 @@ def _ref(rows: Sequence[Row]) -> dict[str, float]:
     """The medians of what WEIGHTS has; empty where one of them is unknown."""
     values = {name: [getattr(row, name) for row in rows] for name in WEIGHTS}
     known = {name: [one for one in of if one] for name, of in values.items()}
-    return {name: statistics.median(of) for name, of in known.items()} if all(known.values()) else {}
+    if not all(known.values()):
+        return {}
+    return {name: statistics.median(of) for name, of in known.items()}
 
 
 def _unit(
@@ -200,14 +202,14 @@ def _about(row: Row, rate: float, times: float) -> bool:
 
 
 def expected_rps(line: Line, cpus: float, busy: float, slower: float = 1.0) -> float:
-    """λ* = (CPUs · U* - a) / b: the rate at which that share of the CPUs is busy, on a host on which
+    """λ* = (CPUs · U* - a) / b: the rate at which that share of the CPUs is busy, on a host where
     all CPU time is so many times as long."""
     return (cpus * busy / slower - line.a) / line.b
 
 
 def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
-    """What differs between the quarters of a run's trials, in the order of time, by more than DRIFT:
-    the figures of ref, and the cost of the control parts over that in trials of the same rate."""
+    """What differs between quarters of a run's trials, in the order of time, by more than DRIFT:
+    figures of ref, and the cost of the control parts over that in trials of the same rate."""
     known = [(row.started_at, row) for row in rows if row.started_at is not None]
     ordered = [row for _, row in sorted(known, key=itemgetter(0))]
 
@@ -219,8 +221,10 @@ def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
         same = [each for one in its if one.valid and (each := control_us(one))]
         return us / statistics.median(same)
 
+    values: dict[str, Callable[[Row], float | None]]
+    values = {CONTROL: relative, **{name: attrgetter(name) for name in FIGURES}}
     found = []
-    for what, value in {**{name: attrgetter(name) for name in FIGURES}, CONTROL: relative}.items():
+    for what, value in values.items():
         quarters: list[list[float]] = [[] for _ in range(QUARTERS)]
         for at, row in enumerate(ordered):
             if (one := value(row)) is not None:
