@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lab.experiments.kind import Outcome
 from lab.experiments.registry import kind_of
@@ -78,17 +79,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 
 def lines() -> Iterator[str]:
-    hosts: dict[str, tuple[dict[str, str], list[str]]] = {}
+    hosts: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(published.FOLDER.glob("*.json")):
-        machine = json.loads(path.read_text())["machine"]
-        hosts.setdefault(host_of(path.stem), (machine, []))[1].append(path.stem)
-    yield from table(
-        ("host", "CPU, kernel", "published runs"),
-        [
-            (f"`{host}`", f"{of['cpu_model']}, Linux {of['kernel']}", f"{len(runs)}")
-            for host, (of, runs) in hosts.items()
-        ],
-    )
+        hosts.setdefault(host_of(path.stem), []).append(json.loads(path.read_text()))
+    rows = []
+    for host, runs in hosts.items():
+        machine, days = runs[0]["machine"], sorted(one["started_at"][:10] for one in runs)
+        cpu = f"{machine['cores']} cores, {machine['cpu_model']}, Linux {machine['kernel']}"
+        rows.append((f"`{host}`", cpu, f"{len(runs)}, {days[0]} to {days[-1]}"))
+    yield from table(("host", "CPUs, kernel", "published runs"), rows)
     every = {name: headlines(name) for name in RUNS}
     yield from table(
         ("server", *(f"`{host_of(name)}`: req/s, units, CPUs busy" for name in RUNS)),

@@ -178,9 +178,10 @@ def _settings(server: Mapping[str, Any]) -> dict[str, str]:
     return had if pool is None else {**had, "SERVER_POOL_SIZE": f"{pool:g}"}
 
 
-def add(run_dir: Path, name: str) -> None:
+def add(run_dir: Path, name: str) -> str:
     """Reduce a run to the two files of that name, which replace older ones, and write the
-    README. Raises ValueError for a name or a folder that cannot be."""
+    README. Returns that name with the host's id. Raises ValueError for a name or a folder that
+    cannot be."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise ValueError(f"{name}: a name is of small letters, digits and -")
     source = run_dir / "trials.csv"
@@ -200,6 +201,7 @@ def add(run_dir: Path, name: str) -> None:
     (FOLDER / f"{name}.csv").write_text(of_rows)
     (FOLDER / f"{name}.json").write_text(of_run + "\n")
     write_page()
+    return name
 
 
 def pages() -> dict[str, str]:

@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_column_of_a_trial_is_kept_or_known_to_be_of_no_use() -> None:
     of_no_use = {
         "run", "raw_max_ms", "sent", "unfinished", "ended_at", "expected_rps", "expected_p95_ms",
-        "binding", "unexpected",
+        "binding", "unexpected", "host",
     }  # fmt: skip
     assert {*published.TRIALS} == {*Row.columns()} - of_no_use
 
@@ -75,9 +75,10 @@ def test_a_search_with_what_was_lifted_is_recomputed(
     rejudged(monkeypatch, limited)
     ready.lab.pool_sizes["b"] = 200
     assert ready.run(**PROOF) == 0
-    published.add(ready.run_dir, "proof")
+    name = published.add(ready.run_dir, "proof")
+    assert name.startswith("proof-cpu-2c-k6.1-")
     block = "```\n" + ready.report.partition("```\n")[2].partition("```\n")[0] + "```"
-    mark = published.Mark(("capacity",), (("*", ("proof",)),), block)
+    mark = published.Mark(("capacity",), (("*", (name,)),), block)
     assert [*problems(mark)] == []
     assert "lifted to pool_size=400: holds 283" in block
     assert "with 20% of the CPUs taken away it breaks at 141" in " ".join(block.split())
@@ -95,7 +96,7 @@ def test_a_search_with_what_was_lifted_is_recomputed(
         assert said in block
         assert [*problems(dataclasses.replace(mark, block=block.replace(said, other)))], said
     both, held = "| both | 141 [141, 168] | 141 [141, 168] |", ("A held", "B held")
-    table = published.Mark(held, (("both", ("proof",)),), both)
+    table = published.Mark(held, (("both", (name,)),), both)
     assert [*problems(table)] == []
     wrong = dataclasses.replace(table, block=both.replace("168]", "169]", 1))
     assert ["A held" in one for one in problems(wrong)] == [True]
@@ -103,8 +104,8 @@ def test_a_search_with_what_was_lifted_is_recomputed(
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in STORED.glob("*/trials.csv")))
 def test_what_is_kept_of_a_run_is_cell_by_cell_what_it_has(name: str, folder: Path) -> None:
-    published.add(STORED / name, "kept")
-    files = (STORED / name / "trials.csv", folder / "kept.csv")
+    kept_as = published.add(STORED / name, "kept")
+    files = (STORED / name / "trials.csv", folder / f"{kept_as}.csv")
     whole, kept = (list(csv.DictReader(path.read_text().splitlines())) for path in files)
     assert [{key: row[key] for key in kept[0]} for row in whole] == kept
-    assert len(rows_of("kept")) == len(whole)
+    assert len(rows_of(kept_as)) == len(whole)

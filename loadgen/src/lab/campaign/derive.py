@@ -179,7 +179,7 @@ def derive(
     complete = record.status == "complete"
     outcome = Outcome(experiment, rows, run_dir, verdicts, complete, cores_of(record.host))
     findings = (*_findings(kind, outcome), *drift(rows))
-    first = ruler.with_units(_first(kind, outcome, findings), findings, host_id(record.host))
+    first = ruler.with_units(_first(kind, outcome, findings), findings)
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(

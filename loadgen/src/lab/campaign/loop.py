@@ -239,7 +239,8 @@ class Loop:
             if kind_of(self.record.experiment).answers and derived.answers:
                 # Whoever wants more than the answer opens the report.
                 invalid = sum(not row.valid for row in rows)
-                console.print(f"{len(rows)} trials, {invalid} of them invalid", highlight=False)
+                said = f"{len(rows)} trials, {invalid} of them invalid, host {rows[0].host}"
+                console.print(said, highlight=False)
                 recorded.render(console, derived.recorded, self.run_dir.name)
                 return
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)

@@ -65,10 +65,10 @@ def fit(points: Sequence[tuple[float, float]]) -> Line | None:
     return Line(b, low=low) if b > 0 else None
 
 
-def line_of(rows: Sequence[Row], cpus: Callable[[Row], float | None]) -> Line | None:
-    """The line of what `cpus` says of the valid trials."""
-    known = [(row.achieved_rps, cpus(row)) for row in rows if row.valid]
-    return fit([(rate, used) for rate, used in known if rate and used is not None])
+def line_of(rows: Sequence[Row], us: Callable[[Row], float | None]) -> Line | None:
+    """The line of the valid trials; `us` is what a request costs in one, in µs."""
+    known = [(row.achieved_rps, us(row)) for row in rows if row.valid]
+    return fit([(rate, each * rate / 1e6) for rate, each in known if rate and each is not None])
 
 
 def demand_of(
@@ -79,7 +79,7 @@ def demand_of(
     if light is None:
         return None
     its = [row for row in rows if row.spun is None and _load(row) == _load(plan)]
-    server, host = line_of(its, server_cpus), line_of(its, lambda row: used_cpus(row, cpus))
+    server, host = line_of(its, attrgetter("cpu_server_us")), line_of(its, used_us(cpus))
     return replace(
         light,
         server=server if server and server.rates > 1 else light.server,
@@ -91,14 +91,6 @@ def _load(of: Row | TrialPlan) -> tuple[str, str, str]:
     return lane_of(of), of.route, of.engine
 
 
-def _cpus(row: Row, each_us: float | None) -> float | None:
-    return None if each_us is None or not row.achieved_rps else each_us * row.achieved_rps / 1e6
-
-
-def server_cpus(row: Row) -> float | None:
-    return _cpus(row, row.cpu_server_us)
-
-
 def control_us(row: Row) -> float | None:
     """CPU time of the control parts in µs per request; None where one of them is unknown."""
     parts = (row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us)
@@ -106,13 +98,15 @@ def control_us(row: Row) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def control_cpus(row: Row) -> float | None:
-    return _cpus(row, control_us(row))
+def used_us(cpus: int | None) -> Callable[[Row], float | None]:
+    """CPU time in µs per request of a host of so many CPUs, by whatever work; None if unknown."""
 
+    def us(row: Row) -> float | None:
+        if row.host_busy is None or not row.achieved_rps or not cpus:
+            return None
+        return row.host_busy * cpus * 1e6 / row.achieved_rps
 
-def used_cpus(row: Row, cpus: int | None) -> float | None:
-    """How many of the host's CPUs were in use, by whatever work; None if unknown."""
-    return None if row.host_busy is None or not cpus else row.host_busy * cpus
+    return us
 
 
 def in_units(
@@ -121,7 +115,7 @@ def in_units(
     """A headline in units, under this name: of the trials `own` of a lane, the trials that `broke`
     above it, and all `rows` of the run. `cpus` are the host's. Empty where the CPU time of a part
     is unknown."""
-    own = [row for row in own if row.valid and row.achieved_rps and row.cpu_server_us is not None]
+    own = [row for row in own if row.valid and row.achieved_rps and row.cpu_server_us]
     if not own:
         return ()
     like = [row for row in rows if row.spun is None and _load(row)[1:] == _load(own[0])[1:]]
@@ -129,44 +123,23 @@ def in_units(
 
     def units(row: Row) -> float | None:
         us = unit_us(row)
-        return row.cpu_server_us / us if us and row.cpu_server_us else None
+        return (row.cpu_server_us or 0.0) / us if us else None
 
     found = median_per_launch(own, units)
     if found is None:
         return ()
-    busy = [used for row in broke or own if (used := used_cpus(row, cpus)) is not None]
-    share = statistics.median(busy) / cpus if busy and cpus else None
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    busy = [row.host_busy for row in broke or own if row.host_busy is not None]
+    share = statistics.median(busy) if busy else None
     named = sum(row.bottleneck in CPUS_OR_NOTHING for row in broke)
     full = share is not None and share >= CPU_BOUND and 2 * named > len(broke)
     its = [row for row in like if _load(row) == _load(own[0])]
-    between = found.interval
-    whole = InUnits(
-        name="units",
-        server=name,
-        launch=0,
-        value=found.median,
-        unit=CONTROL,
-        low=between.low if between else None,
-        high=between.high if between else None,
-        text="",
-        lane=lane,
-        server_us=statistics.median(row.cpu_server_us or 0.0 for row in own),
-        busy=share,
-        broke=bool(broke),
-        cpus=cpus,
-        line=line_of(its, lambda row: used_cpus(row, cpus)) if full else None,
-        ref=_ref(its),
-    )
-    return (whole,)
-
-
-def _ref(rows: Sequence[Row]) -> dict[str, float]:
-    """The medians of what WEIGHTS has; empty where one of them is unknown."""
-    values = {name: [getattr(row, name) for row in rows] for name in WEIGHTS}
-    known = {name: [one for one in of if one] for name, of in values.items()}
-    if not all(known.values()):
-        return {}
-    return {name: statistics.median(of) for name, of in known.items()}
+    line = line_of(its, used_us(cpus)) if full else None
+    us = statistics.median(row.cpu_server_us or 0.0 for row in own)
+    known = {name: [one for row in its if (one := getattr(row, name))] for name in WEIGHTS}
+    ref = {name: statistics.median(values) for name, values in known.items() if values}
+    rest = lane, us, share, bool(broke), cpus, line, ref
+    return (InUnits("units", name, 0, found.median, CONTROL, low, high, "", *rest),)
 
 
 def _unit(
@@ -176,29 +149,26 @@ def _unit(
     cost in the row itself, where the run has one lane, or the fixed one no trials about there."""
     lanes = list(dict.fromkeys(map(lane_of, like)))
     fixed = next((lane for lane in FIXED_LANES if lane in lanes), lanes[0])
-    its = [row for row in like if lane_of(row) == fixed]
+    its = [row for row in like if lane_of(row) == fixed and row.valid and control_us(row)]
 
     def under_fixed(row: Row) -> float | None:
-        return _control_us_at(row.achieved_rps or 0.0, its)
+        """By the line of the trials about its rate, where it is among theirs. Over all rates the
+        cost is no line: at a tenth of the highest one it is less than that."""
+        near, rate = _about(row, its, ABOUT), row.achieved_rps or 0.0
+        line, rates = line_of(near, control_us), [one.achieved_rps or 0.0 for one in near]
+        if line is None or not min(rates) / NEAR <= rate <= max(rates) * NEAR:
+            return None
+        return line.each_s(rate) * 1e6
 
     if len(lanes) < 2 or None in map(under_fixed, own):
         return None, control_us
     return fixed, under_fixed
 
 
-def _control_us_at(rate: float, rows: Sequence[Row]) -> float | None:
-    """What the control parts cost at a rate, by the line of these trials about it; None where it is
-    not among their rates. Over all rates the cost is no line: at a tenth of the highest one it is
-    less than that."""
-    near = [row for row in rows if row.valid and _about(row, rate, ABOUT) and control_us(row)]
-    line, rates = line_of(near, control_cpus), [row.achieved_rps or 0.0 for row in near]
-    if line is None or not min(rates) / NEAR <= rate <= max(rates) * NEAR:
-        return None
-    return line.each_s(rate) * 1e6
-
-
-def _about(row: Row, rate: float, times: float) -> bool:
-    return rate / times <= (row.achieved_rps or 0.0) <= rate * times
+def _about(row: Row, rows: Sequence[Row], times: float) -> list[Row]:
+    """Those whose rate is at most so many times as high or low as the row's."""
+    rate = row.achieved_rps or 0.0
+    return [one for one in rows if rate / times <= (one.achieved_rps or 0.0) <= rate * times]
 
 
 def expected_rps(line: Line, cpus: float, busy: float, slower: float = 1.0) -> float:
@@ -214,11 +184,11 @@ def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
     ordered = [row for _, row in sorted(known, key=itemgetter(0))]
 
     def relative(row: Row) -> float | None:
-        us, rate = control_us(row), row.achieved_rps
-        if not us or not rate or not row.valid:
+        us = control_us(row)
+        if not us or not row.valid:
             return None
-        its = [one for one in rows if _load(one) == _load(row) and _about(one, rate, NEAR)]
-        same = [each for one in its if one.valid and (each := control_us(one))]
+        its = [one for one in rows if _load(one) == _load(row) and one.valid]
+        same = [each for one in _about(row, its, NEAR) if (each := control_us(one))]
         return us / statistics.median(same)
 
     values: dict[str, Callable[[Row], float | None]]

@@ -13,20 +13,14 @@ SLOWER = 2.0
 OPERATIONS = {"ref_wake": "a hand-over", "ref_net": "a loopback request"}
 
 
-def with_units(
-    answers: Answers, findings: Sequence[Finding], host: str | None
-) -> tuple[tuple[str, ...], ...]:
-    """The answers with the second form of each headline, and with notes that say what it is, of
-    which host the rates are, and what to expect on another one."""
+def with_units(answers: Answers, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+    """The answers with the second form of each headline, and with notes that say what it is."""
     known = {one.server: one for one in findings if isinstance(one, InUnits)}
-    shown = [known[cells[0]] for cells in answers if len(cells) > 1 and cells[0] in known]
     lines = [
-        (*cells, *[""] * (3 - len(cells)), *_cells(known[cells[0]]))
-        if len(cells) > 1 and cells[0] in known
-        else cells
+        (*cells, *[""] * (3 - len(cells)), *_cells(known[cells[0]])) if cells[0] in known else cells
         for cells in answers
     ]
-    return (*lines, *((note,) for note in _notes(shown, host))) if lines else ()
+    return (*lines, *((note,) for note in _notes(list(known.values()))))
 
 
 def _cells(of: InUnits) -> Iterator[str]:
@@ -46,15 +40,14 @@ def _cells(of: InUnits) -> Iterator[str]:
         )
 
 
-def _notes(shown: Sequence[InUnits], host: str | None) -> Iterator[str]:
-    yield f"Rates are those of host {host or 'unknown'}."
+def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
     if shown:
         own = " Servers with their own control parts are not comparable by it." * (
             len(shown) > 1 and any(one.lane is None for one in shown)
         )
         yield f"Control parts: generator, Toxiproxy and downstream at the same rate.{own}"
-    ref = next((one.ref for one in shown if one.line is not None and one.ref), None)
-    if ref:
+    ref = next((one.ref for one in shown if one.line is not None), {})
+    if {*ref} == {*WEIGHTS}:
         terms = (
             f"({OPERATIONS[name]} / {1e6 / ref[name]:.3g} µs)^{weight:g}"
             for name, weight in WEIGHTS.items()

@@ -42,7 +42,6 @@ def _with_legend(console: Console, rows: Sequence[Row], *, foreign: bool) -> Non
     console.print(_wide(rows, named=named, split=split))
     unbound = "no such bound is known" if foreign else "only computing limits"
     legend = (
-        f"Host {rows[0].host or 'unknown'}. "
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies are of answers that were no "
@@ -54,7 +53,7 @@ def _with_legend(console: Console, rows: Sequence[Row], *, foreign: bool) -> Non
     )
     if split:
         legend += f" {CPU}: CPU time for each answer, of the server / of all around it."
-    console.print(Text(legend, style="dim"))
+    console.print(Text(f"{legend} Host {rows[0].host or 'unknown'}.", style="dim"))
 
 
 def console_table(header: Sequence[str], left: Sequence[str]) -> Table:
