@@ -109,18 +109,13 @@ class Section:
     none: str = ""
 
 
-def with_caption(section: Section, caption: str) -> Section:
-    """The section with this before the legend of each of its tables."""
-
-    def captioned(block: Block) -> Block:
-        match block:
-            case Table():
-                return replace(block, legend=f"{caption} {block.legend}".strip())
-            case Section():
-                return with_caption(block, caption)
-        return block
-
-    return replace(section, blocks=[captioned(block) for block in section.blocks])
+def with_caption[B: Block](block: B, caption: str) -> B:
+    """The block with this before the legend of each table in it."""
+    if isinstance(block, Table):
+        return replace(block, legend=f"{caption} {block.legend}".strip())
+    if isinstance(block, Section):
+        return replace(block, blocks=[with_caption(one, caption) for one in block.blocks])
+    return block
 
 
 type Block = Paragraph | Loud | Bullets | Facts | Code | Table | Folded | Section

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lab.model import Demand, Judgement, Measurement, Row, Verdict, Warmth
+from lab.model import Judgement, Measurement, Row, Verdict, Warmth
 from lab.store.records import to_json
 
 NAME = "trials.jsonl"
@@ -31,7 +31,7 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "jit_share": record.jit_share,
         "jit_cpu": to_json(record.jit_cpu),
         "bounds": to_json(record.bounds),
-        "demand": _demand(record.demand),
+        "demand": to_json(record.demand),
         "usage": to_json(record.usage),
         "peaks": to_json(record.peaks),
         "toxics": list(record.before.toxics.in_force),
@@ -41,19 +41,6 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "argv": list(record.argv),
     }
     return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _demand(demand: Demand | None) -> Any:
-    """The demand, with R0, its problem, the think time and the light rate only where these are
-    known: of a foreign service."""
-    known = to_json(demand)
-    if demand is not None and demand.think_ms is None:
-        del known["think_ms"]
-    if demand is not None and demand.r0_problem is None:
-        del known["r0_problem"]
-        if demand.r0_ms is None and demand.light_rps is None:
-            del known["r0_ms"], known["light_rps"]
-    return known
 
 
 def _warmth(warmth: Warmth) -> dict[str, Any]:
