@@ -71,7 +71,7 @@ every_verb() {
 compared() {
   local a b status=0
   a=$(cd "$LAB_RESULTS_DIR" && echo *-own-"$1"-bench) b=$(cd "$LAB_RESULTS_DIR" && echo *-own-"$1"-again)
-  make compare A="$a" B="$b" ACROSS=commit,images || return 1
+  make compare A="$a" B="$b" || return 1
   ./lab gate BASE="$a" CANDIDATE="$b" || status=$?
   printf 'exit status %d\n' "$status"
   ((status == 3)) && exists "$b/gates/*/gate.xml"

@@ -182,10 +182,10 @@ def _gate(argv: Sequence[str], environ: Environ) -> int:
     return _in_lab(environ, partial(run, experiment, notes=notes, judge=judged))
 
 
-def _limits(environ: Environ) -> gate.Limits:
+def _limits(environ: Environ) -> gate.LimitsFile:
     """The limits that make hands on, as no container sees their file."""
     words = read_words((), environ)
-    return gate.Limits(environ.get("LAB_LIMITS", ""), words.get("LIMITS", gate.DEFAULT))
+    return gate.LimitsFile(environ.get("LAB_LIMITS", ""), words.get("LIMITS", gate.DEFAULT))
 
 
 def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLever]:

@@ -31,10 +31,10 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     assert derived.files == derived.changed == FILES
     assert len(derived.rows) == 28
     [of] = derived.comparisons
-    assert {cell.answer for cell in of.cells} == {"no difference"}
+    assert {answer.place for answer in of.answers} == {"within"}
     assert json.loads((run_dir / "findings.json").read_text()) == []
     [said] = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
-    assert said["family"] == {"answers": 2, "looks": 1}
+    assert said["family"] == {"answers": 2, "sides": 2}
     # Each trial is one JSON object with all that is known.
     told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
     assert [trial["trial"] for trial in told] == [row.trial for row in derived.rows]

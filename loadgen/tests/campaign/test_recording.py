@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.campaign.derive import derive
-from lab.campaign.gate import Limits, gate_verb
+from lab.campaign.gate import LimitsFile, gate_verb
 from lab.campaign.result_verbs import compare_verb
 from lab.experiments.explain import Explain
 from lab.experiments.objective import Objective
@@ -247,7 +247,7 @@ def test_runs_recorded_alike_say_what_code_costs_more(ready: Bench, record: str,
 
 def test_a_gate_says_it_too(ready: Bench) -> None:
     words = dict(zip(("BASE", "CANDIDATE"), two_runs(ready), strict=True))
-    results, limits = ready.place.results, Limits("[goodput]\nat_least = 0.95")
+    results, limits = ready.place.results, LimitsFile("[goodput]\nat_least = 0.95")
     gate_verb(words, results, limits, ready.console, START, [ready.lab.engine])
     [told] = (results / words["CANDIDATE"] / "gates").glob("*/gate.md")
     assert MORE in told.read_text()

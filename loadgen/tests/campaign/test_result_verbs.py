@@ -218,11 +218,10 @@ def test_the_report_starts_with_what_was_asked_and_what_is_answered(results: Pat
         "open_files 20000",
         "make run EXP=aa LAUNCHES=7",
         f"make report RUN={NAME}",
-        "2 answers: with a probability of at least 95% every interval holds its true ratio, so "
-        "each has 97.5 % or more. That takes 7 launches of each side.",
+        "each takes an interval of 97.5 % or more, and 7 launches of each side.",
     ):
         assert said in text
-    assert text.count("**no difference**") == 2
+    assert text.count("**within**") == 2
 
 
 def test_the_report_has_open_and_closed_side_by_side_with_intervals(results: Path) -> None:
@@ -256,9 +255,9 @@ def test_a_scaled_or_unfinished_run_says_so_first(tmp_path: Path) -> None:
     assert unfinished == "> **The run is interrupted, not complete:** 4 trials."
     assert "no interval (1 launch)" in text
     # Of one launch each there is nothing to say but what it would take.
-    assert "inconclusive" not in text
+    assert "cannot tell" not in text
     assert (
-        "Nothing is called faster or slower: these 2 comparisons take 7 launches of each side, and "
+        "Nothing is called better or worse: these 2 comparisons take 7 launches of each side, and "
         "there is one (make run EXP=… LAUNCHES=7)."
     ) in text
 
@@ -309,7 +308,7 @@ def test_a_nested_manifest_is_one_line_for_every_verb(results: Path, manifest_te
     damaged = results / "20260201T120000Z-damaged"
     write_raw(write_manifest(results, damaged.name), plans(launches=1))
     (damaged / "manifest.json").write_text(manifest_text)
-    limits = gate.Limits("[cpu]\nat_most = 1.05\n")
+    limits = gate.LimitsFile("[cpu]\nat_most = 1.05\n")
     a, b, console = f"{NAME}:a", f"{damaged.name}:a", Console(file=io.StringIO())
     for verb in (
         lambda: report_verb({"RUN": damaged.name}, results, console),
@@ -328,8 +327,8 @@ def test_a_nested_manifest_is_one_line_for_every_verb(results: Path, manifest_te
 def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> None:
     said = shown_by("compare", results, A="latest:a", B="latest:b")
     assert f"B {NAME}:b against A {NAME}:a" in said
-    assert said.count("no difference") >= 2
-    assert "2 answers: with a probability" in " ".join(said.split())
+    assert said.count("within") >= 2
+    assert "2 answers: they hold together" in " ".join(said.split())
     lines = [line for line in said.splitlines() if line.startswith(("load", "closed", "open"))]
     assert len(lines) == 3
     assert max(map(len, lines)) <= 80
@@ -337,7 +336,7 @@ def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> No
     told = json.loads((results / NAME / "comparison.json").read_text())
     assert (told["margin"], told["confidence"]) == (0.05, 0.95)
     [of] = told["comparisons"]
-    assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 2)
+    assert (of["a"], of["b"], len(of["answers"])) == ("a", "b", 2)
     # 7 rounds have 128 signs, of which k = 1 leaves out 2.
-    assert of["cells"][0]["ratio"]["interval"]["coverage"] == 1 - 2 / 128
-    assert of["cells"][0]["paired"]
+    assert of["answers"][0]["ratio"]["interval"]["coverage"] == 1 - 2 / 128
+    assert of["answers"][0]["paired"]

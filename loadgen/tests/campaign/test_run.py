@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.campaign.sides import read_pools
+from lab.campaign.sides import read_sides
 from lab.errors import LabError, LabUnreachable, WordError
 from lab.judge.gates.server import UNTOLD_SETTINGS
 from lab.model import Row, TrialPlan, Warmth
@@ -286,8 +286,8 @@ def test_a_knob_turned_before_the_run_is_no_fault_of_fresh_jvms(ready: Bench) ->
     # Nor is it in what brings the run again, or in what other runs are compared with.
     assert ready.manifest["servers"]["a"]["settings"]["pool_size"] == 20
     assert "SERVER_POOL_SIZE" not in ready.report
-    side, *_ = read_pools({"A": f"{RUN}:a", "B": f"{RUN}:b"}, ready.place.results)
-    assert side.runs[0].record.servers["a"].settings["pool_size"] == 200
+    side, _ = read_sides({"A": f"{RUN}:a", "B": f"{RUN}:b"}, ready.place.results)
+    assert side.record.servers["a"].settings["pool_size"] == 200
 
 
 def test_a_toxic_left_in_force_is_said_wherever_people_look(ready: Bench) -> None:

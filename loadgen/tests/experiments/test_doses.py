@@ -21,8 +21,8 @@ def arm(mean_rps: float, dose: float = 0.0, rounds: int = 12, turn: int = 1) -> 
 
 
 def test_each_group_of_six_rounds_has_an_answer() -> None:
-    assert answers(arm(1000), arm(1000, turn=-1)) == ["no difference"] * 2
-    assert answers(arm(1000), arm(800, 0.25, rounds=17)) == ["slower"] * 2
+    assert answers(arm(1000), arm(1000, turn=-1)) == ["within"] * 2
+    assert answers(arm(1000), arm(800, 0.25, rounds=17)) == ["worse"] * 2
     assert answers(arm(1000), arm(1000, rounds=5)) == []
 
 
@@ -39,20 +39,20 @@ def test_trials_of_one_round_are_a_pair_though_one_is_missing() -> None:
         return dataclasses.replace(of, rows=rows)
 
     a = drifting(arm(1000))
-    assert answers(a, drifting(arm(500, 1.0))) == ["slower"] * 2
+    assert answers(a, drifting(arm(500, 1.0))) == ["worse"] * 2
     b = drifting(arm(500, 1.0), without=2)
     # Five pairs are too few.
-    assert answers(a, b) == ["inconclusive", "slower"]
+    assert answers(a, b) == ["cannot tell", "worse"]
     (found,) = findings([a, b])
     assert (found.goodput_ratio, found.p95_ratio) == (0.5, None)
 
 
 def test_what_is_found_is_counted_with_its_interval() -> None:
     same, tenth = findings([arm(1000), arm(1000, turn=-1), arm(870, 0.1)])
-    assert (same.dose, same.answers) == (0, {"no difference": 2})
+    assert (same.dose, same.answers) == (0, {"within": 2})
     assert round(same.goodput_ratio or 0, 3) == 1
     # No difference where there is none.
     assert (same.value, same.low, round(same.high or 0, 2)) == (0, 0, 0.84)
-    assert (tenth.dose, tenth.answers) == (0.1, {"slower": 2})
+    assert (tenth.dose, tenth.answers) == (0.1, {"worse": 2})
     assert round(tenth.goodput_ratio or 0, 3) == 0.87
     assert (tenth.value, round(tenth.low or 0, 2), tenth.high) == (1, 0.16, 1)

@@ -598,7 +598,7 @@ def test_a_side_with_more_repeats_on_warmer_jvms_decides_nothing(often: int, ans
     text = said(suspected("Toxiproxy", 2000), server, PROXIED_CALLS)[0]
     assert f": {answer}: direct, without Toxiproxy" in text
     assert (
-        "measured again or lost: 0 of 6 launches of the server as it was and 4 of 6 launches of "
+        "measured again: 0 of 6 launches of the server as it was and 4 of 6 launches of "
         "the changed one" in text
     ) == (answer == "inconclusive")
 

@@ -150,7 +150,7 @@ def test_the_arms_of_doses_are_compared() -> None:
         for at, plan in enumerate(plans(whole))
     ]
     (dosed,) = [one for one in findings(Outcome(whole, rows, Path())) if isinstance(one, Dosed)]
-    assert (dosed.name, dosed.dose, dosed.answers, dosed.value) == ("dose", 0.1, {"slower": 1}, 1)
+    assert (dosed.name, dosed.dose, dosed.answers, dosed.value) == ("dose", 0.1, {"worse": 1}, 1)
     assert dosed.load == "as it is, /downstream with 200 connections"
 
 

@@ -24,8 +24,8 @@ FOUND = (
     named("planted clearly", missed={}, sure=(), right=3),
     named("planted resource", planted="worker pool"),
     named("planted dose", planted="worker pool", severity=2.0, mode="closed"),
-    dosed(0.0, no_difference=2),
-    dosed(0.1, slower=1, inconclusive=1),
+    dosed(0.0, within=2),
+    dosed(0.1, worse=1, cannot_tell=1),
 )
 
 
@@ -35,8 +35,8 @@ def test_all_trials_and_each_dose_are_a_line() -> None:
         "evidence; 1 are wrong with strong evidence",
         "3 planted trials that clearly limit: 3 of 3 (100% [29%, 100%]) verdicts are right, 1 of "
         "them with strong evidence; 0 are wrong with strong evidence",
-        "closed, a dose of 0%: no difference 2×",
-        "closed, a dose of 10%: inconclusive 1×, slower 1×",
+        "closed, a dose of 0%: within 2×",
+        "closed, a dose of 10%: cannot tell 1×, worse 1×",
     )
 
 
@@ -52,10 +52,10 @@ def test_resources_severities_and_misses_are_tables() -> None:
 
 def test_doses_are_counted_with_their_intervals() -> None:
     text = written(section(FOUND))
-    assert "| closed | 10% | 0.870 | – | inconclusive 1×, slower 1× |" in text
+    assert "| closed | 10% | 0.870 | – | cannot tell 1×, worse 1× |" in text
     assert "A difference where there is none: 0 of 2 (0% [0%, 84%])." in text
-    assert "A dose of 10% or more called slower: 1 of 2 (50% [1%, 99%])." in text
-    assert "Inconclusive: 1 of 4 (25% [1%, 81%])" in text
+    assert "A dose of 10% or more called worse: 1 of 2 (50% [1%, 99%])." in text
+    assert "Cannot tell: 1 of 4 (25% [1%, 81%])" in text
     # Other kinds have no such section.
     assert written(section(())) == ""
 

@@ -104,5 +104,5 @@ def test_arms_are_fresh_jvms_that_take_turns() -> None:
     assert jvms(trials) == sorted(jvms(trials))
     # One launch is too few for an answer.
     (of,) = json.loads((run_of("launched") / "comparison.json").read_text())["comparisons"]
-    assert {cell["answer"] for cell in of["cells"]} == {"inconclusive"}
-    assert [cell["metric"] for cell in of["cells"]] == ["goodput_rps"]
+    assert {answer["place"] for answer in of["answers"]} == {"cannot tell"}
+    assert [answer["question"]["figure"] for answer in of["answers"]] == ["goodput"]

@@ -13,7 +13,8 @@ text:
     –                     as the cell of a number: no trial is valid, or none has this number
     A held                what a search of capacity found: 979 [917, 1,000]
     gate 1.1 worse        the share of gates of so many launches as the row begins with that say so,
-                          drawn from the launches of the file, with the candidate's CPU time x 1.1
+                          drawn from the launches of the file, with the candidate's CPU time x 1.1;
+                          raw-gate: without the control parts as a covariate
     gates worse           how many gates of so many launches, one after the other as the file has
                           them, say so: 3 of 5
     found NAME            the findings of that name of the server that the row begins with: their
@@ -147,9 +148,10 @@ def _otherwise(text: str, asked: str, label: str, name: str, rows: Sequence[Row]
         case "gates", _:
             answers = in_turn(rows, int(label))
             return _beside(text, f"{answers.count(rest)} of {len(answers)}")
-        case "gate", _:
+        case "gate" | "raw-gate", _:
             cpu, _, answer = rest.partition(" ")
-            share = _gates(name, int(label), float(cpu)).get(answer, 0.0)
+            found = _gates(name, int(label), float(cpu), raw=first == "raw-gate")
+            share = found.get(answer, 0.0)
             return _beside(text.replace(" ", ""), f"{share:.1%}")
         case _, "held":
             its = [one for one in _found(name) if one.name == CAPACITY]
@@ -202,8 +204,8 @@ def _found(name: str) -> tuple[Finding, ...]:
 
 
 @cache
-def _gates(name: str, launches: int, cpu: float) -> Mapping[str, float]:
-    return shares(rows_of(name), launches, cpu)
+def _gates(name: str, launches: int, cpu: float, *, raw: bool) -> Mapping[str, float]:
+    return shares(rows_of(name), launches, cpu, raw=raw)
 
 
 def _measure(name: str) -> Measure:

@@ -14,19 +14,23 @@ from dataclasses import replace
 import numpy as np
 
 from lab.campaign.gate import ARMS
-from lab.judge import gate
-from lab.judge.gate import Figure, Limit
+from lab.judge.compare import Figure, Limits, compare_all, overall
 from lab.model import Row
 
 GATES = 1_000
-LIMITS: dict[Figure, Limit] = {
-    "goodput": Limit("goodput", 0.95), "p99": Limit("p99", 1.1), "cpu": Limit("cpu", 1.05),
+LIMITS: dict[Figure, Limits] = {
+    "goodput": Limits(low=0.95), "p99": Limits(high=1.1), "cpu": Limits(high=1.05),
 }  # fmt: skip
 
 
-def shares(rows: Sequence[Row], launches: int, cpu: float) -> dict[str, float]:
+def shares(
+    rows: Sequence[Row], launches: int, cpu: float, *, raw: bool = False
+) -> dict[str, float]:
     """The share of each answer among GATES gates of so many launches of each side, where the
-    candidate's CPU time per request is `cpu` times what was measured."""
+    candidate's CPU time per request is `cpu` times what was measured. `raw`: without the control
+    parts as a covariate."""
+    if raw:
+        rows = [replace(row, cpu_generator_us=None) for row in rows]
     arms, rounds = _arms(rows), _rounds(rows)
     turns = [at for at in rounds if at % 2], [at for at in rounds if not at % 2]
     rng = np.random.default_rng([launches, round(1000 * cpu)])
@@ -59,12 +63,14 @@ def _rounds(rows: Sequence[Row]) -> list[int]:
 
 
 def _answer(rows: Sequence[Row], launches: set[int], a: str, b: str, cpu: float) -> str:
-    """The gate of arm b against arm a, by these launches of them."""
-    base = [row for row in rows if row.launch in launches and row.arm == a]
-    other = [_with_cpu(row, cpu) for row in rows if row.launch in launches and row.arm == b]
+    """The gate of arm b against arm a, by these launches of them, which are numbered anew: those
+    that were drawn are the neighbours of its A/A floor."""
+    number = {launch: at for at, launch in enumerate(sorted(launches), start=1)}
+    drawn = [replace(row, launch=number[row.launch]) for row in rows if row.launch in number]
+    base = [row for row in drawn if row.arm == a]
+    other = [_with_cpu(row, cpu) for row in drawn if row.arm == b]
     # No row tells the memory, and without a limit it is not judged.
-    asked = gate.of_loads([(("base", base), ("candidate", other))], LIMITS, "cpu_server_us")
-    return gate.judge("base", "candidate", asked).answer
+    return overall(compare_all([(("base", base), ("candidate", other))], LIMITS))
 
 
 def _with_cpu(row: Row, times: float) -> Row:

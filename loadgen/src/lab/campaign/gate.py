@@ -1,12 +1,13 @@
 """The verb `gate`: is the candidate worse than the base? Of stored runs, or of two images.
 
-BASE=<run>[,<run>…][:<server>[@<arm>]]   and CANDIDATE, ACROSS=limits: nothing is measured
-BASE=<image>     and CANDIDATE, and the words of bench: both are arms of one run of fresh JVMs
-LIMITS=<file>    instead of gate.toml; make hands on what it says
+BASE=<run>[:<server>[@<arm>]]   and CANDIDATE: nothing is measured
+BASE=<image>    and CANDIDATE, and the words of bench: both are arms of one run of fresh JVMs
+LIMITS=<file>   instead of gate.toml; make hands on what it says
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 import tomllib
@@ -19,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.campaign.recorded_sides import between
-from lab.campaign.sides import Asked, Paired, Pool, missing_lanes, pair, read_pools
+from lab.campaign.sides import Asked, Paired, Run, missing_lanes, pair, read_sides
 from lab.errors import CannotWrite, LabError, RawDataError, WordError
 from lab.experiments import loads
 from lab.experiments.growth import OF_JVM, in_window, of_container
@@ -27,9 +28,14 @@ from lab.experiments.loads import Loads
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.judge import gate
-from lab.judge.gate import FIGURES, Figure, Limit
-from lab.judge.grouping import Cell, without_shorter
+from lab.judge.compare import (
+    MORE_IS_BETTER,
+    Figure,
+    Limits,
+    Overall,
+    cells_of,
+    compare_all,
+)
 from lab.judge.intervals import LEAST_VALUES
 from lab.judge.same_lab import image_ids, services
 from lab.load.engines import ENGINES, Engine
@@ -42,51 +48,54 @@ from lab.store.run_dir import new_run_dir
 from lab.store.series import load_or_none
 
 SIDES = Asked("gate", "BASE", "CANDIDATE")
-OF_RUNS = (SIDES.a, SIDES.b, "LIMITS", "ACROSS")
-OF_IMAGES = (SIDES.a, SIDES.b, "LIMITS")
-# What a candidate may differ in without being told: it is what is judged.
-EXPECTED = ("commit", "images")
+WORDS = (SIDES.a, SIDES.b, "LIMITS")
+# What a candidate may differ in: it is what is judged.
+JUDGED = ("commit", "images")
 ARMS = ("base", "candidate")
+FIGURES: tuple[Figure, ...] = ("goodput", "p99", "cpu", "memory")
 # The file of limits in the checkout.
 DEFAULT = "gate.toml"
 # What the driver ends with. Whatever goes wrong ends with 1 or 2, so an answer is another number;
 # ./lab makes 1 and 3 of these (host/lab.sh).
 WORSE, UNTOLD = 11, 13
-STATUS: Mapping[gate.Answer, int] = {"not worse": 0, "worse": WORSE, "cannot tell": UNTOLD}
+STATUS: Mapping[Overall, int] = {"not worse": 0, "worse": WORSE, "cannot tell": UNTOLD}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitsFile:
     """The text of the file of limits, and what the user calls that file."""
 
     text: str
     file: str = DEFAULT
 
-    def read(self) -> dict[Figure, Limit]:
+    def read(self) -> dict[Figure, Limits]:
         """The limit of each figure that has one. Raises WordError."""
         try:
             tables = tomllib.loads(self.text)
         except (ValueError, RecursionError) as failure:
             raise WordError(f"{self.file}: is not TOML: {failure}") from None
-        found: dict[Figure, Limit] = {}
-        for name, table in tables.items():
-            figure = next((one for one in FIGURES if one == name), None)
-            if figure is None:
-                raise WordError(f"{self.file}: {name} is no figure; allowed: {', '.join(FIGURES)}")
-            found[figure] = self._limit(figure, table)
-        if not found:
-            raise WordError(f"{self.file}: there is no limit; allowed: {', '.join(FIGURES)}")
-        return found
+        allowed = ", ".join(FIGURES)
+        unknown = [name for name in tables if name not in FIGURES]
+        if unknown:
+            raise WordError(f"{self.file}: {unknown[0]} is no figure; allowed: {allowed}")
+        if not tables:
+            raise WordError(f"{self.file}: there is no limit; allowed: {allowed}")
+        return {
+            figure: self._limits(figure, tables[figure]) for figure in FIGURES if figure in tables
+        }
 
-    def _limit(self, figure: Figure, table: object) -> Limit:
-        key, _, _ = gate.allowed(figure).partition(" ")
+    def _limits(self, figure: Figure, table: object) -> Limits:
+        is_least = figure in MORE_IS_BETTER
+        key = "at_least" if is_least else "at_most"
         given = table.get(key) if isinstance(table, dict) and len(table) == 1 else None
         # bool is an int to isinstance, and no number; 0 is none that is allowed.
-        number = given if isinstance(given, int | float) and given is not True else 0
-        try:
-            return Limit(figure, float(number))
-        except ValueError as failure:
-            raise WordError(f"{self.file}: {failure}, and no other key") from None
+        number = float(given) if isinstance(given, int | float) and given is not True else 0.0
+        if is_least and 0 < number <= 1:
+            return Limits(low=number)
+        if not is_least and 1 <= number < math.inf:
+            return Limits(high=number)
+        numbers = "a number above 0 and at most 1" if is_least else "a number from 1 on"
+        raise WordError(f"{self.file}: a limit of {figure} is {key} = {numbers}, and no other key")
 
 
 def is_of_images(words: Mapping[str, str]) -> bool:
@@ -127,7 +136,7 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
         "LAUNCHES": str(LEAST_VALUES),
         "NAME": "gate",
     }
-    load = {word: value for word, value in words.items() if word not in OF_IMAGES}
+    load = {word: value for word, value in words.items() if word not in WORDS}
     experiment, notes = of_verb("bench", {**usual, **load}, here, called="gate")
     if not experiment.launches:
         raise WordError("gate: LAUNCHES=0 is not allowed; allowed: 1..100, 6 or more can be judged")
@@ -149,17 +158,16 @@ def arms_of(run: str, server: str) -> dict[str, str]:
 
 def parse(
     words: Mapping[str, str], results: Path, engines: Sequence[Engine] = ENGINES
-) -> tuple[Pool, Pool, tuple[str, ...]]:
-    """Both sides of stored runs, and what they may differ in beside EXPECTED. Raises as
-    `read_pools`."""
-    refuse_unknown(words, OF_RUNS, "gate")
-    return read_pools(words, results, engines, SIDES)
+) -> tuple[Run, Run]:
+    """Both sides of stored runs. Raises as `read_sides`."""
+    refuse_unknown(words, WORDS, "gate")
+    return read_sides(words, results, engines, SIDES)
 
 
 def gate_verb(
     words: Mapping[str, str],
     results: Path,
-    limits: Limits,
+    limits: LimitsFile,
     console: Console,
     now: datetime,
     engines: Sequence[Engine] = ENGINES,
@@ -170,70 +178,59 @@ def gate_verb(
     Raises WordError, and LabError where these may not be compared or nothing can be judged.
     """
     allowed = limits.read()
-    base, candidate, across = parse(words, results, engines)
-    paired = pair(base, candidate, across, EXPECTED)
-    asked = _asked(base, candidate, paired, allowed)
+    base, candidate = parse(words, results, engines)
+    paired = pair(base, candidate, JUDGED)
+    _refuse_missing(base, candidate, paired)
+    every = [one for run in (base, candidate) for one in run.record.servers.values()]
+    unread = any(one.foreign and not one.scraped for one in every)
+    memory = memory_of({run.name: run.folder for run in (base, candidate)}, unread=unread)
+    comparisons = compare_all(paired.lanes, allowed, memory)
+    asked = {one.question.figure for of in comparisons for one in of.answers}
     if not asked:
         raise LabError(
             f"gate: nothing can be judged: {limits.file} limits {', '.join(allowed)}, and base and "
             "candidate have no load in common that tells any of it"
         )
-    notes = [*_one_image(base, candidate), *paired.notes, *_alone(paired)]
-    notes += _requests_not_judged(asked, allowed)
+    notes = [*_one_image(base, candidate), *paired.notes]
+    if not asked.intersection(("goodput", "p99")):
+        notes += [
+            f"{figure} is not judged: no load here has it"
+            for figure in ("goodput", "p99")
+            if figure in allowed
+        ]
     try:
         notes += between(base, candidate, paired, engines)
     except CannotWrite as failure:
         # It is no limit, so the answer does not wait for it.
         notes.append(f"no comparison of recordings: {failure}")
-    judged = gate.judge(
-        base.named(base.lane), candidate.named(candidate.lane), asked, notes, paired.looks
-    )
-    of = candidate.runs[0].folder
-    folder = _write(judged, of / "gates", now)
-    report.render(console, judged, f"results/{of.name}/gates/{folder.name}")
+    judged = report.Gate(base.title, candidate.title, comparisons, notes)
+    folder = _write(judged, candidate.folder / "gates", now)
+    report.render(console, judged, f"results/{candidate.name}/gates/{folder.name}")
     return STATUS[judged.answer]
 
 
-def _asked(
-    base: Pool, candidate: Pool, paired: Paired, limits: Mapping[Figure, Limit]
-) -> list[gate.Asked]:
-    """Every limit that these runs tell something about. Raises LabError."""
-    _refuse_missing_lanes(base, candidate)
-    runs = (*base.runs, *candidate.runs)
-    for run in runs:
+def _refuse_missing(base: Run, candidate: Run, paired: Paired) -> None:
+    """A candidate without a server or a load that its base had would pass by leaving it out, and a
+    search has chosen its loads. Raises LabError."""
+    for run in (base, candidate):
         if run.record.experiment.kind == "capacity":
             raise LabError(
                 f"gate: {run.name} searched its loads; compare the intervals of what both hold, or "
                 "judge runs at one load"
             )
-    _refuse_missing(paired)
-    every = [one for run in runs for one in run.record.servers.values()]
-    unread = any(one.foreign and not one.scraped for one in every)
-    memory = memory_of({run.name: run.folder for run in runs}, unread=unread)
-    return gate.of_loads(paired.lanes, limits, memory, paired.looks)
-
-
-def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
-    """A candidate without a server that its base had would pass by leaving it out. Raises
-    LabError."""
     missing = missing_lanes(base, candidate)
     if missing:
         raise LabError(
             f"gate: the candidate has no {', '.join(missing)}, which the base has; name what is to "
             f"be judged, as {SIDES.a}=<run>:<server>"
         )
-
-
-def _refuse_missing(paired: Paired) -> None:
-    """A candidate without a load that its base had would pass by leaving it out. Raises
-    LabError."""
     for (_, a), (lane, b) in paired.lanes:
-        had, has = (dict.fromkeys(map(Cell.of, without_shorter(rows))) for rows in (a, b))
+        had, has = cells_of(a), cells_of(b)
         names = cell_names([*had, *(cell for cell in has if cell not in had)])
-        missing = [names[cell] for cell in had if cell not in has]
-        if missing:
+        lacking = [names[cell] for cell in had if cell not in has]
+        if lacking:
             raise LabError(
-                f"gate: {lane} has no load {missing[0]}, which the base has; it has "
+                f"gate: {lane} has no load {lacking[0]}, which the base has; it has "
                 f"{'; '.join(names[cell] for cell in has)}"
             )
 
@@ -264,46 +261,23 @@ def memory_of(
     return of
 
 
-def _one_image(base: Pool, candidate: Pool) -> Iterator[str]:
+def _one_image(base: Run, candidate: Run) -> Iterator[str]:
     """A note where base and candidate were the same image: under two names, or in two runs."""
-    was, now = base.runs[0], candidate.runs[0]
-    if was.name != now.name:
-        before, after = image_ids(was.record), image_ids(now.record)
-        for name in dict.fromkeys((*candidate.servers, *services(now.record))):
-            if before.get(name) is not None and before[name] == after.get(name):
-                yield (
-                    f"{name} is one image in both runs, {after[name]}: whatever changed is not in "
-                    "it"
-                )
-    for run in candidate.runs:
-        names = loads.arms_of(run.record.experiment).images
-        known = run.record.host.get("images")
-        if names and isinstance(known, dict):
-            ids = {str(one["id"]) for name in names.values() if (one := known.get(name))}
-            if len(ids) == 1:
-                both = " and ".join(names.values())
-                yield f"{both} are one image, {ids.pop()}: whatever changed is not in it"
+    known = [(run.name, image_ids(run.record)) for run in (base, candidate)]
+    for name in dict.fromkeys((*candidate.servers, *services(candidate.record))):
+        ids = [images.get(name) for _, images in known]
+        if base.name != candidate.name and ids[0] is not None and ids[0] == ids[1]:
+            yield f"{name} is one image in both runs, {ids[0]}: whatever changed is not in it"
+    names = loads.arms_of(candidate.record.experiment).images
+    images = candidate.record.host.get("images")
+    if names and isinstance(images, dict):
+        same = {str(one["id"]) for name in names.values() if (one := images.get(name))}
+        if len(same) == 1:
+            both = " and ".join(names.values())
+            yield f"{both} are one image, {same.pop()}: whatever changed is not in it"
 
 
-def _requests_not_judged(
-    asked: Sequence[gate.Asked], limits: Mapping[Figure, Limit]
-) -> Iterator[str]:
-    """A note where the file limits what requests get, and no load here has that figure."""
-    told = {one.limit.figure for one in asked}
-    for figure, other, loads_of in (("p99", "goodput", "closed"), ("goodput", "p99", "open")):
-        if figure in limits and not told.intersection(("goodput", "p99")):
-            yield f"{figure} is not judged: all loads are {loads_of}, and take a limit of {other}"
-
-
-def _alone(paired: Paired) -> Iterator[str]:
-    for name, rows in (side for sides in paired.lanes for side in sides):
-        invalid = sum(not row.valid for row in rows)
-        if invalid:
-            are = "are" if invalid > 1 else "is"
-            yield f"{invalid} of {len(rows)} trials of {name} {are} invalid and not judged"
-
-
-def _write(judged: gate.Gate, parent: Path, now: datetime) -> Path:
+def _write(judged: report.Gate, parent: Path, now: datetime) -> Path:
     """A new folder with what was judged. Raises CannotWrite."""
     with writing(parent):
         parent.mkdir(exist_ok=True)

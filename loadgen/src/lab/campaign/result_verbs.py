@@ -8,11 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.campaign.derive import derive
-from lab.campaign.gate import UNTOLD, WORSE
+from lab.campaign.gate import STATUS, UNTOLD
 from lab.campaign.recorded_sides import between
 from lab.campaign.run_record import say
-from lab.campaign.sides import WORDS, Pool, missing_lanes, pair, read_pools
+from lab.campaign.sides import COMPARE, Run, missing_lanes, pair, read_sides
 from lab.experiments.reading import refuse_unknown
+from lab.judge.compare import overall
 from lab.load.engines import ENGINES, Engine
 from lab.report import comparison, index
 from lab.store import manifest
@@ -27,10 +28,10 @@ def parse_report(words: Mapping[str, str], results: Path) -> Path:
 
 def parse_compare(
     words: Mapping[str, str], results: Path, engines: Sequence[Engine] = ENGINES
-) -> tuple[Pool, Pool, tuple[str, ...]]:
-    """The sides A and B of `compare`, and what it compares on purpose. Raises as `read_pools`."""
-    refuse_unknown(words, WORDS, "compare")
-    return read_pools(words, results, engines)
+) -> tuple[Run, Run]:
+    """The sides A and B of `compare`. Raises as `read_sides`."""
+    refuse_unknown(words, COMPARE[1:], "compare")
+    return read_sides(words, results, engines)
 
 
 def report_verb(
@@ -69,22 +70,20 @@ def compare_verb(
     console: Console,
     engines: Sequence[Engine] = ENGINES,
 ) -> int:
-    """`compare`: the run or runs A against B, cell by cell. See `lab.campaign.sides` for its words.
-    Returns WORSE where B is slower at a load, UNTOLD where that cannot be told of one that A has,
-    else 0.
+    """`compare`: the run A against B, load by load. See `lab.campaign.sides` for its words. Returns
+    WORSE where B is worse at a load, UNTOLD where that cannot be told of one that A has, else 0.
 
     Raises WordError, and LabError where these may not be compared.
     """
-    a, b, across = parse_compare(words, results, engines)
-    paired = pair(a, b, across)
+    a, b = parse_compare(words, results, engines)
+    paired = pair(a, b)
+    comparisons = paired.comparisons
     for note in paired.notes:
         say(console, note)
-    comparison.render(console, paired.comparisons)
+    comparison.render(console, comparisons)
     for line in between(a, b, paired, engines):
         say(console, line)
-    answers = {cell.answer for of in paired.comparisons for cell in of.cells}
-    if "slower" in answers:
-        return WORSE
-    # What B was not measured at nobody can tell.
-    alone = any(of.only_a for of in paired.comparisons) or bool(missing_lanes(a, b))
-    return UNTOLD if not answers or alone or answers & {"differs", "inconclusive"} else 0
+    # Nothing is known of B at a load that it was not measured at.
+    alone = any(of.only_a for of in comparisons) or bool(missing_lanes(a, b))
+    answer = overall(comparisons)
+    return STATUS["cannot tell" if alone and answer == "not worse" else answer]

@@ -1,10 +1,11 @@
-"""The sides A and B of `compare` (of `gate`: BASE and CANDIDATE): which runs and lanes, and whether
-they may be compared.
+"""The sides of `compare` (A and B) and of `gate` (BASE and CANDIDATE): which run and lane each is,
+and whether they may be compared.
 
-    A=<run>[,<run>…][:<server>[@<arm>]]   the same for B; ACROSS=commit,images,limits
+    A=<run>[:<server>[@<arm>]]   the same for B
 
-Runs of one side are pooled, so they must be alike in host, limits, images and commit; A and B
-too, but for what ACROSS names as compared on purpose. Fails closed: see lab.judge.same_lab.
+Runs of different hosts are never compared. `compare` names all else that differs. A gate refuses
+it, but for the commit and the servers' images, which it judges. Fails closed: what only one run
+recorded differs (lab.judge.same_lab).
 
 Every trial is judged again from its raw data. So both sides are judged by the rules of this
 version, whatever version measured them.
@@ -13,7 +14,7 @@ version, whatever version measured them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -38,11 +39,9 @@ from lab.model import NOT_AS_IT_IS, Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
-WORDS = ("A", "B", "ACROSS")
-ACROSS = ("commit", "images", "limits")
 # What a run of trials records of its driver.
 LIMITS = ("open_files", "generator_cores")
-# What `compare` calls each kind of difference.
+# What a user calls each kind of difference.
 WORD_OF: Mapping[Kind, str] = {
     "host": "host",
     "limits": "limits",
@@ -61,8 +60,8 @@ _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 
 
 class Unlike(NamedTuple):
-    """A difference of two runs: the word of ACROSS for it, and what it is, for people. `lab`: it is
-    one of the lab's own parts, which a gate never judges."""
+    """A difference of two runs: what a user calls its kind, and what it is. `lab`: it is one of the
+    lab's own parts, which a gate never judges."""
 
     word: str
     text: str
@@ -82,29 +81,23 @@ COMPARE = Asked("compare", "A", "B")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as it is on disk, its trials judged again."""
+    """One side: the word for it, a run as it is on disk with its trials judged again, and the lane
+    that is meant (None: every lane)."""
 
+    word: str
     record: manifest.Manifest
-    rows: tuple[Row, ...]
+    every: tuple[Row, ...]
     folder: Path
+    lane: str | None
 
     @property
     def name(self) -> str:
         """The folder in results/ that it was measured into."""
         return self.record.run
 
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """One side: its runs, alike in everything, and the lane meant (None: every lane)."""
-
-    word: str
-    runs: tuple[Run, ...]
-    lane: str | None
-
     @property
     def rows(self) -> tuple[Row, ...]:
-        return tuple(row for run in self.runs for row in run.rows if self._means(row))
+        return tuple(row for row in self.every if self._means(row))
 
     def _means(self, row: Row) -> bool:
         # A server without an arm means all of its arms in which it is as it is.
@@ -115,156 +108,108 @@ class Pool:
     def servers(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(row.server for row in self.rows))
 
-    def side(self, lane: str) -> Side:
-        return self.named(lane), [row for row in self.rows if lane_of(row) == lane]
+    @property
+    def title(self) -> str:
+        return self.named(self.lane)
 
     def named(self, lane: str | None) -> str:
-        runs = ", ".join(run.name for run in self.runs)
-        return f"{runs}:{lane}" if lane else runs
+        return f"{self.name}:{lane}" if lane else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """What comes of two sides: the pairs of lanes, of how many runs a side is at most, and what
-    must be known of them."""
+    """Two sides: their pairs of lanes, and notes on both."""
 
     lanes: tuple[tuple[Side, Side], ...]
-    looks: int
     notes: tuple[str, ...]
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """A comparison per pair of lanes."""
-        return compare_all(self.lanes, self.looks)
+        return compare_all(self.lanes)
 
 
-def read_pools(
+def read_sides(
     words: Mapping[str, str],
     results: Path,
     engines: Sequence[Engine] = ENGINES,
     asked: Asked = COMPARE,
-) -> tuple[Pool, Pool, tuple[str, ...]]:
-    """Both sides and what is compared on purpose. Raises WordError, or LabError where a run
-    cannot be read, has no raw data, or the runs of one side are not alike."""
-    verb, across = asked.verb, _across(words, asked.verb)
-    known: dict[Path, Run] = {}
-
-    def run_of(folder: Path) -> Run:
-        if folder not in known:
-            known[folder] = _run(folder, engines)
-        return known[folder]
-
-    a, b = (_pool(verb, word, words, results, run_of) for word in (asked.a, asked.b))
+) -> tuple[Run, Run]:
+    """Both sides. Raises WordError, or LabError where a run cannot be read or has no raw data."""
+    a, b = (_run(asked.verb, word, words, results, engines) for word in (asked.a, asked.b))
     if (a.lane is None) != (b.lane is None):
         without, given = (a.word, b.lane) if a.lane is None else (b.word, a.lane)
         raise WordError(
-            f"{verb}: {without}={words[without]} names no server, the other side does; allowed: "
-            f"both or neither, as {without}=<run>:{given}"
+            f"{asked.verb}: {without}={words[without]} names no server, the other side does; "
+            f"allowed: both or neither, as {without}=<run>:{given}"
         )
-    twice = {(row.run, row.trial) for row in a.rows} & {(row.run, row.trial) for row in b.rows}
-    if twice:
+    if {(row.run, row.trial) for row in a.rows} & {(row.run, row.trial) for row in b.rows}:
         raise WordError(
-            f"{verb}: the trials of {min(twice)[0]} are on both sides; allowed: other runs, or "
+            f"{asked.verb}: the trials of {a.name} are on both sides; allowed: other runs, or "
             f"other servers or arms of one, as {a.word}=<run>:<server> {b.word}=<run>:<other>"
         )
-    return a, b, across
+    return a, b
 
 
-def _across(words: Mapping[str, str], verb: str) -> tuple[str, ...]:
-    if "ACROSS" not in words:
-        return ()
-    given = tuple(words["ACROSS"].split(","))
-    for one in given:
-        if one == "host":
-            raise WordError(
-                f"{verb}: ACROSS=host is never allowed: what two hosts differ in cannot be named; "
-                f"allowed: {', '.join(ACROSS)}"
-            )
-        if one not in ACROSS:
-            raise WordError(f"{verb}: ACROSS={one} is not allowed; allowed: {', '.join(ACROSS)}")
-    return given
-
-
-def _pool(
-    verb: str, word: str, words: Mapping[str, str], results: Path, run_of: Callable[[Path], Run]
-) -> Pool:
+def _run(
+    verb: str, word: str, words: Mapping[str, str], results: Path, engines: Sequence[Engine]
+) -> Run:
     given = words.get(word)
     if given is None:
         raise WordError(f"{verb}: {word} is missing; give a run of results/, as {word}=latest")
-    names, colon, lane = given.partition(":")
+    name, colon, lane = given.partition(":")
     if colon and not _LANE.fullmatch(lane):
         raise WordError(
-            f"{verb}: {word}={given} is not allowed; allowed: {word}=<run>[,<run>…]"
-            "[:<server>[@<arm>]]"
+            f"{verb}: {word}={given} is not allowed; allowed: {word}=<run>[:<server>[@<arm>]]"
         )
-    found = [find_run_dir(results, word, name) for name in names.split(",")]
-    if len(set(found)) != len(found):
-        raise WordError(f"{verb}: {word}={given} names the same run twice; allowed: each once")
-    pool = Pool(word, tuple(map(run_of, found)), lane or None)
-    if not pool.rows:
-        lanes = dict.fromkeys(lane_of(row) for run in pool.runs for row in run.rows)
+    folder = find_run_dir(results, word, name)
+    kind = manifest.read(folder).experiment
+    if kind_of(kind).changes_lab:
+        raise LabError(
+            f"{folder.name} is of kind {kind.kind}: the lab was changed from trial to trial on "
+            "purpose, so it is no side of a comparison"
+        )
+    run = Run(word, *judged_again(folder, engines), folder, lane or None)
+    if not run.rows:
+        lanes = dict.fromkeys(map(lane_of, run.every))
         raise WordError(
             f"{verb}: {word}={given} has no trials; its servers: {', '.join(lanes) or 'none'}"
         )
-    for run in pool.runs[1:]:
-        for kind, text, _ in unlike(pool.runs[0], run, pool.servers, pool.servers):
-            raise LabError(
-                f"{word} pools {pool.runs[0].name} and {run.name}, which differ in {kind}: {text}; "
-                "only runs alike in host, limits, images and commit are pooled"
-            )
-    return pool
+    return run
 
 
-def _run(folder: Path, engines: Sequence[Engine]) -> Run:
-    record = manifest.read(folder)
-    experiment = record.experiment
-    if kind_of(experiment).changes_lab:
-        raise LabError(
-            f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
-            "on purpose, so it is no side of a comparison"
-        )
-    return Run(*judged_again(folder, engines), folder)
-
-
-def pair(a: Pool, b: Pool, across: Sequence[str], expected: Sequence[str] = ()) -> Paired:
-    """A against B: the lanes meant, or every lane that both have. `expected`: what they may differ
-    in beside `across`. Raises LabError where they differ in something else."""
-    found: dict[str, list[str]] = {}
-    refused: dict[str, list[str]] = {}
-    for kind, text, lab in unlike(a.runs[0], b.runs[0], a.servers, b.servers):
-        found.setdefault(kind, []).append(text)
-        if kind not in across and (lab or kind not in expected):
-            refused.setdefault(kind, []).append(text)
-    for kind, differences in refused.items():
-        more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
-        said = f"{differences[0]}{more}; {_hint(kind)}"
-        raise LabError(f"{a.word} and {b.word} differ in {kind}: {said}")
-    judged = [
-        f"differs in {kind}, which is judged: {text}"
-        for kind in expected
-        if kind not in across
-        for text in found.get(kind, ())
-    ]
-    notes = [*_across_notes(found, across), *judged, *_run_notes(a, b)]
-    looks = max(len(a.runs), len(b.runs))
+def pair(a: Run, b: Run, judged: Sequence[str] | None = None) -> Paired:
+    """A against B: the lanes meant, or every lane that both have. `judged`: all that they may
+    differ in; None: in anything but the host. Raises LabError where they differ in more."""
+    notes = []
+    for word, text, lab in unlike(a, b):
+        if word == "host":
+            text += "; results of different hosts are never compared"
+        if word == "host" or (judged is not None and (lab or word not in judged)):
+            raise LabError(f"{a.word} and {b.word} differ in {word}: {text}")
+        notes.append(f"differs in {word}: {text}")
+    notes += _run_notes(a, b)
     if a.lane is not None and b.lane is not None:
-        one: tuple[Side, Side] = (a.named(a.lane), a.rows), (b.named(b.lane), b.rows)
-        return Paired((one,), looks, tuple(notes))
+        return Paired((((a.title, a.rows), (b.title, b.rows)),), tuple(notes))
     lanes_a, lanes_b = (dict.fromkeys(map(lane_of, side.rows)) for side in (a, b))
-    if not {*lanes_a} & {*lanes_b}:
+    shared = [lane for lane in lanes_a if lane in lanes_b]
+    if not shared:
         raise LabError(
             f"{a.word} has {', '.join(lanes_a)} and {b.word} {', '.join(lanes_b)}, none in common; "
             f"name one on each side, as {a.word}=<run>:<server>"
         )
-    for side, mine, other in ((a, lanes_a, lanes_b), (b, lanes_b, lanes_a)):
-        alone = [lane for lane in mine if lane not in other]
+    for side, lanes in ((a, lanes_a), (b, lanes_b)):
+        alone = [lane for lane in lanes if lane not in shared]
         if alone:
             notes.append(f"only in {side.word}: {', '.join(alone)}")
-    pairs = tuple((a.side(lane), b.side(lane)) for lane in lanes_a if lane in lanes_b)
-    return Paired(pairs, looks, tuple(notes))
+    return Paired(tuple((_side(a, lane), _side(b, lane)) for lane in shared), tuple(notes))
 
 
-def missing_lanes(a: Pool, b: Pool) -> tuple[str, ...]:
+def _side(run: Run, lane: str) -> Side:
+    return run.named(lane), [row for row in run.rows if lane_of(row) == lane]
+
+
+def missing_lanes(a: Run, b: Run) -> tuple[str, ...]:
     """The lanes of A that B was not measured in, where no lane of A is named. Lanes that are lifted
     or beside a search depend on what it finds, so they may be missing."""
     if a.lane is not None:
@@ -274,37 +219,14 @@ def missing_lanes(a: Pool, b: Pool) -> tuple[str, ...]:
     return tuple(lane for lane in dict.fromkeys(own) if lane not in has)
 
 
-def _hint(kind: str) -> str:
-    if kind == "host":
-        return "results of different hosts are never compared"
-    return f"ACROSS={kind} compares across it on purpose"
-
-
-def _across_notes(found: Mapping[str, Sequence[str]], across: Sequence[str]) -> Iterator[str]:
-    for kind in across:
-        for text in found.get(kind, ["the same on both sides"]):
-            yield f"compared across {kind} on purpose: {text}"
-
-
-def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
-    if {run.name for run in a.runs} != {run.name for run in b.runs}:
+def _run_notes(a: Run, b: Run) -> Iterator[str]:
+    if a.name != b.name:
         yield (
             f"{a.word} and {b.word} are different runs, one after the other and not interleaved: "
             "what drifted on the machine between them is part of every difference, and in no "
             "interval"
         )
-        for name, was, now in _others_config(a.runs[0], b.runs[0]):
-            yield (
-                f"the images of {name} differ ({_short(was)}, {_short(now)}), so nobody compared "
-                "its environment and command: they may differ, too"
-            )
-    if len(a.runs) > 1 or len(b.runs) > 1:
-        yield (
-            "runs are pooled: who adds runs until there is an answer finds one by chance, so the "
-            "intervals are those of as many looks as a side has runs"
-        )
-    runs = tuple({run.name: run for run in (*a.runs, *b.runs)}.values())
-    for run in runs:
+    for run in {run.name: run for run in (a, b)}.values():
         scale = run.record.experiment.scale
         if scale != 1:
             yield f"{run.name} ran with SCALE={scale:g}: a quick look, not a result"
@@ -312,36 +234,22 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
             yield f"{run.name} is {run.record.status}, not complete"
 
 
-def _others_config(a: Run, b: Run) -> Iterator[tuple[str, object, object]]:
-    """The services of the user's own whose images differ: name, and both images."""
-    was, now = services(a.record), services(b.record)
-    for name in was:
-        images = was[name].get("image"), now.get(name, {}).get("image")
-        if None not in images and images[0] != images[1]:
-            yield name, *images
-
-
-def unlike(a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]) -> list[Unlike]:
-    """The differences of two runs that affect these servers, in the order of WORD_OF. A run does
+def unlike(a: Run, b: Run) -> list[Unlike]:
+    """The differences of two runs that affect their servers, in the order of WORD_OF. A run does
     not differ from itself in host, images and commit."""
-    found = [Unlike(*one) for one in _servers(a, b, servers_a, servers_b)]
+    found = [*_servers(a, b)]
     if a.name != b.name:
-        of_a, of_b = a.record.experiment.arrivals, b.record.experiment.arrivals
-        if of_a != of_b:
-            text = f"arrivals are {of_a} in {a.name}, {of_b} in {b.name}"
-            found.append(Unlike("limits", text))
-        found += [
-            Unlike("limits", f"the {what} of {a.name} and of {b.name} are others")
-            for what in ("target", "requests")
-            if getattr(a.record.experiment, what) != getattr(b.record.experiment, what)
-        ]
+        for what in ("arrivals", "target", "requests"):
+            was, now = (getattr(run.record.experiment, what) for run in (a, b))
+            if was != now:
+                found.append(Unlike("limits", f"the {what} of {a.name} and of {b.name} are others"))
         found += [
             Unlike(word, f"the arms of {run.name} have {what} of their own", lab=True)
             for word, what in (("images", "images"), ("limits", "settings"))
             for run in (a, b)
             if getattr(loads.arms_of(run.record.experiment), what)
         ]
-        both = [server for server in servers_a if server in servers_b]
+        both = [server for server in a.servers if server in b.servers]
         if a.record.experiment.target:
             # What it calls may be among them.
             both += [name for run in (a, b) for name in services(run.record)]
@@ -352,27 +260,23 @@ def unlike(a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]) -
     return sorted(found, key=lambda one: order.index(one.word))
 
 
-def _servers(
-    a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]
-) -> Iterator[tuple[str, str]]:
+def _servers(a: Run, b: Run) -> Iterator[Unlike]:
     """Of the same server everything counts; of different servers what must be the same for all
     models (see lab.judge.fairness)."""
-    pairs = [(server, server) for server in servers_a if server in servers_b]
-    for one, other in pairs or [(servers_a[0], servers_b[0])]:
+    pairs = [(server, server) for server in a.servers if server in b.servers]
+    for one, other in pairs or [(a.servers[0], b.servers[0])]:
         before, after = a.record.servers.get(one), b.record.servers.get(other)
         if before is None or after is None:
             missing = one if before is None else other
-            yield "limits", f"the settings of {missing} are {NOT_RECORDED}"
+            yield Unlike("limits", f"the settings of {missing} are {NOT_RECORDED}")
             continue
         between = between_snapshots if one == other else between_models
         for difference in between(before, after):
-            if difference.kind in ("toxics", "delay"):
-                texts = tuple(_texts(difference, a, b))
-            else:
+            texts = [*_texts(difference, a, b)]
+            if difference.kind not in ("toxics", "delay"):
                 was = f"{difference.name} is {_short(difference.was)} for {one} of {a.name}"
-                texts = (f"{was}, {_short(difference.now)} for {other} of {b.name}",)
-            for text in texts:
-                yield WORD_OF[difference.kind], text
+                texts = [f"{was}, {_short(difference.now)} for {other} of {b.name}"]
+            yield from (Unlike(WORD_OF[difference.kind], text) for text in texts)
 
 
 def _texts(one: Difference, a: Run, b: Run) -> Iterator[str]:

@@ -19,7 +19,7 @@ from lab.model import Dosed, Row, goodput, p95_of
 
 NAME = "dose"
 ROUNDS = 6
-SAME, SLOWER, UNTOLD = "no difference", "slower", "inconclusive"
+SAME, SLOWER, UNTOLD = "within", "worse", "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def answers(a: Arm, b: Arm) -> list[str]:
             ]
             for arm in (a, b)
         )
-        cells = compare(in_a, in_b, "a", "b").cells
-        found.append(cells[0].answer if cells else UNTOLD)
+        told = compare(in_a, in_b, "a", "b").answers
+        found.append(told[0].place if told else UNTOLD)
     return found
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
-from lab.judge.compare import too_few_launches
+from lab.judge.compare import family_of_plans
 from lab.judge.grouping import most_answered, named_lanes
 from lab.judge.ruler import in_units
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, TrialPlan
 from lab.model.knobs import IMAGE, check_host
 
 
@@ -93,6 +93,18 @@ def design(planner: Planner) -> Design:
     few = too_few_launches(plans)
     notes = (*notes, *_windows(planner, offers), *([few] if few else []))
     return Listed(planner.numbered(plans), notes, repeats=True)
+
+
+def too_few_launches(plans: Sequence[TrialPlan]) -> str:
+    """That the launches cannot give an answer; empty where they can, or where nothing is compared
+    or repeated."""
+    family, launches = family_of_plans(plans), max((plan.launch for plan in plans), default=0)
+    if not family.answers or not 1 < launches < family.launches:
+        return ""
+    return (
+        f"{launches} launches are too few to call anything better or worse: the {family.answers} "
+        f"comparisons of this run take LAUNCHES={family.launches}"
+    )
 
 
 _Offer = tuple[str, int, Mode, int | None]

@@ -1,58 +1,66 @@
-"""Two sides compared, load by load: which is faster, or why nobody can tell. Pure.
+"""Two sides compared: is B better than A, worse, or alike within limits, and how sure is it? Pure.
 
-Each load has one answer, on one metric: goodput of a closed load, p95 of an open load. Where an
-open load overloads a side, its p95 grows with the length of the run. Then goodput is compared.
+One judgement serves `compare` and `gate`. A question asks how far B / A of one figure may be from 1
+at one load. `compare` asks for goodput, or the p95 of an open load, within a factor of 1 + MARGIN
+either way. A gate takes its limits from a file; each lies on one side of 1. The answer is the place
+of the interval of B / A, here of a figure of which more is better:
 
-Each side has one value per launch (a fresh JVM). Where both sides were measured in the same run,
-launch k of one was measured beside launch k of the other. Then they are paired, and what drifts
-from round to round does not count (`intervals.ratio_of_pairs`). Separate runs are not paired
-(`intervals.ratio_of`). The answer follows from the place of the interval of B / A alone:
+        low limit      high limit
+    --------|--------------|--------
+            |    [----]    |            within
+      [---] |              |            worse
+            |              | [---]      better
+         [--|--]           |            cannot tell: more launches make the interval narrower
+            |           [--|--]         cannot tell
 
-      1/(1+m)        1         1+m          m: MARGIN, within which sides are the same in practice
-    -----|-----------|----------|-----
-         |     [-----|----]     |           inside, and 1 in it:    no difference
-         |           |  [----]  |           inside, and 1 outside:  differs, by less than 5 %
-         |           |          |  [--]     beyond:                 faster or slower
-         |           |    [-----|----]      neither, 1 outside:     differs
-         |       [---|----------|----]      neither, and 1 in it:   inconclusive
-      [--|-----------|----------|----]      neither, and 1 in it:   inconclusive
+An end that is on a limit is within it. Each side has one value per launch (a fresh JVM). Launches
+of one round of one run are paired, so what drifts from round to round does not count
+(`intervals.ratio_of_pairs`). Launches of separate runs are not (`intervals.ratio_of`).
 
-An end that is on a line is inside, so that 1 is in [1, 1.02]. The mirror images are the same for a
-ratio below 1; which of them is faster depends on the metric. *differs* says that B differs from A,
-and leaves open whether by more than 5 %. With more launches the interval becomes narrower, and each
-answer but the first three becomes one of those three.
+**Confidence.** All questions asked together are one family. With two limits each, every interval
+has so much confidence that in 95 % of families all hold their true ratios (Bonferroni: O. J. Dunn,
+JASA 56 (1961) 52). A limit on one side is missed half as often. A gate is worse if one answer is,
+and not worse if all are: for the first the errors add up, for the second they do not (R. L. Berger,
+Technometrics 24 (1982) 295). With too few launches for that confidence there is no answer.
 
-All answers of a report, or of one `make compare`, are one family. Each interval has so much
-confidence (Bonferroni: C. E. Bonferroni, 1936; O. J. Dunn, JASA 56 (1961) 52) that in 95 % of
-families all intervals hold their true ratios. Then every answer of the family is true. A step-down
-procedure (S. Holm, Scand. J. Statist. 6 (1979) 65) would need as many launches for its first
-answer, and its answers would not be those of the intervals beside them. With too few launches for
-that confidence there is no answer, and `why` says how many it takes.
+**The machine.** The server's CPU time per request follows the speed of the host, and so does that
+of the control parts, which both sides share: generator, Toxiproxy, downstream. It is a covariate
+(W. G. Cochran, Biometrics 13 (1957) 261): a pair's ratio is divided by that of the control parts to
+the power of CONTROL. The coefficient is a constant, so the interval stays exact whatever the true
+one is: a wrong constant makes it wider, and no answer false. It is used only while the sides do not
+differ in the control parts by more than their A/A floor, as a candidate may itself make them
+dearer. A difference below the floor may move the ratio by up to that floor.
 
-In a closed load the generator's own time between an answer and the next request (its think time Z,
-X = N / (R + Z)) is in the rate of both sides, and in an open load the time by which it sent late is
-in the p95. Where it takes a larger share of one side, so that the ratio without it is another by
-more than GENERATOR_SHARE, that ratio must have the same answer. Otherwise there is none.
+**The A/A floor.** How far does a side differ from itself? In a gate's order (A B, B A, A B, …) the
+second launch of a round is followed by the first one of the next, which is of the same side. These
+neighbours are as near in time as the sides of a round, and cost no launch: n rounds have n - 1 such
+pairs, every other one of A, judged as pairs of A and B are. Those of A are turned round, so that a
+steady drift cancels out, as it does between the sides.
 
-A launch whose trial is invalid is lost, or measured again. Where that befell the one side clearly
-more often than the other (UNEVEN), what was selected may decide the answer: there is none.
+**What stands in the way.** A side whose requests fail more often is not better for what is left of
+them: enough failed launches decide, fewer forbid an answer. Where launches were lost or measured
+again on one side (UNEVEN), or the generator's own time decides, there is no answer either.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from statistics import NormalDist
 from typing import Literal
 
+from lab.judge.fairness import UNEQUAL
+from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
 from lab.judge.grouping import (
     Cell,
     Measure,
-    Metric,
     Tries,
     lane_of,
     median_per_launch,
-    most_errors,
+    of_load,
     per_launch,
     per_round,
     usual_errors,
@@ -60,7 +68,6 @@ from lab.judge.grouping import (
 )
 from lab.judge.intervals import (
     CONFIDENCE,
-    Interval,
     MedianOf,
     RatioOf,
     most_coverage,
@@ -68,43 +75,100 @@ from lab.judge.intervals import (
     ratio_of,
     ratio_of_pairs,
 )
-from lab.judge.slo import judged_ms
-from lab.model import Row, TrialPlan, error_share, lost_rps, offered
+from lab.judge.slo import SHARES, judged_ms
+from lab.model import AWAY, Row, TrialPlan, error_share, lost_rps, offered
 
 MARGIN = 0.05
-# Where more of its requests fail in a trial of one side, the others are not the same work: what
-# would have been slow may be what failed.
+# The power of the control parts' ratio by which the server's follows the machine. Fitted through
+# the origin to the 30 A/A pairs of docs/results/gate-launches.csv: 0.86, with a standard error of
+# 0.08. Of neighbours of one side it is 0.88 there, and 0.92 in gate-planted.csv.
+CONTROL = 0.86
+# More requests than this share that fail make a side's other requests another work.
 MOST_ERRORS = 0.01
 # The shares of launches that the sides lost or measured again may differ by this much. Two of seven
-# launches on one side and none on the other are more; one is less, as it may befall anybody.
+# launches on one side and none on the other are more; one is less.
 UNEVEN = 0.2
 # A backlog that grew by more than this share of the p95 makes the p95 one of the window's length.
 GROWN = 0.25
-# By so much the generator's part of a closed load's cycle, or of an open load's p95, may move the
-# ratio of the sides before it is asked whether that decides the answer: a fifth of MARGIN.
+# The generator's part may move the ratio by this much before it is asked whether that decides.
 GENERATOR_SHARE = 0.01
-Answer = Literal[
-    "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
+# A percentile that falls among failed requests counts with as long as a server waits for a call by
+# default, so that errors are never quicker than work.
+FAILED_MS = 10_000.0
+# How surely the launches that are asked for would tell, if the ratio is the one that was seen.
+POWER = 0.9
+# As many launches as LAUNCHES= takes. Where it would need more, a ratio is as good as at its limit.
+MOST_LAUNCHES = 100
+# Fewer pairs have no A/A floor: their widest interval holds the ratio in less than 93 % of cases.
+LEAST_SAME = 5
+
+Figure = Literal["goodput", "p95", "p99", "cpu", "memory"]
+# Figures of which more is better.
+MORE_IS_BETTER: tuple[Figure, ...] = ("goodput",)
+Place = Literal["better", "within", "worse", "cannot tell"]
+Overall = Literal["not worse", "worse", "cannot tell"]
+# Why there is no answer, or what decided it in place of the interval. The numbers of each, `facts`:
+Why = Literal[
+    "",
+    "few",  # confidence and launches that an answer takes
+    "across",  # the interval reaches across a limit
+    "no value",  # a side, or every round, lacks a valid trial with this figure above 0
+    "failures",  # failed launches of A, of how many, of B, of how many
+    "errors",  # usual shares of failed requests of A and of B
+    "left out",  # see tries_a, tries_b
+    "generator",  # its share of A and of B, and the interval without them
+    "kept up",  # goodput of a side that answered all that was offered has an upper bound only
+    "no limit",  # goodput has none, and would be judged in place of the percentile
 ]
-ALIKE: tuple[Answer, ...] = ("no difference", "differs, by less than 5 %")
-# What the sides are called in a sentence.
-NAMES = ("A", "B")
-# A side: its name, and its rows. They are one lane, of one run or of runs that may be pooled.
+# Why goodput is judged in place of a percentile.
+Instead = Literal["", "errors", "overloaded"]
+ControlUse = Literal["used", "differs", "no floor"]
+# A side: its name, and its rows, which are of one lane of a run.
 Side = tuple[str, Sequence[Row]]
+Launch = tuple[str, str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What B / A may be at least and at most; None: whatever it is."""
+
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def sides(self) -> int:
+        return (self.low is not None) + (self.high is not None)
+
+    def place(self, low: float, high: float, figure: Figure) -> Place:
+        """The place of an interval with these ends."""
+        least, most = self.low or 0.0, self.high or math.inf
+        if least <= low and high <= most:
+            return "within"
+        if low > most or high < least:
+            return "better" if (low > most) == (figure in MORE_IS_BETTER) else "worse"
+        return "cannot tell"
+
+    def distance(self, ratio: float) -> float:
+        """From a ratio to the nearest limit, in logarithms."""
+        return min(abs(math.log(one / ratio)) for one in (self.low, self.high) if one)
+
+
+ALIKE = Limits(1 / (1 + MARGIN), 1 + MARGIN)
+COMPARE: Mapping[Figure, Limits] = {"goodput": ALIKE, "p95": ALIKE}
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How many answers are given together. Whoever adds runs to a side until it has an answer looks
-    several times, so each pooled run counts as a look."""
+    """How many answers are given together, with limits on one or both `sides` of 1."""
 
     answers: int
-    looks: int = 1
+    sides: int = 2
 
     @property
     def confidence(self) -> float:
         """The least confidence of each interval, so that CONFIDENCE holds for all together."""
-        return 1 - (1 - CONFIDENCE) / max(1, self.answers * self.looks)
+        missed = (1 - CONFIDENCE) / max(1, self.answers) * 2 / self.sides
+        return max(CONFIDENCE, 1 - missed)
 
     @property
     def launches(self) -> int:
@@ -112,31 +176,27 @@ class Family:
         return needed(self.confidence)
 
 
-ALONE = Family(1)
-
-
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What both sides measured of one thing, a value per launch. `paired`: the sides have rounds in
-    common, and a[i] was measured beside b[i]."""
+    """What both sides measured of one figure, a value per launch. `paired`: the sides have rounds
+    in common, and a[i] was measured beside b[i], in rounds[i]."""
 
     a: Sequence[float]
     b: Sequence[float]
     paired: bool
+    rounds: Sequence[tuple[str, int]] = ()
 
     @classmethod
     def of(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
-        if not _side_by_side(rows_a, rows_b):
+        if not side_by_side(rows_a, rows_b):
             return cls(per_launch(rows_a, metric), per_launch(rows_b, metric), paired=False)
         a, b = per_round(rows_a, metric), per_round(rows_b, metric)
-        both = [one for one in a if one in b]
-        return cls([a[one] for one in both], [b[one] for one in both], paired=True)
+        both = sorted({*a} & {*b})
+        return cls([a[at] for at in both], [b[at] for at in both], paired=True, rounds=both)
 
-    def without_ratio(self, what: str, sides: str = "A and of B") -> str:
-        """Why there is no ratio of `what`; empty where there is one."""
-        if not self.a or not self.b:
-            return f"no round has a valid trial of {sides} that tells {what}"
-        return f"{what} of 0 has no ratio" if min(*self.a, *self.b) <= 0 else ""
+    @property
+    def has_ratio(self) -> bool:
+        return bool(self.a and self.b) and min(*self.a, *self.b) > 0
 
     def ratio(self, confidence: float) -> RatioOf:
         """B / A. With too few launches for that confidence, with the interval that they can have.
@@ -144,330 +204,384 @@ class Values:
         most = max(most_coverage(min(len(self.a), len(self.b))), CONFIDENCE)
         return (ratio_of_pairs if self.paired else ratio_of)(self.a, self.b, min(confidence, most))
 
+    def same(self, confidence: float) -> RatioOf | None:
+        """A/A: neighbours of one side, at that confidence or the most that they can have. None
+        where the sides took no turns, or there are fewer than LEAST_SAME of them."""
+        pairs = [
+            (self.b[at], self.b[at + 1]) if launch % 2 else (self.a[at + 1], self.a[at])
+            for at, (run, launch) in enumerate(self.rounds[:-1])
+            if self.rounds[at + 1] == (run, launch + 1)
+        ]
+        if len(pairs) < LEAST_SAME:
+            return None
+        first, then = zip(*pairs, strict=True)
+        return ratio_of_pairs(first, then, min(confidence, most_coverage(len(pairs))))
+
+    def without(self, control: Values) -> Values:
+        """The values with the control parts' share of what the machine did taken out."""
+        a, b = (
+            [value / of_control**CONTROL for value, of_control in zip(*both, strict=True)]
+            for both in ((self.a, control.a), (self.b, control.b))
+        )
+        return replace(self, a=a, b=b)
+
 
 @dataclass(frozen=True, slots=True)
-class CellComparison:
-    """Side B against side A at one load: `ratio` is B / A, `answer` is about B, `why` is for
-    people. `paired`: launches of the same round were compared with each other. `no_p95`: why an
-    open load is compared on goodput; empty where it is not. `tries_a` and `tries_b` say how many
-    launches were lost or measured again.
+class Control:
+    """The control parts' CPU time per request: B / A, A/A, and whether it is a covariate."""
 
-    A side is None where it has no valid trial that tells this metric; then the ratio is None too.
-    """
+    ratio: RatioOf
+    same: RatioOf | None
+    use: ControlUse
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How far may B / A of a figure be from 1, at one load? `instead`: why it is goodput and no
+    percentile."""
 
     cell: Cell
-    metric: Metric
+    figure: Figure
+    limits: Limits
+    instead: Instead = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The place of B / A. `ratio` decides; `raw` is the one without the covariate. `same` is the
+    A/A floor: the ratio of a side to itself. `launches`: how many of each side would tell, where
+    that is known. A side is None where it has no valid trial with this figure; then the ratio is
+    None too."""
+
+    question: Question
     a: MedianOf | None
     b: MedianOf | None
     paired: bool
     ratio: RatioOf | None
-    answer: Answer
-    why: str
-    no_p95: str
+    raw: RatioOf | None
+    control: Control | None
+    same: RatioOf | None
+    place: Place
+    why: Why
+    facts: tuple[float, ...]
+    launches: int | None
     tries_a: Tries
     tries_b: Tries
-
-    @property
-    def interval(self) -> Interval | None:
-        return self.ratio.interval if self.ratio else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All cells that both sides have, and the cells that only one side has. `family` is of all
-    comparisons that are made together.
-
-    `invalid_a` and `invalid_b` count the invalid trials, which were left out.
-    """
+    """All answers on two lanes, and the cells that only one side has. `family` is of all
+    comparisons that are made together. Invalid trials were left out."""
 
     a: str
     b: str
     family: Family
-    cells: tuple[CellComparison, ...]
+    answers: tuple[Answer, ...]
     only_a: tuple[Cell, ...]
     only_b: tuple[Cell, ...]
     invalid_a: int
     invalid_b: int
 
 
-def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Comparison, ...]:
-    """Comparisons of one family: every pair of A and B. `looks`: of how many runs a side is."""
-    family = family_of(pairs, looks)
-    return tuple(compare(rows_a, rows_b, a, b, family) for (a, rows_a), (b, rows_b) in pairs)
+def overall(comparisons: Iterable[Comparison]) -> Overall:
+    """Worse where one answer is; not worse where all can be told, and there is one."""
+    places = [answer.place for comparison in comparisons for answer in comparison.answers]
+    if "worse" in places:
+        return "worse"
+    return "not worse" if places and "cannot tell" not in places else "cannot tell"
 
 
-def family_of(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> Family:
-    shared = (shared_cells(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
-    return Family(sum(map(len, shared)), looks)
+def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Comparison:
+    """Two lanes by themselves. `a` and `b` are their names."""
+    return compare_all([((a, rows_a), (b, rows_b))])[0]
 
 
-def compare(
-    rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str, family: Family | None = None
-) -> Comparison:
-    """Every cell that both sides have, in A's order. `a` and `b` are the names of the sides; see
-    `Side`. Without a family this comparison is one."""
-    invalid_a, invalid_b = (sum(not row.valid for row in rows) for rows in (rows_a, rows_b))
-    rows_a, rows_b = without_shorter(rows_a), without_shorter(rows_b)
-    shared = shared_cells(rows_a, rows_b)
-    family = family or Family(len(shared))
-    compared = (compare_cell(rows_a, rows_b, cell, family) for cell in shared)
-    return Comparison(
-        a=a,
-        b=b,
-        family=family,
-        cells=tuple(compared),
-        only_a=tuple(cell for cell in _cells(rows_a) if cell not in shared),
-        only_b=tuple(cell for cell in _cells(rows_b) if cell not in shared),
-        invalid_a=invalid_a,
-        invalid_b=invalid_b,
+def compare_all(
+    pairs: Sequence[tuple[Side, Side]],
+    limits: Mapping[Figure, Limits] = COMPARE,
+    memory: Measure = lambda _: None,
+) -> tuple[Comparison, ...]:
+    """Comparisons of one family: every pair of A and B. `memory` reads what no row has. All loads
+    share the probability that chance alone says that a side failed more often."""
+    sides = max((of_figure.sides for of_figure in limits.values()), default=2)
+    cells = [shared_cells(a, b) for (_, a), (_, b) in pairs]
+    alpha = (1 - CONFIDENCE) / max(1, sides * sum(map(len, cells)))
+    asked = [
+        [_Load(cell, (a, b), limits, sides, alpha) for cell in shared]
+        for ((_, a), (_, b)), shared in zip(pairs, cells, strict=True)
+    ]
+    family = Family(sum(len(load.questions) for loads in asked for load in loads), sides)
+    return tuple(
+        Comparison(
+            a=name_a,
+            b=name_b,
+            family=family,
+            answers=tuple(one for load in loads for one in load.answers(family, memory)),
+            only_a=tuple(cell for cell in cells_of(a) if cell not in shared),
+            only_b=tuple(cell for cell in cells_of(b) if cell not in shared),
+            invalid_a=sum(not row.valid for row in a),
+            invalid_b=sum(not row.valid for row in b),
+        )
+        for ((name_a, a), (name_b, b)), shared, loads in zip(pairs, cells, asked, strict=True)
     )
 
 
-def _cells(rows: Sequence[Row]) -> dict[Cell, None]:
-    return dict.fromkeys(map(Cell.of, rows))
+def cells_of(rows: Sequence[Row]) -> dict[Cell, None]:
+    """The loads of these rows, in their order."""
+    return dict.fromkeys(map(Cell.of, without_shorter(rows)))
 
 
 def shared_cells(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[Cell]:
     """The loads that both sides have, in A's order."""
-    cells_b = _cells(rows_b)
-    return [cell for cell in _cells(rows_a) if cell in cells_b]
+    cells_b = cells_of(rows_b)
+    return [cell for cell in cells_of(rows_a) if cell in cells_b]
 
 
-def metrics(cell: Cell) -> tuple[Metric, Metric]:
-    """Goodput, and the p95 that users would feel (open) or the engine saw."""
-    return ("goodput_rps", "p95_ms" if cell.mode == "open" else "raw_p95_ms")
+class _Load:
+    """Both sides at one load: what is asked of them, and the answers."""
 
+    def __init__(
+        self,
+        cell: Cell,
+        every: Sequence[Sequence[Row]],
+        limits: Mapping[Figure, Limits],
+        sides: int,
+        alpha: float,
+    ) -> None:
+        if not side_by_side(*every):
+            # In turns it is part of the interval that work outside the lab took CPUs.
+            every = [[replace(row, valid=row.valid and row.others_cpu is None) for row in rows]
+                     for rows in every]  # fmt: skip
+        self.cell, self.every, self.sides, self.alpha = cell, every, sides, alpha
+        self.rows = [
+            [row for row in without_shorter(rows) if Cell.of(row) == cell] for rows in every
+        ]
+        self.usual = [usual_errors(rows) for rows in self.rows]
+        self.questions = list(self._questions(limits))
 
-def compare_cell(
-    rows_a: Sequence[Row], rows_b: Sequence[Row], cell: Cell, family: Family
-) -> CellComparison:
-    """The one answer of a cell, from all rows of both sides."""
-    every_a, every_b = rows_a, rows_b
-    rows_a, rows_b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
-    metric, p95 = metrics(cell)
-    no_p95 = ""
-    if cell.mode == "open":
-        no_p95 = _no_p95(rows_a, rows_b)
-        metric = metric if no_p95 else p95
-    # Which launches tell a latency may follow from the latency.
-    tries_a, tries_b = Tries.of(every_a, cell, metric), Tries.of(every_b, cell, metric)
-    measure: Measure = metric if metric == "goodput_rps" else slo_p95_ms
-    a, b = median_per_launch(rows_a, measure), median_per_launch(rows_b, measure)
-    values = Values.of(rows_a, rows_b, measure)
-    ratio = None
-    answer: Answer = "inconclusive"
-    if a is None or b is None:
-        sides = [name for name, side in (("A", a), ("B", b)) if side is None]
-        why = f"no valid trial of {' and '.join(sides)} tells {metric}"
-    elif not (why := values.without_ratio(metric)):
-        ratio = values.ratio(family.confidence)
-        answer, why = answer_of(
-            ratio,
-            higher_is_better=metric == "goodput_rps",
-            paired=values.paired,
-            family=family,
+    def _questions(self, limits: Mapping[Figure, Limits]) -> Iterator[Question]:
+        """Goodput of a closed load, a percentile of an open one; CPU time and memory."""
+        figure: Figure = "goodput"
+        instead: Instead = ""
+        if self.cell.mode == "open":
+            percentile: Figure = "p99" if "p99" in limits else "p95"
+            if self.usual[0] > MOST_ERRORS:
+                instead = "errors"
+            # A side that keeps up has a percentile that does not grow with the run: that of the
+            # other side tells which is better.
+            elif all(map(_usually_overloaded, self.rows)):
+                instead = "overloaded"
+            # No limit that was given is left out in silence.
+            if not instead or (percentile in limits and "goodput" not in limits):
+                figure = percentile
+        asked: tuple[Figure, ...] = (figure, "cpu", "memory")
+        for name in asked:
+            if name in limits:
+                yield Question(self.cell, name, limits[name], instead if name == figure else "")
+
+    def answers(self, family: Family, memory: Measure) -> Iterator[Answer]:
+        failed = _failures(self.every, self.cell)
+        surely = _failed_more(failed, self.alpha)
+        for at, question in enumerate(self.questions):
+            answer = self._answer(question, family, memory, failed)
+            # A side that surely fails more decides once, whatever its figures are.
+            if surely and at == 0 and (surely == "worse" or self.sides == 2):
+                answer = replace(answer, place=surely, why="failures", facts=failed, launches=None)
+            yield answer
+
+    def _answer(
+        self, question: Question, family: Family, memory: Measure, failed: Sequence[int]
+    ) -> Answer:
+        figure, confidence = question.figure, family.confidence
+        measure = memory if figure == "memory" else _MEASURES[figure]
+        a, b = (median_per_launch(rows, measure) for rows in self.rows)
+        tries_a, tries_b = (
+            Tries.of(without_shorter(rows), self.cell, measure) for rows in self.every
         )
-        answer, why = _without_generator(
-            metric, rows_a, rows_b, ratio, (answer, why), paired=values.paired, family=family
-        )
-        if answer in ALIKE and no_p95 and (kept := _keep_up(rows_a, rows_b)):
-            answer, why = "inconclusive", kept
-    if answer != "inconclusive" and (failing := _by_errors(answer, rows_a, rows_b)):
-        answer, why = "inconclusive", failing
-    uneven = uneven_tries(tries_a, tries_b) or uneven_others(rows_a, rows_b)
-    if answer != "inconclusive" and uneven:
-        answer, why = "inconclusive", uneven
-    return CellComparison(
-        cell, metric, a, b, values.paired, ratio, answer, why, no_p95, tries_a, tries_b
-    )
+        values = judged = Values.of(self.rows[0], self.rows[1], measure)
+        ratio = raw = same = control = launches = None
+        place: Place = "cannot tell"
+        why: Why = "no value"
+        facts: Sequence[float] = ()
+        if values.has_ratio:
+            if figure == "cpu":
+                control, judged = _without_machine(self.rows, values, confidence)
+            raw, ratio = values.ratio(confidence), judged.ratio(confidence)
+            same = judged.same(confidence)
+            place, why, facts = self._place(question, ratio, family)
+            if why in ("few", "across"):
+                launches = launches_for(judged, question.limits.distance(ratio.ratio), confidence)
+                launches = launches or (needed(confidence) if why == "few" else None)
+            uneven = abs(tries_a.share - tries_b.share) > UNEVEN
+            way = ("left out", ()) if uneven else self._in_the_way(question, place, failed)
+            if way is not None:
+                (why, facts), place, launches = way, "cannot tell", None
+        return Answer(
+            question, a, b, values.paired, ratio, raw, control, same, place, why, tuple(facts),
+            launches, tries_a, tries_b,
+        )  # fmt: skip
 
+    def _place(
+        self, question: Question, ratio: RatioOf, family: Family
+    ) -> tuple[Place, Why, Sequence[float]]:
+        """By the interval, and by that without the generator's own time."""
+        interval, figure = ratio.interval, question.figure
+        if interval is None or interval.coverage < family.confidence:
+            return "cannot tell", "few", (family.confidence, family.launches)
+        place = question.limits.place(interval.low, interval.high, figure)
+        if place == "cannot tell":
+            return place, "across", ()
+        shares = [median_per_launch(rows, partial(generator_share, figure)) for rows in self.rows]
+        a, b = (one.median if one else 1.0 for one in shares)
+        if max(a, b) < 1:
+            factor = (1 - a) / (1 - b) if figure in MORE_IS_BETTER else (1 - b) / (1 - a)
+            ends = factor * interval.low, factor * interval.high
+            moved = abs(math.log(factor)) > GENERATOR_SHARE
+            if moved and question.limits.place(*ends, figure) != place:
+                return "cannot tell", "generator", (a, b, *ends)
+        return place, "", ()
 
-def slo_p95_ms(row: Row) -> float | None:
-    """The p95 of an open load, with requests without an answer as the slowest."""
-    p95_ms = judged_ms(row, "p95")
-    return None if p95_ms == math.inf else p95_ms
-
-
-def generator_share(row: Row) -> float | None:
-    """The share of a closed load's cycle (answer, next request, next answer) that the generator
-    took: X · Z / N (Little), with Z its think time. None in an open load, and where nobody tells
-    it."""
-    if row.mode != "closed" or row.think_ms is None or row.achieved_rps is None:
+    def _in_the_way(
+        self, question: Question, place: Place, failed: Sequence[int]
+    ) -> tuple[Why, Sequence[float]] | None:
+        """What forbids an answer at this place; None where nothing does."""
+        is_cost = question.figure in ("cpu", "memory")
+        a, b = _share(failed[:2]), _share(failed[2:])
+        # No figure of the side that fails more is better, nor as good.
+        if (b > a and (is_cost or place != "worse")) or (
+            a > b and self.sides == 2 and place != "better"
+        ):
+            return "failures", failed
+        if is_cost and abs(self.usual[0] - self.usual[1]) > MOST_ERRORS:
+            return "errors", self.usual
+        if question.instead and question.figure != "goodput":
+            return "no limit", ()
+        if question.instead and place == "within":
+            valid = [row for rows in self.rows[: self.sides] for row in rows if row.valid]
+            if not all(map(overloaded, valid)):
+                return "kept up", ()
         return None
-    return row.achieved_rps * row.think_ms / 1000 / row.concurrency
 
 
-def late_share(row: Row) -> float | None:
-    """The share of an open load's p95 that may be the time by which the generator sent late: at
-    most what the p95 is above that of the latencies from sending. It is taken as no more than the
-    p99 of the lateness; percentiles do not add up, so that is no bound. None where nobody tells
-    the lateness."""
-    if not row.p95_ms or row.raw_p95_ms is None or row.late_p99_ms is None:
+def _without_machine(
+    rows: Sequence[Sequence[Row]], values: Values, confidence: float
+) -> tuple[Control | None, Values]:
+    """The control parts, if they are known of every pair, and the values without what the machine
+    did where these are a covariate: not where the sides differ in them by more than their A/A
+    floor, nor where that is not known."""
+    of_parts = Values.of(rows[0], rows[1], control_us)
+    if not values.paired or of_parts.rounds != values.rounds or not of_parts.has_ratio:
+        return None, values
+    ratio, same = of_parts.ratio(confidence), of_parts.same(confidence)
+    if same is None or same.interval is None:
+        return Control(ratio, same, "no floor"), values
+    floor = max(same.interval.high, 1 / same.interval.low)
+    if not 1 / floor <= ratio.ratio <= floor:
+        return Control(ratio, same, "differs"), values
+    return Control(ratio, same, "used"), values.without(of_parts)
+
+
+def control_us(row: Row) -> float | None:
+    """The CPU time per request of generator, Toxiproxy and downstream; None if one is unknown."""
+    parts = row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us
+    return None if None in parts else sum(part or 0.0 for part in parts)
+
+
+def latency_ms(name: str, row: Row) -> float | None:
+    """A percentile of an open trial, in ms from when a request was due, with requests without an
+    answer as the slowest (`slo`). Where it is one that failed, FAILED_MS at least."""
+    took_ms = judged_ms(row, name)
+    if error_share(row, row.offered_rps) > 1 - SHARES[name] or took_ms == math.inf:
+        return max(getattr(row, f"{name}_ms") or 0.0, FAILED_MS)
+    return took_ms
+
+
+_MEASURES: Mapping[Figure, Measure] = {
+    "goodput": "goodput_rps",
+    "p95": partial(latency_ms, "p95"),
+    "p99": partial(latency_ms, "p99"),
+    "cpu": "cpu_server_us",
+}
+
+
+def generator_share(figure: Figure, row: Row) -> float | None:
+    """The generator's share of a figure. Of goodput of a closed load: that of its cycle (answer,
+    next request, next answer), X · Z / N (Little), with Z its think time, without which goodput
+    were X / (1 - s). Of a percentile: the time by which requests were sent late, at most what it is
+    above that of the latencies from sending; it is taken as no more than the p99 of the lateness,
+    though percentiles do not add up. None of another figure, or if not known."""
+    if figure == "goodput":
+        if row.mode != "closed" or row.think_ms is None or row.achieved_rps is None:
+            return None
+        return row.achieved_rps * row.think_ms / 1000 / row.concurrency
+    took_ms, raw_ms = getattr(row, f"{figure}_ms", None), getattr(row, f"raw_{figure}_ms", None)
+    if not took_ms or raw_ms is None or row.late_p99_ms is None:
         return None
-    return min(max(0.0, row.p95_ms - row.raw_p95_ms), row.late_p99_ms) / row.p95_ms
+    return float(min(max(0.0, took_ms - raw_ms), row.late_p99_ms) / took_ms)
 
 
-def generator_factor(rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Metric) -> float | None:
-    """By what factor the ratio B / A is another without the generator's share s: of the cycle of a
-    closed load, without which a side had X / (1 - s), or of the p95 of an open one, without which
-    it had p95 · (1 - s). None where that is no more than GENERATOR_SHARE, or not known."""
-    is_p95 = metric == "p95_ms"
-    share = late_share if is_p95 else generator_share
-    a, b = (median_per_launch(rows, share) for rows in (rows_a, rows_b))
-    if a is None or b is None or max(a.median, b.median) >= 1:
+def _failures(every: Sequence[Sequence[Row]], cell: Cell) -> tuple[int, int, int, int]:
+    """How many launches of A failed at a load, of how many, and of B."""
+    usual = [usual_errors(of_load(rows, cell)) for rows in every]
+    a, b = _failed(every[0], cell, usual[1]), _failed(every[1], cell, usual[0])
+    return sum(a.values()), len(a), sum(b.values()), len(b)
+
+
+def _failed(rows: Sequence[Row], cell: Cell, usual: float) -> dict[Launch, bool]:
+    """Which launches failed at a load, where this share of errors is usual of the other side: they
+    ended, answered nothing or errors only, or failed more of their requests. A launch that says
+    nothing of it is left out: one without a valid trial that did not fail by itself, or that failed
+    where the lab was not its own."""
+    launches: dict[Launch, bool] = {}
+    for row in of_load(rows, cell):
+        failed = any(reason in row.invalid_reasons for reason in FAILED_ITSELF)
+        failed = failed or (row.valid and fails_beyond(row, usual))
+        others = any(reason in row.invalid_reasons for reason in (AWAY, UNEQUAL, *NOT_ITS_OWN))
+        if (others or row.others_cpu is not None) if failed else not row.valid:
+            continue
+        launch = row.run, row.arm, row.launch
+        launches[launch] = launches.get(launch, False) or failed
+    return launches
+
+
+def _failed_more(failed: tuple[int, int, int, int], alpha: float) -> Place | None:
+    """The place of B where chance alone lets a side fail in so many more of its launches with a
+    probability of `alpha` at most (Fisher's exact test, one-sided)."""
+    a, of_a, b, of_b = failed
+    if a * of_b == b * of_a:
         return None
-    by = (1 - a.median) / (1 - b.median)
-    if abs(math.log(by)) <= GENERATOR_SHARE:
-        return None
-    return 1 / by if is_p95 else by
+    # Slow to import, and seldom needed.
+    from scipy.stats import fisher_exact
+
+    is_b = b * of_a > a * of_b
+    table = [[b, of_b - b], [a, of_a - a]]
+    sure = fisher_exact(table, alternative="greater" if is_b else "less").pvalue <= alpha
+    return ("worse" if is_b else "better") if sure else None
 
 
-def _without_generator(
-    metric: Metric,
-    rows_a: Sequence[Row],
-    rows_b: Sequence[Row],
-    ratio: RatioOf,
-    told: tuple[Answer, str],
-    *,
-    paired: bool,
-    family: Family,
-) -> tuple[Answer, str]:
-    """The answer about goodput of a closed load or the p95 of an open one, and why: none where it
-    is another one without the generator."""
-    answer, why = told
-    by = generator_factor(rows_a, rows_b, metric)
-    if by is None or ratio.interval is None or answer == "inconclusive":
-        return told
-    low, high = ratio.interval.low * by, ratio.interval.high * by
-    without = replace(
-        ratio, ratio=ratio.ratio * by, interval=replace(ratio.interval, low=low, high=high)
-    )
-    is_p95 = metric == "p95_ms"
-    other, _ = answer_of(without, higher_is_better=not is_p95, paired=paired, family=family)
-    share = late_share if is_p95 else generator_share
-    a, b = (median_per_launch(rows, share) for rows in (rows_a, rows_b))
-    shares = [f"{one.median:.1%}" for one in (a, b) if one]
-    took = "took {} of each cycle of A and {}".format(*shares)
-    if is_p95:
-        took = "sent late, for up to {} of A's p95 and {}".format(*shares)
-    decides = ", which may decide the answer" if other != answer else ""
-    said = (
-        f"the generator {took} of B's{decides}: without it the interval is [{low:.3f}, {high:.3f}]"
-    )
-    return ("inconclusive", said) if decides else (answer, f"{why}; {said}")
-
-
-def _by_errors(answer: Answer, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Why a side may be better than the other, or alike, by its errors; empty where it is not. The
-    side that the answer calls worse is not asked."""
-    if answer != "slower" and (failing := _fails(rows_b, rows_a, NAMES[::-1])):
-        return failing
-    return "" if answer == "faster" else _fails(rows_a, rows_b, NAMES)
-
-
-def _fails(rows: Sequence[Row], others: Sequence[Row], names: tuple[str, str]) -> str:
-    """Why the first side is not as good as its goodput: it fails more requests than is usual of the
-    other, which may cost a closed load no goodput at all where errors are quick; empty where it
-    does not."""
-    usual = usual_errors(others)
-    count, count_others = (sum(row.valid for row in side) for side in (rows, others))
-    bad, bad_others = (
-        sum(row.valid and fails_beyond(row, usual) for row in side) for side in (rows, others)
-    )
-    if bad * count_others <= bad_others * count:
-        return ""
-    side, other = names
-    return (
-        f"{most_errors(rows):.1%} of the requests of {side} fail in a trial, and {usual:.1%} is "
-        f"usual of {other}: more do in {bad} of {count} trials of {side}, and in {bad_others} of "
-        f"{count_others} of {other}"
-    )
+def _share(counts: Sequence[int]) -> float:
+    return counts[0] / counts[1] if counts[1] else 0.0
 
 
 def fails_beyond(row: Row, usual: float) -> bool:
-    """Whether more of its requests failed than this share, by more than MOST_ERRORS."""
+    """True if more of its requests failed than this share, by more than MOST_ERRORS."""
     return error_share(row, row.offered_rps) > usual + MOST_ERRORS
 
 
-def uneven_tries(a: Tries, b: Tries, names: tuple[str, str] = NAMES) -> str:
-    """Why the launches that count may decide the answer; empty where they do not."""
-    if abs(a.share - b.share) <= UNEVEN:
-        return ""
-    return f"{tries_text(a, b, names)}: which launches were left out may decide the answer"
-
-
-def uneven_others(
-    rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple[str, str] = NAMES
-) -> str:
-    """Why work outside the lab may decide the answer: it took CPUs that were short from more
-    launches of one side than of the other. Empty where it did not, and where the sides took turns
-    in a run: there it is part of the interval."""
-    if _side_by_side(rows_a, rows_b):
-        return ""
-    told, shares = [], []
-    for name, rows in zip(names, (rows_a, rows_b), strict=True):
-        valid = [row for row in rows if row.valid]
-        every = {(row.run, row.arm, row.launch) for row in valid}
-        short = {(row.run, row.arm, row.launch) for row in valid if row.others_cpu is not None}
-        told.append(f"{len(short)} of {len(every)} launches of {name}")
-        shares.append(len(short) / len(every) if every else 0.0)
-    if abs(shares[0] - shares[1]) <= UNEVEN:
-        return ""
-    return (
-        f"work outside the lab took CPUs that were short from {' and '.join(told)}, which may "
-        "decide the answer"
-    )
-
-
-def tries_text(a: Tries, b: Tries, names: tuple[str, str] = NAMES) -> str:
-    """How many launches of each side did not count at their first try, for people."""
-    sides = []
-    for name, of in zip(names, (a, b), strict=True):
-        text = f"{of.again + of.lost} of {of.launches} launches of {name}"
-        sides.append(f"{text} ({of.lost} lost)" if of.lost else text)
-    return f"measured again or lost: {' and '.join(sides)}"
-
-
-def _side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:
-    """Whether the sides have a run of fresh JVMs in common."""
+def side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:
+    """True if the sides have a run of fresh JVMs in common."""
     runs_a, runs_b = ({row.run for row in rows if row.launch} for rows in (rows_a, rows_b))
     return bool(runs_a & runs_b)
 
 
-def _overloaded_sides(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[str]:
-    rows = (("A", rows_a), ("B", rows_b))
-    return [name for name, of in rows if any(overloaded(row) for row in of if row.valid)]
-
-
-def _keep_up(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Why an open load's goodput does not tell how alike the sides are: a launch of one of them
-    answered all that was offered, and may do more. Empty where that is not so."""
-    rows = zip(NAMES, (rows_a, rows_b), strict=True)
-    kept = [name for name, of in rows if not all(overloaded(row) for row in of if row.valid)]
-    if not kept:
-        return ""
-    return (
-        f"a launch of {' and one of '.join(kept)} answered all that was offered: how much more it "
-        "can, or how late it was, goodput does not tell"
-    )
-
-
-def _no_p95(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Why the p95 of an open load is not compared; empty where it is."""
-    rows = (("A", rows_a), ("B", rows_b))
-    over = _overloaded_sides(rows_a, rows_b)
-    if over:
-        were = "was" if len(over) == 1 else "were"
-        return (
-            f"{' and '.join(over)} {were} overloaded, and p95 then grows with the length of the run"
-        )
-    shares = [(name, most_errors(of)) for name, of in rows]
-    of = [f"{share:.1%} of {name}'s requests" for name, share in shares if share > MOST_ERRORS]
-    return f"{' and '.join(of)} were errors" if of else ""
+def _usually_overloaded(rows: Sequence[Row]) -> bool:
+    known = [overloaded(row) for row in rows if row.valid]
+    return 2 * sum(known) > len(known)
 
 
 def overloaded(row: Row) -> bool:
-    """Whether the backlog of an open trial grew, so that its p95 depends on the window's length:
+    """True if the backlog of an open trial grew, so that its p95 depends on the window's length:
     its load was not kept (see Row), or the wait grew by more than a quarter of the p95. The edges
     of a window explain as many requests as an engine may send at once, one for each connection."""
     if row.offered_rps is None or row.achieved_rps is None or row.window_s is None:
@@ -481,69 +595,38 @@ def overloaded(row: Row) -> bool:
     return bool(row.overloaded) or grown_s > max(GROWN * (row.p95_ms or 0.0) / 1000, edges_s)
 
 
-def answer_of(
-    ratio: RatioOf, *, higher_is_better: bool, paired: bool = False, family: Family = ALONE
-) -> tuple[Answer, str]:
-    """The answer about B that the interval of B / A gives, and why."""
-    interval, few = ratio.interval, _too_few(ratio, family, paired=paired)
-    if interval is None or few:
-        return "inconclusive", few
-    above, below = interval.low > 1 + MARGIN, interval.high < 1 / (1 + MARGIN)
-    if above or below:
-        return ("faster" if above == higher_is_better else "slower"), (
-            f"the whole interval is beyond a factor of {1 + MARGIN:g}"
-        )
-    inside = interval.low >= 1 / (1 + MARGIN) and interval.high <= 1 + MARGIN
-    differs = interval.low > 1 or interval.high < 1
-    if inside:
-        return ("differs, by less than 5 %" if differs else "no difference"), (
-            f"the whole interval is within a factor of {1 + MARGIN:g}"
-        )
-    if differs:
-        return "differs", (
-            f"the interval excludes 1 and reaches across a factor of {1 + MARGIN:g}: whether the "
-            "difference is larger is open"
-        )
-    return "inconclusive", (
-        f"the interval holds 1 and reaches beyond a factor of {1 + MARGIN:g}: it is too wide "
-        f"(launches: {_launches(ratio, paired=paired)})"
-    )
+def launches_for(values: Values, distance: float, confidence: float) -> int | None:
+    """How many pairs put the interval on one side of a limit at that distance with a probability of
+    POWER, if the ratio is the one that was seen and launches scatter as these did. None where the
+    ratio is too near its limit for MOST_LAUNCHES, and of fewer than two pairs.
+
+    n = ((z + z') s / d)² π/3 + z²/2: s is the spread of the logarithms of the ratios, d the
+    distance from limit to ratio in logarithms. π/3 is what Wilcoxon's signed ranks need more than
+    means of normal values (Hollander and Wolfe, section 3.11), and z²/2 stands for the spread,
+    which is itself an estimate (W. C. Guenther, Am. Statist. 35 (1981) 243).
+    """
+    count = len(values.a)
+    if not values.paired or count < 2 or distance <= 0:
+        return None
+    spread = statistics.stdev(math.log(b / a) for a, b in zip(values.a, values.b, strict=True))
+    z, more = (NormalDist().inv_cdf(share) for share in ((1 + confidence) / 2, POWER))
+    wanted = ((z + more) * spread / distance) ** 2 * math.pi / 3 + z**2 / 2
+    # More than there were: these did not tell.
+    wanted = max(math.ceil(wanted), needed(confidence), count + 1)
+    return wanted if wanted <= MOST_LAUNCHES else None
 
 
-def _too_few(ratio: RatioOf, family: Family, *, paired: bool) -> str:
-    """Why so few launches cannot have an answer of this family; empty where they can."""
-    if ratio.interval is not None and ratio.interval.coverage >= family.confidence:
-        return ""
-    each = f"each of {family.answers} answers" if family.answers > 1 else "the answer"
-    return (
-        f"too few launches ({_launches(ratio, paired=paired)}): {each} needs an interval of "
-        f"{percent(family.confidence)}, so LAUNCHES={family.launches}"
-    )
+def family_of(pairs: Sequence[tuple[Side, Side]]) -> Family:
+    """That of `compare_all` of these."""
+    return Family(sum(len(shared_cells(a, b)) for (_, a), (_, b) in pairs))
 
 
-def _launches(ratio: RatioOf, *, paired: bool) -> str:
-    return f"{ratio.count_a}, paired" if paired else f"{ratio.count_a} and {ratio.count_b}"
-
-
-def percent(confidence: float) -> str:
-    """A confidence, never rounded up: 99.75 %."""
-    return f"{int(confidence * 10_000 + 1e-6) / 100:g} %"
-
-
-def too_few_launches(plans: Sequence[TrialPlan]) -> str:
-    """Before a run: that its launches cannot give an answer; empty where they can, or where nothing
-    is compared or repeated."""
+def family_of_plans(plans: Sequence[TrialPlan]) -> Family:
+    """That of the comparisons of a run, before it."""
     loads = {
         (plan.route, plan.engine, plan.mode, plan.concurrency, plan.offered_rps) for plan in plans
     }
-    family = Family(len(loads) * len(list(_pairs(dict.fromkeys(map(lane_of, plans))))))
-    launches = max((plan.launch for plan in plans), default=0)
-    if not family.answers or not 1 < launches < family.launches:
-        return ""
-    return (
-        f"{launches} launches are too few to call anything faster: the {family.answers} "
-        f"comparisons of this run take LAUNCHES={family.launches}"
-    )
+    return Family(len(loads) * len(list(_pairs(dict.fromkeys(map(lane_of, plans))))))
 
 
 def lanes(rows: Sequence[Row]) -> tuple[Comparison, ...]:

@@ -1,48 +1,79 @@
-"""Comparisons: as a table on the console, in both reports, and as comparison.json."""
+"""Comparisons in words: tables on the console and in both reports, and comparison.json."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from lab.judge.compare import (
+    CONTROL,
     MARGIN,
     MOST_ERRORS,
     Answer,
-    CellComparison,
     Comparison,
-    percent,
-    tries_text,
+    ControlUse,
+    Family,
+    Figure,
+    Instead,
+    Limits,
+    Place,
+    Why,
 )
-from lab.judge.grouping import Cell, Metric
-from lab.judge.intervals import CONFIDENCE, Interval, MedianOf
+from lab.judge.grouping import Cell
+from lab.judge.intervals import CONFIDENCE, MedianOf, RatioOf
 from lab.report.blocks import MOST, Beside, Bullets, Folded, Paragraph, Section, Strong, Table
-from lab.report.table import NOTHING, console_table, milliseconds, rate
+from lab.report.table import NOTHING, console_table, interval_text, milliseconds, rate
 from lab.store.records import to_json
 
 NAME = "comparison.json"
-# 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`. 3: one answer for each load.
-# 4: `tries_a` and `tries_b`.
-# No ratio of measured rates or latencies has more.
-MOST_DIGITS = 6
+MIB = 1024 * 1024
 HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
-# Each answer with its style on a console and its class on a page.
-_LOOKS: dict[Answer, tuple[str, str]] = {
-    "faster": ("green", "good"),
-    "slower": ("red", "bad"),
-    "differs, by less than 5 %": ("", ""),
-    "differs": ("", ""),
-    "no difference": ("", ""),
-    "inconclusive": ("dim", ""),
+# What the sides are called in a sentence.
+NAMES = ("A", "B")
+# Each place with its style on a console and its class on a page.
+LOOKS: Mapping[Place, tuple[str, str]] = {
+    "better": ("green", "good"),
+    "worse": ("red", "bad"),
+    "within": ("", ""),
+    "cannot tell": ("yellow", ""),
 }
-_METRICS: dict[Metric, str] = {
-    "goodput_rps": "goodput",
-    "p95_ms": "p95",
-    "raw_p95_ms": "raw p95",
+UNITS: Mapping[Figure, str] = {
+    "goodput": "req/s",
+    "p95": "ms",
+    "p99": "ms",
+    "cpu": "µs of CPU per request",
+    "memory": "MiB resident",
+}
+# `{A}` and `{B}` are the names of the sides, numbers those of `Answer.facts`.
+_WHYS: Mapping[Why, str] = {
+    "few": "too few launches: an interval of {percent} takes {1:.0f} of each side",
+    "across": "the interval reaches across a limit",
+    "no value": "no round has a valid trial of {A} and of {B} with this figure above 0",
+    "failures": "{0:.0f} of {1:.0f} launches of {A} failed, and {2:.0f} of {3:.0f} of {B}",
+    "errors": (
+        "{0:.1%} of the requests of {A} fail and {1:.1%} of {B}, and an error does not cost what "
+        "an answer costs"
+    ),
+    "left out": "which launches were left out may decide the answer",
+    "generator": (
+        "the generator's own time is {0:.1%} of {A} and {1:.1%} of {B}; without it the interval is "
+        "[{2:.3f}, {3:.3f}], which has another answer"
+    ),
+    "kept up": "goodput of a launch that answered all that was offered has only a lower bound",
+    "no limit": "goodput is to be judged in its place, and has no limit",
+}
+_CONTROL: Mapping[ControlUse, str] = {
+    "used": f"divided by the ratio of the control parts to the power of {CONTROL:g}",
+    "differs": "as the sides differ in the control parts by more than these from themselves",
+    "no floor": "as too few pairs show how much the control parts differ from themselves",
+}
+_INSTEAD: Mapping[Instead, str] = {
+    "errors": f"more than {MOST_ERRORS:.0%} of the requests of {{A}} fail",
+    "overloaded": "both sides were overloaded, and a percentile then grows with the run",
 }
 
 
@@ -55,98 +86,140 @@ def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def render(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """Print a table for each pair, then why cells have no answer, and what the words mean."""
+    """Print a table for each pair, then why answers are missing, and what the words mean."""
     for of in comparisons:
         console.print(Text(f"B {of.b} against A {of.a}", style="bold"), soft_wrap=True)
-        if of.cells:
-            shown = console_table(HEADER, left=("load", "of", "interval", "answer"))
-            shown.columns[0].no_wrap = False
-            for cell, (*cells, answer) in zip(of.cells, _rows(of, _only_median), strict=True):
-                shown.add_row(*cells, Text(answer, style=_LOOKS[cell.answer][0]))
-            console.print(shown)
+        print_table(console, of, HEADER)
         for line in beside(of):
             console.print(Text(line), soft_wrap=not console.is_terminal)
     for line in legend(comparisons):
         console.print(Text(line, style="dim"))
 
 
-def _only_median(of: MedianOf | None, metric: Metric) -> str:
-    return value_text(of.median if of else None, metric)
+def print_table(console: Console, of: Comparison, header: Sequence[str]) -> None:
+    if not of.answers:
+        return
+    shown = console_table(header, left=("load", "of", "interval", "allowed", "answer"))
+    shown.columns[0].no_wrap = False
+    for answer, cells in zip(of.answers, rows(of, header, _only_median), strict=True):
+        shown.add_row(*cells[:-1], Text(cells[-1], style=LOOKS[answer.place][0]))
+    console.print(shown)
 
 
-def _rows(
-    of: Comparison, text: Callable[[MedianOf | None, Metric], str]
+def _only_median(of: MedianOf | None, figure: Figure) -> str:
+    return value_text(of.median if of else None, figure)
+
+
+def median_of(of: MedianOf | None, figure: Figure) -> str:
+    """A median of that figure, with its interval where it has one."""
+    return NOTHING if of is None else interval_text(of, lambda value: value_text(value, figure))
+
+
+def rows(
+    of: Comparison, header: Sequence[str], text: Callable[[MedianOf | None, Figure], str]
 ) -> Iterator[tuple[str, ...]]:
-    """The cells of each load under HEADER; `text` writes a side."""
-    names = cell_names([cell.cell for cell in of.cells])
-    for cell in of.cells:
-        sides = (text(side, cell.metric) for side in (cell.a, cell.b))
-        yield names[cell.cell], _METRICS[cell.metric], *sides, *ratio_texts(cell), cell.answer
+    """The cells of each answer under these headers; `text` writes a side."""
+    names = cell_names([answer.question.cell for answer in of.answers])
+    for answer in of.answers:
+        figure, limits = answer.question.figure, answer.question.limits
+        cells = {
+            "load": names[answer.question.cell],
+            "of": figure,
+            "A": text(answer.a, figure),
+            "B": text(answer.b, figure),
+            "B/A": ratio_text(answer.ratio),
+            "interval": interval_of(answer.ratio),
+            "raw": f"{ratio_text(answer.raw)} {interval_of(answer.raw)}",
+            "A/A": floor_text(answer.same),
+            "allowed": limits_text(limits),
+            "answer": answer.place,
+        }
+        yield tuple(cells[name] for name in header)
 
 
-def beside(of: Comparison) -> list[str]:
-    """What a reader must know beside the table: whether launches were paired, why cells have no
-    answer or another metric, what was measured again, the cells of one side only, and what was left
-    out."""
-    name = cell_names([*(cell.cell for cell in of.cells), *of.only_a, *of.only_b])
-    whys: dict[str, list[str]] = {}
-    for cell in of.cells:
-        said = []
-        if cell.interval and not cell.paired:
-            said.append(
-                "unpaired: {}: A and B were not measured in turns, so what drifted between them is "
-                "part of the difference"
-            )
-        if cell.no_p95:
-            said.append(f"goodput instead of p95: {{}}: {cell.no_p95}")
-        if cell.answer in ("inconclusive", "differs"):
-            said.append(f"{cell.answer}: {{}}: {cell.why}")
-        tries = tries_text(cell.tries_a, cell.tries_b)
-        if cell.tries_a.share + cell.tries_b.share and not cell.why.startswith(tries):
-            said.append(f"{{}}: {tries}")
-        for why in said:
-            whys.setdefault(why, []).append(name[cell.cell])
-    lines = [why.format("; ".join(cells)) for why, cells in whys.items()]
-    for side, only in (("A", of.only_a), ("B", of.only_b)):
+def beside(of: Comparison, names: tuple[str, str] = NAMES) -> list[str]:
+    """What a reader must know with the table: why answers are missing, what was judged in place of
+    another figure, what was measured again, the cells of one side only, and what was left out."""
+    loads = cell_names([*(one.question.cell for one in of.answers), *of.only_a, *of.only_b])
+    found: dict[str, list[str]] = {}
+    for answer in of.answers:
+        name = f"{loads[answer.question.cell]} {answer.question.figure}"
+        for line in _about(answer, names):
+            found.setdefault(line, []).append(name)
+    lines = [line.format("; ".join(whose)) for line, whose in found.items()]
+    for side, only in zip(names, (of.only_a, of.only_b), strict=True):
         if only:
-            lines.append(f"only in {side}: {'; '.join(name[cell] for cell in only)}")
-    for side, count in (("A", of.invalid_a), ("B", of.invalid_b)):
+            lines.append(f"only in {side}: {'; '.join(loads[cell] for cell in only)}")
+    for side, count in zip(names, (of.invalid_a, of.invalid_b), strict=True):
         if count:
-            lines.append(
-                f"{count} invalid trial{'s' if count > 1 else ''} of {side} "
-                f"{'are' if count > 1 else 'is'} not compared"
-            )
-    if not of.cells:
-        lines.append("A and B have no load in common")
-    return [*lines, *_windows(of)]
+            are = "s of {} are" if count > 1 else " of {} is"
+            lines.append(f"{count} invalid trial{are.format(side)} not compared")
+    if not of.answers:
+        lines.append(f"{names[0]} and {names[1]} have no load in common")
+    return lines
 
 
-def _windows(of: Comparison) -> Iterator[str]:
-    """What to do where a load was measured in windows of several lengths, as one of them proved too
-    short: such trials are not compared."""
-    lengths: dict[Cell, set[int]] = {}
-    for cell in (*(one.cell for one in of.cells), *of.only_a, *of.only_b):
-        if cell.duration_s is not None:
-            lengths.setdefault(cell.any_window, set()).add(cell.duration_s)
-    several = {cell: of_cell for cell, of_cell in lengths.items() if len(of_cell) > 1}
-    if several:
-        names, lengths_s = cell_names(list(several)), sorted(set().union(*several.values()))
+def _about(answer: Answer, names: tuple[str, str]) -> Iterator[str]:
+    """Lines about an answer, with `{}` for what it is about."""
+    if answer.why:
+        yield f"{answer.place}: {{}}: {why(answer, names)}"
+    if answer.ratio and answer.ratio.interval and not answer.paired:
         yield (
-            f"{'; '.join(names.values())}: windows of {' and '.join(map(str, lengths_s))} s. Only "
-            "those of one length are compared: measure both sides with "
-            f"DURATION={lengths_s[-1]}s"
+            "unpaired: {}: the sides were not measured in turns, so what drifted between them is "
+            "part of the difference"
         )
+    if answer.question.instead and answer.why != "no limit":
+        instead = _INSTEAD[answer.question.instead].format(A=names[0])
+        yield f"goodput in place of a percentile: {{}}: {instead}"
+    if answer.question.figure == "cpu" and answer.raw:
+        yield f"{{}}: {_machine(answer)}"
+    if answer.tries_a.share + answer.tries_b.share and answer.why != "left out":
+        yield f"{{}}: {tries_text(answer, names)}"
+
+
+def why(answer: Answer, names: tuple[str, str] = NAMES) -> str:
+    """Why there is no answer, or what decided it; and how many launches would tell."""
+    facts = answer.facts
+    text = _WHYS[answer.why].format(
+        *facts, A=names[0], B=names[1], percent=percent(facts[0]) if facts else ""
+    )
+    if answer.why == "left out":
+        text = f"{tries_text(answer, names)}: {text}"
+    if answer.launches is not None and answer.launches > (facts[1] if facts else 0):
+        text += f"; some {answer.launches} launches of each side would tell"
+    elif answer.why == "across":
+        text += "; more launches hardly help"
+    return text
+
+
+def _machine(answer: Answer) -> str:
+    """Whether the machine's speed was taken out of a CPU time, and the figure before."""
+    control = answer.control
+    raw = f"raw {ratio_text(answer.raw)} {interval_of(answer.raw)}"
+    if control is None:
+        return f"{raw}, as the CPU time of the control parts is not known in pairs"
+    parts = f"control parts {ratio_text(control.ratio)}, A/A {floor_text(control.same)}"
+    return f"{raw}, {_CONTROL[control.use]} ({parts})"
+
+
+def tries_text(answer: Answer, names: tuple[str, str]) -> str:
+    """How many launches of each side did not count at their first try."""
+    sides = []
+    for name, tries in zip(names, (answer.tries_a, answer.tries_b), strict=True):
+        text = f"{tries.again + tries.lost} of {tries.launches} launches of {name}"
+        sides.append(f"{text} ({tries.lost} lost)" if tries.lost else text)
+    return f"measured again or lost: {' and '.join(sides)}"
 
 
 def single(of: Sequence[Comparison]) -> str:
-    """What comparisons would take whose sides have one launch each: so none of them says anything.
+    """What comparisons would take whose sides have one launch each: none of them has an answer.
     Empty where one has more, and where nothing is compared."""
-    ratios = [cell.ratio for one in of for cell in one.cells if cell.ratio is not None]
+    ratios = [answer.ratio for one in of for answer in one.answers if answer.ratio is not None]
     if not ratios or any(max(one.count_a, one.count_b) > 1 for one in ratios):
         return ""
     family, several = of[0].family, of[0].family.answers > 1
     return (
-        f"Nothing is called faster or slower: {'these' if several else 'this'} {family.answers} "
+        f"Nothing is called better or worse: {'these' if several else 'this'} {family.answers} "
         f"comparison{'s take' if several else ' takes'} {family.launches} launches of each side, "
         f"and there is one (make run EXP=… LAUNCHES={family.launches})."
     )
@@ -155,124 +228,106 @@ def single(of: Sequence[Comparison]) -> str:
 def section(of: Sequence[Comparison]) -> Section:
     """Each behind its answers, and what the words mean: for both reports. One line where no answer
     is possible."""
-    if said := single(of):
-        return Section("Comparisons", [Paragraph(said)])
+    if text := single(of):
+        return Section("Comparisons", [Paragraph(text)])
     legends = (Paragraph(line, "legend") for line in legend(of))
     return Section("Comparisons", [*map(_folded, of), *legends])
 
 
 def _folded(of: Comparison) -> Folded:
-    counts = Counter(cell.answer for cell in of.cells)
-    told = [f"{counts[answer]} × {answer}" for answer in _LOOKS if counts[answer]]
-    answers = Beside(", ".join(told) or "no load in common")
-    marks: dict[str, str] = {answer: on_page for answer, (_, on_page) in _LOOKS.items()}
-    rows = tuple(_rows(of, median_text))
+    counts = Counter(answer.place for answer in of.answers)
+    shown = [f"{counts[place]} × {place}" for place in LOOKS if counts[place]]
+    answers = Beside(", ".join(shown) or "no load in common")
+    marks: dict[str, str] = {place: on_page for place, (_, on_page) in LOOKS.items()}
+    table = tuple(rows(of, HEADER, median_of))
     return Folded(
         (Strong(of.b), " (B) against ", Strong(of.a), " (A)", answers),
         [
-            Table(HEADER, rows, f"{of.b} against {of.a}", names=2, marks=marks),
+            Table(HEADER, table, f"{of.b} against {of.a}", names=2, marks=marks),
             Bullets(beside(of)),
         ],
-        is_open=MOST >= len(of.cells) > counts["inconclusive"],
+        is_open=MOST >= len(of.answers) > counts["cannot tell"],
     )
 
 
 def legend(comparisons: Sequence[Comparison]) -> list[str]:
     """What the words mean, and how sure all answers are together."""
-    if not any(of.cells for of in comparisons):
+    if not any(of.answers for of in comparisons):
         return []
     family = comparisons[0].family
-    looks = f" in each of {family.looks} looks (pooled runs)" if family.looks > 1 else ""
-    answers = f"{family.answers} answer{'s' if family.answers > 1 else ''}{looks}: "
-    each = percent(family.confidence)
-    shown = [cell.interval.coverage for of in comparisons for cell in of.cells if cell.interval]
-    least = min(shown, default=family.confidence)
-    sure = (
-        f"with a probability of at least {CONFIDENCE:.0%} every interval holds its true ratio, so "
-        f"each has {each} or more. That takes {family.launches} launches of each side."
-    )
-    if least < family.confidence - 1e-9:
-        sure = (
-            f"that all of them hold with a probability of at least {CONFIDENCE:.0%}, each takes an "
-            f"interval of {each} or more, and so {family.launches} launches of each side. An "
-            f"interval of fewer launches has {percent(least)} or more by itself, and is no answer."
-        )
     return [
-        "B/A: Hodges-Lehmann estimate with its exact interval. In one run launch k of A is paired "
-        "with launch k of B, which ran beside it (Wilcoxon's signed ranks); launches of separate "
-        "runs are not paired (Mann-Whitney). faster, slower: the whole interval is beyond a factor "
-        f"of {1 + MARGIN:g}; differs, by less than 5 %: it is within that factor and excludes 1; "
-        "no difference: it is within that factor and holds 1; differs: it excludes 1 and reaches "
-        "across that factor; inconclusive: otherwise. goodput: answers per second that were no "
-        "errors. p95: from when a request was due. A closed load is compared on goodput. An open "
-        "load is compared on p95, but on goodput where it overloads a side, or more than "
-        f"{MOST_ERRORS:.0%} of a side's requests failed.",
-        answers + sure,
+        "B/A: Hodges-Lehmann estimate with its exact interval, of pairs from one round of one run "
+        "(Wilcoxon's signed ranks), or of launches of separate runs (Mann-Whitney). within: the "
+        f"whole interval is within a factor of {1 + MARGIN:g}; better, worse: all of it is beyond; "
+        "cannot tell: it reaches across, or something else is in the way. goodput: answers per "
+        "second that were no errors. p95: from when a request was due; of an open load that "
+        "overloads both sides, or fails, goodput is compared.",
+        sure(family),
     ]
+
+
+def sure(family: Family) -> str:
+    """How sure the answers of a family are together, and what that takes."""
+    return (
+        f"{family.answers} answer{'s' if family.answers > 1 else ''}: they hold together in at "
+        f"least {CONFIDENCE:.0%} of cases, so each takes an interval of "
+        f"{percent(family.confidence)} or more, and {family.launches} launches of each side."
+    )
+
+
+def percent(confidence: float) -> str:
+    """A confidence, never rounded up: 99.75 %."""
+    return f"{int(confidence * 10_000 + 1e-6) / 100:g} %"
 
 
 def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
     """Each cell in a few words; route, engine, window and warm-up only where they differ among
     these."""
-    routes = len({cell.route for cell in cells}) > 1
-    engines = len({cell.engine for cell in cells}) > 1
-    windows = len({cell.duration_s for cell in cells}) > 1
-    warmups = len({cell.warmup_s for cell in cells}) > 1
-    return {
-        cell: " ".join(
-            (
-                *((cell.route,) if routes else ()),
-                cell.mode,
-                f"{cell.concurrency}",
-                *((f"at {cell.offered_rps}/s",) if cell.offered_rps is not None else ()),
-                *((cell.engine,) if engines else ()),
-                *((f"for {cell.duration_s} s",) if windows else ()),
-                *((_warmup(cell),) if warmups else ()),
-            )
-        )
-        for cell in cells
-    }
+
+    def differs(name: str) -> bool:
+        return len({getattr(cell, name) for cell in cells}) > 1
+
+    def name(cell: Cell) -> Iterator[str]:
+        if differs("route"):
+            yield cell.route
+        yield f"{cell.mode} {cell.concurrency}"
+        if cell.offered_rps is not None:
+            yield f"at {cell.offered_rps}/s"
+        if differs("engine"):
+            yield cell.engine
+        if differs("duration_s"):
+            yield f"for {cell.duration_s} s"
+        if differs("warmup_s"):
+            warmup = "by default" if cell.warmup_s is None else f"{cell.warmup_s} s"
+            yield f"warmed up {warmup}"
+
+    return {cell: " ".join(name(cell)) for cell in cells}
 
 
-def _warmup(cell: Cell) -> str:
-    return f"warmed up {'by default' if cell.warmup_s is None else f'{cell.warmup_s} s'}"
+def value_text(value: float | None, figure: Figure) -> str:
+    """A value of that figure in its unit."""
+    if figure in ("p95", "p99"):
+        return milliseconds(value)
+    return rate(value / MIB if value is not None and figure == "memory" else value)
 
 
-def value_text(value: float | None, metric: Metric) -> str:
-    """A value of that metric: requests per second, or milliseconds."""
-    return rate(value) if metric == "goodput_rps" else milliseconds(value)
+def limits_text(limits: Limits) -> str:
+    """What is allowed: ≥ 0.95, ≤ 1.05."""
+    ends = (("≥", limits.low), ("≤", limits.high))
+    return " ".join(f"{sign} {end:.3g}" for sign, end in ends if end is not None)
 
 
-def median_text(of: MedianOf | None, metric: Metric) -> str:
-    """A median, with its interval where it has one."""
-    if of is None:
+def floor_text(same: RatioOf | None) -> str:
+    """How far a side differs from itself: ±2.1%."""
+    if same is None or same.interval is None:
         return NOTHING
-    text = value_text(of.median, metric)
-    if of.interval is None:
-        return text
-    low, high = (value_text(v, metric) for v in (of.interval.low, of.interval.high))
-    return f"{text} [{low}, {high}]"
+    return f"±{max(same.interval.high, 1 / same.interval.low) - 1:.1%}"
 
 
-def ratio_texts(cell: CellComparison) -> tuple[str, str]:
-    ratio = NOTHING if cell.ratio is None else f"{cell.ratio.ratio:.3f}"
-    if cell.interval is None:
-        return ratio, "no interval"
-    return ratio, ratio_interval(cell.interval, (1, 1 + MARGIN, 1 / (1 + MARGIN)))
+def ratio_text(ratio: RatioOf | None) -> str:
+    return NOTHING if ratio is None else f"{ratio.ratio:.3f}"
 
 
-def ratio_interval(interval: Interval, limits: Sequence[float]) -> str:
-    """The interval of a ratio, with three digits after the point. It has more where rounding would
-    move an end across one of the limits, or onto it."""
-
-    def sides(value: float) -> list[tuple[bool, bool]]:
-        return [(value < limit, value > limit) for limit in limits]
-
-    ends = (interval.low, interval.high)
-    enough = (
-        digits
-        for digits in range(3, MOST_DIGITS)
-        if all(sides(round(end, digits)) == sides(end) for end in ends)
-    )
-    digits = next(enough, MOST_DIGITS)
-    return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+def interval_of(ratio: RatioOf | None) -> str:
+    interval = ratio.interval if ratio else None
+    return f"[{interval.low:.3f}, {interval.high:.3f}]" if interval else "no interval"

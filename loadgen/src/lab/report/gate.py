@@ -3,37 +3,67 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from rich.console import Console
 from rich.text import Text
 
-from lab.judge.compare import percent
-from lab.judge.gate import ACROSS, Answer, Check, Figure, Gate
-from lab.report.comparison import cell_names, ratio_interval
-from lab.report.table import NOTHING, milliseconds, rate
+from lab.judge.compare import Answer, Comparison, Figure, Overall, overall
+from lab.report.comparison import (
+    UNITS,
+    beside,
+    cell_names,
+    interval_of,
+    limits_text,
+    median_of,
+    print_table,
+    ratio_text,
+    rows,
+    sure,
+    why,
+)
 from lab.store.records import json_text, to_json
 
-FORMAT_VERSION = 1
 JSON, MARKDOWN, JUNIT = "gate.json", "gate.md", "gate.xml"
 WIDTH = 80
 # So many limits are in the answer; the table has all of them.
-MOST_SAID = 3
-STYLES: dict[Answer, str] = {"worse": "red", "cannot tell": "yellow", "not worse": "green"}
-MIB = 1024 * 1024
-UNITS: dict[Figure, str] = {
-    "goodput": "req/s",
-    "p99": "ms",
-    "cpu": "µs of CPU per request",
-    "memory": "MiB resident",
-}
-_HEADER = ("limit", "base", "candidate", "ratio", "interval", "allowed", "answer")
+MOST_SHOWN = 3
+STYLES: Mapping[Overall, str] = {"worse": "red", "cannot tell": "yellow", "not worse": "green"}
+NAMES = ("the base", "the candidate")
+_CONSOLE = ("load", "of", "B/A", "interval", "A/A", "allowed", "answer")
+_PAGE = ("load", "of", "A", "B", "B/A", "interval", "raw", "A/A", "allowed", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """All limits, judged, of a base (A) and a candidate (B), and notes on both."""
+
+    base: str
+    candidate: str
+    comparisons: Sequence[Comparison]
+    notes: Sequence[str]
+
+    @property
+    def answer(self) -> Overall:
+        return overall(self.comparisons)
+
+    @property
+    def answers(self) -> list[Answer]:
+        return [answer for of in self.comparisons for answer in of.answers]
+
+    @property
+    def launches(self) -> int | None:
+        """How many launches of each side would tell; None where that is not known."""
+        wanted = [one.launches for one in self.answers if one.place == "cannot tell"]
+        known = [one for one in wanted if one is not None]
+        return max(known) if known and len(known) == len(wanted) else None
 
 
 def render(console: Console, of: Gate, folder: str) -> None:
-    """Print every limit, what stands beside, where the files are, and the answer last. Lines have
-    at most 80 columns unless one word is longer."""
+    """Print every limit, the notes, where the files are, and the answer last. Lines have at most 80
+    columns unless one word is longer."""
 
     def say(text: str, style: str = "") -> None:
         for line in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False):
@@ -41,15 +71,10 @@ def render(console: Console, of: Gate, folder: str) -> None:
 
     say(f"base {of.base}")
     say(f"candidate {of.candidate}")
-    for group, checks in _groups(of):
+    for comparison in of.comparisons:
         say("")
-        console.print(Text(group, style="bold"), soft_wrap=True)
-        for check in checks:
-            line = f"  {check.limit.figure:<9}{_ratio(check):>6} {_interval(check):<17}"
-            line += f"{check.limit.text:<15}"
-            text = Text(line).append(check.answer, STYLES[check.answer])
-            console.print(text, soft_wrap=True)
-    console.print()
+        console.print(Text(_lane(comparison), style="bold"), soft_wrap=True)
+        print_table(console, comparison, _CONSOLE)
     for note in notes(of):
         say(note)
     console.print(Text(f"{folder}/{{{MARKDOWN},{JUNIT},{JSON}}}"), soft_wrap=True)
@@ -57,45 +82,29 @@ def render(console: Console, of: Gate, folder: str) -> None:
 
 
 def answer(of: Gate) -> str:
-    named = [check for check in of.checks if check.answer == of.answer]
     if of.answer == "not worse":
-        count = len(of.checks)
+        count = len(of.answers)
         return f"gate: not worse: {count} of {count} limit{'s hold' if count > 1 else ' holds'}"
-    said = "; ".join(f"{_name(of, check)} {_said(check)}" for check in named[:MOST_SAID])
-    if len(named) > MOST_SAID:
-        said += f"; and {len(named) - MOST_SAID} more"
+    named = [(name, one) for name, one in _named(of) if one.place == of.answer]
+    text = "; ".join(f"{name} {_figures(one)}" for name, one in named[:MOST_SHOWN])
+    if len(named) > MOST_SHOWN:
+        text += f"; and {len(named) - MOST_SHOWN} more"
     if of.answer == "cannot tell" and of.launches is not None:
-        least = "at least" if all(one.fewest for one in named) else "some"
-        said += f"; it takes {least} LAUNCHES={of.launches}"
-    return f"gate: {of.answer}: {said}"
+        text += f"; it takes some LAUNCHES={of.launches}"
+    return f"gate: {of.answer}: {text}"
 
 
 def notes(of: Gate) -> Iterator[str]:
-    """What must be known beside the table."""
-    whys: dict[str, list[str]] = {}
-    for check in of.checks:
-        if check.why:
-            whys.setdefault(f"{check.answer}: {{}}: {_why(check)}", []).append(_name(of, check))
-        if check.note:
-            whys.setdefault(f"{{}}: {check.note}", []).append(_name(of, check))
-    yield from (why.format("; ".join(names)) for why, names in whys.items())
+    """What must be known with the table."""
+    for comparison in of.comparisons:
+        for line in beside(comparison, NAMES):
+            yield f"{_lane(comparison)}: {line}" if len(of.comparisons) > 1 else line
     yield from of.notes
     yield (
-        f"ratio: candidate / base, of {len(of.checks)} limit{'s' if len(of.checks) > 1 else ''} "
-        f"with an interval of at least {percent(of.confidence)} each. worse: the whole interval is "
-        "beyond the limit; not worse: all of it is within"
+        "B/A: candidate / base. within: the whole interval is within the limit; worse: all of it "
+        "is beyond. A/A: how far a side differs from itself in as many launches. "
+        f"{sure(of.comparisons[0].family)}"
     )
-
-
-def _why(check: Check) -> str:
-    """Why it cannot be told, and what would help; or why it is worse whatever its interval is."""
-    if check.answer == "worse":
-        return check.why
-    if check.fewest:
-        return f"{check.why} at least"
-    if check.launches is not None:
-        return f"{check.why}: some {check.launches} launches of each side would tell"
-    return f"{check.why}: more launches hardly help" if check.why == ACROSS else check.why
 
 
 def files(of: Gate) -> dict[str, str]:
@@ -103,30 +112,19 @@ def files(of: Gate) -> dict[str, str]:
 
 
 def _object(of: Gate) -> dict[str, object]:
-    return {
-        "format_version": FORMAT_VERSION,
-        "answer": of.answer,
-        "launches": of.launches,
-        **to_json(of),
-    }
+    return {"format_version": 1, "answer": of.answer, "launches": of.launches, **to_json(of)}
 
 
 def markdown(of: Gate) -> str:
-    lines = [f"**{answer(of)}**", "", f"base {of.base}, candidate {of.candidate}", ""]
-    for group, checks in _groups(of):
-        lines += [f"**{group}**", "", f"| {' | '.join(_HEADER)} |", f"|{'---|' * len(_HEADER)}"]
-        for check in checks:
-            figure = check.limit.figure
-            cells = (
-                f"{figure}, {UNITS[figure]}",
-                _value(figure, check.base),
-                _value(figure, check.candidate),
-                _ratio(check),
-                _interval(check),
-                check.limit.text,
-                f"**{check.answer}**" if check.answer != "not worse" else check.answer,
-            )
-            lines.append(f"| {' | '.join(cells)} |")
+    lines = [f"**{answer(of)}**", "", f"base (A) {of.base}, candidate (B) {of.candidate}", ""]
+    for comparison in of.comparisons:
+        lines += [f"**{_lane(comparison)}**", ""]
+        lines += [f"| {' | '.join(_PAGE)} |", f"|{'---|' * len(_PAGE)}"]
+        for one, cells in zip(comparison.answers, rows(comparison, _PAGE, median_of), strict=True):
+            figure = one.question.figure
+            texts = [f"{figure}, {UNITS[figure]}" if cell == figure else cell for cell in cells]
+            texts[-1] = texts[-1] if one.place == "within" else f"**{one.place}**"
+            lines.append(f"| {' | '.join(texts)} |")
         lines.append("")
     lines += [f"- {note}" for note in notes(of)]
     return "\n".join(lines) + "\n"
@@ -134,63 +132,42 @@ def markdown(of: Gate) -> str:
 
 def junit(of: Gate) -> str:
     """A test suite with a test for each limit: worse is a failure, what cannot be told an error."""
-    counts = [sum(check.answer == one for check in of.checks) for one in ("worse", "cannot tell")]
+    places = [one.place for one in of.answers]
     suite = ElementTree.Element(
         "testsuite",
         name="gate",
-        tests=str(len(of.checks)),
-        failures=str(counts[0]),
-        errors=str(counts[1]),
+        tests=str(len(places)),
+        failures=str(places.count("worse")),
+        errors=str(places.count("cannot tell")),
     )
-    for check in of.checks:
-        group, _, figure = _name(of, check).rpartition(" ")
+    for name, one in _named(of):
+        figure: Figure = one.question.figure
+        group = name.removesuffix(f" {figure}")
         case = ElementTree.SubElement(suite, "testcase", classname=group, name=figure)
-        kind = {"worse": "failure", "cannot tell": "error"}.get(check.answer)
+        kind = {"worse": "failure", "cannot tell": "error"}.get(one.place)
         if kind is not None:
-            message = f"{check.answer}: {_said(check)}"
-            ElementTree.SubElement(case, kind, message=message).text = (
-                f"base {_value(check.limit.figure, check.base)}, candidate "
-                f"{_value(check.limit.figure, check.candidate)} {UNITS[check.limit.figure]}. "
-                f"{_why(check) if check.why else ''}"
-            )
+            message = f"{one.place}: {_figures(one)}"
+            sides = f"base {median_of(one.a, figure)}, candidate {median_of(one.b, figure)}"
+            text = f"{sides} {UNITS[figure]}. {why(one, NAMES) if one.why else ''}"
+            ElementTree.SubElement(case, kind, message=message).text = text
     ElementTree.indent(suite)
-    text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
-    return text.decode() + "\n"
+    text_bytes: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return text_bytes.decode() + "\n"
 
 
-def _groups(of: Gate) -> Iterator[tuple[str, list[Check]]]:
-    """The checks by lane and load, each under its name."""
-    groups: dict[str, list[Check]] = {}
-    for check in of.checks:
-        groups.setdefault(_group(of, check), []).append(check)
-    yield from groups.items()
+def _named(of: Gate) -> Iterator[tuple[str, Answer]]:
+    """Each answer with the name of its lane, load and figure."""
+    for comparison in of.comparisons:
+        loads = cell_names([one.question.cell for one in comparison.answers])
+        for one in comparison.answers:
+            question = one.question
+            yield f"{_lane(comparison)} {loads[question.cell]} {question.figure}", one
 
 
-def _group(of: Gate, check: Check) -> str:
-    names = cell_names([one.load for one in of.checks])
-    return f"{check.lane.rpartition(':')[2]} {names[check.load]}"
+def _lane(of: Comparison) -> str:
+    return of.b.rpartition(":")[2]
 
 
-def _name(of: Gate, check: Check) -> str:
-    return f"{_group(of, check)} {check.limit.figure}"
-
-
-def _said(check: Check) -> str:
-    return f"{_ratio(check)} {_interval(check)}, allowed {check.limit.text}"
-
-
-def _ratio(check: Check) -> str:
-    return NOTHING if check.ratio is None else f"{check.ratio.ratio:.3f}"
-
-
-def _interval(check: Check) -> str:
-    interval = check.ratio.interval if check.ratio else None
-    return "no interval" if interval is None else ratio_interval(interval, (1, check.limit.ratio))
-
-
-def _value(figure: Figure, value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    if figure == "p99":
-        return milliseconds(value)
-    return rate(value / MIB if figure == "memory" else value)
+def _figures(of: Answer) -> str:
+    allowed = limits_text(of.question.limits)
+    return f"{ratio_text(of.ratio)} {interval_of(of.ratio)}, allowed {allowed}"

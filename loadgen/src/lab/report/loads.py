@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lab.judge.compare import MOST_ERRORS
 from lab.judge.grouping import Load
 from lab.report.blocks import Paragraph, Section, Table
-from lab.report.comparison import median_text
+from lab.report.comparison import median_of
 from lab.report.table import NOTHING, rate
 
 LEGEND = (
@@ -54,12 +54,12 @@ def measured(loads: Sequence[Load]) -> Section:
             str(load.concurrency),
             load.lane,
             rate(load.bound_rps),
-            median_text(load.closed_rps, "goodput_rps"),
-            median_text(load.closed_p95_ms, "raw_p95_ms"),
+            median_of(load.closed_rps, "goodput"),
+            median_of(load.closed_p95_ms, "p95"),
             offered(load),
-            median_text(load.open_rps, "goodput_rps"),
-            median_text(load.open_p95_ms, "p95_ms"),
-            median_text(load.open_raw_p95_ms, "raw_p95_ms"),
+            median_of(load.open_rps, "goodput"),
+            median_of(load.open_p95_ms, "p95"),
+            median_of(load.open_raw_p95_ms, "p95"),
             _errors(load),
             f"{load.valid} of {load.trials}",
             _launches(load),

@@ -12,7 +12,7 @@ from lab.report.blocks import Block, Bullets, Paragraph, Section, Table
 from lab.report.table import NOTHING
 
 NO_VERDICT = "no verdict"
-INCONCLUSIVE, SLOWER = "inconclusive", "slower"
+UNTOLD, WORSE, SAME = "cannot tell", "worse", "within"
 LEGEND = (
     "right: the verdict is one that the case allows; strong: of these, with strong evidence; else: "
     "what the others named. Intervals are exact, of 95 %. Trials of one run share a machine and an "
@@ -121,23 +121,23 @@ def _doses(dosed: Sequence[Dosed]) -> Section:
     same = [one for one in dosed if not one.dose]
     large = [one for one in dosed if one.dose >= 2 * MARGIN]
     told = sum(_told(one) for one in same)
-    false = told - sum(one.answers.get("no difference", 0) for one in same)
+    false = told - sum(one.answers.get(SAME, 0) for one in same)
     every = sum(sum(one.answers.values()) for one in dosed)
-    slower = sum(one.answers.get(SLOWER, 0) for one in large)
-    untold = sum(one.answers.get(INCONCLUSIVE, 0) for one in dosed)
+    worse = sum(one.answers.get(WORSE, 0) for one in large)
+    untold = sum(one.answers.get(UNTOLD, 0) for one in dosed)
     bullets = Bullets(
         (
             f"A difference where there is none: {share(false, told)}.",
-            f"A dose of {2 * MARGIN:.0%} or more called slower: "
-            f"{share(slower, sum(sum(one.answers.values()) for one in large))}.",
-            f"Inconclusive: {share(untold, every)}, left out in the first line.",
+            f"A dose of {2 * MARGIN:.0%} or more called worse: "
+            f"{share(worse, sum(sum(one.answers.values()) for one in large))}.",
+            f"Cannot tell: {share(untold, every)}, left out in the first line.",
         )
     )
     return Section("Doses", [Paragraph("Is a difference found that is there?"), table, bullets])
 
 
 def _told(of: Dosed) -> int:
-    return sum(of.answers.values()) - of.answers.get(INCONCLUSIVE, 0)
+    return sum(of.answers.values()) - of.answers.get(UNTOLD, 0)
 
 
 def _ratio(value: float | None) -> str:

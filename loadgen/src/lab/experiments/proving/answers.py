@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Literal
 
 from lab.experiments.proving.levers import HOST_CPU
-from lab.judge.compare import MARGIN, metrics
+from lab.judge.compare import MARGIN
 from lab.judge.gates.generator import HOST_CROWDED
-from lab.judge.grouping import Cell
 from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
 from lab.model import Row, around_server_us, goodput
 
@@ -152,7 +151,7 @@ def p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:
     does not tell it."""
 
     def known(rows: Sequence[Row]) -> list[float]:
-        values: list[float | None] = [getattr(row, metrics(Cell.of(row))[1]) for row in rows]
+        values = [row.p95_ms if row.mode == "open" else row.raw_p95_ms for row in rows]
         return [value for value in values if value]
 
     without, changed = known(before), known(after)

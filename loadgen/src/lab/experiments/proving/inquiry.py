@@ -35,9 +35,8 @@ from lab.experiments.proving.levers import (
     together,
 )
 from lab.experiments.proving.ties import behind, no_room, tied_with
-from lab.judge.compare import MARGIN, uneven_tries
+from lab.judge.compare import MARGIN, UNEVEN
 from lab.judge.gates import MOST_FAILED, NO_SUCCESS
-from lab.judge.grouping import Tries
 from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
 from lab.system.conditions import starting
@@ -334,14 +333,16 @@ def _tried(
         why += f"; {not_more}" if not_more else ""
     elif ratio is not None:
         answer, why = _answer_of_rise(step, now, before, after, ratio)
-    of_before, of_after = (
-        Tries(len(rows[side.arm]), min(again[side.arm], len(rows[side.arm])), 0)
-        for side in sides[:2]
-    )
+    tries = [(min(again[side.arm], len(rows[side.arm])), len(rows[side.arm])) for side in sides[:2]]
+    shares = [count / trials if trials else 0.0 for count, trials in tries]
     # The second try of a JVM that the change takes anew is warmer than a first one.
-    uneven = uneven_tries(of_before, of_after, SIDES) if fresh else ""
-    if answer != "inconclusive" and uneven:
-        answer, why = "inconclusive", uneven
+    if answer != "inconclusive" and fresh and abs(shares[0] - shares[1]) > UNEVEN:
+        texts = [
+            f"{count} of {trials} launches of {name}"
+            for (count, trials), name in zip(tries, SIDES, strict=True)
+        ]
+        answer = "inconclusive"
+        why = f"measured again: {' and '.join(texts)}, which may decide the answer"
     if problem and ratio is not None:
         why += f"; {pairs} of {explain.pairs} pairs count: then {problem}"
     return Step(
