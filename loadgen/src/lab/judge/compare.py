@@ -75,6 +75,7 @@ from lab.judge.intervals import (
     ratio_of,
     ratio_of_pairs,
 )
+from lab.judge.ruler import control_us
 from lab.judge.slo import SHARES, judged_ms
 from lab.model import AWAY, Row, TrialPlan, error_share, lost_rps, offered
 
@@ -480,12 +481,6 @@ def _without_machine(
     if not 1 / floor <= ratio.ratio <= floor:
         return Control(ratio, same, "differs"), values
     return Control(ratio, same, "used"), values.without(of_parts)
-
-
-def control_us(row: Row) -> float | None:
-    """The CPU time per request of generator, Toxiproxy and downstream; None if one is unknown."""
-    parts = row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us
-    return None if None in parts else sum(part or 0.0 for part in parts)
 
 
 def latency_ms(name: str, row: Row) -> float | None:
