@@ -115,7 +115,7 @@ def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["mem_limit"] not in ("", "0"), name
         assert service["pids_limit"] > 0, name
-        more = {"privileged", "pid", "ipc", "cap_add", "devices", "cgroup", "uts"}
+        more = {"privileged", "ipc", "cap_add", "devices", "cgroup", "uts"}
         assert not more & set(service), name
         for volume in service.get("volumes", ()):
             if name != "cadvisor":
@@ -178,13 +178,18 @@ def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[
     ]
 
 
-def test_proxy_and_downstream_share_a_network_namespace(compose: dict[str, Any]) -> None:
+def test_proxy_and_downstream_share_namespaces(compose: dict[str, Any]) -> None:
     services = compose["services"]
     holder = "downstream-network"
-    joined = [name for name, of in services.items() if "network_mode" in of]
-    assert joined == ["downstream", "toxiproxy"]
+    for namespace in ("network_mode", "pid"):
+        joined = {name: of[namespace] for name, of in services.items() if namespace in of}
+        assert joined == dict.fromkeys(("downstream", "toxiproxy"), f"service:{holder}")
+    # Who shares a PID namespace may read the environment of processes of its own user.
+    image = (REPO / "go" / "Dockerfile").read_text()
+    users = [services[name].get("user") or "" for name in (holder, *joined)]
+    users += re.findall(r"^USER (\d+:\d+)$", image, re.MULTILINE)
+    assert len(set(filter(None, users))) == 3
     for name in joined:
-        assert services[name]["network_mode"] == f"service:{holder}"
         assert not {"networks", "ports", "sysctls"} & set(services[name]), name
     # What the host asks comes past its front: no other container publishes what it passes on.
     published = [f"127.0.0.1:${{{port}" for port in PUBLISHED]

@@ -61,7 +61,7 @@ type Metrics struct {
 // NewMetrics registers everything that GET /metrics exports.
 func NewMetrics(delay *Delay, traffic *Traffic, queues *AcceptQueues) *Metrics {
 	m := &Metrics{prometheus.NewRegistry(), delay, traffic}
-	m.registry.MustRegister(m, queues, collectors.NewGoCollector(),
+	m.registry.MustRegister(m, queues, NewThreadTimes("/proc"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
