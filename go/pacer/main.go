@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const version = "1.5.0"
+const version = "1.6.0"
 
 // How pacer ends.
 const (

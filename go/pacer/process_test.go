@@ -72,6 +72,8 @@ type line struct {
 	Ended         string
 	Run           float64 `json:"run_s"`
 	CPU           float64 `json:"cpu_s"`
+	OnCPU         *int64  `json:"run_us"`
+	Queued        *int64  `json:"runq_us"`
 }
 
 type told struct {
@@ -108,7 +110,7 @@ func soFar(t *testing.T, output string) outcome {
 	if len(lines) == 0 {
 		return o
 	}
-	if !strings.HasPrefix(lines[0], `{"pacer":"1.5.0","format":2,"unix_s":`) {
+	if !strings.HasPrefix(lines[0], `{"pacer":"1.6.0","format":2,"unix_s":`) {
 		t.Fatalf("%.400s", output)
 	}
 	o.sum.Statuses, o.sum.SocketErrors, o.sum.ConnectFailed = map[string]int{}, map[string]int{}, map[string]int{}
@@ -917,7 +919,7 @@ func TestWrongUseIsOneLine(t *testing.T) {
 		t.Errorf("%d %q", command.ProcessState.ExitCode(), problems.String())
 	}
 	said, err := itself("pacer", "--version").Output()
-	if err != nil || string(said) != "pacer 1.5.0\n" {
+	if err != nil || string(said) != "pacer 1.6.0\n" {
 		t.Errorf("%q %v", said, err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lab/threads"
 )
 
 const (
@@ -34,6 +36,7 @@ type run struct {
 	loops       []*loop
 	finished    []chan *tally
 	blank       chan *tally
+	threads     *threads.Reader
 	written     error
 }
 
@@ -87,7 +90,7 @@ func loopsFor(l *load) int {
 
 // newRun makes everything ready. It resolves names, and sends nothing.
 func newRun(l *load, descriptors int, out io.Writer) (*run, error) {
-	r := &run{load: l, descriptors: descriptors, out: out}
+	r := &run{load: l, descriptors: descriptors, out: out, threads: threads.New("/proc/self")}
 	for _, h := range l.hosts {
 		if err := h.find(); err != nil {
 			return nil, err
@@ -175,12 +178,19 @@ func (r *run) begin() {
 // tell writes the line of each second when all loops have ended it, and returns the sum of all.
 func (r *run) tell() *total {
 	sum := newTally(false)
+	before, known := r.threads.Read()
 	for line := range r.finished[0] {
 		for _, finished := range r.finished[1:] {
 			other := <-finished
 			line.merge(other)
 			r.free(other)
 		}
+		now, counted := r.threads.Read()
+		if known && counted {
+			run, queue := (now.Run - before.Run).Microseconds(), (now.Queue - before.Queue).Microseconds()
+			line.Run, line.Queue = &run, &queue
+		}
+		before, known = now, counted
 		r.write(line)
 		if err := r.logs.write(r.start, line); err != nil && r.written == nil {
 			r.written = err

@@ -192,6 +192,11 @@ type tally struct {
 	// Oldest is for how long a request had been in flight then, at most.
 	Oldest int64 `json:"oldest_us"`
 
+	// Run is how long the threads of this process ran on a CPU, and Queue how long they were ready and waited for one, until
+	// the second was told. Nil if that is not known.
+	Run   *int64 `json:"run_us,omitempty"`
+	Queue *int64 `json:"runq_us,omitempty"`
+
 	// Raw and Corrected are of answers without an error, Failed of the others, from when they were sent.
 	Raw       histogram  `json:"raw"`
 	Corrected *histogram `json:"corrected"`
@@ -258,6 +263,16 @@ func (t *tally) merge(other *tally) {
 	t.Connections += other.Connections
 	t.Untried += other.Untried
 	t.Oldest = max(t.Oldest, other.Oldest)
+	t.Run, t.Queue = plus(t.Run, other.Run), plus(t.Queue, other.Queue)
+}
+
+// plus is nil unless both are known.
+func plus(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
 }
 
 // follow adds the second that comes next.

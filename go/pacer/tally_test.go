@@ -55,6 +55,19 @@ func TestErrorsAreFrom400On(t *testing.T) {
 	}
 }
 
+// Of machines of which one does not tell, nobody knows the sum.
+func TestTimesOfThreadsAreAddedUpWhereAllAreKnown(t *testing.T) {
+	us := func(run, queue int64) *tally { return &tally{Run: &run, Queue: &queue} }
+	sum := us(100, 20)
+	sum.merge(us(30, 4))
+	if sum.Run == nil || sum.Queue == nil || *sum.Run != 130 || *sum.Queue != 24 {
+		t.Error(sum.Run, sum.Queue)
+	}
+	if sum.merge(&tally{}); sum.Run != nil || sum.Queue != nil {
+		t.Error(*sum.Run, *sum.Queue)
+	}
+}
+
 // What two loops count in a second is added, and so are the levels at its end.
 func TestLoopsAreAddedUp(t *testing.T) {
 	one, other := newTally(false), newTally(false)

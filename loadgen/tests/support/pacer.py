@@ -78,7 +78,7 @@ def text(seconds: Sequence[dict[str, Any]], warmup_s: float = 0, **changes: Any)
         "cpu_s": 0.1,
     }
     load = {"warmup_s": warmup_s}
-    head = {"pacer": "1.5.0", "format": 2, "unix_s": 1.5, "load": load, "nofile": 20000}
+    head = {"pacer": "1.6.0", "format": 2, "unix_s": 1.5, "load": load, "nofile": 20000}
     lines = (head, *seconds, end | changes)
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
