@@ -7,12 +7,13 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import JVM
-from lab_dashboards.panels import SERVER, Line, per_server, time_series
+from lab_dashboards.panels import SERVER, THREADS, Line, per_server, time_series
 from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.variables import server_variable
 
 # Pools with a "usage after collection" are the collected ones: the heap, whatever the collector.
 HEAP_POOLS = "on (server, pool) jvm_memory_pool_collection_used_bytes"
+COMPILER = f'{THREADS}{{threads="compiler", {SERVER}}}'
 
 
 def jvm() -> Dashboard:
@@ -155,7 +156,7 @@ def threads() -> list[Panel]:
             "machine a compilation lasts longer than that, as it waits for a CPU too.",
             "percentunit",
             Line(
-                f"rate(lab_jit_cpu_seconds_total{{{SERVER}}}[$__rate_interval])",
+                f"sum by (server) (rate({COMPILER}[$__rate_interval]))",
                 "{{server}} CPU time",
             ),
             Line(

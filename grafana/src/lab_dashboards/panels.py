@@ -21,6 +21,8 @@ HALF, THIRD = 12, 8
 HEIGHT = 9
 # The series of the servers that are chosen on top of the page.
 SERVER = 'server=~"$server"'
+# By class of threads.
+THREADS = "lab_thread_run_seconds_total"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.timeseries import Panel
 
-from lab_dashboards.panels import HALF, SERVER, Line, per_server, time_series
+from lab_dashboards.panels import HALF, SERVER, THREADS, Line, per_server, time_series
 
 
 def threads() -> list[Panel]:
@@ -57,7 +57,7 @@ def threads() -> list[Panel]:
                 "{{server}} {{front}} busy",
             ),
             Line(
-                f"rate(lab_front_cpu_seconds_total{{{SERVER}}}[$__rate_interval])",
+                f'rate({THREADS}{{threads="front", {SERVER}}}[$__rate_interval])',
                 "{{server}} {{front}} on a CPU",
             ),
             every_second=True,

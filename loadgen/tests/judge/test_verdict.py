@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from lab.judge.thread_times import RUN
 from lab.judge.verdict import ranking, verdict_of
 from lab.model import (
     STRONG,
@@ -48,7 +49,8 @@ FULL = {
     "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
     "front": (
         counter("lab_front_busy_seconds_total", 0.99, server=SERVER, front="front-1"),
-        counter("lab_front_cpu_seconds_total", 0.94, server=SERVER, front="front-1"),
+        counter(RUN, 0.94, server=SERVER, threads="front", front="front-1"),
+        counter(RUN, 0.3, server=SERVER, threads="worker"),
     ),
 }
 SLOW = ToxicState(("downstream/b bandwidth rate=1",), 0.0, ("downstream/b bandwidth",))
@@ -76,8 +78,10 @@ POOL = pool(20, 180, 0.2)
 
 
 def fronts(*cpu: float) -> list[Series]:
-    name = "lab_front_cpu_seconds_total"
-    return [counter(name, used, server=SERVER, front=f"front-{n}") for n, used in enumerate(cpu, 1)]
+    return [
+        counter(RUN, used, server=SERVER, threads="front", front=f"front-{number}")
+        for number, used in enumerate(cpu, 1)
+    ]
 
 
 def host(busy: float | None, waited_s: float = 0.1, slices: int = 9) -> Usage:
@@ -209,7 +213,9 @@ def test_on_full_cpus_collections_count_by_their_cpu_time(
     gc_cpus: float | None, usage: Usage | None, expected: tuple[str, str]
 ) -> None:
     pauses = FULL["garbage collection"]
-    cpu = () if gc_cpus is None else (counter("lab_gc_cpu_seconds_total", gc_cpus, server=SERVER),)
+    compiler = counter(RUN, 0.5, server=SERVER, threads="compiler")
+    collector = counter(RUN, gc_cpus or 0, server=SERVER, threads="collector")
+    cpu = () if gc_cpus is None else (compiler, collector)
     found = judged(seen(*pauses, *cpu), usage=usage)
     assert (found.bottleneck, found.strength) == expected
     assert ("full as well: host CPU" in found.sentence) == (gc_cpus is None)
@@ -218,7 +224,7 @@ def test_on_full_cpus_collections_count_by_their_cpu_time(
 
 def test_a_quota_stretches_pauses_too() -> None:
     # 0.35 of the time in pauses, but 0.02 of 0.4 CPUs.
-    cpu = counter("lab_gc_cpu_seconds_total", 0.02, server=SERVER)
+    cpu = counter(RUN, 0.02, server=SERVER, threads="collector")
     found = judged(seen(*FULL["garbage collection"], *FULL["server CPU"], cpu), rps=99)
     assert (found.bottleneck, found.strength) == ("server CPU", STRONG)
     gc = standing(found, "garbage collection")

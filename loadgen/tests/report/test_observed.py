@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from lab.judge.thread_times import RUN
 from lab.model import Observation, Series, SeriesError
 from lab.report.page.observed import PANELS, Line, Observed, observed
 from support.repo import REPO
@@ -52,9 +53,12 @@ class Asked:
 
 
 def test_each_front_has_its_lines() -> None:
-    name, shares = "lab_front_cpu_seconds_total", {"front-1": 0.9, "front-2": 0.3}
-    cpu = [counter(name, share, server="a", front=front) for front, share in shares.items()]
-    found = lines("Shares of the time", *cpu)
+    shares = {"front-1": 0.9, "front-2": 0.3}
+    cpu = [
+        counter(RUN, share, server="a", threads="front", front=front)
+        for front, share in shares.items()
+    ]
+    found = lines("Shares of the time", *cpu, counter(RUN, 0.7, server="a", threads="worker"))
     assert {label: values(line)[-1] for label, line in found.items()} == {
         f"{front} on a CPU": share for front, share in shares.items()
     }
@@ -149,7 +153,8 @@ def test_what_is_told_of_nobody_is_not_drawn() -> None:
 
 def test_a_long_window_has_no_more_samples_than_a_figure_shows() -> None:
     times = tuple(float(at) for at in range(5000))
-    risen = Series({"__name__": "lab_jit_cpu_seconds_total"}, times, tuple(at / 2 for at in times))
+    compiler = {"__name__": RUN, "threads": "compiler"}
+    risen = Series(compiler, times, tuple(at / 2 for at in times))
     queued = Series({"__name__": "lab_worker_pool_queue_depth"}, times, times)
     found = observed(Observation((100.0, 4900.0), (risen, queued)), "a", "/x")
     drawn = [line for panel in found.panels for line in panel.lines]

@@ -16,6 +16,7 @@ from lab.errors import RawDataError
 from lab.judge.cpu_split import CPUS, USED, cpu_split
 from lab.judge.gates import judge
 from lab.judge.row import row_of
+from lab.judge.thread_times import RUN, RUNQ
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
@@ -30,6 +31,7 @@ from lab.model import (
     Row,
     Series,
     Snapshot,
+    ThreadTimes,
     TimeSplit,
     ToxicState,
     TrialPlan,
@@ -299,7 +301,8 @@ class FakeLab:
                     text += f"lab_http_request_seconds_bucket{{{labels}}} {count * times}\n"
         if self.jit_s is not None:
             used, waited = self.jit_s(self.clock())
-            text += f"lab_jit_cpu_seconds_total {used}\nlab_jit_wait_seconds_total {waited}\n"
+            for name, value in ((RUN, used), (RUNQ, waited)):
+                text += f'{name}{{threads="compiler"}} {value}\n{name}{{threads="worker"}} 9.0\n'
         return httpx.Response(200, text=text)
 
     def _agent(self, request: httpx.Request) -> httpx.Response:
@@ -509,7 +512,8 @@ def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
     judgement = judge(whole)
     verdict = verdict_of(whole, judgement, None)
-    return row_of(run, whole, judgement, verdict, cpu_split(whole, None), TimeSplit())
+    split = cpu_split(whole, None)
+    return row_of(run, whole, judgement, verdict, split, TimeSplit(), ThreadTimes())
 
 
 def rounded(row: Row) -> Row:

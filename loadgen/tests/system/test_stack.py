@@ -160,7 +160,7 @@ def test_the_compiler_s_time_is_the_exporter_s_and_its_cpu_time_the_server_s(lab
     lab.no_exporter = True
     with pytest.raises(LabUnreachable, match="a: http://a:9404/metrics does not answer"):
         lab.stack.exporter.compilation_s("a")
-    with pytest.raises(LabUnreachable, match="has no lab_jit_cpu_seconds_total"):
+    with pytest.raises(LabUnreachable, match="has no lab_thread_run_seconds_total of the compiler"):
         lab.stack.management.jit("a")
     lab.jit_s = lambda at: (1.25, 0.5)
     assert lab.stack.management.jit("a") == (1.25, 0.5)

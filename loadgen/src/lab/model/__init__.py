@@ -46,6 +46,7 @@ from lab.model.result import (
     Row,
     Second,
     Share,
+    ThreadTimes,
     TimeSplit,
     answered,
     around_server_us,

@@ -117,6 +117,9 @@ class Reading:
     `seconds` are the seconds of the window; empty where the engine does not tell them.
     `shares` are of each machine, where several put on the load.
     `began_s` is when the engine itself began, as Unix time, where it says so.
+    `generator_run_s` and `generator_runq_s` are as those of `ThreadTimes`, of the engine's process;
+    of several machines all of them. None where the engine does not tell them, and with spikes,
+    whose extra load is another process'.
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -142,6 +145,8 @@ class Reading:
     seconds: tuple[Second, ...] = ()
     shares: tuple[Share, ...] = ()
     began_s: float | None = None
+    generator_run_s: float | None = None
+    generator_runq_s: float | None = None
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -278,6 +283,26 @@ class TimeSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadTimes:
+    """How long the threads of each part ran on a CPU in the window (`…_run_s`), and how long they
+    were ready to run and waited for one in the kernel's run queue (`…_runq_s`): seconds, summed
+    over all threads of the part's process. Waits of threads overlap: they may be longer than the
+    window, and are never divided by requests. None where it is not known.
+
+    `server_runq_class` is the class of the server's threads (ThreadClasses.java) that waited
+    longest, in sum; None where none waited.
+    """
+
+    server_run_s: float | None = None
+    server_runq_s: float | None = None
+    server_runq_class: str | None = None
+    proxy_run_s: float | None = None
+    proxy_runq_s: float | None = None
+    downstream_run_s: float | None = None
+    downstream_runq_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
 
@@ -325,6 +350,8 @@ class Row:
     * host_busy, host_steal: shares of the host's CPU time in the window, without idle, I/O wait and
       steal, and the steal; ref_…: counts per second of CPU time just before the trial (`Ref`)
     * host: the short id of the machine (`lab.model.host_facts.host_id`)
+    * host_pressure: the share of the window in which any thread of the machine waited for a CPU
+    * …_run_s, …_runq_s, server_runq_class: `ThreadTimes`, and of the generator `Reading`
     """
 
     run: str
@@ -405,6 +432,16 @@ class Row:
     ref_wake: float | None = None
     ref_net: float | None = None
     host: str | None = None
+    host_pressure: float | None = None
+    server_run_s: float | None = None
+    server_runq_s: float | None = None
+    server_runq_class: str | None = None
+    proxy_run_s: float | None = None
+    proxy_runq_s: float | None = None
+    downstream_run_s: float | None = None
+    downstream_runq_s: float | None = None
+    generator_run_s: float | None = None
+    generator_runq_s: float | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable, Refused
+from lab.judge.thread_times import RUN, RUNQ
 from lab.model import Identity, Json, Recording
 from lab.model.routes import RECORDER_PORT
 from lab.store.records import from_json
@@ -23,8 +24,6 @@ SLOW_DEADLINE_S = 60.0
 IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
-JIT_CPU = "lab_jit_cpu_seconds_total"
-JIT_WAIT = "lab_jit_wait_seconds_total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +154,13 @@ class Management:
         which they waited for a CPU. A service that is not the lab's does not tell."""
         if server in self._foreign:
             raise LabUnreachable(f"{server}: it does not tell the CPU time of its JIT compiler")
-        url, asked = _url(server, "/metrics"), (JIT_CPU, JIT_WAIT)
-        found = self._http.samples(server, url, *asked, deadline_s=COUNTER_DEADLINE_S)
-        told = {sample.name: float(sample.value) for sample in found}
-        if len(told) < len(asked):
-            raise LabUnreachable(f"{server}: {url} has no {JIT_CPU}")
-        return told[JIT_CPU], told[JIT_WAIT]
+        url = _url(server, "/metrics")
+        found = self._http.samples(server, url, RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
+        compiler = [one for one in found if one.labels.get("threads") == "compiler"]
+        told = {one.name: float(one.value) for one in compiler}
+        if len(told) < 2:
+            raise LabUnreachable(f"{server}: {url} has no {RUN} of the compiler")
+        return told[RUN], told[RUNQ]
 
     def work(self, server: str, route: str) -> RouteWork:
         """The server's counters of a route (its query is ignored)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from lab.judge.gates.trial import HOST_FULL
+from lab.judge.thread_times import RUN
 from lab.judge.verdict.evidence import SeenTrial, kept, value
 from lab.judge.verdict.foreign import foreign_quotas
 from lab.judge.verdict.machine import NEARLY_FULL
@@ -145,7 +146,7 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
     if not known:
         return None
     share, said = min(1.0, sum(one.value for one in known)), "of the time"
-    cpu = seen.rate(GC_CPU, "CPUs", "lab_gc_cpu_seconds_total", server=seen.server)
+    cpu = seen.rate(GC_CPU, "CPUs", RUN, server=seen.server, threads="collector")
     cpus = _short_cpus(seen)
     if cpus is not None and cpu is not None:
         said = f"of {cpus:g} CPUs (pauses: {share:.0%} of the time)"

@@ -8,6 +8,7 @@ waited for them (or failed for want of them). Nothing counts what waits for loop
 from __future__ import annotations
 
 from lab.judge.predict import pinned_carriers, release_of
+from lab.judge.thread_times import RUN
 from lab.judge.verdict.evidence import (
     EXPLAINED,
     FULL,
@@ -242,20 +243,20 @@ def front(seen: SeenTrial) -> Standing | None:
     """Threads that read requests and hand them to workers. They compete with the workers for the
     CPUs: outside its selector a front may also wait for one, so without CPU times it is weak
     evidence that a front was busy."""
-    return _selecting(seen, "front", "front", "lab_front_cpu_seconds_total") or _selecting(
+    return _selecting(seen, "front", "front", RUN, threads="front") or _selecting(
         seen, "front", "front", "lab_front_busy_seconds_total", strong=False
     )
 
 
 def _selecting(
-    seen: SeenTrial, resource: str, thread: str, name: str, *, strong: bool = True
+    seen: SeenTrial, resource: str, thread: str, name: str, *, strong: bool = True, **labels: str
 ) -> Standing | None:
     """Threads with a selector each. A connection stays with its thread, so the busiest counts. It
     is strong evidence only where all are full, on average."""
     mine = {"server": seen.server}
     rates = [
-        seen.rate(f"{thread} {label} busy", "of its time", name, **mine, **{thread: label})
-        for label in seen.each(thread, name, **mine)
+        seen.rate(f"{thread} {one} busy", "of its time", name, **mine, **labels, **{thread: one})
+        for one in seen.each(thread, name, **mine, **labels)
     ]
     busy = [max(0.0, min(1.0, rate.value)) for rate in kept(*rates)]
     if not busy or seen.record.before.foreign:

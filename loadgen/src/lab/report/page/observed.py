@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from lab.judge.heap import heap_after_collections
+from lab.judge.thread_times import RUN
 from lab.model import Observation, SeriesError, TrialRecord, bucket_quantile
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
@@ -241,12 +242,12 @@ def _shares(lines: _Lines) -> Iterator[Iterator[Line]]:
     name = "jvm_gc_collection_seconds_sum"
     yield lines.rates("loop {loop}", "lab_event_loop_busy_seconds_total", "loop")
     yield lines.rates("{front}", "lab_front_busy_seconds_total", "front")
-    yield lines.rates("{front} on a CPU", "lab_front_cpu_seconds_total", "front")
+    yield lines.rates("{front} on a CPU", RUN, "front", threads="front")
     for collector in sorted({one.labels.get("gc", "") for one in lines.seen.series(name)}):
         # Cycles run beside the program, and are no pauses.
         if "Cycles" not in collector:
             yield lines.rates("{gc}", name, gc=collector)
-    yield lines.rates("JIT compiler", "lab_jit_cpu_seconds_total")
+    yield lines.rates("JIT compiler", RUN, threads="compiler")
     name = "container_cpu_cfs_throttled_seconds_total"
     yield lines.rates("stopped by its CPU quota", name, service=lines.server)
 

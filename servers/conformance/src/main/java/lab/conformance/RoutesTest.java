@@ -220,15 +220,15 @@ abstract class RoutesTest extends Fixture {
         lab_kernel_tcp_retransmits_total lab_kernel_tcp_syn_retransmits_total lab_local_ports
         lab_kernel_tcp_sockets_in_use lab_kernel_tcp_time_wait lab_kernel_accept_queue_length
         lab_http_request_seconds_bucket{phase="total",route="/downstream",le="0.205"}
-        lab_server_start_time_seconds lab_gc_cpu_seconds_total lab_jit_cpu_seconds_total
-        lab_jit_wait_seconds_total
+        lab_server_start_time_seconds lab_thread_run_seconds_total{threads="collector"}
+        lab_thread_runq_seconds_total{threads="worker"} lab_threads_read{threads="loop"}
         """;
     assertThat(allMetrics()).contains(others.strip().split("\\s+", -1));
     if (threadName().startsWith("vt-")) {
       await(() -> metric("lab_virtual_thread_lag_seconds_count") > 0);
     }
     if (has(readBack(), "fronts") && Files.exists(Path.of("/proc/self/schedstat"))) {
-      await(() -> metric("lab_front_cpu_seconds_total{front=\"front-1\"}") > 0);
+      await(() -> metric("lab_thread_run_seconds_total{front=\"front-1\",threads=\"front\"}") > 0);
     }
   }
 

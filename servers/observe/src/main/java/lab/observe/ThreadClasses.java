@@ -5,255 +5,266 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
-import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.Iterator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 
 /**
- * What some classes of threads used, as the kernel counts it (proc(5), {@code
- * /proc/self/task/<id>/schedstat}): the CPU time of the garbage collector's, of the JIT compiler's,
- * and of a server's fronts, with how long the last two waited for a CPU. Read once per scrape.
+ * How long the platform threads of each class ran on a CPU, and how long they were ready to run and
+ * waited for one, as the kernel counts it (proc(5), {@code /proc/self/task/<id>/schedstat}). Read
+ * once per scrape.
  *
- * <p>The JDK tells how long collections and compilations last, which is no measure of what they
- * cost: on a full machine a collector and a compiler wait for CPUs too. The CPU time of the
- * collector is told by the JDK from version 26 on (MemoryMXBean.getTotalGcCpuTime); in 25 it is an
- * internal counter, {@code sun.threads.total_gc_cpu_time}, which is the sum of the same threads.
- * That of the compiler it does not tell.
+ * <p>Of a class with more than 64 threads a sample is read, and its times are scaled to all. It
+ * stays the same until threads begin or end. The sums never fall: what a thread had when it was
+ * last read stays in them.
  */
 public final class ThreadClasses implements MultiCollector {
-  /** What a thread is there for, with how the names of such threads begin. */
+  /** What a thread does, by how its name begins: the first that matches. Linux keeps 15 letters. */
   private enum Work {
-    /**
-     * Threads that do nothing but collect (G1, Parallel, ZGC, Shenandoah). The VM thread leads
-     * collections, and is the serial collector; what else it does is little.
-     */
-    COLLECTS("GC Thread#|G1 |ZWorker|ZDriver|Shenandoah|VM Thread"),
-    /** C1 and C2, of which the kernel keeps 15 characters, and Graal's. */
-    COMPILES("C[12] CompilerThre|JVMCI"),
-    /** They read requests and hand them to workers, in models that have them. */
-    FRONTS("front-");
+    /** The VM thread leads collections, and is the serial collector; its other work is little. */
+    COLLECTOR("GC Thread#|G1 |ZWorker|ZDriver|Shenandoah|VM Thread"),
+    COMPILER("C[12] Comp|JVMCI"),
+    /** They read requests and hand them to workers. Each is counted alone. */
+    FRONT("front-"),
+    LOOP("loop-|netty-loop-|vert\\.x-event|reactor-http-"),
+    WORKER("pool-|connection-|helper-|netty-helper-|http-nio-\\d+-e|executor-thread|vert\\.x-work"),
+    /** The JDK's scheduler of virtual threads is the first ForkJoinPool of a JVM. */
+    CARRIER("ForkJoinPool-1-"),
+    /** They accept connections, or wait for sockets and hand these on. */
+    ACCEPTOR("acceptor|http-nio|HTTP-Disp|HttpClient-|vert\\.x-acc|.*Poller|VirtualThread-"),
+    /** The management port, the exporters, and what the lab measures with. */
+    MANAGEMENT("management-|prometheus-|RMI |lag|lab-recorder|parked-threads"),
+    OTHER("");
 
     private final Pattern name;
 
     Work(String name) {
       this.name = Pattern.compile(name);
     }
-  }
 
-  /**
-   * Threads that are counted together.
-   *
-   * @param name of a front, each of which is counted alone; empty for the others
-   */
-  private record Group(Work work, String name) {}
-
-  /** Nanoseconds on a CPU, and those in which a thread could run and had to wait for one. */
-  private record Times(long cpu, long waited) {
-    private static final Times NONE = new Times(0, 0);
-
-    Times plus(Times other) {
-      return new Times(cpu + other.cpu, waited + other.waited);
+    Labels labels() {
+      return Labels.of("threads", name().toLowerCase(Locale.ROOT));
     }
 
-    static Times read(Path thread) throws IOException {
-      String[] numbers = Files.readString(thread.resolve("schedstat"), UTF_8).split(" ", 3);
+    static Labels labelsOf(String thread) {
+      for (Work work : values()) {
+        if (work.name.matcher(thread).lookingAt()) {
+          return work == FRONT ? work.labels().add("front", thread) : work.labels();
+        }
+      }
+      throw new AssertionError(thread);
+    }
+  }
+
+  /** Nanoseconds on a CPU, and in its run queue. */
+  private record Times(long run, long queue) {
+    private static final Times NONE = new Times(0, 0);
+  }
+
+  private static final class Task {
+    private final Path directory;
+    private Labels labels = Labels.EMPTY;
+    private int looks;
+    private Times last = Times.NONE;
+
+    Task(Path directory) {
+      this.directory = directory;
+    }
+
+    /** A new thread has the name of its parent until it has its own: it is read twice. */
+    void look() throws IOException {
+      if (looks < 2) {
+        labels = Work.labelsOf(Files.readString(directory.resolve("comm"), UTF_8).strip());
+        looks++;
+      }
+    }
+
+    Times read() throws IOException {
+      String[] numbers = Files.readString(directory.resolve("schedstat"), UTF_8).split(" ", 3);
       return new Times(Long.parseLong(numbers[0]), Long.parseLong(numbers[1]));
     }
+
+    /** Spreads the sample over the numbers, and so over the ages, of a class's threads. */
+    int rank() {
+      return directory.hashCode() * 0x9E3779B9;
+    }
+
+    /** Throws unless it has ended: one that cannot be read, for want of a descriptor, goes on. */
+    void ended(IOException reason) throws IOException {
+      if (Files.exists(directory)) {
+        throw reason;
+      }
+    }
   }
 
-  /** It looks at all threads again after so many scrapes, even if their number is the same. */
-  private static final int SCRAPES = 10;
+  /** Threads that are counted together, and the nanoseconds of all that there ever were. */
+  private static final class Group {
+    private int threads;
+    private List<Task> sample = List.of();
+    private double run;
+    private double queue;
 
-  private static final int NAME_READS = 2;
+    /** Takes its threads anew. What an older one had before it is read is in the sums already. */
+    void choose(List<Task> all) throws IOException {
+      List<Task> before = sample;
+      all.sort(Comparator.comparingInt(Task::rank));
+      threads = all.size();
+      sample = all.subList(0, Math.min(threads, SAMPLE));
+      for (Task task : sample) {
+        if (!before.contains(task)) {
+          read(task, task.looks > 1);
+        }
+      }
+    }
+
+    /** Returns whether none has ended. */
+    boolean read() throws IOException {
+      boolean all = true;
+      for (Task task : sample) {
+        all &= read(task, false);
+      }
+      return all;
+    }
+
+    private boolean read(Task task, boolean isCounted) throws IOException {
+      try {
+        Times now = task.read();
+        if (!isCounted) {
+          // The number of a thread that has ended may be given to another one.
+          Times before = now.run < task.last.run ? Times.NONE : task.last;
+          double scale = (double) threads / sample.size();
+          run += scale * (now.run - before.run);
+          queue += scale * Math.max(0, now.queue - before.queue);
+        }
+        task.last = now;
+        return true;
+      } catch (IOException e) {
+        task.ended(e);
+        return false;
+      }
+    }
+  }
+
+  private static final int SAMPLE = 64;
+
+  /** It looks for threads after so many scrapes even if their number is the same. */
+  private static final int SCRAPES = 10;
 
   private static final double NANOS_PER_SECOND = 1e9;
 
-  private final Path self;
-
-  /** The times of each thread when it was last read, by its directory. */
-  private final Map<Group, Map<Path, Times>> threads = new HashMap<>();
-
-  /** Those of threads that have ended: compilers that have nothing to do end. */
-  private final Map<Group, Times> ended = new HashMap<>();
-
-  /** Threads of the last look that do other work, and how often their names were read. */
-  private Map<Path, Integer> others = Map.of();
-
-  private String threadCount = "";
+  private final Path directory;
+  private final Map<Path, Task> tasks = new HashMap<>();
+  private final Map<Labels, Group> groups = new TreeMap<>();
+  private int links;
   private int scrapesLeft;
 
   /**
    * @param self normally {@code /proc/self}
    */
   public ThreadClasses(Path self) {
-    this.self = self;
+    directory = self.resolve("task");
+    for (Work work : Work.values()) {
+      groups.put(work.labels(), new Group());
+    }
+    // Each of them is a group.
+    groups.remove(Work.FRONT.labels());
   }
 
   @Override
   public synchronized MetricSnapshots collect() {
-    List<MetricSnapshot> told = new ArrayList<>();
     try {
-      findThreads();
-      if (readThreads()) {
-        // Another one may have begun as this one ended.
-        scrapesLeft = 0;
-        findThreads();
-        readThreads();
+      boolean all = true;
+      for (Group group : groups.values()) {
+        all &= group.read();
       }
-      Times collects = sum(new Group(Work.COLLECTS, ""));
-      // A kernel that counts nothing tells 0. No JVM has collectors and compilers that never ran.
-      if (collects.cpu > 0) {
-        told.add(
-            counter(
-                "lab_gc_cpu_seconds",
-                "CPU time of the garbage collector's threads.",
-                List.of(point(collects.cpu, Labels.EMPTY))));
+      // Each thread is a subdirectory, which is a link to this one.
+      int now = (int) Files.getAttribute(directory, "unix:nlink");
+      if (!all || now != links || --scrapesLeft <= 0) {
+        scrapesLeft = look() ? 1 : SCRAPES;
+        links = now;
       }
-      addBoth(told, "lab_jit", "the JIT compiler's threads", Work.COMPILES);
-      addBoth(told, "lab_front", "a thread that reads requests for others", Work.FRONTS);
     } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
       return MetricSnapshots.of();
     }
-    return new MetricSnapshots(told);
-  }
-
-  private void addBoth(List<MetricSnapshot> told, String name, String who, Work work) {
-    List<CounterDataPointSnapshot> cpu = new ArrayList<>();
-    List<CounterDataPointSnapshot> waited = new ArrayList<>();
-    for (Group group : threads.keySet()) {
-      Times times = group.work == work ? sum(group) : Times.NONE;
-      if (times.cpu > 0) {
-        Labels labels = group.name.isEmpty() ? Labels.EMPTY : Labels.of("front", group.name);
-        cpu.add(point(times.cpu, labels));
-        waited.add(point(times.waited, labels));
-      }
-    }
-    if (!cpu.isEmpty()) {
-      told.add(counter(name + "_cpu_seconds", "CPU time of " + who + ".", cpu));
-      told.add(
-          counter(name + "_wait_seconds", "Time in which " + who + " waited for a CPU.", waited));
-    }
-  }
-
-  private Times sum(Group group) {
-    Times sum = ended.getOrDefault(group, Times.NONE);
-    for (Times one : threads.getOrDefault(group, Map.of()).values()) {
-      sum = sum.plus(one);
-    }
-    return sum;
+    return snapshots();
   }
 
   /**
-   * Reads all known threads again. What one had that has ended since is kept, or that has another
-   * name since: a thread that a front has started has the front's name for a moment.
+   * Finds the threads. HotSpot starts some when it first needs them. A look takes time by their
+   * number, of which a pool may have 5,000.
    *
-   * @return whether one has ended
+   * @return whether there are new ones
    */
-  private boolean readThreads() throws IOException {
-    boolean anyEnded = false;
-    for (Map.Entry<Group, Map<Path, Times>> known : threads.entrySet()) {
-      Iterator<Map.Entry<Path, Times>> each = known.getValue().entrySet().iterator();
-      while (each.hasNext()) {
-        Map.Entry<Path, Times> one = each.next();
+  private boolean look() throws IOException {
+    boolean hasNew = false;
+    Set<Path> there = new HashSet<>();
+    Map<Labels, List<Task>> found = new HashMap<>();
+    try (DirectoryStream<Path> all = Files.newDirectoryStream(directory)) {
+      for (Path path : all) {
+        Task task = tasks.computeIfAbsent(path, Task::new);
         try {
-          Times now = Times.read(one.getKey());
-          if (known.getKey().equals(groupOf(one.getKey()))) {
-            one.setValue(now);
-          } else {
-            ended.merge(known.getKey(), one.getValue(), Times::plus);
-            each.remove();
-            anyEnded = true;
-          }
+          task.look();
+          there.add(path);
+          hasNew |= task.looks == 1;
+          found.computeIfAbsent(task.labels, any -> new ArrayList<>()).add(task);
         } catch (IOException e) {
-          throwUnlessGone(one.getKey(), e);
-          ended.merge(known.getKey(), one.getValue(), Times::plus);
-          each.remove();
-          anyEnded = true;
+          task.ended(e);
         }
       }
     }
-    return anyEnded;
-  }
-
-  /**
-   * HotSpot starts threads when it first needs them. To look at all threads costs time by their
-   * number (5,000 in a large pool), so this looks again only where their number has changed, and
-   * now and then: one may have ended as another began. A name is read twice, and no more: a new
-   * thread has that of its parent until it has its own.
-   */
-  private void findThreads() throws IOException {
-    String count = threadCount();
-    if (count.equals(threadCount) && --scrapesLeft > 0) {
-      return;
+    tasks.keySet().retainAll(there);
+    found.keySet().forEach(labels -> groups.computeIfAbsent(labels, any -> new Group()));
+    for (Map.Entry<Labels, Group> group : groups.entrySet()) {
+      group.getValue().choose(found.getOrDefault(group.getKey(), new ArrayList<>()));
     }
-    Map<Path, Integer> seen = new HashMap<>();
-    try (DirectoryStream<Path> all = Files.newDirectoryStream(self.resolve("task"))) {
-      for (Path thread : all) {
-        int reads = others.getOrDefault(thread, 0);
-        try {
-          Group group = reads < NAME_READS ? groupOf(thread) : null;
-          if (group != null) {
-            threads.computeIfAbsent(group, any -> new HashMap<>()).putIfAbsent(thread, Times.NONE);
-          } else {
-            seen.put(thread, reads + 1);
-          }
-        } catch (IOException e) {
-          throwUnlessGone(thread, e);
-        }
-      }
-    }
-    others = seen;
-    threadCount = count;
-    scrapesLeft = SCRAPES;
+    return hasNew;
   }
 
-  /** Of status: {@code Threads: 37}. */
-  private String threadCount() throws IOException {
-    for (String line : Files.readAllLines(self.resolve("status"), UTF_8)) {
-      if (line.startsWith("Threads:")) {
-        return line;
-      }
-    }
-    throw new IOException("no Threads in " + self.resolve("status"));
+  private MetricSnapshots snapshots() {
+    CounterSnapshot.Builder run =
+        CounterSnapshot.builder()
+            .name("lab_thread_run_seconds")
+            .help("Time in which the threads of a class ran on a CPU.");
+    CounterSnapshot.Builder queue =
+        CounterSnapshot.builder()
+            .name("lab_thread_runq_seconds")
+            .help("Time in which the threads of a class were ready to run and waited for a CPU.");
+    GaugeSnapshot.Builder threads =
+        GaugeSnapshot.builder().name("lab_threads").help("Platform threads of a class.");
+    GaugeSnapshot.Builder read =
+        GaugeSnapshot.builder()
+            .name("lab_threads_read")
+            .help("Threads of a class of which the times are read; they stand for all.");
+    groups.forEach(
+        (labels, group) -> {
+          run.dataPoint(counter(group.run, labels));
+          queue.dataPoint(counter(group.queue, labels));
+          threads.dataPoint(new GaugeDataPointSnapshot(group.threads, labels, null));
+          read.dataPoint(new GaugeDataPointSnapshot(group.sample.size(), labels, null));
+        });
+    // A kernel that does not count gives 0 0 0 for each thread.
+    boolean isKnown = groups.values().stream().anyMatch(group -> group.run > 0);
+    return isKnown
+        ? MetricSnapshots.of(run.build(), queue.build(), threads.build(), read.build())
+        : MetricSnapshots.of(threads.build(), read.build());
   }
 
-  /** What HotSpot has this thread for; null for every other thread. */
-  private static @Nullable Group groupOf(Path thread) throws IOException {
-    String name = Files.readString(thread.resolve("comm"), UTF_8);
-    for (Work work : Work.values()) {
-      if (work.name.matcher(name).lookingAt()) {
-        return new Group(work, work == Work.FRONTS ? name.strip() : "");
-      }
-    }
-    return null;
-  }
-
-  /** A thread that is there and cannot be read, as where no file descriptor is left, is no end. */
-  private static void throwUnlessGone(Path thread, IOException reason) throws IOException {
-    if (Files.exists(thread)) {
-      throw reason;
-    }
-  }
-
-  private static CounterSnapshot counter(
-      String name, String help, List<CounterDataPointSnapshot> points) {
-    CounterSnapshot.Builder counter = CounterSnapshot.builder().name(name).help(help);
-    points.forEach(counter::dataPoint);
-    return counter.build();
-  }
-
-  private static CounterDataPointSnapshot point(long nanos, Labels labels) {
+  private static CounterDataPointSnapshot counter(double nanos, Labels labels) {
     return CounterDataPointSnapshot.builder()
         .value(nanos / NANOS_PER_SECOND)
         .labels(labels)
