@@ -280,12 +280,14 @@ def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> 
 
 def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
     lab.system.resent_rps = 4.0
+    lab.system.pressure = 0.25
     usage = lab.run().usage
     assert usage.window_resent == pytest.approx(4 * 15, rel=0.05)
     assert usage.window_cpu_s == pytest.approx(0.5 * 15)
     assert usage.window_wait_s == pytest.approx(0.05 * 15)
     assert usage.window_slices == pytest.approx(15_000, abs=10)
     assert usage.window_throttled_s == 0
+    assert usage.host_pressure == pytest.approx(0.25)
     # Without a spinner no dose is known.
     assert (usage.spun, lab.system.spinners) == (None, [])
     assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 25)

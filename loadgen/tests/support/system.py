@@ -61,6 +61,8 @@ class FakeSystem:
         self.busy = 0.5
         self.wait_ms = 0.05
         self.throttled = 0.0
+        # The share of time in which a thread waits for a CPU; None: the kernel does not tell.
+        self.pressure: float | None = None
         # Segments that TCP sends again a second.
         self.resent_rps = 0.0
         # What others keep from who wants a CPU, look after look; then nothing.
@@ -129,6 +131,9 @@ class FakeSystem:
 
     def resent(self) -> int:
         return round(self.elapsed_s * self.resent_rps)
+
+    def pressure_s(self) -> float | None:
+        return None if self.pressure is None else self.elapsed_s * self.pressure
 
     def ref(self) -> str | None:
         return REF_OUTPUT

@@ -217,6 +217,19 @@ def test_resent_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert System().resent() == 49
 
 
+def test_pressure_is_known_where_the_kernel_has_psi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "CPU_PRESSURE", tmp_path / "cpu")
+    assert System().pressure_s() is None
+    averages = "avg10=0.00 avg60=1.20 avg300=0.31"
+    text = f"some {averages} total=2500000\nfull {averages} total=9000000\n"
+    host.CPU_PRESSURE.write_text(text)
+    assert System().pressure_s() == 2.5
+    # On several machines it would be the wrong one's.
+    assert System(shared=False).pressure_s() is None
+
+
 def test_open_sockets_are_counted(output: Path) -> None:
     opens = (
         "import socket, time; kept = [socket.socket() for _ in range(7)]; "

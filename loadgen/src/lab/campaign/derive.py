@@ -22,6 +22,7 @@ from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
+from lab.judge.thread_times import thread_times
 from lab.judge.time_split import time_split
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
@@ -107,8 +108,9 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
     verdict = verdict_of(measurement, judgement, observation)
     split = cpu_split(measurement, observation)
     times = time_split(measurement, observation)
+    threads = thread_times(measurement.record.plan.server, observation)
     host = host_id(measured.host)
-    row = row_of(measured.run, measurement, judgement, verdict, split, times, host)
+    row = row_of(measured.run, measurement, judgement, verdict, split, times, threads, host)
     return Trial(measurement, judgement, verdict, row)
 
 

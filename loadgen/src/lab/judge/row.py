@@ -16,6 +16,7 @@ from lab.model import (
     Measurement,
     Reading,
     Row,
+    ThreadTimes,
     TimeSplit,
     TrialPlan,
     Usage,
@@ -31,6 +32,7 @@ def row_of(
     verdict: Verdict,
     cpu: CpuSplit,
     time: TimeSplit,
+    threads: ThreadTimes,
     host: str | None = None,
 ) -> Row:
     record, reading = measurement.record, measurement.reading
@@ -52,6 +54,7 @@ def row_of(
         **_columns(Ref, record.ref),
         **_columns(CpuSplit, cpu),
         **_columns(TimeSplit, time),
+        **_columns(ThreadTimes, threads),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
         others_cpu=judgement.others_cpu,

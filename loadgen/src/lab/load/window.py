@@ -18,7 +18,8 @@ class Edge:
     """Every counter at one edge of the window. `compiled` is the moment of reading and the server's
     JIT compile time, None where the server did not answer. `spun_s` is the CPU time per CPU of the
     machine that a spinner took, None without one. `resent`: segments that TCP sent again. `jit` is
-    what the threads of its compiler used (read_jit)."""
+    what the threads of its compiler used (read_jit). `pressure_s`: for how long threads of the
+    machine waited for a CPU."""
 
     at_s: float
     host: HostCpu | None
@@ -29,6 +30,7 @@ class Edge:
     spun_s: float | None = None
     resent: int | None = None
     jit: JitReading | None = None
+    pressure_s: float | None = None
 
     @classmethod
     def read(
@@ -38,12 +40,12 @@ class Edge:
         at_s = system.monotonic()
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
         throttled_s, spun_s = system.throttled_s(), spinner.taken_s()
-        resent = system.resent()
+        resent, pressure_s = system.resent(), system.pressure_s()
         compiled = None
         with suppress(LabUnreachable):
             compiled = system.monotonic(), stack.exporter.compilation_s(server)
         jit = read_jit(server, stack, system)
-        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit)
+        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit, pressure_s)
 
 
 @dataclass(slots=True)
@@ -60,7 +62,7 @@ class Window:
             return Usage(process.cpu_s(), None, None, None)
         # The counters were read slightly beside the edges. The rate per second is kept.
         scale = window_s / (closed.at_s - opened.at_s)
-        shares = wait_s = slices = throttled_s = spun = resent = None
+        shares = wait_s = slices = throttled_s = spun = resent = pressure = None
         if opened.host is not None and closed.host is not None:
             shares = closed.host.shares_since(opened.host)
         if opened.turns is not None and closed.turns is not None:
@@ -73,6 +75,9 @@ class Window:
         if opened.resent is not None and closed.resent is not None:
             # Two files of the kernel, read one after the other.
             resent = max(0, closed.resent - opened.resent) * scale
+        if opened.pressure_s is not None and closed.pressure_s is not None:
+            waited_s = closed.pressure_s - opened.pressure_s
+            pressure = min(1.0, waited_s / (closed.at_s - opened.at_s))
         return Usage(
             run_cpu_s=process.cpu_s(),
             window_cpu_s=(closed.cpu_s - opened.cpu_s) * scale,
@@ -83,6 +88,7 @@ class Window:
             window_throttled_s=throttled_s,
             spun=spun,
             window_resent=resent,
+            host_pressure=pressure,
         )
 
     @property

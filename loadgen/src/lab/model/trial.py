@@ -253,6 +253,8 @@ class Usage:
     stopped it (cgroup cpu.stat). `spun` is the share of the machine's CPUs that the spinner of the
     trial's condition took in the window; None without one. `window_resent` is how many segments TCP
     sent again in the driver's network namespace, attempts to connect left out (/proc/net).
+    `host_pressure` is the share of the window in which at least one thread of the machine waited
+    for a CPU (PSI: `some` of /proc/pressure/cpu); None where the kernel has no PSI.
     """
 
     run_cpu_s: float
@@ -264,6 +266,7 @@ class Usage:
     window_throttled_s: float | None = None
     spun: float | None = None
     window_resent: float | None = None
+    host_pressure: float | None = None
 
 
 # On a full machine a compiler waits for CPUs, and lasts far longer than it computes. That still

@@ -25,6 +25,7 @@ from lab.system.ref import REF, REF_TIMEOUT_S
 GRACE_S = 3.0
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 NET_SNMP, NET_STAT = Path("/proc/net/snmp"), Path("/proc/net/netstat")
+CPU_PRESSURE = Path("/proc/pressure/cpu")
 CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
 
 
@@ -229,6 +230,16 @@ class System(Clock):
         user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
         total = user + nice + system + idle + iowait + irq + softirq + steal
         return HostCpu(total=total, idle=idle + iowait, steal=steal)
+
+    def pressure_s(self) -> float | None:
+        """For how long at least one thread of the machine waited for a CPU, since it began
+        (Documentation/accounting/psi.rst: `some`, in microseconds). None without PSI, and where
+        the lab is on several machines."""
+        with suppress(OSError, ValueError):
+            if self._shared:
+                some = CPU_PRESSURE.read_text(encoding="ascii").split("\n", 1)[0]
+                return int(some.rpartition("total=")[2]) / 1e6
+        return None
 
     def resent(self) -> int | None:
         """How many segments TCP has sent again in this network namespace since it is there,

@@ -59,6 +59,20 @@ def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path)
     assert reading.unexpected is None
 
 
+def test_its_threads_times_are_those_of_the_window(tmp_path: Path) -> None:
+    times = [(900_000, 50_000), (900_000, 50_000), (300_000, 20_000), (250_000, 10_000)]
+    told = [usual(at, run_us=run, runq_us=queue) for at, (run, queue) in enumerate(times)]
+    reading = read_back(tmp_path, told)
+    assert (reading.generator_run_s, reading.generator_runq_s) == (0.55, 0.03)
+    # The extra load of a spike is another process'.
+    spiky = dataclasses.replace(OPENED, spike=SPIKE)
+    assert Pacer().read(spiky, tmp_path).generator_run_s is None
+    # In a second of the window, and in one before it.
+    for unknown, known in ((3, None), (0, 0.55)):
+        some = [usual(at) if at == unknown else line for at, line in enumerate(told)]
+        assert read_back(tmp_path, some).generator_run_s == known
+
+
 def test_each_machine_of_several_tells_how_late_it_was(tmp_path: Path) -> None:
     for name, late_ms in (("here", 1.0), ("far-9465", 41.0)):
         write(tmp_path, [second(at, [100.0] * 5, [105.0] * 5, [late_ms] * 5) for at in range(4)])

@@ -181,6 +181,8 @@ class Pacer:
             seconds=tuple(_each_second(window, plan.mode)),
             shares=tuple(_shares(plan, raw, told)),
             began_s=told.began_s,
+            generator_run_s=_seconds_of(plan, [line.run_us for line in window]),
+            generator_runq_s=_seconds_of(plan, [line.runq_us for line in window]),
             problems=tuple(_own_limits(window, "window")),
             notes=(
                 *_notes(told, window),
@@ -320,6 +322,7 @@ class Line:
     levels at its end, as are ``untried``, the connections that it had not tried to open yet, and
     ``oldest_us``, for how long a request had been in flight at most; ``raw`` and ``corrected`` are
     of answers without an error, ``failed`` of the others; ``corrected`` is None in a closed load.
+    ``run_us`` and ``runq_us`` are how long its threads ran, and waited for a CPU; None if unknown.
     ``unexpected`` are (request, status, count) of the answers that were not as expected, the
     requests counted from 0."""
 
@@ -342,6 +345,8 @@ class Line:
     corrected: Times | None
     unexpected: tuple[tuple[int, int, int], ...] = ()
     oldest_us: int = 0
+    run_us: int | None = None
+    runq_us: int | None = None
     untried: int = 0
     reopened: int = 0
 
@@ -538,6 +543,12 @@ def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
         times = line.corrected if mode == "open" and line.corrected else line.raw
         mean_ms = times.sum_us / times.count / 1000 if times.count else None
         yield model.Second(line.ok + line.http_errors, line.ok, mean_ms)
+
+
+def _seconds_of(plan: TrialPlan, window_us: Sequence[int | None]) -> float | None:
+    """The sum; None where a second is not known, and with spikes."""
+    known = [each_us for each_us in window_us if each_us is not None]
+    return sum(known) / 1e6 if known and len(known) == len(window_us) and not plan.spike else None
 
 
 def _own_limits(seconds: Sequence[Line], within: str) -> Iterator[str]:
