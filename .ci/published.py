@@ -51,6 +51,8 @@ TRIALS = (
     "late_p99_ms", "late_max_ms", "think_ms", "failed_mean_ms", "failed_p50_ms", "failed_p95_ms",
     "slo_p50_ms", "slo_p95_ms", "slo_p99_ms", "live_heap_bytes", "resident_bytes", "host_busy",
     "host_steal", "ref_compute", "ref_compute_all", "ref_wake", "ref_net",
+    "host_pressure", "server_run_s", "server_runq_s", "server_runq_class", "proxy_run_s",
+    "proxy_runq_s", "downstream_run_s", "downstream_runq_s", "generator_run_s", "generator_runq_s",
 )  # fmt: skip
 # Of these a search of the rate is not made, and the answers of the others not of those.
 NOT_OF = {
