@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from lab.model.ref import Ref
 from lab.system.ref import read_ref
 from support.system import REF_OUTPUT
@@ -15,8 +17,9 @@ def test_counts_are_for_each_second_of_cpu_time() -> None:
     assert read_ref(json.dumps(told)) == Ref("a go1 amd64", 4e8, 8e8, 20_000, 5e4)
 
 
-def test_nothing_is_made_of_nothing() -> None:
+@pytest.mark.parametrize("field", ["cpu_seconds", "count"])
+def test_nothing_is_made_of_nothing(field: str) -> None:
     told = json.loads(REF_OUTPUT)
-    told["net"]["cpu_seconds"] = 0
+    told["net"][field] = 0
     assert read_ref(json.dumps(told)) is None
     assert read_ref(None) is None

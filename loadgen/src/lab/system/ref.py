@@ -13,12 +13,12 @@ REF_TIMEOUT_S = 20.0
 
 
 def read_ref(output: str | None) -> Ref | None:
-    """The figures in its output. None without it, and for a probe that had no CPU time."""
+    """The figures in its output. None without it, or where a probe counted nothing."""
     if output is None:
         return None
     told: dict[str, Any] = json.loads(output)
     names = ("compute_one", "compute_all", "wake", "net")
-    if any(told[name]["cpu_seconds"] <= 0 for name in names):
+    if any(told[name]["cpu_seconds"] <= 0 or not told[name]["count"] for name in names):
         return None
     one, every, wake, net = (told[name]["count"] / told[name]["cpu_seconds"] for name in names)
     return Ref(f"{told['source']} {told['compiler']} {told['arch']}", one, every, wake, net)
