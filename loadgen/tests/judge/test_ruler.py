@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lab.judge.ruler import (
-    WEIGHTS,
     demand_of,
     drift,
     expected_rps,
@@ -121,8 +120,6 @@ def test_the_line_tells_another_host_s_rate_only_where_the_cpus_broke_it() -> No
     # (2 · 0.85 / 2 - 0.3) / 140 µs.
     assert expected_rps(found.line, 2, found.busy, 2.0) == pytest.approx(0.55 / 140e-6)
     assert expected_rps(found.line, 4, found.busy) == pytest.approx(3.1 / 140e-6)
-    assert found.ref == {"ref_wake": 1e5, "ref_net": 5e4}
-    assert {*found.ref} == {*WEIGHTS}
     pool = [replace(one, bottleneck="worker pool") for one in broke]
     assert units_of([*rows, *pool], rows[2:], pool).line is None
     idle = [trial(2000)]
@@ -155,6 +152,8 @@ def test_a_machine_that_slows_down_is_named_by_quarters() -> None:
     assert {one.what for one in drift(slowed[::-1])} == {*found}
     # One odd trial is none, nor are too few trials, nor rates that differ.
     assert drift(over_time([1.0] * 15 + [1.5])) == ()
-    assert drift(over_time([1.0] * 5 + [1.2] * 2)) == ()
+    assert drift(over_time([1.0] * 8 + [1.2] * 3)) == ()
     assert drift(over_time([1.0] * 12 + [1.05] * 4)) == ()
+    # Nor are quarters whose scatter explains it: 31 % between medians.
+    assert drift(over_time([1.0, 1.4, 0.9, 1.2, 0.8, 1.3, 1.1, 0.9, 1.5, 1.2, 1.0, 1.4])) == ()
     assert drift([]) == ()

@@ -36,17 +36,15 @@ ABOUT = 2.0
 # The control parts are the unit as they cost under the first of these that a run has, else under
 # its first lane.
 FIXED_LANES = ("event-loop", "virtual-threads")
-# A host is slower than another by the product of the ratios of ref's figures, each to the power of
-# its weight. An assumption, to be fitted: no runs of several hosts have ref yet.
-WEIGHTS = {"ref_wake": 0.5, "ref_net": 0.5}
 # The CPUs may be what a server broke by where at least this share of them was busy, and most of the
 # trials that broke name them, or nothing.
 CPU_BOUND = 0.8
 CPUS_OR_NOTHING = ("host CPU", NONE, UNKNOWN, None)
-# Medians of quarters that differ by more are a drift. To be replaced: the scatter of ref is not
-# measured yet.
-DRIFT = 0.1
-QUARTERS, LEAST_EACH = 4, 2
+# Medians of quarters that differ by more than DRIFT have drifted, unless scatter explains it: in a
+# steady run any figure does so with at most the probability FALSE_ALARM (the test of W. H. Kruskal
+# and W. A. Wallis, J. Amer. Statist. Assoc. 47 (1952) 583, with Bonferroni's correction).
+DRIFT, FALSE_ALARM = 0.1, 0.01
+QUARTERS, LEAST_EACH = 4, 3
 CONTROL = "control parts"
 
 
@@ -136,9 +134,8 @@ def in_units(
     its = [row for row in like if _load(row) == _load(own[0])]
     line = line_of(its, used_us(cpus)) if full else None
     us = statistics.median(row.cpu_server_us or 0.0 for row in own)
-    known = {name: [one for row in its if (one := getattr(row, name))] for name in WEIGHTS}
-    ref = {name: statistics.median(values) for name, values in known.items() if values}
-    rest = lane, us, share, bool(broke), cpus, line, ref
+    control = statistics.median(each for row in own if (each := unit_us(row)))
+    rest = lane, us, control, share, bool(broke), cpus, line
     return (InUnits("units", name, 0, found.median, CONTROL, low, high, "", *rest),)
 
 
@@ -178,8 +175,11 @@ def expected_rps(line: Line, cpus: float, busy: float, slower: float = 1.0) -> f
 
 
 def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
-    """What differs between quarters of a run's trials, in the order of time, by more than DRIFT:
-    figures of ref, and the cost of the control parts over that in trials of the same rate."""
+    """What differs between quarters of a run's trials, in the order of time, by more than DRIFT and
+    than chance: figures of ref, and the cost of the control parts over that in trials of the same
+    rate."""
+    from scipy.stats import kruskal
+
     known = [(row.started_at, row) for row in rows if row.started_at is not None]
     ordered = [row for _, row in sorted(known, key=itemgetter(0))]
 
@@ -203,7 +203,7 @@ def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
             continue
         medians = tuple(map(statistics.median, quarters))
         change = max(medians) / min(medians) - 1
-        if change > DRIFT:
+        if change > DRIFT and kruskal(*quarters).pvalue * len(values) < FALSE_ALARM:
             none = None, None, ""
             found.append(Drift("drift", "", 0, change, "share", *none, what, medians))
     return tuple(found)

@@ -516,18 +516,18 @@ class InUnits(Finding):
     control parts under `lane` at the same rate (None: those of its own trials), with the interval
     over launches. `server` may name a load, too.
 
-    `server_us` is the CPU time itself. `busy` is the share of the host's `cpus` that was in use in
-    the trials that `broke`, if any did, else in those of the headline. `line` is the CPU time of
-    the whole lab by rate, where the CPUs may be what the server broke by; `ref` the medians of
-    ref's figures; both None or empty if unknown."""
+    `server_us` and `control_us` are the CPU times themselves. `busy` is the share of the host's
+    `cpus` that was in use in the trials that `broke`, if any did, else in those of the headline.
+    `line` is the CPU time of the whole lab by rate, where the CPUs may be what the server broke by,
+    else None."""
 
     lane: str | None
     server_us: float
+    control_us: float
     busy: float | None
     broke: bool
     cpus: int | None
     line: Line | None
-    ref: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lab.judge.ruler import WEIGHTS, expected_rps
+from lab.judge.ruler import expected_rps
 from lab.model import Drift, Finding, InUnits, three
 from lab.report.answers import Answers
-
-OPERATIONS = {"ref_wake": "a hand-over", "ref_net": "a loopback request"}
 
 
 def with_units(answers: Answers, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
@@ -27,8 +25,8 @@ def _cells(of: InUnits) -> Iterator[str]:
     busy = ""
     if of.busy is not None:
         busy = f"; {of.busy:.0%} of the host's CPUs busy{' where it broke' if of.broke else ''}"
-    units, us = f"{of.value or 0:.2f}{ends}", three(of.server_us)
-    yield f"server CPU per request: {units} of {lane} ({us} µs){busy}"
+    units, us = f"{of.value or 0:.2f}{ends}", f"{three(of.server_us)} / {three(of.control_us)} µs"
+    yield f"server CPU per request: {units} of {lane} ({us}){busy}"
     if of.line is not None and of.busy is not None and of.cpus:
         here = float(f"{expected_rps(of.line, of.cpus, of.busy):.2g}")
         yield (
@@ -43,15 +41,11 @@ def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
             len(shown) > 1 and any(one.lane is None for one in shown)
         )
         yield f"Control parts: generator, Toxiproxy and downstream at the same rate.{own}"
-    ref = next((one.ref for one in shown if one.line is not None), {})
-    if {*ref} == {*WEIGHTS}:
-        terms = (
-            f"({OPERATIONS[name]} / {1e6 / ref[name]:.3g} µs)^{weight:g}"
-            for name, weight in WEIGHTS.items()
-        )
+    if any(one.line is not None for one in shown):
         yield (
-            f"f = {' × '.join(terms)} by `make ref` on the other host: an assumption, not fitted. "
-            "On the hosts on file such estimates were wrong by up to a third (docs/hosts.md)."
+            "f = the control parts' CPU time for a request on the other host / here, at the same "
+            "rate under the same server. Such estimates were wrong by up to a third "
+            "(docs/hosts.md)."
         )
 
 
