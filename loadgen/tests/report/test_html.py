@@ -194,6 +194,7 @@ def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
     ids = "figures question results prediction loads trials validity fairness run again"
     assert [one["id"] for one in page.all("h2")] == ids.split()
     assert "Does a differ from b?" in page.text
+    assert re.search(r"Host \S*-2c-\S+\. Point at a figure", page.text)
     assert "No: N / 0.2 s bounds both." in page.text
     assert "make run EXP=aa LAUNCHES=7" in page.text
     assert "2 × within" in page.text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
+from typing import Any
 
+from lab.model.host_facts import host_id
 from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import content, inline, markup
@@ -16,8 +18,8 @@ from lab.report.words import Content
 from lab.store.records import time_text
 
 HINT = (
-    '<p class="soft hint">Point at a figure to read its values. Click an entry of its legend to '
-    "see that series alone, and others to add them.</p>"
+    '<p class="soft hint">Host {}. Point at a figure to read its values. Click an entry of its '
+    "legend to see that series alone, and others to add them.</p>"
 )
 
 
@@ -29,7 +31,7 @@ def html(
 ) -> str:
     """The whole page: the sections of the report, with what is drawn of its loads and trials."""
     # The figure behind the answer, before any table.
-    parts = [("figures", "Figures", _by_load(places))] if places else []
+    parts = [("figures", "Figures", _by_load(places, of.manifest.host))] if places else []
     for one in sections(of):
         parts.append((one.key, one.title, content(one)))
         if one.key == "loads":
@@ -51,9 +53,9 @@ def html(
     )
 
 
-def _by_load(places: Sequence[FigureGroup]) -> str:
+def _by_load(places: Sequence[FigureGroup], host: Mapping[str, Any]) -> str:
     """Throughput and latency against concurrency."""
-    parts = [HINT]
+    parts = [HINT.format(host_id(host) or "unknown")]
     for place in places:
         if len(places) > 1:
             parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
