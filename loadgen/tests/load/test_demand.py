@@ -8,6 +8,7 @@ import pytest
 from lab.load.counters import Counters
 from lab.load.demand import IDLE_S, LEAD_EACH_S, LEAD_S, LIGHT_S, light_connections, measure_demand
 from lab.model import Demand, Line
+from lab.system.host import HostCpu
 from support.fakes import FakeLab, plan
 
 # One rate, so no a.
@@ -43,6 +44,22 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, r
     )
     assert lab.system.processes[0].stopped_early
     assert not raw.exists()
+
+
+def test_what_other_machines_took_is_no_cost_of_a_request(
+    lab: FakeLab, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.system.at(IDLE_S, lambda: lab.system.use(0.75))
+    unstolen = lab.system.host_cpu
+
+    def host_cpu() -> HostCpu:
+        stolen, read = 0.1 * max(0.0, lab.system.elapsed_s - IDLE_S), unstolen()
+        return dataclasses.replace(read, idle=read.idle - stolen, steal=stolen)
+
+    monkeypatch.setattr(lab.system, "host_cpu", host_cpu)
+    demand = measured(lab, raw)
+    assert demand is not None
+    assert demand.host == Line(pytest.approx(0.002))
 
 
 def test_connections_of_a_light_load() -> None:

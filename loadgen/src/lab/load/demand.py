@@ -237,12 +237,11 @@ def _server_cpus(before: CpuTimes, after: CpuTimes) -> float | None:
 
 
 def _host_share(before: CpuTimes, after: CpuTimes) -> float | None:
-    """The share of all its CPUs that the host itself used. CPU time that other machines took from
-    it (steal) is no cost of a request."""
+    """The share of all its CPUs that the host itself used."""
     if before.host is None or after.host is None:
         return None
     shares = after.host.shares_since(before.host)
-    return None if shares is None else shares[0] - shares[1]
+    return None if shares is None else shares[0]
 
 
 def _less(of: float | None, idle: float | None) -> float | None:
