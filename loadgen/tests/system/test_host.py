@@ -84,7 +84,7 @@ def test_a_crowd_on_its_cpu_shows(own_cpus: set[int], tmp_path: Path) -> None:
 
 def test_what_is_busy_beside_it_shows(tmp_path: Path) -> None:
     class Half(System):
-        """Of its time three quarters are busy, on two CPUs of which the thread has one."""
+        """Of its time three quarters are busy or stolen, on two CPUs of which the thread has one."""
 
         told = 0.0
 
@@ -93,7 +93,7 @@ def test_what_is_busy_beside_it_shows(tmp_path: Path) -> None:
 
         def host_cpu(self) -> HostCpu:
             self.told += 100
-            return HostCpu(total=self.told, idle=self.told / 4, steal=0.0)
+            return HostCpu(total=self.told, idle=self.told / 4, steal=self.told / 8)
 
     crowd = Half((tmp_path / "none",)).crowd(0.01)
     assert crowd is not None

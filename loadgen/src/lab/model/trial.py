@@ -268,6 +268,12 @@ class Usage:
     window_resent: float | None = None
     host_pressure: float | None = None
 
+    @property
+    def host_taken(self) -> float | None:
+        """The share of the CPUs' time that was not idle: busy, or taken by other machines."""
+        busy, stolen = self.host_busy, self.host_steal or 0.0
+        return None if busy is None else min(1.0, busy + stolen)
+
 
 # On a full machine a compiler waits for CPUs, and lasts far longer than it computes. That still
 # tells of a queue: where one compiler is busy for more than half of the time, a method waits longer

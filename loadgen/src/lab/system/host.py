@@ -257,9 +257,9 @@ class System(Clock):
 
     def crowd(self, seconds: float) -> tuple[float, float] | None:
         """What others do with the CPUs now: the share of its time that a thread which never rests
-        waits for one, and the share of all CPUs that is busy beside that thread, the idle lab among
-        it. For that it uses one CPU for so many seconds. None where the lab is on several machines,
-        and where a CPU quota kept the thread waiting."""
+        waits for one, and the share of all CPUs that is not idle beside that thread, the idle lab
+        and other machines among it. For that it uses one CPU for so many seconds. None where the
+        lab is on several machines, and where a CPU quota kept the thread waiting."""
         if not self._shared:
             return None
         quota, before = self.throttled_s(), self.host_cpu()
@@ -271,7 +271,7 @@ class System(Clock):
         if self.throttled_s() != quota:
             return None
         shares = after.shares_since(before) if before and after else None
-        return 1 - own, max(0.0, shares[0] - own / self.cpus()) if shares else 0.0
+        return 1 - own, max(0.0, sum(shares) - own / self.cpus()) if shares else 0.0
 
     def ref(self) -> str | None:
         """The output of `ref`, which takes a second; None where it does not run."""

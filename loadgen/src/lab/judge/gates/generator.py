@@ -210,7 +210,7 @@ def _thinks_starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
     threads do not sleep, the share in the run queue is that of Z. Where the CPUs are not crowded
     that is how long the kernel takes to wake a thread, on any machine; where nobody knows, it is
     all of Z."""
-    usage, busy = record.usage, record.usage.host_busy
+    usage, busy = record.usage, record.usage.host_taken
     if busy is not None and busy < HOST_CROWDED and not reading.shares:
         return
     waited = 1.0
@@ -297,7 +297,7 @@ def unread(record: TrialRecord) -> Iterator[str]:
         yield "its waits for a CPU"
     if usage.window_throttled_s is None:
         yield "its CPU quota"
-    if usage.host_busy is None:
+    if usage.host_taken is None:
         yield "the host's CPU"
 
 

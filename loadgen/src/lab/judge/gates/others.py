@@ -20,16 +20,16 @@ def by_others(record: TrialRecord, observation: Observation | None) -> float | N
     nobody knows. The CPU time of a service that is not the lab's cannot be told from theirs: then
     it is what other machines took (steal)."""
     usage = record.usage
-    if observation is None or record.before.foreign or usage.host_busy is None:
+    if observation is None or record.before.foreign or usage.host_taken is None:
         return usage.host_steal
-    share = _beside(usage.host_busy, observation)
+    share = _beside(usage.host_taken, observation)
     return usage.host_steal if share is None else share
 
 
 def untold(record: TrialRecord, observation: Observation | None) -> bool:
     """Whether nobody knows what others used, although the machine's CPUs were seen, and all that
     the lab measures is its own."""
-    busy = record.usage.host_busy
+    busy = record.usage.host_taken
     if observation is None or record.before.foreign or busy is None:
         return False
     return _beside(busy, observation) is None
@@ -66,7 +66,7 @@ def crowded_out(
     """The share of the CPUs that others used, where that left the lab too few: its figures are then
     a lower bound of what it can do. None where it did not. While some CPU is always idle, other
     processes take nothing from the lab."""
-    busy, share = record.usage.host_busy, by_others(record, observation)
+    busy, share = record.usage.host_taken, by_others(record, observation)
     stolen = record.usage.host_steal or 0.0
     if stolen >= STOLEN:
         return max(stolen, share or 0.0)

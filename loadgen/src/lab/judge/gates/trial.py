@@ -169,7 +169,7 @@ def _repeats(record: TrialRecord) -> Iterator[str]:
 
 
 def _host_is_full(record: TrialRecord) -> bool:
-    busy = record.usage.host_busy
+    busy = record.usage.host_taken
     return busy is not None and busy >= HOST_FULL
 
 
@@ -177,7 +177,7 @@ def _host(record: TrialRecord, used: float | None) -> Iterator[str]:
     """Notes on the machine that all parts share. `used`: see `others.crowded_out`."""
     if used is not None:
         yield f"work outside the lab used {used:.0%} of CPUs that were short"
-    busy, steal = record.usage.host_busy, record.usage.host_steal
+    busy, steal = record.usage.host_taken, record.usage.host_steal
     if busy is not None and busy >= HOST_FULL:
         yield f"the host's CPU was {busy:.0%} busy: these numbers are this machine's limit"
     if steal is not None and steal >= STEAL_FELT:

@@ -182,7 +182,7 @@ class SeenTrial:
     def cpus_busy(self) -> float:
         """The share of its time that the CPUs of the server's machine were busy; 0 where nobody
         knows. Of a lab on several machines the series tell of each."""
-        busy = self.record.usage.host_busy
+        busy = self.record.usage.host_taken
         if busy is None:
             labels = (one.labels for one in self.observation.series(CPU_USED, service=self.server))
             machine = next((one["machine"] for one in labels if "machine" in one), None)

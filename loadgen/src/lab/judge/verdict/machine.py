@@ -38,10 +38,10 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
     gets more: threads wait for a CPU in bursts, while at other moments one is idle. So waiting
     alone is weak evidence."""
     usage = seen.record.usage
-    if usage.host_busy is None:
+    if usage.host_taken is None:
         return _busiest_machine(seen)
     waited = waited_share(seen.record, seen.reading)
-    busy, score = usage.host_busy, 0.4 * usage.host_busy
+    busy, score = usage.host_taken, 0.4 * usage.host_taken
     if busy >= HOST_FULL:
         score = 0.92
     elif busy >= NEARLY_FULL:

@@ -103,7 +103,7 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
     (Little's law), far fewer than were in flight, and neither the CPUs nor the load kept it from
     more. None where one of that is not so, or not known."""
     usage, r0_s = seen.record.usage, seen.r0_s
-    if r0_s <= 0 or usage.host_busy is None or usage.host_busy >= CPUS_LEFT:
+    if r0_s <= 0 or usage.host_taken is None or usage.host_taken >= CPUS_LEFT:
         return None
     if seen.at_load_bound >= EXPLAINED or seen.error_share >= FEW_ERRORS:
         return None
@@ -122,7 +122,7 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
         sentence=(
             f"it behaves like a pool: about {float(f'{at_a_time.value:.2g}'):.0f} at a time, "
             f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight "
-            f"and CPUs of this machine {usage.host_busy:.0%} busy; of threads, of connections to "
+            f"and CPUs of this machine {usage.host_taken:.0%} busy; of threads, of connections to "
             f"what it calls, or of what that does at a time{elsewhere}"
         ),
         evidence=(at_a_time, waiting),
