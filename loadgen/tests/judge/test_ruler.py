@@ -55,6 +55,9 @@ def test_rates_that_are_one_give_no_a() -> None:
     assert fit([(1000, 0.5), (1400, 0.8)]) == Line(pytest.approx(1.62 / 2960), 0.0, 1, 1000)
     # Nor does a cost that falls with the rate.
     assert fit([(1000, 0.5), (2000, 0.4)]) == Line(pytest.approx(0.00026), 0.0, 1, 1000)
+    # Nor a line by which a request at the lowest rate would cost less than nothing.
+    bent = [(1000, 0.02), (1100, 0.02), (1200, 0.03), (1300, 0.05), (4000, 1.6)]
+    assert fit(bent) == Line(pytest.approx(6543 / 21.34e6), 0.0, 1, 1000)
     assert fit([]) is None
     assert fit([(1000, 0.0)]) is None
 

@@ -50,14 +50,15 @@ CONTROL = "control parts"
 
 def fit(points: Sequence[tuple[float, float]]) -> Line | None:
     """The line through points (rate, CPU seconds per second), by least squares; through 0 where
-    their rates give no slope. None without points, and where no CPU time was used."""
+    their rates give no slope, or the line no CPU time at the lowest one. None without points, and
+    where no CPU time was used."""
     if not points:
         return None
     rates, cpus = zip(*points, strict=True)
     low = min(rates)
     if max(rates) >= LEAST_APART * low:
         b, a = statistics.linear_regression(rates, cpus)
-        if b > 0:
+        if b > 0 and a + b * low > 0:
             return Line(b, a, len({*rates}), low)
     b = math.sumprod(rates, cpus) / math.sumprod(rates, rates)
     return Line(b, low=low) if b > 0 else None
