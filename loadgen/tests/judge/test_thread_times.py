@@ -60,6 +60,13 @@ def test_the_class_that_waited_longest_is_named() -> None:
     assert (nobody.server_runq_s, nobody.server_runq_class) == (0.0, None)
 
 
+def test_a_server_that_shows_nonsense_shows_nothing() -> None:
+    waits_of_none = [counter(RUNQ, 0.5, server="a", threads="=\x1b[31m\n")]
+    assert rounded(times(*waits_of_none)) == {"server_runq_s": 5.0}
+    endless = [counter(RUN, 7e306, server="a", threads=name) for name in "abc"]
+    assert times(*endless) == ThreadTimes()
+
+
 def test_what_is_not_told_is_unknown_and_not_0() -> None:
     assert thread_times("a", None) == ThreadTimes() == times()
     # Another JVM began in the window: nobody knows what the first one waited.

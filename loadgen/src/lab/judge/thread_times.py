@@ -6,10 +6,15 @@ The server tells its own threads by class, the downstream those of its process a
 
 from __future__ import annotations
 
+import math
+import re
+
 from lab.model import Observation, ThreadTimes
 
 # Of the server by class of threads, of the parts behind it by process.
 RUN, RUNQ = "lab_thread_run_seconds_total", "lab_thread_runq_seconds_total"
+# What a server may write into a table as the name of a class.
+_CLASS = re.compile(r"[a-z]{1,16}")
 PROCESS_RUN, PROCESS_RUNQ = "lab_process_run_seconds_total", "lab_process_runq_seconds_total"
 
 
@@ -31,13 +36,15 @@ def thread_times(server: str, observation: Observation | None) -> ThreadTimes:
 
 def _seconds(observation: Observation, name: str, **labels: str) -> float | None:
     rate, (opens, closes) = observation.rate(name, **labels), observation.window
-    return None if rate is None else rate * (closes - opens)
+    seconds = math.nan if rate is None else rate * (closes - opens)
+    # A server may show whatever numbers it likes.
+    return seconds if math.isfinite(seconds) else None
 
 
 def _longest(observation: Observation, server: str) -> str | None:
     """The class whose threads waited longest; None where that of one is not known."""
     classes = {one.labels.get("threads", "") for one in observation.series(RUNQ, server=server)}
     waits = {one: observation.rate(RUNQ, server=server, threads=one) for one in sorted(classes)}
-    known = {one: wait for one, wait in waits.items() if wait is not None}
+    known = {one: wait for one, wait in waits.items() if wait is not None and _CLASS.fullmatch(one)}
     longest = max(known, key=known.__getitem__, default=None)
     return longest if longest and len(known) == len(waits) and known[longest] > 0 else None
