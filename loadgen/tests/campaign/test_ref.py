@@ -30,7 +30,7 @@ class Without(FakeSystem):
 
 def test_an_operation_costs_the_inverse_of_its_rate() -> None:
     head, one, every, wake, net = ref_lines(Drifting())
-    assert "9 runs of ref a go1 amd64" in head
+    assert "9 runs of ref a go1 amd64 2-cpu" in head
     assert one.split()[:3] == ["2.5", "[2.5,", "2.5]"]
     assert every.split()[:3] == ["1.25", "[1.25,", "1.25]"]
     assert wake.split()[:3] == ["50.6", "[10,", "256]"]

@@ -14,7 +14,7 @@ from support.system import REF_OUTPUT
 def test_counts_are_for_each_second_of_cpu_time() -> None:
     told = json.loads(REF_OUTPUT)
     told["wake"] = {"count": 5000, "cpu_seconds": 0.25, "seconds": 1.5}
-    assert read_ref(json.dumps(told)) == Ref("a go1 amd64", 4e8, 8e8, 20_000, 5e4)
+    assert read_ref(json.dumps(told)) == Ref("a go1 amd64 2-cpu", 4e8, 8e8, 20_000, 5e4)
 
 
 @pytest.mark.parametrize("field", ["cpu_seconds", "count"])

@@ -9,8 +9,8 @@ FIGURES = ("ref_compute", "ref_compute_all", "ref_wake", "ref_net")
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Counts for each second of CPU time. `program` names source, compiler and architecture: only
-    figures of one program are comparable.
+    """Counts for each second of CPU time. `program` names source, compiler, architecture and how
+    many CPUs the program had: only figures of one program are comparable.
 
     `ref_compute` and `ref_compute_all` are steps of a generator of random numbers, by one thread
     and by one for each CPU; `ref_wake` hand-overs between two threads on two CPUs; `ref_net`

@@ -21,4 +21,6 @@ def read_ref(output: str | None) -> Ref | None:
     if any(told[name]["cpu_seconds"] <= 0 or not told[name]["count"] for name in names):
         return None
     one, every, wake, net = (told[name]["count"] / told[name]["cpu_seconds"] for name in names)
-    return Ref(f"{told['source']} {told['compiler']} {told['arch']}", one, every, wake, net)
+    # With one CPU a hand-over is another operation.
+    program = f"{told['source']} {told['compiler']} {told['arch']} {told['cpus']}-cpu"
+    return Ref(program, one, every, wake, net)
