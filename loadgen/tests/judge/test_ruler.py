@@ -153,6 +153,9 @@ def test_a_machine_that_slows_down_is_named_by_quarters() -> None:
     assert found["ref_wake"].quarters == pytest.approx((1e5, 1e5, 1e5, 1e5 / 1.2))
     # The order is that of time, whatever that of the rows.
     assert {one.what for one in drift(slowed[::-1])} == {*found}
+    # Trials scatter, and three of each quarter are enough.
+    scattered = [1.0, 1.02, 0.98, 1.01, 0.97, 1.0, 1.03, 0.99, 1.01, 1.2, 1.22, 1.17]
+    assert {one.what for one in drift(over_time(scattered))} == {*found}
     # One odd trial is none, nor are too few trials, nor rates that differ.
     assert drift(over_time([1.0] * 15 + [1.5])) == ()
     assert drift(over_time([1.0] * 8 + [1.2] * 3)) == ()
