@@ -84,7 +84,7 @@ def test_a_crowd_on_its_cpu_shows(own_cpus: set[int], tmp_path: Path) -> None:
 
 def test_what_is_busy_beside_it_shows(tmp_path: Path) -> None:
     class Half(System):
-        """Of its time three quarters are busy or stolen, on two CPUs of which the thread has one."""
+        """Three quarters of its time are busy or stolen, on two CPUs; the thread has one."""
 
         told = 0.0
 

@@ -238,8 +238,8 @@ class Loop:
                 warn(console, line)
             if kind_of(self.record.experiment).answers and derived.answers:
                 # Whoever wants more than the answer opens the report.
-                invalid = sum(not row.valid for row in rows)
-                said = f"{len(rows)} trials, {invalid} of them invalid, host {rows[0].host or 'unknown'}"
+                invalid, host = sum(not row.valid for row in rows), rows[0].host or "unknown"
+                said = f"{len(rows)} trials, {invalid} of them invalid, host {host}"
                 console.print(said, highlight=False)
                 recorded.render(console, derived.recorded, self.run_dir.name)
                 return

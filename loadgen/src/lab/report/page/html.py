@@ -55,7 +55,7 @@ def html(
 
 def _by_load(places: Sequence[FigureGroup], host: Mapping[str, Any]) -> str:
     """Throughput and latency against concurrency."""
-    parts = [HINT.format(host_id(host) or "unknown")]
+    parts = [HINT.format(inline(host_id(host) or "unknown"))]
     for place in places:
         if len(places) > 1:
             parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
