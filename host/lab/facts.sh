@@ -11,9 +11,10 @@ cpu_model() {
   fi
 }
 
-# cpu_id: vendor, family and model, which a virtual machine may leave out of the name; nothing where there are none.
+# cpu_id: vendor, family and model (of ARM implementer and part), which a virtual machine may leave out of the name; nothing
+# where there are none.
 cpu_id() {
-  awk -F '[\t ]*: ' '$1 == "vendor_id" || $1 == "cpu family" || $1 == "model" {printf "%s ", $2; seen++} seen == 3 {exit}' /proc/cpuinfo 2>/dev/null || true
+  awk -F '[\t ]*: ' '$1 ~ /^(vendor_id|cpu family|model|CPU implementer|CPU part)$/ {printf "%s ", $2; seen = 1} seen && !NF {exit}' /proc/cpuinfo 2>/dev/null || true
 }
 
 # of_engine: what an engine says of its machine, as JSON on one line.

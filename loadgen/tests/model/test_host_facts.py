@@ -80,6 +80,10 @@ def test_the_id_of_a_host_names_its_cpus_and_kernel_and_tells_hosts_apart() -> N
         {**facts, "machines": {"load": {"cores": 4}}},
     ]
     assert len({host_id(one) for one in (facts, *others)}) == 5
+    # Of ARM there are implementer and part.
+    arm = host_id({**facts, "cpu_model": "", "cpu_id": "0x41 0xd0c"})
+    assert arm is not None
+    assert arm.startswith("cpu0xd0c-2c-k6.18-")
     older = {name: of for name, of in facts.items() if name != "cpu_id"}
     assert (host_id(older) or "").startswith("amd-2c-k6.18-")
     named = {"cpu_model": "Intel(R) Xeon(R)", "cpu_id": "GenuineIntel 6 143"}
