@@ -104,6 +104,15 @@ def test_the_unit_is_the_control_parts_under_the_fixed_lane_at_the_same_rate() -
     assert in_units("x", [other], [], (), 2) == ()
 
 
+def test_a_unit_that_all_launches_share_gives_no_interval() -> None:
+    own = [trial(4000, "netty", cpu_server_us=100.0 + at, launch=at) for at in range(1, 7)]
+    alone = units_of(own, own)
+    assert (alone.lane, alone.low is None) == (None, False)
+    fixed = [trial(rate) for rate in (3000, 5000)]
+    shared = units_of([*own, *fixed], own)
+    assert (shared.lane, shared.low, shared.high) == ("event-loop", None, None)
+
+
 def test_the_cost_in_units_is_the_same_on_a_slower_host() -> None:
     each = []
     for times in (1.0, 2.1):

@@ -128,7 +128,9 @@ def in_units(
     found = median_per_launch(own, units)
     if found is None:
         return ()
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    # Under the fixed lane all launches share one unit, whose error no interval over them has.
+    interval = found.interval if lane is None else None
+    low, high = (interval.low, interval.high) if interval else (None, None)
     busy = [row.host_busy for row in broke or own if row.host_busy is not None]
     share = statistics.median(busy) if busy else None
     named = sum(row.bottleneck in CPUS_OR_NOTHING for row in broke)

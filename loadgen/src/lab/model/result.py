@@ -513,8 +513,8 @@ class Dosed(Finding):
 @dataclass(frozen=True, slots=True)
 class InUnits(Finding):
     """What a server costs at its headline: `value` is its CPU time per request, over that of the
-    control parts under `lane` at the same rate (None: those of its own trials), with the interval
-    over launches. `server` may name a load, too.
+    control parts under `lane` at the same rate (None: those of its own trials; then with the
+    interval over launches). `server` may name a load, too.
 
     `server_us` and `control_us` are the CPU times themselves. `busy` is the share of the host's
     `cpus` that was in use in the trials that `broke`, if any did, else in those of the headline.
