@@ -311,8 +311,11 @@ def test_what_the_machine_did_is_taken_out_of_a_cpu_time() -> None:
 def test_a_candidate_that_makes_the_control_parts_dearer_is_judged_by_the_raw_figure() -> None:
     answer = answers_of(*machine(server=1.1, parts=1.3))["cpu"]
     assert (answer.control.use, answer.ratio) == ("differs", answer.raw)
-    # Within the floor it may not be told from the machine.
+    # Within the floor it may not be told from the machine; then the raw ratio has to agree.
     assert answers_of(*machine(parts=1.01))["cpu"].control.use == "used"
+    answer = answers_of(*machine(server=1.01, parts=0.94))["cpu"]
+    assert (answer.control.use, answer.place, answer.why) == ("used", "cannot tell", "raw")
+    assert answer.ratio.interval.low > CPU.high > answer.raw.ratio
 
 
 def test_without_pairs_or_parts_there_is_no_covariate() -> None:

@@ -27,9 +27,9 @@ Technometrics 24 (1982) 295). With too few launches for that confidence there is
 of the control parts, which both sides share: generator, Toxiproxy, downstream. It is a covariate
 (W. G. Cochran, Biometrics 13 (1957) 261): a pair's ratio is divided by that of the control parts to
 the power of CONTROL. The coefficient is a constant, so the interval stays exact whatever the true
-one is: a wrong constant makes it wider, and no answer false. It is used only while the sides do not
-differ in the control parts by more than their A/A floor, as a candidate may itself make them
-dearer. A difference below the floor may move the ratio by up to that floor.
+one is: a wrong constant makes it wider. It is used only while the sides do not differ in the control
+parts by more than their A/A floor, as a candidate may itself make them dearer. A difference below
+the floor may move the ratio by up to that floor, so the raw ratio has to be at the same place.
 
 **The A/A floor.** How far does a side differ from itself? In a gate's order (A B, B A, A B, …) the
 second launch of a round is followed by the first one of the next, which is of the same side. These
@@ -117,6 +117,7 @@ Why = Literal[
     "failures",  # failed launches of A, of how many, of B, of how many
     "errors",  # usual shares of failed requests of A and of B
     "left out",  # see tries_a, tries_b
+    "raw",  # the ratio with what the machine did, which is at another place
     "generator",  # its share of A and of B, and the interval without them
     "kept up",  # goodput of a side that answered all that was offered has an upper bound only
     "no limit",  # goodput has none, and would be judged in place of the percentile
@@ -411,6 +412,9 @@ class _Load:
             raw, ratio = values.ratio(confidence), judged.ratio(confidence)
             same = judged.same(confidence)
             place, why, facts = self._place(question, ratio, family)
+            by_raw = question.limits.place(raw.ratio, raw.ratio, figure)
+            if place not in ("cannot tell", by_raw):
+                place, why, facts = "cannot tell", "raw", (raw.ratio,)
             if why in ("few", "across"):
                 launches = launches_for(judged, question.limits.distance(ratio.ratio), confidence)
                 launches = launches or (needed(confidence) if why == "few" else None)

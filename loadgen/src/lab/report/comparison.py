@@ -58,6 +58,7 @@ _WHYS: Mapping[Why, str] = {
         "{0:.1%} of the requests of {A} fail and {1:.1%} of {B}, and an error does not cost what "
         "an answer costs"
     ),
+    "raw": "the raw ratio, {0:.3f}, has another answer",
     "left out": "which launches were left out may decide the answer",
     "generator": (
         "the generator's own time is {0:.1%} of {A} and {1:.1%} of {B}; without it the interval is "
