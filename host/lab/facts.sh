@@ -21,7 +21,7 @@ cpu_id() {
 of_engine() {
   docker info --format '{"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
     "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
-    "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
+    "engine_os": {{json .OperatingSystem}}, "kernel": {{json .KernelVersion}}}' | tr -d '\n'
 }
 
 # machines: those of a Swarm, by their host names, as a manager describes them (docs/several-machines.md).
@@ -37,7 +37,7 @@ tell_facts() {
   local image name
   printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"
   if [[ -n $(git status --porcelain 2>/dev/null) ]]; then printf 'commit_dirty yes\n'; fi
-  printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
+  printf 'cpu_model %s\n' "$(cpu_model)"
   printf 'cpu_id %s\n' "$(cpu_id)"
   printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
   printf 'engine %s\n' "$(of_engine)"

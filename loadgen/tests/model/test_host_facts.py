@@ -9,9 +9,8 @@ TOLD = r"""
 commit 0123abcd
 commit_dirty yes
 cpu_model Some "CPU" \ 3.0
-kernel 6.1
 os Debian GNU/Linux 12
-engine {"docker_version": "26.1.5", "cores": 2}
+engine {"docker_version": "26.1.5", "cores": 2, "kernel": "6.1"}
 compose_version 2.26.1
 nofile 20000
 cpuset LOADGEN 0-1
@@ -89,6 +88,6 @@ def test_the_id_of_a_host_names_its_cpus_and_kernel_and_tells_hosts_apart() -> N
     named = {"cpu_model": "Intel(R) Xeon(R)", "cpu_id": "GenuineIntel 6 143"}
     assert (host_id({**facts, **named}) or "").startswith("intel6-2c-k6.18-")
     assert host_id({**facts, "kernel": None}) is None
-    assert host_facts(["kernel 6.1"]).get("id") is None
-    lines = ["kernel 6.1", "cpu_model x", 'engine {"cores": 2, "memory_bytes": 1}']
+    assert host_facts(["cpu_model x"]).get("id") is None
+    lines = ["cpu_model x", 'engine {"cores": 2, "memory_bytes": 1, "kernel": "6.1"}']
     assert host_facts(lines)["id"].startswith("cpu-2c-k6.1-")
