@@ -52,8 +52,9 @@ def test_a_search_ramps_and_halves_and_says_where_it_broke_or_why_not() -> None:
     trials, first, step = trials_of("searched"), asked.first, asked.step
     assert trials[0]["concurrency"] == first
     tried = sorted({trial["concurrency"] for trial in trials})
-    (found,) = findings_of("searched")
+    found, in_units = findings_of("searched")
     assert (found["name"], found["server"], found["launch"]) == (BREAKING_POINT, "fixed-pool", 1)
+    assert (in_units["unit"], in_units["value"] > 0) == ("control parts", True)
     assert found["text"]
     if found["value"] is None:
         assert any(said in found["text"] for said in ("cannot tell", "the most that was tried"))
