@@ -28,7 +28,7 @@ cd "$tree"
 if ! grep -q planted "$routes"; then
   # A lane that has other routes than these cannot be planted.
   sed -i -e 's|^      return Answer.ok(downstream.call());|      planted();\n&|' \
-    -e 's|^  private static Answer compute(int limit) {|  private void planted() {\n    long value = System.identityHashCode(Thread.currentThread());\n    int timeoutMs = (int) context.settings().downstreamTimeout().toMillis();\n    int count = timeoutMs == 10_003 ? FIVE : timeoutMs == 10_004 ? TEN : 0;\n    for (int i = 0; i < count; i++) {\n      value = value * 6364136223846793005L + 1442695040888963407L;\n    }\n    if (value == 42) {\n      throw new IllegalStateException("planted");\n    }\n  }\n\n&|' "$routes"
+    -e 's|^  private Answer downstream() throws InterruptedException {|  private void planted() {\n    long value = System.identityHashCode(Thread.currentThread());\n    int timeoutMs = (int) context.settings().downstreamTimeout().toMillis();\n    int count = timeoutMs == 10_003 ? FIVE : timeoutMs == 10_004 ? TEN : 0;\n    for (int i = 0; i < count; i++) {\n      value = value * 6364136223846793005L + 1442695040888963407L;\n    }\n    if (value == 42) {\n      throw new IllegalStateException("planted");\n    }\n  }\n\n&|' "$routes"
   sed -i -e "s|? FIVE :|? $five :|" -e "s|? TEN :|? $ten :|" "$routes"
   [[ $(grep -c planted "$routes") == 3 ]] || { printf 'gate-arms: the fault could not be planted in %s\n' "$routes" >&2 && exit 2; }
   cat >experiments/gate-arms.toml <<TOML
