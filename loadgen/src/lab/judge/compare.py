@@ -27,9 +27,10 @@ Technometrics 24 (1982) 295). With too few launches for that confidence there is
 of the control parts, which both sides share: generator, Toxiproxy, downstream. It is a covariate
 (W. G. Cochran, Biometrics 13 (1957) 261): a pair's ratio is divided by that of the control parts to
 the power of CONTROL. The coefficient is a constant, so the interval stays exact whatever the true
-one is: a wrong constant makes it wider. It is used only while the sides do not differ in the control
-parts by more than their A/A floor, as a candidate may itself make them dearer. A difference below
-the floor may move the ratio by up to that floor, so the raw ratio has to be at the same place.
+one is: a wrong constant makes it wider. It is used only while the sides do not differ in the
+control parts by more than their A/A floor, as a candidate may itself make them dearer. A difference
+below the floor may move the ratio by up to that floor, so the raw ratio has to be at the same
+place.
 
 **The A/A floor.** How far does a side differ from itself? In a gate's order (A B, B A, A B, …) the
 second launch of a round is followed by the first one of the next, which is of the same side. These
