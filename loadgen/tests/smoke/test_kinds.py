@@ -52,7 +52,8 @@ def test_a_search_ramps_and_halves_and_says_where_it_broke_or_why_not() -> None:
     trials, first, step = trials_of("searched"), asked.first, asked.step
     assert trials[0]["concurrency"] == first
     tried = sorted({trial["concurrency"] for trial in trials})
-    found, in_units = findings_of("searched")
+    # A machine whose speed changed meanwhile has findings, too.
+    found, in_units = [one for one in findings_of("searched") if one["name"] != "drift"]
     assert (found["name"], found["server"], found["launch"]) == (BREAKING_POINT, "fixed-pool", 1)
     assert (in_units["unit"], in_units["value"] > 0) == ("control parts", True)
     assert found["text"]
