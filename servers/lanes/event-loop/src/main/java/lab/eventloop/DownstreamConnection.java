@@ -8,15 +8,14 @@ import java.lang.System.Logger.Level;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
-import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
 import lab.reactor.Reactor.Ready;
 import lab.spec.DownstreamOutcome;
 import lab.wire.AnswerReader;
-import lab.wire.HeaderFields;
 import lab.wire.MalformedException;
+import lab.work.nonblocking.DownstreamPool;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *     CLOSED &lt;---EOF, bytes--- IDLE &lt;-------------'  EOF, unless it is the answer's end
  * </pre>
  */
-final class DownstreamConnection implements Ready {
+final class DownstreamConnection implements Ready, DownstreamPool.Connection {
   private enum State {
     CONNECTING,
     ASKING,
@@ -44,8 +43,8 @@ final class DownstreamConnection implements Ready {
   private static final Logger LOG = System.getLogger(DownstreamConnection.class.getName());
 
   private final Loop loop;
+  private final SelectorPool pool;
   private final SocketChannel channel;
-  private final ByteBuffer request;
   private final SelectionKey key;
   private final AnswerReader answer;
   private State state = State.CONNECTING;
@@ -54,25 +53,23 @@ final class DownstreamConnection implements Ready {
   private int written;
   private long idleSinceNanos;
 
-  private DownstreamConnection(
-      Loop loop, SocketChannel channel, ByteBuffer request, HeaderFields fields)
+  private DownstreamConnection(Loop loop, SelectorPool pool, SocketChannel channel)
       throws IOException {
     this.loop = loop;
+    this.pool = pool;
     this.channel = channel;
-    this.request = request;
-    this.answer = new AnswerReader(fields);
+    this.answer = new AnswerReader(pool.answerFields);
     this.key = channel.register(loop.selector(), 0);
     key.attach(this);
   }
 
   /** Makes a connection, to be connected next; fails when no file descriptor is left. */
-  static DownstreamConnection open(Loop loop, ByteBuffer request, HeaderFields fields)
-      throws IOException {
+  static DownstreamConnection open(Loop loop, SelectorPool pool) throws IOException {
     SocketChannel channel = SocketChannel.open();
     try {
       channel.configureBlocking(false);
       channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-      return new DownstreamConnection(loop, channel, request, fields);
+      return new DownstreamConnection(loop, pool, channel);
     } catch (IOException e) {
       channel.close();
       throw e;
@@ -95,8 +92,8 @@ final class DownstreamConnection implements Ready {
     }
   }
 
-  /** Asks over a connection that is idle. */
-  void ask(DownstreamPool.Call by) {
+  @Override
+  public void ask(DownstreamPool.Call by) {
     call = by;
     usedBefore = true;
     try {
@@ -106,22 +103,18 @@ final class DownstreamConnection implements Ready {
     }
   }
 
-  /** Waits for the next call. */
-  void rest() {
-    state = State.IDLE;
-    idleSinceNanos = loop.probe().selectedNanos();
-  }
-
-  long idleSinceNanos() {
+  @Override
+  public long idleSinceNanos() {
     return idleSinceNanos;
   }
 
-  boolean isClosed() {
-    return state == State.CLOSED;
+  @Override
+  public boolean isOpen() {
+    return state != State.CLOSED;
   }
 
-  /** Closes it; its call, if it has one, is told by whoever closes. */
-  void close() {
+  @Override
+  public void close() {
     if (state == State.CLOSED) {
       return;
     }
@@ -182,8 +175,8 @@ final class DownstreamConnection implements Ready {
   }
 
   private void write() throws IOException {
-    written += channel.write(request.position(written));
-    boolean all = !request.hasRemaining();
+    written += channel.write(pool.request.position(written));
+    boolean all = !pool.request.hasRemaining();
     int interest = all ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE;
     if (key.interestOps() != interest) {
       SelectionKey unused = key.interestOps(interest);
@@ -226,6 +219,13 @@ final class DownstreamConnection implements Ready {
     boolean reusable = answer.isConnectionReusable();
     // An idle connection keeps no buffer.
     answer.forget();
-    of.answered(status, body, reusable);
+    if (reusable) {
+      state = State.IDLE;
+      idleSinceNanos = loop.probe().selectedNanos();
+      pool.keep(this);
+    } else {
+      close();
+    }
+    of.answered(status, body);
   }
 }

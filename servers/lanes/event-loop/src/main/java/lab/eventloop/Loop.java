@@ -3,21 +3,17 @@ package lab.eventloop;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.OptionalInt;
-import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
-import java.util.function.BiConsumer;
 import lab.observe.LoopMetrics;
 import lab.reactor.Exchange;
 import lab.reactor.Reactor;
 import lab.reactor.ReactorGroup;
 import lab.reactor.Timers;
 import lab.shell.ModelContext;
-import lab.spec.BlockTheLoop;
 import lab.work.DownstreamAddress;
 import lab.work.DownstreamLimits;
 import lab.work.nonblocking.LoopServices;
 import lab.work.nonblocking.NonBlockingRoutes;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A reactor that works on its requests itself: one thread does everything for its connections.
@@ -30,10 +26,8 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
   /** How long the loop at least works off its queue before it looks for new input. */
   private static final long SLICE_NANOS = 1_000_000;
 
-  private final BlockTheLoop blockTheLoop;
-  private final Executor helpers;
   private final NonBlockingRoutes routes;
-  private final DownstreamPool downstream;
+  final SelectorPool downstream;
   private final ArrayDeque<Exchange> queue = new ArrayDeque<>();
 
   /** The helpers run what may block. */
@@ -47,11 +41,8 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
       Executor helpers)
       throws IOException {
     super(name, group);
-    this.blockTheLoop = context.settings().blockTheLoop();
-    this.helpers = helpers;
-    this.routes = new NonBlockingRoutes(context, this);
-    this.downstream =
-        new DownstreamPool(this, limits, address, downstreamRequest, context.downstream());
+    downstream = new SelectorPool(this, context, limits, address, downstreamRequest);
+    routes = new NonBlockingRoutes(context, this, helpers, downstream::call);
   }
 
   // --- Reactor ---------------------------------------------------------------------------------
@@ -106,35 +97,15 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
   // --- LoopServices ----------------------------------------------------------------------------
 
   @Override
-  public Pending after(long millis, Runnable then) {
-    if (blockTheLoop.blocks()) {
-      blockTheLoop.hold(millis);
-      then.run();
-      return () -> {};
-    }
+  public Pending after(long nanos, Runnable then) {
     Wait wait = new Wait(then);
-    timers().set(wait, System.nanoTime() + millis * 1_000_000);
+    timers().set(wait, System.nanoTime() + nanos);
     return wait;
   }
 
   @Override
-  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
-    helpers.execute(
-        () -> {
-          T result;
-          try {
-            result = work.call();
-          } catch (Throwable e) {
-            execute(() -> then.accept(null, e));
-            return;
-          }
-          execute(() -> then.accept(result, null));
-        });
-  }
-
-  @Override
-  public void callDownstream(DownstreamCallback callback) {
-    downstream.call(callback);
+  public long readyNanos(long earliestNanos) {
+    return probe().readyNanos(earliestNanos);
   }
 
   private final class Wait extends Timers.Timer implements Pending {

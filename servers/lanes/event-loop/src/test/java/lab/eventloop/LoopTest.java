@@ -33,7 +33,6 @@ import lab.shell.LabServer;
 import lab.shell.ModelContext;
 import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
-import lab.spec.DownstreamOutcome;
 import lab.spec.Settings;
 import lab.work.DownstreamAddress;
 import lab.work.DownstreamLimits;
@@ -121,18 +120,18 @@ class LoopTest {
             "1",
             "LAB_DOWNSTREAM_TIMEOUT_MS",
             "100");
-    CompletableFuture<DownstreamOutcome> first = new CompletableFuture<>();
+    CompletableFuture<Integer> first = new CompletableFuture<>();
     loop.execute(
         () -> {
-          var _ = loop.after(50, () -> close(loop.selector()));
-          loop.callDownstream((outcome, body) -> first.complete(outcome));
-          loop.callDownstream((outcome, body) -> {});
+          var _ = loop.after(50_000_000, () -> close(loop.selector()));
+          loop.downstream.call(answer -> first.complete(answer.status()));
+          loop.downstream.call(answer -> {});
           // All of it is due at once then: nobody can connect any more, and the first is late,
           // which gives its place to the second.
           sleep(300);
         });
     loop.run();
-    assertThat(first).isCompletedWithValue(DownstreamOutcome.TIMEOUT);
+    assertThat(first).isCompletedWithValue(504);
   }
 
   /** What it could not keep while it worked is read and dropped then, up to its client's end. */

@@ -19,6 +19,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import lab.observe.LoopMetrics;
 import lab.observe.SelectorClock;
+import lab.work.nonblocking.LoopServices;
 
 /**
  * One of Netty's event loops, and what is measured on it: how long it works, and since when what it
@@ -30,7 +31,8 @@ import lab.observe.SelectorClock;
  *           (waiting)   '-------- at work --------'
  * </pre>
  */
-public final class Loop extends SingleThreadIoEventLoop implements LoopMetrics.Observed {
+public final class Loop extends SingleThreadIoEventLoop
+    implements LoopMetrics.Observed, LoopServices {
   private static final Logger LOG = System.getLogger(Loop.class.getName());
 
   private final String name;
@@ -114,6 +116,19 @@ public final class Loop extends SingleThreadIoEventLoop implements LoopMetrics.O
   protected void reportActiveIoTime(long nanos) {
     super.reportActiveIoTime(nanos);
     ioNanos = nanos;
+  }
+
+  // --- LoopServices ----------------------------------------------------------------------------
+
+  @Override
+  public Pending after(long nanos, Runnable then) {
+    var timer = schedule(then, nanos, TimeUnit.NANOSECONDS);
+    return () -> timer.cancel(false);
+  }
+
+  @Override
+  public long readyNanos(long earliestNanos) {
+    return clock.readyNanos(earliestNanos);
   }
 
   // --- for its connections ---------------------------------------------------------------------

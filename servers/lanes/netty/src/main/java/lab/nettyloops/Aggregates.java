@@ -11,32 +11,32 @@ import lab.spec.LineFile;
 import lab.spec.LineFile.Reading;
 import lab.spec.Route;
 import lab.spec.RouteCall;
-import lab.work.nonblocking.LoopServices;
 import lab.work.nonblocking.LoopServices.Pending;
 import lab.work.nonblocking.NonBlockingRoutes;
+import lab.work.nonblocking.NonBlockingRoutes.Request;
 import org.jspecify.annotations.Nullable;
 
 /** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */
 record Aggregates(LineFile file, BranchMetrics branches)
     implements NonBlockingRoutes.Demonstrations {
   @Override
-  public void begin(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+  public void begin(RouteCall call, Request request) {
     switch (call.route()) {
       // The same here: on an event loop parallel work is callbacks, the old way or not.
-      case AGGREGATE, AGGREGATE_OLD -> aggregate(call, loop, to);
-      case FIRST_SUCCESS -> firstSuccess(call, loop, to);
-      case AGGREGATE_WITH_FALLBACK -> aggregateWithFallback(call, loop, to);
-      case MULTI_AGGREGATE -> multiAggregate(call, loop, to);
+      case AGGREGATE, AGGREGATE_OLD -> aggregate(call, request);
+      case FIRST_SUCCESS -> firstSuccess(call, request);
+      case AGGREGATE_WITH_FALLBACK -> aggregateWithFallback(call, request);
+      case MULTI_AGGREGATE -> multiAggregate(call, request);
       default -> throw new IllegalArgumentException(call.route().path());
     }
   }
 
   /** A wait and a file at once; takes as long as the slower. */
-  private void aggregate(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+  private void aggregate(RouteCall call, Request request) {
     int waitMs = call.value("wait_ms");
-    FileAndWait both = new FileAndWait(call, loop, to);
+    FileAndWait both = new FileAndWait(call, request);
     var _ =
-        loop.after(
+        request.after(
             waitMs,
             () -> {
               branches.ok(call.route());
@@ -45,27 +45,27 @@ record Aggregates(LineFile file, BranchMetrics branches)
   }
 
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
-  private void firstSuccess(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+  private void firstSuccess(RouteCall call, Request request) {
     Route route = call.route();
     branches.failed(route);
     Race race =
         new Race(
-            loop,
+            request,
             winner -> {
               branches.ok(route);
               branches.cancelled(route);
-              to.accept(Bodies.firstSuccess(winner, 1, 1));
+              request.accept(Bodies.firstSuccess(winner, 1, 1));
             });
     race.enter("fast", call.value("fast_ms"));
     race.enter("slow", call.value("slow_ms"));
   }
 
   /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
-  private void aggregateWithFallback(RouteCall call, LoopServices loop, Consumer<Answer> to) {
-    FileAndWait both = new FileAndWait(call, loop, to);
+  private void aggregateWithFallback(RouteCall call, Request request) {
+    FileAndWait both = new FileAndWait(call, request);
     Race race =
         new Race(
-            loop,
+            request,
             winner -> {
               boolean inTime = winner.equals("wait");
               if (inTime) {
@@ -80,18 +80,18 @@ record Aggregates(LineFile file, BranchMetrics branches)
   }
 
   /** Many waits at once; takes as long as one. */
-  private void multiAggregate(RouteCall call, LoopServices loop, Consumer<Answer> to) {
+  private void multiAggregate(RouteCall call, Request request) {
     int count = call.value("branches");
     int waitMs = call.value("wait_ms");
     int[] ended = new int[1];
     for (int i = 0; i < count; i++) {
       var _ =
-          loop.after(
+          request.after(
               waitMs,
               () -> {
                 branches.ok(call.route());
                 if (++ended[0] == count) {
-                  to.accept(Bodies.multiAggregate(count, (long) count * waitMs));
+                  request.accept(Bodies.multiAggregate(count, (long) count * waitMs));
                 }
               });
     }
@@ -100,19 +100,19 @@ record Aggregates(LineFile file, BranchMetrics branches)
   /** Waits of which the first to end cancels the others. */
   private static final class Race {
     private final List<Pending> entered = new ArrayList<>(2);
-    private final LoopServices loop;
+    private final Request request;
     private final Consumer<String> end;
     private boolean ended;
 
     /** The end takes the winner's name, once. */
-    Race(LoopServices loop, Consumer<String> end) {
-      this.loop = loop;
+    Race(Request request, Consumer<String> end) {
+      this.request = request;
       this.end = end;
     }
 
     void enter(String name, int waitMs) {
       if (!ended) {
-        entered.add(loop.after(waitMs, () -> win(name)));
+        entered.add(request.after(waitMs, () -> win(name)));
       }
     }
 
@@ -125,14 +125,14 @@ record Aggregates(LineFile file, BranchMetrics branches)
 
   /** A reading and a wait; answers when both have ended, or at once when the reading failed. */
   private final class FileAndWait {
-    private final Consumer<Answer> to;
+    private final Request request;
     private @Nullable Reading reading;
     private @Nullable Function<Reading, Answer> answer;
 
-    FileAndWait(RouteCall call, LoopServices loop, Consumer<Answer> to) {
-      this.to = to;
+    FileAndWait(RouteCall call, Request request) {
+      this.request = request;
       int lines = call.value("lines");
-      loop.handOver(() -> file.read(lines), (result, _) -> readingEnded(call.route(), result));
+      request.handOver(() -> file.read(lines), (result, _) -> readingEnded(call.route(), result));
     }
 
     void waitEnded(Function<Reading, Answer> how) {
@@ -143,7 +143,7 @@ record Aggregates(LineFile file, BranchMetrics branches)
     private void readingEnded(Route route, @Nullable Reading result) {
       if (result == null) {
         branches.failed(route);
-        to.accept(Answer.INTERNAL_ERROR);
+        request.accept(Answer.INTERNAL_ERROR);
       } else {
         branches.ok(route);
         reading = result;
@@ -153,7 +153,7 @@ record Aggregates(LineFile file, BranchMetrics branches)
 
     private void answerWhenBothEnded() {
       if (reading != null && answer != null) {
-        to.accept(answer.apply(reading));
+        request.accept(answer.apply(reading));
       }
     }
   }

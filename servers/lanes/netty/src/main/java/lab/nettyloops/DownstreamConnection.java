@@ -21,6 +21,7 @@ import lab.spec.DownstreamOutcome;
 import lab.wire.AnswerReader;
 import lab.wire.BodyBuffer;
 import lab.wire.MalformedException;
+import lab.work.nonblocking.DownstreamPool;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +33,8 @@ import org.jspecify.annotations.Nullable;
  *                   '-- closed before anything came: stale if it was used before
  * </pre>
  */
-final class DownstreamConnection extends ChannelInboundHandlerAdapter {
+final class DownstreamConnection extends ChannelInboundHandlerAdapter
+    implements DownstreamPool.Connection {
   /** Netty's decoder, which knows if there is more than it has decoded. */
   private static final class Decoder extends HttpResponseDecoder {
     private static final HttpDecoderConfig LIMITS =
@@ -49,7 +51,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
 
   private static final Logger LOG = System.getLogger(DownstreamConnection.class.getName());
 
-  private final DownstreamPool pool;
+  private final ChannelPool pool;
   private final SocketChannel channel;
   private final Decoder decoder = new Decoder();
   private final BodyBuffer body = new BodyBuffer(AnswerReader.MAX_BODY_BYTES);
@@ -61,35 +63,34 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
   private int status;
   private long idleSinceNanos;
 
-  private DownstreamConnection(DownstreamPool pool, SocketChannel channel) {
+  private DownstreamConnection(ChannelPool pool, SocketChannel channel) {
     this.pool = pool;
     this.channel = channel;
   }
 
   /** Uses a new channel, whose last handler it is then. */
-  static void use(DownstreamPool pool, SocketChannel channel) {
+  static void use(ChannelPool pool, SocketChannel channel) {
     DownstreamConnection connection = new DownstreamConnection(pool, channel);
     var _ = channel.pipeline().addLast(connection.decoder, connection);
   }
 
-  SocketChannel channel() {
-    return channel;
-  }
-
-  boolean isOpen() {
+  @Override
+  public boolean isOpen() {
     return channel.isActive();
   }
 
-  long idleSinceNanos() {
+  @Override
+  public long idleSinceNanos() {
     return idleSinceNanos;
   }
 
-  void close() {
+  @Override
+  public void close() {
     var _ = channel.close();
   }
 
-  /** Sends the request; the call takes how it ends. */
-  void ask(DownstreamPool.Call caller) {
+  @Override
+  public void ask(DownstreamPool.Call caller) {
     call = caller;
     answering = false;
     informational = 0;
@@ -100,7 +101,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object part) {
-    pool.loop().reads();
+    pool.loop.reads();
     try {
       receive((HttpObject) part);
     } catch (MalformedException e) {

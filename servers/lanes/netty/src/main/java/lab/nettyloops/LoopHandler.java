@@ -33,11 +33,8 @@ final class LoopHandler implements RequestHandler {
     DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
     Aggregates aggregates = new Aggregates(context.file(), new BranchMetrics(context.registry()));
     for (Loop loop : loops) {
-      DownstreamPool downstream =
-          new DownstreamPool(loop, limits, address, request.bytes(), context.downstream());
-      NettyServices services =
-          new NettyServices(loop, downstream, helpers, context.settings().blockTheLoop());
-      routes.put(loop, new NonBlockingRoutes(context, services, aggregates));
+      ChannelPool downstream = new ChannelPool(loop, context, limits, address, request.bytes());
+      routes.put(loop, new NonBlockingRoutes(context, loop, helpers, downstream::call, aggregates));
     }
   }
 

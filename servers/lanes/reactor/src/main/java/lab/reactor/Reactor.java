@@ -110,10 +110,13 @@ public abstract class Reactor implements Runnable {
     return stopping;
   }
 
-  /** Runs a task on the reactor's thread, in its next turn. */
+  /** Runs a task on the reactor's thread, in this turn or the next. */
   public final void execute(Runnable task) {
     tasks.add(task);
-    selector.wakeup();
+    // It looks at the tasks before it waits.
+    if (!Thread.currentThread().equals(thread)) {
+      selector.wakeup();
+    }
   }
 
   /** Runs a task on the reactor's thread: at once if this is it. */

@@ -6,25 +6,24 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.Callable;
-import java.util.function.BiConsumer;
-import java.util.function.Consumer;
 import lab.shell.TestContext;
 import lab.spec.Answer;
-import lab.spec.DownstreamOutcome;
 import lab.spec.RouteCall;
-import org.jspecify.annotations.Nullable;
+import lab.work.nonblocking.NonBlockingRoutes.Demonstrations;
+import lab.work.nonblocking.NonBlockingRoutes.Request;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class NonBlockingRoutesTest {
   private final Deque<Runnable> later = new ArrayDeque<>();
+  private final List<Integer> statuses = new ArrayList<>();
 
-  /** The losers of races cannot be cancelled: what the winner does then throws. */
+  /** Keeps what it is to do later. The losers of races cannot be cancelled: the winner throws. */
   private final LoopServices loop =
       new LoopServices() {
         @Override
-        public Pending after(long millis, Runnable then) {
+        public Pending after(long nanos, Runnable then) {
           later.add(then);
           return () -> {
             throw new IllegalStateException("planted by a test");
@@ -32,36 +31,95 @@ class NonBlockingRoutesTest {
         }
 
         @Override
-        public <T> void handOver(
-            Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
-          later.add(() -> then.accept(null, new IllegalStateException("planted by a test")));
+        public long readyNanos(long earliestNanos) {
+          return earliestNanos;
         }
 
         @Override
-        public void callDownstream(DownstreamCallback callback) {
-          later.add(() -> callback.ended(DownstreamOutcome.TIMEOUT, new byte[0]));
+        public void execute(Runnable task) {
+          later.add(task);
         }
       };
 
-  private static void raceToThrow(RouteCall call, LoopServices loop, Consumer<Answer> to) {
-    var first = loop.after(1, () -> to.accept(Answer.INTERNAL_ERROR));
-    var second = loop.after(1, first::cancel);
-    var _ = loop.after(1, second::cancel);
+  private static void raceToThrow(RouteCall call, Request request) {
+    var first = request.after(1, () -> request.accept(Answer.INTERNAL_ERROR));
+    var second = request.after(1, first::cancel);
+    var _ = request.after(1, second::cancel);
+  }
+
+  @Test
+  void whatThrowsLaterIsAnsweredOnceWith500() throws Exception {
+    begin("/aggregate", NonBlockingRoutesTest::raceToThrow);
+    assertThat(statuses).containsExactly(500);
+  }
+
+  @Test
+  void workThatIsHandedOverAndFailsIsAnsweredWith500() throws Exception {
+    begin(
+        "/aggregate",
+        (call, request) ->
+            request.handOver(
+                () -> {
+                  throw new IllegalStateException("planted by a test");
+                },
+                (result, failure) ->
+                    request.accept(failure == null ? Answer.ok(new byte[0]) : Answer.QUEUE_FULL)));
+    assertThat(statuses).containsExactly(503);
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"/file", "/aggregate"})
-  void whatThrowsLaterIsAnsweredOnceWith500(String path) throws Exception {
-    List<Integer> statuses = new ArrayList<>();
+  @ValueSource(booleans = {false, true})
+  void whateverThrowsLaterIsAnsweredWith500(boolean error) throws Exception {
+    begin(
+        "/aggregate",
+        (call, request) -> {
+          var _ = request.after(1, () -> fail(error));
+        });
+    begin(
+        "/aggregate",
+        (call, request) -> request.handOver(() -> "", (result, failure) -> fail(error)));
+    assertThat(statuses).containsExactly(500, 500);
+  }
+
+  /** The answer cannot be written: the loop, which calls this later, must not meet that. */
+  @Test
+  void theDownstreamsAnswerIsGuarded() throws Exception {
     try (TestContext context = new TestContext()) {
-      new NonBlockingRoutes(context.model(), loop, NonBlockingRoutesTest::raceToThrow)
+      new NonBlockingRoutes(
+              context.model(),
+              loop,
+              Runnable::run,
+              to -> later.add(() -> to.accept(Answer.ok(new byte[0]))))
+          .begin(
+              context.model().routes().resolve("GET", "/downstream", null),
+              answer -> {
+                throw new IllegalStateException("planted by a test");
+              });
+      runLater();
+    }
+  }
+
+  private void begin(String path, Demonstrations demonstrations) throws Exception {
+    try (TestContext context = new TestContext()) {
+      new NonBlockingRoutes(context.model(), loop, Runnable::run, to -> {}, demonstrations)
           .begin(
               context.model().routes().resolve("GET", path, null),
               answer -> statuses.add(answer.status()));
-      assertThat(statuses).isEmpty();
-      // The loop calls them, and must not meet what they throw.
-      later.forEach(Runnable::run);
-      assertThat(statuses).containsExactly(500);
+      // Whatever they throw, their loop must not meet it.
+      runLater();
     }
+  }
+
+  private void runLater() {
+    for (Runnable next = later.poll(); next != null; next = later.poll()) {
+      next.run();
+    }
+  }
+
+  private static void fail(boolean error) {
+    if (error) {
+      throw new AssertionError("planted by a test");
+    }
+    throw new IllegalStateException("planted by a test");
   }
 }
