@@ -2,7 +2,6 @@ package lab.spec;
 
 import java.net.URI;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -13,31 +12,25 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What a server is started with: the same for every model, read once from the environment.
+ * What a server is started with: the same for every model, read once from the environment. A port 0
+ * is any that is free.
  *
- * @param httpPort traffic port; 0 takes a free one
- * @param managementPort management port; 0 takes a free one
  * @param backlog length of the accept queue asked of the kernel (it caps it at somaxconn)
  * @param tcpNodelay whether answers are sent without waiting for the client's ACK
- * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer; a
- *     framework's server has no such limit
+ * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer
  * @param keepAliveTimeout how long a client connection may idle
- * @param poolSize worker threads, for models with a worker pool
- * @param poolOrder which idle worker a pool gives the next request to
- * @param connectionThreads the kind of thread that each connection has, for models with such
- * @param nettyTransport how the loops of models on Netty read and write
+ * @param platformThreads true if each connection has a thread of the kernel, not a virtual one
+ * @param epoll true if Netty's loops use its own library for Linux, not the JDK's selectors
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
- * @param loops event loops, for models with such; 0 = as many as the model has by itself
- * @param fronts threads that read requests and hand them to others, for models that have them
- * @param blockTheLoop whether waits block the loop's thread, and how
- * @param downstreamUrl where {@code /downstream} calls
+ * @param loops event loops, 0 = as many as the model has by itself
+ * @param fronts threads that read requests and hand them to others
  * @param downstreamConnections most downstream calls at a time; further ones wait
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
  * @param downstreamKeepIdle how long a connection to the downstream may idle before it is closed;
  *     less than the downstream keeps it
- * @param frameworkDefaults whose defaults a framework's server has: the lab's are the limits of the
- *     models without a framework
- * @param downstreamClient whose client a framework's server that blocks calls the downstream with
+ * @param shipped true if a framework keeps the defaults that it ships with; else it has the limits
+ *     of the models without a framework
+ * @param labClient true if a framework's server that blocks has the lab's client of the downstream
  * @param tokenSums by which the management port knows its token; it is in no answer
  * @param asMap the others by snake_case name, values as JSON shows them
  */
@@ -49,9 +42,8 @@ public record Settings(
     int keepAliveMaxIdle,
     Duration keepAliveTimeout,
     int poolSize,
-    PoolOrder poolOrder,
-    ThreadKind connectionThreads,
-    NettyTransport nettyTransport,
+    boolean platformThreads,
+    boolean epoll,
     int queueBound,
     int loops,
     int fronts,
@@ -60,44 +52,10 @@ public record Settings(
     int downstreamConnections,
     Duration downstreamTimeout,
     Duration downstreamKeepIdle,
-    Defaults frameworkDefaults,
-    Client downstreamClient,
+    boolean shipped,
+    boolean labClient,
     String tokenSums,
     Map<String, Object> asMap) {
-  /** Which of a pool's idle workers gets the next request. */
-  public enum PoolOrder {
-    /** The one that has waited longest, as in the JDK's pools: with little work all take turns. */
-    FIFO,
-    /** The one that began to wait last, whose stack and caches are the warmest. */
-    LIFO
-  }
-
-  /** What kind of thread a model has for each connection. */
-  public enum ThreadKind {
-    VIRTUAL,
-    PLATFORM
-  }
-
-  /** How Netty's loops read and write. */
-  public enum NettyTransport {
-    /** By the JDK's selectors, as every other model. */
-    NIO,
-    /** By Netty's own library for Linux. */
-    EPOLL
-  }
-
-  /** The lab's, or those that a framework ships with. */
-  public enum Defaults {
-    LAB,
-    SHIPPED
-  }
-
-  /** The framework's, or the lab's. */
-  public enum Client {
-    FRAMEWORK,
-    LAB
-  }
-
   static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
   static final IntOption MANAGEMENT_PORT = new IntOption("management_port", 8081, 0, 65_535);
   static final IntOption BACKLOG = new IntOption("backlog", 4096, 1, 65_535);
@@ -122,7 +80,6 @@ public record Settings(
   public static final IntOption PIN_MS = new IntOption("pin_ms", 0, 0, 60_000);
 
   public static final String BLOCK_THE_LOOP = "block_the_loop";
-  public static final String POOL_ORDER = "pool_order";
   public static final String CONNECTION_THREADS = "connection_threads";
   public static final String NETTY_TRANSPORT = "netty_transport";
   public static final String FRAMEWORK_DEFAULTS = "framework_defaults";
@@ -140,13 +97,12 @@ public record Settings(
             reader.number(HTTP_PORT),
             reader.number(MANAGEMENT_PORT),
             reader.number(BACKLOG),
-            reader.flag("tcp_nodelay", true),
+            reader.flag("tcp_nodelay"),
             reader.number(KEEP_ALIVE_MAX_IDLE),
             Duration.ofSeconds(reader.number(KEEP_ALIVE_TIMEOUT_S)),
             reader.number(POOL_SIZE),
-            reader.word(POOL_ORDER, PoolOrder.FIFO),
-            reader.word(CONNECTION_THREADS, ThreadKind.VIRTUAL),
-            reader.word(NETTY_TRANSPORT, NettyTransport.NIO),
+            reader.isSecond(CONNECTION_THREADS, "virtual", "platform"),
+            reader.isSecond(NETTY_TRANSPORT, "nio", "epoll"),
             reader.number(QUEUE_BOUND),
             reader.number(LOOPS),
             reader.number(FRONTS),
@@ -155,8 +111,8 @@ public record Settings(
             reader.number(DOWNSTREAM_CONNECTIONS),
             Duration.ofMillis(reader.number(DOWNSTREAM_TIMEOUT_MS)),
             Duration.ofSeconds(reader.number(DOWNSTREAM_KEEP_IDLE_S)),
-            reader.word(FRAMEWORK_DEFAULTS, Defaults.LAB),
-            reader.word(DOWNSTREAM_CLIENT, Client.FRAMEWORK),
+            reader.isSecond(FRAMEWORK_DEFAULTS, "lab", "shipped"),
+            reader.isSecond(DOWNSTREAM_CLIENT, "framework", "lab"),
             environment.getOrDefault(TOKEN_SUMS, ""),
             Collections.unmodifiableMap(reader.json));
     Set<String> known =
@@ -179,16 +135,6 @@ public record Settings(
     return loops == 0 ? byItself : loops;
   }
 
-  /** True if a framework keeps the defaults that it ships with. */
-  public boolean shipped() {
-    return frameworkDefaults == Defaults.SHIPPED;
-  }
-
-  /** An enum's name as a setting. */
-  public static String lowerCase(Enum<?> word) {
-    return word.name().toLowerCase(Locale.ROOT);
-  }
-
   /** Reads settings by their snake_case names, and puts each into {@code json}. */
   private record Reader(Map<String, String> environment, Map<String, Object> json) {
     static String variable(String name) {
@@ -207,32 +153,21 @@ public record Settings(
       return number;
     }
 
-    boolean flag(String name, boolean fallback) throws BadValueException {
-      String text = text(name, Boolean.toString(fallback));
-      if (!text.equals("true") && !text.equals("false")) {
-        throw new BadValueException(
-            "%s must be true or false, got '%s'".formatted(variable(name), text));
-      }
-      json.put(name, text.equals("true"));
-      return text.equals("true");
+    boolean flag(String name) throws BadValueException {
+      boolean isOff = isSecond(name, "true", "false");
+      json.put(name, !isOff);
+      return !isOff;
     }
 
-    /** One of an enum's names, in lower case. */
-    <E extends Enum<E>> E word(String name, E fallback) throws BadValueException {
-      String text = text(name, lowerCase(fallback));
-      json.put(name, text);
-      E[] all = fallback.getDeclaringClass().getEnumConstants();
-      for (E each : all) {
-        if (lowerCase(each).equals(text)) {
-          return each;
-        }
+    /** True if it is the second of two words; the first is the default. */
+    boolean isSecond(String name, String first, String second) throws BadValueException {
+      String text = text(name, first);
+      if (!text.equals(first) && !text.equals(second)) {
+        throw new BadValueException(
+            "%s must be %s or %s, got '%s'".formatted(variable(name), first, second, text));
       }
-      throw new BadValueException(
-          "%s must be %s, got '%s'"
-              .formatted(
-                  variable(name),
-                  Arrays.stream(all).map(Settings::lowerCase).collect(Collectors.joining(" or ")),
-                  text));
+      json.put(name, text);
+      return text.equals(second);
     }
 
     BlockTheLoop blockTheLoop() throws BadValueException {

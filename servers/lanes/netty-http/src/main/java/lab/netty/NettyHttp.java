@@ -30,7 +30,6 @@ import lab.spec.BadValueException;
 import lab.spec.Route;
 import lab.spec.Routes;
 import lab.spec.Settings;
-import lab.spec.Settings.NettyTransport;
 import lab.wire.HttpDate;
 import lab.work.Admission;
 
@@ -74,7 +73,7 @@ public final class NettyHttp implements TrafficServer {
     timeoutNanos = settings.keepAliveTimeout().toNanos();
     admission = new Admission(settings.queueBound());
     int count = settings.loops(Runtime.getRuntime().availableProcessors());
-    loops = new Loops(count, io(settings.nettyTransport()));
+    loops = new Loops(count, io(settings.epoll()));
     connections = new DefaultChannelGroup(loops.all().getFirst());
     context.knobs().hasLoops(count);
     context.knobs().has(Settings.NETTY_TRANSPORT);
@@ -99,8 +98,8 @@ public final class NettyHttp implements TrafficServer {
   }
 
   /** What makes a loop's I/O. */
-  static IoHandlerFactory io(NettyTransport transport) throws BadValueException {
-    if (transport == NettyTransport.NIO) {
+  static IoHandlerFactory io(boolean epoll) throws BadValueException {
+    if (!epoll) {
       return NioIoHandler.newFactory();
     }
     if (!Epoll.isAvailable()) {

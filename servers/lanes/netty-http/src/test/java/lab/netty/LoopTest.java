@@ -12,18 +12,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import lab.spec.Settings.NettyTransport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class LoopTest {
   private static final long WORK_NANOS = 5_000_000;
 
   private final List<Loops> started = new ArrayList<>();
 
-  private Loop start(NettyTransport transport) throws Exception {
-    started.add(new Loops(1, NettyHttp.io(transport)));
+  private Loop start(boolean epoll) throws Exception {
+    started.add(new Loops(1, NettyHttp.io(epoll)));
     return started.getLast().all().getFirst();
   }
 
@@ -35,9 +34,9 @@ class LoopTest {
   }
 
   @ParameterizedTest
-  @EnumSource
-  void waitingIsNotWork(NettyTransport transport) throws Exception {
-    Loop loop = start(transport);
+  @ValueSource(booleans = {false, true})
+  void waitingIsNotWork(boolean epoll) throws Exception {
+    Loop loop = start(epoll);
     long waited;
     long busy;
     do {
@@ -51,9 +50,9 @@ class LoopTest {
   }
 
   @ParameterizedTest
-  @EnumSource
-  void workUnderWayIsCounted(NettyTransport transport) throws Exception {
-    Loop loop = start(transport);
+  @ValueSource(booleans = {false, true})
+  void workUnderWayIsCounted(boolean epoll) throws Exception {
+    Loop loop = start(epoll);
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch enough = new CountDownLatch(1);
     loop.execute(
@@ -74,9 +73,9 @@ class LoopTest {
 
   /** Netty reports it; no handler has to. */
   @ParameterizedTest
-  @EnumSource
-  void readingIsWork(NettyTransport transport) throws Exception {
-    Loop loop = start(transport);
+  @ValueSource(booleans = {false, true})
+  void readingIsWork(boolean epoll) throws Exception {
+    Loop loop = start(epoll);
     Channel listener =
         new ServerBootstrap()
             .group(loop)

@@ -18,7 +18,6 @@ import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
 import lab.shell.TrafficServer;
 import lab.spec.Settings;
-import lab.spec.Settings.ThreadKind;
 import lab.work.Admission;
 import lab.work.Answers;
 import lab.work.blocking.BlockingRoutes;
@@ -50,7 +49,12 @@ final class ConnectionServer implements TrafficServer {
   private volatile boolean stopping;
 
   ConnectionServer(ModelContext context, ServerSocket listener) {
-    this(context, listener, factory(context.settings().connectionThreads()));
+    this(
+        context,
+        listener,
+        context.settings().platformThreads()
+            ? Thread.ofPlatform().name("connection-", 1).factory()
+            : Thread.ofVirtual().name("vt-connection-", 1).factory());
   }
 
   /** The factory makes the connections' threads. */
@@ -69,13 +73,6 @@ final class ConnectionServer implements TrafficServer {
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
     this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
     var unused = Thread.ofPlatform().daemon().name("acceptor").start(this::accept);
-  }
-
-  private static ThreadFactory factory(ThreadKind kind) {
-    return switch (kind) {
-      case VIRTUAL -> Thread.ofVirtual().name("vt-connection-", 1).factory();
-      case PLATFORM -> Thread.ofPlatform().name("connection-", 1).factory();
-    };
   }
 
   static ConnectionServer start(ModelContext context) throws IOException {

@@ -39,10 +39,7 @@ public final class BlockingRoutes implements AutoCloseable {
   public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> own) {
     context.knobs().has(Settings.DOWNSTREAM_CLIENT);
     return new BlockingRoutes(
-        context,
-        context.settings().downstreamClient() == Settings.Client.LAB
-            ? new SocketClient(context)
-            : own.get());
+        context, context.settings().labClient() ? new SocketClient(context) : own.get());
   }
 
   private BlockingRoutes(ModelContext context, DownstreamClient client) {
