@@ -78,46 +78,27 @@ public final class HeaderFields {
         throw new MalformedException("a control character in a header field");
       }
     }
-    switch (colon - from) {
-      case 4 -> {
-        if (HttpBytes.is(bytes, from, colon, "host")) {
-          if (!HttpBytes.isHost(bytes, valueFrom, valueTo)) {
-            throw new MalformedException("a Host that is none");
-          }
-          hosts++;
-        }
+    if (HttpBytes.is(bytes, from, colon, "host")) {
+      if (!HttpBytes.isHost(bytes, valueFrom, valueTo)) {
+        throw new MalformedException("a Host that is none");
       }
-      case 6 -> {
-        if (HttpBytes.is(bytes, from, colon, "expect")) {
-          expectsContinue = HttpBytes.is(bytes, valueFrom, valueTo, "100-continue");
-        }
+      hosts++;
+    } else if (HttpBytes.is(bytes, from, colon, "expect")) {
+      expectsContinue = HttpBytes.is(bytes, valueFrom, valueTo, "100-continue");
+    } else if (HttpBytes.is(bytes, from, colon, "connection")) {
+      close |= HttpBytes.lists(bytes, valueFrom, valueTo, "close");
+      keepAlive |= HttpBytes.lists(bytes, valueFrom, valueTo, "keep-alive");
+    } else if (HttpBytes.is(bytes, from, colon, "content-length")) {
+      long length = HttpBytes.number(bytes, valueFrom, valueTo);
+      if (contentLength >= 0 && contentLength != length) {
+        throw new MalformedException("two lengths");
       }
-      case 10 -> {
-        if (HttpBytes.is(bytes, from, colon, "connection")) {
-          close |= HttpBytes.lists(bytes, valueFrom, valueTo, "close");
-          keepAlive |= HttpBytes.lists(bytes, valueFrom, valueTo, "keep-alive");
-        }
+      contentLength = length;
+    } else if (HttpBytes.is(bytes, from, colon, "transfer-encoding")) {
+      if (chunked || !HttpBytes.is(bytes, valueFrom, valueTo, "chunked")) {
+        throw new MalformedException("a transfer encoding nobody asked for");
       }
-      case 14 -> {
-        if (HttpBytes.is(bytes, from, colon, "content-length")) {
-          long length = HttpBytes.number(bytes, valueFrom, valueTo);
-          if (contentLength >= 0 && contentLength != length) {
-            throw new MalformedException("two lengths");
-          }
-          contentLength = length;
-        }
-      }
-      case 17 -> {
-        if (HttpBytes.is(bytes, from, colon, "transfer-encoding")) {
-          if (chunked || !HttpBytes.is(bytes, valueFrom, valueTo, "chunked")) {
-            throw new MalformedException("a transfer encoding nobody asked for");
-          }
-          chunked = true;
-        }
-      }
-      default -> {
-        // Means nothing here.
-      }
+      chunked = true;
     }
   }
 }

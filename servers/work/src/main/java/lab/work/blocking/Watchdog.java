@@ -19,8 +19,8 @@ public final class Watchdog implements AutoCloseable {
     private long deadlineNanos;
     private boolean isListed;
     private boolean isLate;
-    private @Nullable Watched earlier;
-    private @Nullable Watched later;
+    private Watched earlier = this;
+    private Watched later = this;
 
     /** Breaks it off: the deadline has passed. Called once, by the watchdog's thread. */
     protected abstract void breakOff();
@@ -30,8 +30,16 @@ public final class Watchdog implements AutoCloseable {
   private static final long FAR_NANOS = Duration.ofHours(1).toNanos();
 
   private final Thread thread;
-  private @Nullable Watched first;
-  private @Nullable Watched last;
+
+  /** Closes the ring: the first comes after it, the last before. */
+  private final Watched end =
+      new Watched() {
+        @Override
+        protected void breakOff() {
+          throw new AssertionError();
+        }
+      };
+
   private long wakesAtNanos;
 
   public Watchdog(String name) {
@@ -42,11 +50,14 @@ public final class Watchdog implements AutoCloseable {
   public synchronized void watch(Watched watched, long deadlineNanos) {
     watched.deadlineNanos = deadlineNanos;
     watched.isListed = true;
-    Watched before = last;
-    while (before != null && before.deadlineNanos - deadlineNanos > 0) {
+    Watched before = end.earlier;
+    while (!before.equals(end) && before.deadlineNanos - deadlineNanos > 0) {
       before = before.earlier;
     }
-    link(watched, before, before == null ? first : before.later);
+    watched.earlier = before;
+    watched.later = before.later;
+    watched.later.earlier = watched;
+    before.later = watched;
     if (wakesAtNanos - deadlineNanos > 0) {
       wakesAtNanos = deadlineNanos;
       notifyAll();
@@ -94,55 +105,31 @@ public final class Watchdog implements AutoCloseable {
   private synchronized Watched takeLate() throws InterruptedException {
     while (true) {
       long now = System.nanoTime();
-      Watched soonest = first;
-      if (soonest != null && soonest.deadlineNanos - now <= 0) {
+      Watched soonest = end.later;
+      if (!soonest.equals(end) && soonest.deadlineNanos - now <= 0) {
         return requireNonNull(takeFirst());
       }
-      wakesAtNanos = soonest == null ? now + FAR_NANOS : soonest.deadlineNanos;
+      wakesAtNanos = soonest.equals(end) ? now + FAR_NANOS : soonest.deadlineNanos;
       // Rounded up, so that it does not wake too soon and find nothing late.
       wait((wakesAtNanos - now + 999_999) / 1_000_000);
     }
   }
 
   private synchronized @Nullable Watched takeFirst() {
-    Watched taken = first;
-    if (taken != null) {
-      unlink(taken);
-      taken.isLate = true;
+    Watched taken = end.later;
+    if (taken.equals(end)) {
+      return null;
     }
+    unlink(taken);
+    taken.isLate = true;
     return taken;
   }
 
-  private void link(Watched watched, @Nullable Watched before, @Nullable Watched after) {
-    watched.earlier = before;
-    watched.later = after;
-    if (before == null) {
-      first = watched;
-    } else {
-      before.later = watched;
-    }
-    if (after == null) {
-      last = watched;
-    } else {
-      after.earlier = watched;
-    }
-  }
-
-  private void unlink(Watched watched) {
-    Watched before = watched.earlier;
-    Watched after = watched.later;
-    if (before == null) {
-      first = after;
-    } else {
-      before.later = after;
-    }
-    if (after == null) {
-      last = before;
-    } else {
-      after.earlier = before;
-    }
-    watched.earlier = null;
-    watched.later = null;
+  private static void unlink(Watched watched) {
+    watched.earlier.later = watched.later;
+    watched.later.earlier = watched.earlier;
+    watched.earlier = watched;
+    watched.later = watched;
     watched.isListed = false;
   }
 }
