@@ -4,12 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import lab.observe.BranchMetrics;
 import lab.spec.Answer;
 import lab.spec.Bodies;
 import lab.spec.LineFile;
 import lab.spec.LineFile.Reading;
-import lab.spec.Route;
 import lab.spec.RouteCall;
 import lab.work.nonblocking.LoopServices.Pending;
 import lab.work.nonblocking.NonBlockingRoutes;
@@ -17,8 +15,7 @@ import lab.work.nonblocking.NonBlockingRoutes.Request;
 import org.jspecify.annotations.Nullable;
 
 /** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */
-record Aggregates(LineFile file, BranchMetrics branches)
-    implements NonBlockingRoutes.Demonstrations {
+record Aggregates(LineFile file) implements NonBlockingRoutes.Demonstrations {
   @Override
   public void begin(RouteCall call, Request request) {
     switch (call.route()) {
@@ -36,26 +33,12 @@ record Aggregates(LineFile file, BranchMetrics branches)
     int waitMs = call.value("wait_ms");
     FileAndWait both = new FileAndWait(call, request);
     var _ =
-        request.after(
-            waitMs,
-            () -> {
-              branches.ok(call.route());
-              both.waitEnded(reading -> Bodies.aggregate(waitMs, reading));
-            });
+        request.after(waitMs, () -> both.waitEnded(reading -> Bodies.aggregate(waitMs, reading)));
   }
 
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
   private void firstSuccess(RouteCall call, Request request) {
-    Route route = call.route();
-    branches.failed(route);
-    Race race =
-        new Race(
-            request,
-            winner -> {
-              branches.ok(route);
-              branches.cancelled(route);
-              request.accept(Bodies.firstSuccess(winner, 1, 1));
-            });
+    Race race = new Race(request, winner -> request.accept(Bodies.firstSuccess(winner, 1, 1)));
     race.enter("fast", call.value("fast_ms"));
     race.enter("slow", call.value("slow_ms"));
   }
@@ -66,15 +49,9 @@ record Aggregates(LineFile file, BranchMetrics branches)
     Race race =
         new Race(
             request,
-            winner -> {
-              boolean inTime = winner.equals("wait");
-              if (inTime) {
-                branches.ok(call.route());
-              } else {
-                branches.cancelled(call.route());
-              }
-              both.waitEnded(reading -> Bodies.aggregateWithFallback(inTime, reading));
-            });
+            winner ->
+                both.waitEnded(
+                    reading -> Bodies.aggregateWithFallback(winner.equals("wait"), reading)));
     race.enter("wait", call.value("wait_ms"));
     race.enter("timeout", call.value("timeout_ms"));
   }
@@ -89,7 +66,6 @@ record Aggregates(LineFile file, BranchMetrics branches)
           request.after(
               waitMs,
               () -> {
-                branches.ok(call.route());
                 if (++ended[0] == count) {
                   request.accept(Bodies.multiAggregate(count, (long) count * waitMs));
                 }
@@ -132,7 +108,7 @@ record Aggregates(LineFile file, BranchMetrics branches)
     FileAndWait(RouteCall call, Request request) {
       this.request = request;
       int lines = call.value("lines");
-      request.handOver(() -> file.read(lines), (result, _) -> readingEnded(call.route(), result));
+      request.handOver(() -> file.read(lines), (result, _) -> readingEnded(result));
     }
 
     void waitEnded(Function<Reading, Answer> how) {
@@ -140,12 +116,10 @@ record Aggregates(LineFile file, BranchMetrics branches)
       answerWhenBothEnded();
     }
 
-    private void readingEnded(Route route, @Nullable Reading result) {
+    private void readingEnded(@Nullable Reading result) {
       if (result == null) {
-        branches.failed(route);
         request.accept(Answer.INTERNAL_ERROR);
       } else {
-        branches.ok(route);
         reading = result;
         answerWhenBothEnded();
       }

@@ -10,7 +10,6 @@ import java.util.concurrent.Executors;
 import lab.netty.Exchange;
 import lab.netty.Loop;
 import lab.netty.RequestHandler;
-import lab.observe.BranchMetrics;
 import lab.shell.ModelContext;
 import lab.work.DownstreamAddress;
 import lab.work.DownstreamLimits;
@@ -31,7 +30,7 @@ final class LoopHandler implements RequestHandler {
     DownstreamLimits limits = DownstreamLimits.publish(context);
     DownstreamRequest request = DownstreamRequest.get(context.settings().downstreamUrl());
     DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
-    Aggregates aggregates = new Aggregates(context.file(), new BranchMetrics(context.registry()));
+    Aggregates aggregates = new Aggregates(context.file());
     for (Loop loop : loops) {
       ChannelPool downstream = new ChannelPool(loop, context, limits, address, request.bytes());
       routes.put(loop, new NonBlockingRoutes(context, loop, helpers, downstream::call, aggregates));
