@@ -28,7 +28,6 @@ public final class ContainerLimits {
   private final Path cgroup;
   private final Path portRange;
 
-  /** Of the container that this JVM runs in. */
   public static ContainerLimits ofThisContainer() {
     return new ContainerLimits(
         Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
@@ -67,7 +66,6 @@ public final class ContainerLimits {
         .map(ends -> Integer.parseInt(ends[1]) - Integer.parseInt(ends[0]) + 1);
   }
 
-  /** The first and the last. */
   private Optional<String> ports() {
     return readAtOnce(portRange)
         .map(text -> text.replaceAll("\\s+", " "))

@@ -76,7 +76,6 @@ public final class DownstreamMetrics {
     count(outcome, pendingNanos);
   }
 
-  /** A call has ended. */
   public void ended(DownstreamOutcome outcome, long pendingNanos, long callNanos) {
     count(outcome, pendingNanos);
     call.observe(callNanos / 1e9);

@@ -12,7 +12,6 @@ import java.util.function.Supplier;
 public final class LoopMetrics {
   /** One event loop, read by the scrape: from any thread, without blocking. */
   public interface Observed {
-    /** The name of its thread, for the label {@code loop}. */
     String name();
 
     /** Time since its start in which it did not wait for events, in nanoseconds. */

@@ -13,7 +13,6 @@ import lab.spec.Json;
 
 /** Reads the calls of a management port, and answers them. */
 public final class Exchanges {
-  /** What a call asks for. */
   @FunctionalInterface
   public interface Work {
     Answer answer() throws IOException;

@@ -100,7 +100,6 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
     thresholdMs = ms;
   }
 
-  /** Ends watching. */
   @Override
   public synchronized void close() {
     if (parked != null) {

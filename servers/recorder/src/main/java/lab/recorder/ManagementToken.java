@@ -30,7 +30,6 @@ public record ManagementToken(String sum) {
             .orElse(""));
   }
 
-  /** Whether a call brings it. */
   public boolean isGiven(HttpExchange exchange) {
     return is(exchange.getRequestHeaders().getFirst(HEADER));
   }

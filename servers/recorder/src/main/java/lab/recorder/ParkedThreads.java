@@ -24,7 +24,6 @@ import java.util.concurrent.TimeUnit;
  * every thread, which takes some 0.1 ms each: the more there are, the fewer looks.
  */
 final class ParkedThreads implements AutoCloseable {
-  /** Takes what one look found of one thread. */
   interface Found {
     void add(String kind, String site, long waitedNanos);
   }
@@ -77,7 +76,6 @@ final class ParkedThreads implements AutoCloseable {
     return Runtime.version().feature() >= TOLD_SINCE;
   }
 
-  /** Ends it, soon. */
   @Override
   public void close() {
     thread.interrupt();

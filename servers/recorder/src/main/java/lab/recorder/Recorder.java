@@ -30,7 +30,6 @@ import org.jspecify.annotations.Nullable;
  * is computed under the load. Any thread; a call waits for the one before it.
  */
 public final class Recorder implements AutoCloseable {
-  /** The calls that record. */
   public static final String CALLS =
       "/recording/cpu /recording/alloc /recording/lock /recording/end";
 
@@ -135,7 +134,6 @@ public final class Recorder implements AutoCloseable {
     }
   }
 
-  /** Ends a recording that runs, and forgets it. */
   @Override
   public synchronized void close() {
     if (recording != null) {

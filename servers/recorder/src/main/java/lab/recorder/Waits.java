@@ -25,7 +25,6 @@ public final class Waits {
   /** What differs from JVM to JVM in the name of a class that was made at run time. */
   private static final Pattern ADDRESS = Pattern.compile("[/+.]0x[0-9a-f]+(/\\d+)?");
 
-  /** Packages and modules that come with the JDK. */
   private static final Pattern OF_THE_JDK = Pattern.compile("(java|javax|jdk|sun|com\\.sun)\\..*");
 
   private Waits() {}

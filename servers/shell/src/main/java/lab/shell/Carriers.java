@@ -15,10 +15,8 @@ final class Carriers {
 
   /** What the JDK's scheduler of virtual threads shows from JDK 24 on, as far as the lab needs. */
   public interface CarriersMXBean {
-    /** Most threads that carry virtual ones. */
     int getParallelism();
 
-    /** Changes that while virtual threads run. */
     void setParallelism(int carriers);
   }
 

@@ -33,7 +33,6 @@ public record ModelContext(
   /** Every answer on the traffic port carries the model's name in this header. */
   public static final String MODEL_HEADER = "Lab-Model";
 
-  /** As {@link Routes#resolve}. */
   public RouteCall resolve(String method, String path, @Nullable String query) {
     return routes.resolve(method, path, query);
   }

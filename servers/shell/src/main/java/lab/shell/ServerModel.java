@@ -13,13 +13,11 @@ import lab.spec.Route;
  * @param start starts to take requests on the traffic port
  */
 public record ServerModel(String name, Set<Route> routes, Start start) {
-  /** Starts a model, with what the contract gives every one. */
   @FunctionalInterface
   public interface Start {
     TrafficServer start(ModelContext context) throws BadValueException, IOException;
   }
 
-  /** A model with the routes of every lane. */
   public ServerModel(String name, Start start) {
     this(name, Route.COMMON, start);
   }

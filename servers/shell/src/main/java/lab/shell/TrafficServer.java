@@ -4,7 +4,6 @@ import java.time.Duration;
 
 /** A model's running server on the traffic port. */
 public interface TrafficServer {
-  /** The port it is bound to. */
   int port();
 
   /**

@@ -19,7 +19,6 @@ public record Answer(int status, Outcome outcome, String contentType, byte[] bod
 
   static final Answer METHOD_NOT_ALLOWED = error(405, "only GET is allowed");
 
-  /** A bounded queue was full. */
   public static final Answer QUEUE_FULL =
       new Answer(
           503, Outcome.REJECTED, JSON, bytes(Map.of("error", "the queue for a worker is full")));
@@ -37,7 +36,6 @@ public record Answer(int status, Outcome outcome, String contentType, byte[] bod
     return new Answer(200, Outcome.OK, JSON, json);
   }
 
-  /** A 200 with an object. */
   public static Answer ok(Map<String, ?> object) {
     return ok(bytes(object));
   }
@@ -47,7 +45,6 @@ public record Answer(int status, Outcome outcome, String contentType, byte[] bod
     return outcome == DownstreamOutcome.TIMEOUT ? DOWNSTREAM_TIMEOUT : DOWNSTREAM_BROKEN;
   }
 
-  /** A 400 with its reason. */
   public static Answer badRequest(BadValueException reason) {
     return error(400, String.valueOf(reason.getMessage()));
   }

@@ -40,7 +40,6 @@ public enum BlockTheLoop {
                     "%s must be false, true or spin, got '%s'".formatted(variable, text)));
   }
 
-  /** As JSON shows it: false, true, or {@code "spin"}. */
   public Object json() {
     return json;
   }

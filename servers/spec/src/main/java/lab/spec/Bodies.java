@@ -22,7 +22,6 @@ public final class Bodies {
             .getBytes(UTF_8));
   }
 
-  /** {@code /health}, on both ports. */
   public static Answer up(String model) {
     return answer("status", "up", "model", model);
   }
@@ -32,17 +31,14 @@ public final class Bodies {
     return answer("limit", limit, "sum_of_primes", Primes.sumUpTo(limit));
   }
 
-  /** {@code /block}. */
   public static Answer block(int waitedMs) {
     return answer("waited_ms", waitedMs);
   }
 
-  /** {@code /file}. */
   public static Answer file(LineFile.Reading reading) {
     return answer("lines", reading.lines(), "characters", reading.characters());
   }
 
-  /** {@code /aggregate} and {@code /aggregate-old}. */
   public static Answer aggregate(int waitedMs, LineFile.Reading reading) {
     return answer(
         "waited_ms", waitedMs, "lines", reading.lines(), "characters", reading.characters());
@@ -64,7 +60,6 @@ public final class Bodies {
         reading.characters());
   }
 
-  /** {@code /multi-aggregate}. */
   public static Answer multiAggregate(int branches, long totalWaitedMs) {
     return answer("branches", branches, "total_waited_ms", totalWaitedMs);
   }

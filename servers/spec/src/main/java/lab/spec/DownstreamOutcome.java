@@ -12,7 +12,6 @@ public enum DownstreamOutcome {
   OK,
   /** The deadline passed: waiting for a connection, connecting, or waiting for the answer. */
   TIMEOUT,
-  /** The connection was refused. */
   REFUSED,
   /** Broken off, unresolvable, or answered with anything but 200. */
   ERROR;
@@ -37,7 +36,6 @@ public enum DownstreamOutcome {
     return REFUSED;
   }
 
-  /** Value of the label {@code outcome}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT);
   }

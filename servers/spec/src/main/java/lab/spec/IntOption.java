@@ -8,7 +8,6 @@ public record IntOption(String name, int fallback, int min, int max) {
     }
   }
 
-  /** Reads decimal text, as {@link #check} does. */
   public int parse(String text) throws BadValueException {
     try {
       return check(Long.parseLong(text));

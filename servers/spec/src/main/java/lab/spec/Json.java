@@ -33,7 +33,6 @@ public final class Json {
     };
   }
 
-  /** Quotes and escapes text. */
   public static String quote(String text) {
     StringBuilder out = new StringBuilder(text.length() + 2).append('"');
     for (int i = 0; i < text.length(); i++) {

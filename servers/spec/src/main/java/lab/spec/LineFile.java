@@ -20,7 +20,6 @@ public final class LineFile implements AutoCloseable {
 
   private final Path path;
 
-  /** What a reading found. */
   public record Reading(int lines, long characters) {}
 
   public LineFile() throws IOException {

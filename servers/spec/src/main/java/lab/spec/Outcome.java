@@ -23,7 +23,6 @@ public enum Outcome {
     return status < 500 ? CLIENT_ERROR : SERVER_ERROR;
   }
 
-  /** Value of the label {@code outcome}. */
   public String label() {
     return name().toLowerCase(Locale.ROOT);
   }

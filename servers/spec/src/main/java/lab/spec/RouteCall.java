@@ -26,7 +26,6 @@ public record RouteCall(Route route, int[] values, @Nullable Answer refusal) {
     return new RouteCall(route, parse(query), null);
   }
 
-  /** The value of one of the route's own parameters. */
   public int value(String parameter) {
     int index = index(parameter);
     if (index < 0) {

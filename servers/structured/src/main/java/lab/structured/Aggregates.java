@@ -40,7 +40,6 @@ final class Aggregates implements Demonstrations {
   private final ThreadFactory threads;
   private final Executor oldWay;
 
-  /** The factory makes the threads of the branches. */
   Aggregates(LineFile file, ThreadFactory threads) {
     this.file = file;
     this.threads = threads;

@@ -41,8 +41,6 @@ public final class AnswerReader {
   private byte[] partialHead = NOTHING;
 
   private final BodyBuffer body = new BodyBuffer(MAX_BODY_BYTES);
-
-  /** What is left of a counted body. */
   private long left;
 
   private @Nullable ChunkedBody chunks;
@@ -76,12 +74,10 @@ public final class AnswerReader {
     return state == State.TO_CLOSE;
   }
 
-  /** The status of the answer, which must be whole. */
   public int status() {
     return status;
   }
 
-  /** The body of the answer, which must be whole. */
   public byte[] body() {
     return body.bytes();
   }

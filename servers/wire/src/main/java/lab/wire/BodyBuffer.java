@@ -33,7 +33,6 @@ public final class BodyBuffer {
     return at;
   }
 
-  /** Adds the bytes from the first index up to the second. */
   public void append(byte[] part, int from, int to) throws MalformedException {
     int at = extend(to - from);
     System.arraycopy(part, from, bytes, at, to - from);
@@ -44,12 +43,10 @@ public final class BodyBuffer {
     return bytes;
   }
 
-  /** Returns the body so far. */
   public byte[] bytes() {
     return length == bytes.length ? bytes : Arrays.copyOf(bytes, length);
   }
 
-  /** Drops the body and its memory. */
   public void clear() {
     bytes = NOTHING;
     length = 0;

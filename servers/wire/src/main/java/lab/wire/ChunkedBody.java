@@ -35,7 +35,6 @@ public final class ChunkedBody {
     this.body = body;
   }
 
-  /** Whether the whole body has been taken. */
   public boolean done() {
     return state == State.DONE;
   }

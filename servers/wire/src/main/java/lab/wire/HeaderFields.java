@@ -37,22 +37,18 @@ public final class HeaderFields {
     return contentLength;
   }
 
-  /** Whether the body comes in chunks. */
   public boolean chunked() {
     return chunked;
   }
 
-  /** Whether the sender closes the connection after this message. */
   public boolean close() {
     return close;
   }
 
-  /** Whether the sender asks to keep the connection. */
   public boolean keepAlive() {
     return keepAlive;
   }
 
-  /** Whether the client waits for {@code 100 Continue} before it sends the body. */
   public boolean expectsContinue() {
     return expectsContinue;
   }

@@ -10,7 +10,6 @@ public final class HttpBytes {
 
   private HttpBytes() {}
 
-  /** Whether a method or a field's name may have this character. */
   static boolean isToken(byte b) {
     return b >= 0 && TOKEN[b];
   }
@@ -48,7 +47,6 @@ public final class HttpBytes {
     return true;
   }
 
-  /** As {@link #isHost(byte[], int, int)}, of all these bytes. */
   public static boolean isHost(byte[] bytes) {
     return isHost(bytes, 0, bytes.length);
   }
@@ -92,7 +90,6 @@ public final class HttpBytes {
     return i;
   }
 
-  /** Returns the index of the first such byte, or -1. */
   public static int indexOf(byte[] bytes, int from, int to, char wanted) {
     for (int i = from; i < to; i++) {
       if (bytes[i] == wanted) {

@@ -110,7 +110,6 @@ public final class RequestReader {
     }
   }
 
-  /** Drops what is unused. */
   public void drop() {
     input = NOTHING;
     isBorrowed = false;

@@ -36,12 +36,10 @@ public final class Admission {
     return false;
   }
 
-  /** One that was taken on is over. */
   public void leave() {
     admitted.decrementAndGet();
   }
 
-  /** Requests taken on and not yet answered. */
   public int admitted() {
     return admitted.get();
   }

@@ -18,12 +18,10 @@ public final class Answers {
     writer = new AnswerWriter(ModelContext.MODEL_HEADER + ": " + model);
   }
 
-  /** Returns the whole answer to a request, after which the connection stays or not. */
   public byte[] write(Request request, Answer answer, boolean stays) {
     return writer.answer(request, answer.status(), answer.contentType(), answer.body(), stays);
   }
 
-  /** Returns the whole answer to input that is no request: the last one on its connection. */
   public byte[] refuse(MalformedException reason) {
     int status = reason.isHeadTooLong() ? HEAD_TOO_LONG : BAD_REQUEST;
     Answer answer = Answer.error(status, "malformed request: " + reason.getMessage());

@@ -8,6 +8,5 @@ public interface DownstreamConnectionsMXBean {
   /** Calls that wait for one. */
   int getPending();
 
-  /** Most connections at a time. */
   int getCap();
 }

@@ -46,7 +46,6 @@ public final class Exchange {
     }
   }
 
-  /** The answer is handed to the connection, or never will be. */
   synchronized void end(Outcome outcome) {
     if (begunNanos == 0) {
       begin();

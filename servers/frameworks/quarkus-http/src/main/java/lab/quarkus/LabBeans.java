@@ -4,7 +4,6 @@ import jakarta.enterprise.inject.Produces;
 import jakarta.inject.Singleton;
 import lab.shell.ModelContext;
 
-/** What the contract gives a model, for injection. */
 final class LabBeans {
   private LabBeans() {}
 

@@ -69,7 +69,6 @@ public final class QuarkusHttp implements TrafficServer {
     return context;
   }
 
-  /** Quarkus listens. */
   void started(int actualPort) {
     var _ = port.complete(actualPort);
   }

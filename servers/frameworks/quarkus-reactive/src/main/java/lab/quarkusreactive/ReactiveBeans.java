@@ -10,7 +10,6 @@ import lab.shell.ModelContext;
 import lab.spec.DownstreamOutcome;
 import lab.work.nonblocking.DownstreamCalls;
 
-/** What the routes are made of and is no bean by itself. */
 final class ReactiveBeans {
   private ReactiveBeans() {}
 

@@ -72,7 +72,6 @@ public final class ReactiveRoutes {
     return millis == 0 ? item : item.onItem().delayIt().by(Duration.ofMillis(millis));
   }
 
-  /** Read on a worker thread. */
   private Uni<Answer> file(int lines) {
     return vertx.executeBlocking(() -> context.file().read(lines), false).map(Bodies::file);
   }

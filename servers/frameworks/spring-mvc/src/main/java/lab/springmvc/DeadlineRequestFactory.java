@@ -100,7 +100,6 @@ record DeadlineRequestFactory(HttpClient client) implements ClientHttpRequestFac
       return new ByteArrayInputStream(answer.body());
     }
 
-    /** Does nothing: the answer has been read. */
     @Override
     public void close() {}
   }
@@ -126,7 +125,6 @@ record DeadlineRequestFactory(HttpClient client) implements ClientHttpRequestFac
       throw e.getCause() instanceof IOException reason ? reason : new IOException(e);
     } finally {
       if (!ended) {
-        // Breaks the request off.
         var _ = answer.cancel(true);
       }
     }

@@ -78,7 +78,6 @@ final class ContractFilter implements WebFilter {
             });
   }
 
-  /** The last write of a request's answer. */
   private static final class Write {
     private volatile @Nullable ChannelFuture last;
 

@@ -25,7 +25,6 @@ final class Exchange {
     this.requests = requests;
   }
 
-  /** Begins with a request. */
   static void begin(RoutingContext routing, RouteCall call, RequestMetrics requests) {
     Exchange begun = new Exchange(call, requests);
     requests.begun(call.route());
@@ -49,7 +48,6 @@ final class Exchange {
     return call;
   }
 
-  /** The answer is written, or cannot be. */
   void written(AsyncResult<?> written, int status) {
     end(written.succeeded() ? Outcome.ofStatus(status) : Outcome.ABORTED);
   }

@@ -12,7 +12,6 @@ import lab.work.nonblocking.DownstreamCalls;
 final class LoopClients implements DownstreamCalls.Client {
   private final Map<Thread, HttpClientDownstream> byLoop = new ConcurrentHashMap<>();
 
-  /** Adds the calling loop's. */
   void add(HttpClientDownstream client) {
     byLoop.put(Thread.currentThread(), client);
   }

@@ -46,7 +46,6 @@ public final class VertxModel implements TrafficServer {
     LabServer.main(MODEL);
   }
 
-  /** Starts it; fails where it does not start, or has no native transport to ship with. */
   private static VertxModel start(ModelContext context) throws IOException {
     boolean shipped = context.settings().shipped();
     int cpus = Runtime.getRuntime().availableProcessors();

@@ -76,7 +76,6 @@ final class DownstreamConnection implements Ready, DownstreamPool.Connection {
     }
   }
 
-  /** Connects and asks. */
   void connect(InetSocketAddress address, DownstreamPool.Call by) {
     call = by;
     try {

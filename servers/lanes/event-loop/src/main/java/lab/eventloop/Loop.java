@@ -45,8 +45,6 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
     routes = new NonBlockingRoutes(context, this, helpers, downstream::call);
   }
 
-  // --- Reactor ---------------------------------------------------------------------------------
-
   @Override
   protected void handle(Exchange exchange) {
     queue.add(exchange);
@@ -82,8 +80,6 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
     downstream.closeIdle(nowNanos);
   }
 
-  // --- LoopMetrics.Observed, any thread --------------------------------------------------------
-
   @Override
   public long busyNanos() {
     return probe().busyNanos();
@@ -93,8 +89,6 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
   public OptionalInt queueDepth() {
     return OptionalInt.of(probe().depth());
   }
-
-  // --- LoopServices ----------------------------------------------------------------------------
 
   @Override
   public Pending after(long nanos, Runnable then) {

@@ -114,7 +114,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
     this.loop = (Loop) channel.eventLoop();
   }
 
-  /** Serves a new channel. */
   static void serve(NettyHttp server, SocketChannel channel) {
     Connection connection = new Connection(server, channel);
     var _ = channel.pipeline().addLast(connection.decoder, new HttpResponseEncoder(), connection);
@@ -128,8 +127,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
   void close() {
     var _ = channel.close();
   }
-
-  // --- Netty's events --------------------------------------------------------------------------
 
   @Override
   public void channelActive(ChannelHandlerContext ctx) {
@@ -204,8 +201,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
     return state == State.IDLE || state == State.RECEIVING;
   }
 
-  // --- requests --------------------------------------------------------------------------------
-
   /** Takes a part of a request whose turn it is, and releases it. */
   private void receive(Object part) {
     try {
@@ -279,9 +274,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
     write(response(answer, false), null, answer.outcome(), true);
   }
 
-  // --- answers ---------------------------------------------------------------------------------
-
-  /** Writes the answer to the request in work. */
   void write(Exchange exchange, Answer answer) {
     // With more requests at hand it would not be idle.
     boolean closes = !keepAlive || server.isStopping() || !(hasMore() || server.mayIdleOneMore());
@@ -346,7 +338,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
   }
 
-  /** The next part, if it is its turn. */
   private @Nullable Object nextPipelined() {
     return isListening() && pipelined != null ? pipelined.poll() : null;
   }
@@ -378,7 +369,6 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
   }
 
-  /** Passes over what is read after the last answer, up to a bound. */
   private void linger(Object part) {
     if (part instanceof ByteBuf bytes) {
       lingerBytes -= bytes.readableBytes();

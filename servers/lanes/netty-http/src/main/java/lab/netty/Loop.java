@@ -57,8 +57,6 @@ public final class Loop extends SingleThreadIoEventLoop
     this.name = name;
   }
 
-  // --- LoopMetrics.Observed, any thread --------------------------------------------------------
-
   @Override
   public String name() {
     return name;
@@ -83,8 +81,6 @@ public final class Loop extends SingleThreadIoEventLoop
   public OptionalInt queueDepth() {
     return OptionalInt.of(pendingTasks());
   }
-
-  // --- Netty's turns ---------------------------------------------------------------------------
 
   @Override
   protected int runIo() {
@@ -118,8 +114,6 @@ public final class Loop extends SingleThreadIoEventLoop
     ioNanos = nanos;
   }
 
-  // --- LoopServices ----------------------------------------------------------------------------
-
   @Override
   public Pending after(long nanos, Runnable then) {
     var timer = schedule(then, nanos, TimeUnit.NANOSECONDS);
@@ -130,8 +124,6 @@ public final class Loop extends SingleThreadIoEventLoop
   public long readyNanos(long earliestNanos) {
     return clock.readyNanos(earliestNanos);
   }
-
-  // --- for its connections ---------------------------------------------------------------------
 
   /** A connection reads: the selector has returned. */
   public void reads() {
@@ -145,7 +137,6 @@ public final class Loop extends SingleThreadIoEventLoop
     }
   }
 
-  /** Since when what is read has been there. */
   public SelectorClock clock() {
     return clock;
   }

@@ -32,7 +32,6 @@ final class Loops extends MultiThreadIoEventLoopGroup {
     return all;
   }
 
-  /** Closes every connection and ends the threads. */
   void end() throws InterruptedException {
     var _ =
         shutdownGracefully(0, END.toNanos(), TimeUnit.NANOSECONDS)

@@ -35,7 +35,6 @@ import lab.work.Admission;
 
 /** HTTP on Netty's event loops, the first of which also accepts. */
 public final class NettyHttp implements TrafficServer {
-  /** What the server tells its connections. */
   enum Event {
     /** Who has kept the server waiting for too long is to close. */
     SWEEP,
@@ -97,7 +96,6 @@ public final class NettyHttp implements TrafficServer {
     return new ServerModel(name, routes, context -> new NettyHttp(context, handlers));
   }
 
-  /** What makes a loop's I/O. */
   static IoHandlerFactory io(boolean epoll) throws BadValueException {
     if (!epoll) {
       return NioIoHandler.newFactory();

@@ -28,7 +28,6 @@ record Aggregates(LineFile file) implements NonBlockingRoutes.Demonstrations {
     }
   }
 
-  /** A wait and a file at once; takes as long as the slower. */
   private void aggregate(RouteCall call, Request request) {
     int waitMs = call.value("wait_ms");
     FileAndWait both = new FileAndWait(call, request);
@@ -36,14 +35,12 @@ record Aggregates(LineFile file) implements NonBlockingRoutes.Demonstrations {
         request.after(waitMs, () -> both.waitEnded(reading -> Bodies.aggregate(waitMs, reading)));
   }
 
-  /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
   private void firstSuccess(RouteCall call, Request request) {
     Race race = new Race(request, winner -> request.accept(Bodies.firstSuccess(winner, 1, 1)));
     race.enter("fast", call.value("fast_ms"));
     race.enter("slow", call.value("slow_ms"));
   }
 
-  /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
   private void aggregateWithFallback(RouteCall call, Request request) {
     FileAndWait both = new FileAndWait(call, request);
     Race race =
@@ -56,7 +53,6 @@ record Aggregates(LineFile file) implements NonBlockingRoutes.Demonstrations {
     race.enter("timeout", call.value("timeout_ms"));
   }
 
-  /** Many waits at once; takes as long as one. */
   private void multiAggregate(RouteCall call, Request request) {
     int count = call.value("branches");
     int waitMs = call.value("wait_ms");

@@ -54,7 +54,6 @@ final class ChannelPool extends DownstreamPool {
         () -> closeIdle(System.nanoTime()));
   }
 
-  /** The request's bytes, to be written once. */
   ByteBuf request() {
     return request.duplicate();
   }

@@ -137,7 +137,6 @@ final class Connection implements Reactor.Ready {
     exchange.end(how, sentNanos);
   }
 
-  /** Closes it: there is no answer. */
   void abort() {
     reactor.runSoon(this::close);
   }
@@ -266,7 +265,6 @@ final class Connection implements Reactor.Ready {
     reader.keep();
   }
 
-  /** Uses the input up to a request that is to be worked on. */
   private void parse() throws IOException {
     while (state == State.IDLE || state == State.RECEIVING) {
       Request next;

@@ -27,7 +27,6 @@ public final class Exchange {
     return request;
   }
 
-  /** The route and its parameters, or the refusal of them. */
   public RouteCall call() {
     return call;
   }
@@ -38,7 +37,6 @@ public final class Exchange {
     group.requests.begun(call.route());
   }
 
-  /** Answers it. Called once. */
   public void answer(Answer answer) {
     boolean stays;
     byte[] bytes;
@@ -74,7 +72,6 @@ public final class Exchange {
     end(outcome, System.nanoTime());
   }
 
-  /** It was written at that time. */
   void end(Outcome outcome, long nanos) {
     group.requests.ended(call.route(), outcome, begunNanos - receivedNanos, nanos - begunNanos);
   }

@@ -15,9 +15,6 @@ public final class Probe {
   private long askedNanos;
   private boolean hasReturned;
 
-  // --- of the reactor's turns ------------------------------------------------------------------
-
-  /** The selector is asked now. */
   void asks(long nowNanos) {
     busyNanos.setOpaque(busyNanos.getPlain() + nowNanos - clock.selectedNanos());
     clock.asked(nowNanos);
@@ -25,7 +22,6 @@ public final class Probe {
     hasReturned = false;
   }
 
-  /** The selector has returned, at the latest now. */
   void returned() {
     if (!hasReturned) {
       hasReturned = true;
@@ -42,14 +38,10 @@ public final class Probe {
     }
   }
 
-  /** So much waits for the reactor's own work. */
   public void setDepth(int waiting) {
     depth.setOpaque(waiting);
   }
 
-  // --- for what happens on the reactor ---------------------------------------------------------
-
-  /** When the selector returned last. */
   public long selectedNanos() {
     return clock.selectedNanos();
   }
@@ -64,14 +56,10 @@ public final class Probe {
     return clock.readyNanos(earliestNanos);
   }
 
-  // --- any thread ------------------------------------------------------------------------------
-
-  /** Time since its start in which it did not wait for events. */
   public long busyNanos() {
     return busyNanos.get();
   }
 
-  /** What waits for the reactor's own work. */
   public int depth() {
     return depth.get();
   }

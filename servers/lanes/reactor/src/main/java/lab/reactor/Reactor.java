@@ -85,7 +85,6 @@ public abstract class Reactor implements Runnable {
     return false;
   }
 
-  /** Does some of it. */
   protected void work() {}
 
   /** A second has passed. */
@@ -101,7 +100,6 @@ public abstract class Reactor implements Runnable {
     return probe;
   }
 
-  /** Client connections open, in flight or idle. */
   public final int openConnections() {
     return open.get();
   }
@@ -163,7 +161,6 @@ public abstract class Reactor implements Runnable {
     }
   }
 
-  /** Selects once, and does what is to be done then. */
   public final void turn() throws IOException {
     long before = System.nanoTime();
     long wait = hasWork() || !tasks.isEmpty() ? 0 : timers.millisToNext(before);

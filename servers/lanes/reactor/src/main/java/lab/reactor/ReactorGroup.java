@@ -19,7 +19,6 @@ import lab.work.Answers;
 
 /** A server's reactors, their threads, and what they share. */
 public final class ReactorGroup {
-  /** Makes a reactor of this group. */
   @FunctionalInterface
   public interface Factory<R extends Reactor> {
     R make(String name) throws IOException;
@@ -47,7 +46,6 @@ public final class ReactorGroup {
     this(context, ReactorGroup::endProcess);
   }
 
-  /** Calls {@code onBroken} if a reactor cannot go on. */
   public ReactorGroup(ModelContext context, Runnable onBroken) {
     this.context = context;
     this.settings = context.settings();
@@ -57,8 +55,6 @@ public final class ReactorGroup {
     this.mostAdmitted = admission::bound;
     this.onBroken = onBroken;
   }
-
-  // --- its life --------------------------------------------------------------------------------
 
   /** Binds, and makes the reactors. Starts no thread, so that nothing is left where it fails. */
   public <R extends Reactor> List<R> open(String prefix, int count, Factory<R> factory)
@@ -101,7 +97,6 @@ public final class ReactorGroup {
     return port;
   }
 
-  /** Ends them when the last request has ended, or after the grace. */
   public void stop(Duration grace) {
     long end = System.nanoTime() + grace.plus(LAST_TURN).toNanos();
     reactors.forEach(each -> each.stop(grace));

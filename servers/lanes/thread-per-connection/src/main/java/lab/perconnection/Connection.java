@@ -38,8 +38,6 @@ final class Connection implements Runnable {
   }
 
   private static final Logger LOG = System.getLogger(Connection.class.getName());
-
-  /** What a new connection reads into. */
   private static final int FIRST_BYTES = 512;
 
   /** The most that it reads into, even if its client sends more at once. */
@@ -218,7 +216,6 @@ final class Connection implements Runnable {
     return count >= 0;
   }
 
-  /** Reads on for a while after the last answer. */
   private void linger() throws IOException {
     socket.shutdownOutput();
     long end = System.nanoTime() + LINGER_NANOS;

@@ -57,7 +57,6 @@ final class ConnectionServer implements TrafficServer {
             : Thread.ofVirtual().name("vt-connection-", 1).factory());
   }
 
-  /** The factory makes the connections' threads. */
   ConnectionServer(ModelContext context, ServerSocket listener, ThreadFactory factory) {
     this.context = context;
     this.settings = context.settings();

@@ -26,11 +26,9 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     private static final long serialVersionUID = 1;
   }
 
-  /** A whole answer. */
   @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
   record Reply(int status, byte[] body) {}
 
-  /** What a new connection reads into. */
   private static final int FIRST_BYTES = 1024;
 
   /** The most that it reads into, even if answers are longer. */

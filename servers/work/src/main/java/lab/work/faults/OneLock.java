@@ -16,7 +16,6 @@ public final class OneLock {
     knobs.add(Settings.LOCK_MS, () -> heldMs, ms -> heldMs = ms);
   }
 
-  /** Waits for the lock, and holds it, on the calling thread. */
   public void hold() throws InterruptedException {
     int ms = heldMs;
     if (ms == 0) {

@@ -24,7 +24,6 @@ public final class Pin {
     knobs.add(Settings.PIN_MS, () -> keptMs, ms -> keptMs = ms);
   }
 
-  /** Waits on the calling thread. */
   public void hold() throws InterruptedException {
     int ms = keptMs;
     if (ms == 0) {

@@ -77,7 +77,6 @@ public final class HandOver implements Executor {
     this.limit = limit;
   }
 
-  /** The ticket of the request that the calling thread works on. */
   public static Ticket ticket() {
     return TICKET.get();
   }
@@ -96,7 +95,6 @@ public final class HandOver implements Executor {
     return ticket;
   }
 
-  /** Requests handed over and not yet ended. */
   public int accepted() {
     return running.get();
   }

@@ -73,7 +73,6 @@ public abstract class DownstreamPool {
     }
   }
 
-  /** Keeps a connection for the next call. */
   public final void keep(Connection connection) {
     idle.addLast(connection);
   }
@@ -108,7 +107,6 @@ public abstract class DownstreamPool {
       return ended;
     }
 
-    /** What is closed at the deadline. */
     public void uses(Closeable connecting) {
       used = connecting;
     }
