@@ -113,10 +113,7 @@ public final class ContainerLimits {
     }
   }
 
-  /**
-   * A file of {@code /proc/sys} has nothing more after the first read, and {@link Files#readString}
-   * begins with a single byte, as the file's size is 0.
-   */
+  /** In one read: a second finds nothing, and {@link Files#readString} begins with one byte. */
   private static Optional<String> readAtOnce(Path file) {
     byte[] text = new byte[64];
     try (InputStream in = Files.newInputStream(file)) {

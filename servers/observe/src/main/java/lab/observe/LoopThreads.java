@@ -10,12 +10,7 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.function.IntSupplier;
 
-/**
- * The event loops of a framework, seen from outside by the CPU time of their threads. A loop that
- * never blocks is busy for as long as it computes, but for the time that the machine makes it wait
- * for a CPU; so on a full machine this shows less than what a loop would say of itself, and the
- * CPUs show why.
- */
+/** The event loops of a framework, by the CPU time of their threads. On a full machine that is less than what a loop would say of itself: its waits for a CPU are missing. */
 public final class LoopThreads {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 

@@ -12,16 +12,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/**
- * How late a virtual thread goes on that could, as it waited for input: until the JDK noticed the
- * input, and then for a carrier. At even times a platform thread writes to one of some pipes, and
- * tells nothing else. Each pipe has a virtual thread that waits for its input, as a request's
- * thread waits for the downstream's answer.
- *
- * <p>Each time has a thread of its own. Were there one for all times, it would wait once, behind
- * all that is in the carriers' queue, and find what came meanwhile at once. And a thread that
- * sleeps would not do: it comes back another way than one that waits for input.
- */
+/** How late a virtual thread goes on that waited for input: until the JDK noticed the input, and then for a carrier. At even times a platform thread writes to one of some pipes, each of which has a virtual thread that waits for it, as requests wait for the downstream. One thread for all times would wait once and find the rest at once; one that sleeps comes back another way. */
 public final class VirtualThreadLag implements AutoCloseable {
   private static final Logger LOG = System.getLogger(VirtualThreadLag.class.getName());
 

@@ -15,22 +15,7 @@ import jdk.jfr.consumer.RecordingStream;
 import lab.spec.IntOption;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Adds up how long threads waited for monitors and locks, and how long virtual threads kept their
- * carriers while they waited, by the line of code that waited. Off unless {@code lock_watch_ms}
- * says how long a wait must last to count: a recording costs.
- *
- * <p>Waits of platform threads, and carriers that are kept, are events of Flight Recorder: each is
- * counted when it ends, about a second later. A virtual thread that waits for a lock leaves its
- * carrier, and for that JDK 25 has no event: {@link ParkedThreads} looks at them instead, every
- * second or so.
- *
- * <p>The stream of events may end without its owner, as where somebody stops all recordings of the
- * JVM, and so may the thread that looks. Then watching ends: {@link #getThresholdMs()} is 0.
- *
- * <p>The JMX exporter reads it as a bean. So the same code watches a server of the lab and any
- * other JVM ({@link RecorderAgent}), and it needs nothing but the JDK.
- */
+/** Adds up how long threads waited for monitors and locks, and how long virtual threads kept their carriers while they waited, by the line of code that waited. Off unless {@code lock_watch_ms} says how long a wait must last to count: a recording costs. <p>Waits of platform threads, and carriers that are kept, are events of Flight Recorder, counted as they end. For a virtual thread that waits for a lock JDK 25 has no event: {@link ParkedThreads} looks for them. Where either ends without its owner, {@link #getThresholdMs()} is 0. It needs nothing but the JDK, so that it watches any other JVM, too ({@link RecorderAgent}). */
 public final class LockWatch implements LockWatchMXBean, AutoCloseable {
   /** How long a wait must last to count. No variable sets it: watching costs. */
   public static final IntOption THRESHOLD_MS = new IntOption("lock_watch_ms", 0, 0, 60_000);

@@ -21,10 +21,7 @@ import lab.spec.Answer;
 final class RecorderPort {
   private RecorderPort() {}
 
-  /**
-   * Answers at this address from now on, to those whose token has the sum in this file, read for
-   * each call; port 0 is any that is free.
-   */
+  /** Answers at this address, to those whose token has the sum in this file, read per call. */
   static HttpServer open(InetSocketAddress address, Path sum) throws IOException {
     if (!FlightRecorder.isAvailable()) {
       throw new IllegalStateException("it has no Flight Recorder");

@@ -7,10 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.spec.Routes;
 
-/**
- * Who answers here: read by the driver before and after a trial, so that a comparison of the wrong
- * server, or of one that was restarted meanwhile, is noticed.
- */
+/** Who answers here: the driver notices another server, or one restarted within a trial. */
 record Identity(
     String model, String version, String jdk, long startTimeMs, Map<String, Object> asMap) {
   static Identity ofThisJvm(String model, Routes routes) {

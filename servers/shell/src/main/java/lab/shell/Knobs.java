@@ -14,10 +14,7 @@ import lab.spec.IntOption;
 import lab.spec.Settings;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Settings that can be changed while the server runs. Each part adds its own knobs before the
- * server takes requests; what is read back is what is in force, not what was asked for.
- */
+/** Settings that can be changed while the server runs. Read back is what is in force. */
 public final class Knobs {
   private record Knob(IntOption option, IntSupplier current, IntConsumer apply) {}
 

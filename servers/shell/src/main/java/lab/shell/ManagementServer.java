@@ -34,14 +34,7 @@ import lab.spec.BadValueException;
 import lab.spec.Bodies;
 import lab.spec.Outcome;
 
-/**
- * The management port: the same for every model, on daemon threads of its own, so that a saturated
- * model can still be observed and a scrape is never a request of the model. No call waits for
- * another one: a scrape does not wait until a round trip has been timed, or a slow client has read.
- *
- * <p>Every container of the lab reaches it, a rival's too. So only what Prometheus and the
- * container's health check ask is open to all.
- */
+/** The management port: the same for every model, on daemon threads of its own, so that a saturated model can still be observed. No call waits for another one. Every container reaches it, so only what Prometheus and the health check ask is open to all. */
 final class ManagementServer implements AutoCloseable {
   private static final Logger LOG = System.getLogger(ManagementServer.class.getName());
 
@@ -158,12 +151,7 @@ final class ManagementServer implements AutoCloseable {
     return Answer.ok(body);
   }
 
-  /**
-   * How much longer a connection to what the model calls takes to be set up than one within this
-   * machine: one round trip of the network between the two. Nothing is sent on it. 0 where the
-   * difference is too small to tell. The two are timed in turns, so what slows this machine slows
-   * both.
-   */
+  /** A round trip to what the model calls: how much longer a connection to it takes to set up than one within this machine, timed in turns; 0 where the difference is too small. */
   private Answer roundTrip() {
     int port = downstream.getPort() < 0 ? HTTP_PORT : downstream.getPort();
     InetSocketAddress called = new InetSocketAddress(downstream.getHost(), port);
@@ -192,10 +180,7 @@ final class ManagementServer implements AutoCloseable {
     }
   }
 
-  /**
-   * What is live, and nothing else: the heap as the full collection left it, not what was allocated
-   * since. Stops the JVM for the collection, so it is for the time between loads.
-   */
+  /** The heap as a full collection leaves it. Stops the JVM, so it is for between loads. */
   private static Answer collectGarbage() {
     long before = collections();
     System.gc();

@@ -12,13 +12,7 @@ import lab.spec.Routes;
 import lab.spec.Settings;
 import org.jspecify.annotations.Nullable;
 
-/**
- * What the contract hands to a model.
- *
- * @param model the model's name, for the header {@link #MODEL_HEADER}
- * @param registry takes what only some models can measure, such as {@link LoopMetrics}
- * @param exposition writes all metrics in Prometheus text format; any thread
- */
+/** What the contract hands to a model. The exposition writes all metrics; any thread. */
 public record ModelContext(
     String model,
     Settings settings,

@@ -5,13 +5,7 @@ import java.util.Set;
 import lab.spec.BadValueException;
 import lab.spec.Route;
 
-/**
- * One concurrency model: all that a model's folder has to provide.
- *
- * @param name the kebab-case name: folder, module, image, service and scrape target
- * @param routes those that it serves, as the driver reads them before any load
- * @param start starts to take requests on the traffic port
- */
+/** One concurrency model, of the name of its folder, module, image, service and scrape target, with the routes that it serves, as the driver reads them before any load. */
 public record ServerModel(String name, Set<Route> routes, Start start) {
   @FunctionalInterface
   public interface Start {

@@ -62,10 +62,7 @@ public enum BlockTheLoop {
     }
   }
 
-  /**
-   * Computes until {@code cpuNanos}, the CPU time of this thread, is {@code millis} later. A look
-   * at that clock is a system call: many of them would be the kernel's work.
-   */
+  /** Computes for so long by this thread's CPU time; a look at it is a system call, so few. */
   static void spin(long millis, LongSupplier cpuNanos) {
     long end = cpuNanos.getAsLong() + millis * 1_000_000;
     long sum = 0;

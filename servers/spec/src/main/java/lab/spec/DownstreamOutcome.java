@@ -16,11 +16,7 @@ public enum DownstreamOutcome {
   /** Broken off, unresolvable, or answered with anything but 200. */
   ERROR;
 
-  /**
-   * Of an attempt to connect. The JDK's HTTP client wraps any failure in a ConnectException. An
-   * attempt that nobody answered in time fails with one as well, after the kernel's two minutes
-   * (ETIMEDOUT) or a client's own limit: only its message differs.
-   */
+  /** Of an attempt to connect. The JDK's client wraps any failure in a ConnectException, and one that nobody answered in time (ETIMEDOUT, or a client's limit) differs by its message only. */
   public static DownstreamOutcome ofConnect(ConnectException failure) {
     for (Throwable each = failure; each != null; each = each.getCause()) {
       String message = each.getMessage();

@@ -10,10 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * The generated file of {@code /file}: one per server, in the temporary directory. Right after its
- * writing it is in the page cache and stays there, so reading it costs allocation and CPU, no disk.
- */
+/** The file of {@code /file}. It is in the page cache, so reading it takes CPU, and no disk. */
 public final class LineFile implements AutoCloseable {
   /** Lines it has; a request reads the first ones. */
   public static final int LINES = 100_000;

@@ -21,6 +21,8 @@ public enum Route {
   BLOCK("/block", wait(300)),
   /** Reads lines of a generated file: page cache and allocation. */
   FILE("/file", lines()),
+  /** The metrics through the request path, beside the work they measure: see what that does. */
+  METRICS("/metrics"),
   // The demonstrations of work in parallel, which some lanes have.
 
   /** A wait and a file in parallel. */
@@ -37,26 +39,16 @@ public enum Route {
       "/aggregate-with-fallback", wait(300), new IntOption("timeout_ms", 200, 1, 60_000), lines()),
   /** Many waits in parallel. */
   MULTI_AGGREGATE("/multi-aggregate", new IntOption("branches", 3, 1, 100), wait(300)),
-  /** The metrics through the request path, beside the work they measure: see what that does. */
-  METRICS("/metrics"),
   /** What was asked for is no route: one label for all, so that clients cannot make series. */
   NONE("none");
 
   /** The routes of every lane. */
   public static final Set<Route> COMMON =
-      Collections.unmodifiableSet(
-          EnumSet.complementOf(
-              EnumSet.of(
-                  AGGREGATE,
-                  AGGREGATE_OLD,
-                  FIRST_SUCCESS,
-                  AGGREGATE_WITH_FALLBACK,
-                  MULTI_AGGREGATE,
-                  NONE)));
+      Collections.unmodifiableSet(EnumSet.range(ROOT, METRICS));
 
   /** The routes of a lane that has the demonstrations, too. */
   public static final Set<Route> WITH_DEMONSTRATIONS =
-      Collections.unmodifiableSet(EnumSet.complementOf(EnumSet.of(NONE)));
+      Collections.unmodifiableSet(EnumSet.range(ROOT, MULTI_AGGREGATE));
 
   private final String path;
 

@@ -3,10 +3,7 @@ package lab.spec;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A request resolved: its route with validated parameters, or the refusal to answer with at once.
- * Immutable, and shared by all requests without a query.
- */
+/** A request resolved: its route and parameters, or its refusal. Immutable, so it is shared. */
 @SuppressWarnings("ArrayRecordComponent") // Never compared.
 public record RouteCall(Route route, int[] values, @Nullable Answer refusal) {
   /** What stands for a request before there is one. */

@@ -20,12 +20,7 @@ import lab.spec.LineFile.Reading;
 import lab.spec.RouteCall;
 import lab.work.blocking.Demonstrations;
 
-/**
- * The routes that do several things at once, by structured concurrency (JEP 505, a preview of JDK
- * 25), but one. A scope is left only when all its branches have ended, so no branch outlives its
- * request. The branches run on virtual threads in every lane: what a lane chooses is the thread of
- * the request.
- */
+/** The routes that do several things at once, by structured concurrency (JEP 505, a preview of JDK 25), but one. A scope is left only when all its branches have ended, on virtual threads. */
 final class Aggregates implements Demonstrations {
   /** The branch of {@code /first-success} that never succeeds. */
   private static final class BrokenBranchException extends Exception {
@@ -74,11 +69,7 @@ final class Aggregates implements Demonstrations {
     }
   }
 
-  /**
-   * The same before structured concurrency. It runs on the same kind of threads, as the common pool
-   * has one per CPU and would let most requests queue; what is missing is that nobody stops the
-   * other branch when one fails, or when the request itself is told to stop.
-   */
+  /** The same before structured concurrency, on the same kind of threads. Nobody stops the other branch when one fails, or when the request itself is told to stop. */
   private Answer aggregateOld(int waitMs, int lines) throws InterruptedException {
     CompletableFuture<Integer> wait =
         CompletableFuture.supplyAsync(

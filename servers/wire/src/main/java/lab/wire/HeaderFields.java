@@ -1,9 +1,6 @@
 package lab.wire;
 
-/**
- * The header fields that decide how a message ends, the same in requests and answers. All others
- * are checked for form and passed over. Reused: it holds the fields of the last message read.
- */
+/** The fields that decide how a message ends. Reused: it holds those of the last one read. */
 public final class HeaderFields {
   private long contentLength;
 

@@ -63,10 +63,7 @@ public final class HttpBytes {
     return of;
   }
 
-  /**
-   * Returns the index after a head's blank line, or -1 when the blank line is not there yet. Lines
-   * end with LF, with or without a CR before it.
-   */
+  /** The index after a head's blank line, or -1 without one. Lines end with LF or CR LF. */
   public static int endOfHead(byte[] bytes, int from, int to) {
     for (int i = from; i < to; i++) {
       if (bytes[i] == '\n') {

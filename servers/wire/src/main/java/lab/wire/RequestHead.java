@@ -2,8 +2,14 @@ package lab.wire;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import java.util.Arrays;
+
 /** Reads requests' heads. Reused, by one thread at a time: it holds the last one's fields. */
 public final class RequestHead {
+  private static final byte[] GET = "GET".getBytes(ISO_8859_1);
+  private static final byte[] HTTP_10 = "HTTP/1.0".getBytes(ISO_8859_1);
+  private static final byte[] HTTP_11 = "HTTP/1.1".getBytes(ISO_8859_1);
+
   private final HeaderFields fields = new HeaderFields();
   private boolean http11;
 
@@ -16,8 +22,8 @@ public final class RequestHead {
       throw new MalformedException("no request line");
     }
     int versionEnd = HttpBytes.trimBlanks(bytes, targetEnd + 1, lineEnd);
-    http11 = isExactly(bytes, targetEnd + 1, versionEnd, "HTTP/1.1");
-    if (!http11 && !isExactly(bytes, targetEnd + 1, versionEnd, "HTTP/1.0")) {
+    http11 = isExactly(bytes, targetEnd + 1, versionEnd, HTTP_11);
+    if (!http11 && !isExactly(bytes, targetEnd + 1, versionEnd, HTTP_10)) {
       throw new MalformedException("neither HTTP/1.1 nor HTTP/1.0");
     }
     String method = method(bytes, from, methodEnd);
@@ -46,7 +52,7 @@ public final class RequestHead {
   }
 
   private static String method(byte[] bytes, int from, int to) throws MalformedException {
-    if (isExactly(bytes, from, to, "GET")) {
+    if (isExactly(bytes, from, to, GET)) {
       return "GET";
     }
     if (!HttpBytes.isToken(bytes, from, to)) {
@@ -55,15 +61,7 @@ public final class RequestHead {
     return new String(bytes, from, to - from, ISO_8859_1);
   }
 
-  private static boolean isExactly(byte[] bytes, int from, int to, String text) {
-    if (to - from != text.length()) {
-      return false;
-    }
-    for (int i = from; i < to; i++) {
-      if (bytes[i] != text.charAt(i - from)) {
-        return false;
-      }
-    }
-    return true;
+  private static boolean isExactly(byte[] bytes, int from, int to, byte[] wanted) {
+    return Arrays.equals(bytes, from, to, wanted, 0, wanted.length);
   }
 }

@@ -2,10 +2,7 @@ package lab.work;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * How many requests the server has taken on and not yet answered, and the bound on them where none
- * queue for workers. One that was refused is none of them. Safe for any number of threads.
- */
+/** How many requests the server has taken on and not yet answered, and their bound. Any thread. */
 public final class Admission {
   private final AtomicInteger admitted = new AtomicInteger();
   private volatile int bound;

@@ -14,10 +14,7 @@ import lab.spec.Answer;
 import lab.spec.Outcome;
 import lab.spec.RouteCall;
 
-/**
- * What the contract wants around every route: resolves, refuses, names the model, counts. On the
- * connection's thread, so that a request has no queue that could be measured.
- */
+/** What the contract wants around every route. No queue: it runs on the connection's thread. */
 final class ContractFilter implements Filter {
   private static final long NO_QUEUE = 0;
 

@@ -14,8 +14,6 @@ public final class JdkVirtual {
               Executors.newThreadPerTaskExecutor(
                   Thread.ofVirtual().name("vt-request-", 1).factory()));
 
-  private JdkVirtual() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

@@ -8,10 +8,7 @@ import lab.spec.Outcome;
 import lab.spec.Route;
 import lab.spec.RouteCall;
 
-/**
- * One request, as {@link AroundRoutes} keeps it beside Quarkus' own. Any thread: a client may be
- * gone, which ends it on the loop, before the work begins on a thread of its own.
- */
+/** One request. Any thread: its client may be gone, on the loop, before the work begins. */
 public final class Exchange {
   private static final String KEY = Exchange.class.getName();
 

@@ -8,10 +8,7 @@ import lab.spec.Settings;
 import org.eclipse.microprofile.config.spi.ConfigSource;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The lab's settings as Quarkus' configuration: the source it asks first. What does not depend on
- * them is in {@code microprofile-config.properties}; MODEL.md names each with its default.
- */
+/** The lab's settings as Quarkus' configuration; MODEL.md names each with its default. */
 public final class LabConfig implements ConfigSource {
   /** Above system properties and environment: the lab's settings are the only ones. */
   private static final int ORDINAL = 1000;

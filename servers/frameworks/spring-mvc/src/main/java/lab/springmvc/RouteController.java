@@ -11,13 +11,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** The routes. Each blocks the request's thread until its answer is known. */
 @RestController
-final class RouteController {
-  private final BlockingRoutes routes;
-
-  RouteController(BlockingRoutes routes) {
-    this.routes = routes;
-  }
-
+record RouteController(BlockingRoutes routes) {
   @GetMapping({
     "/",
     "/downstream",

@@ -9,11 +9,7 @@ import lab.spring.SpringServer;
 import org.springframework.boot.thread.Threading;
 import org.springframework.core.env.StandardEnvironment;
 
-/**
- * Models {@code spring-mvc}, whose requests are worked on by Tomcat's pool of platform threads, and
- * {@code spring-mvc-virtual}, where each has a virtual thread. Handlers block in both. What tells
- * them apart is one property of Spring Boot, {@code spring.threads.virtual.enabled}.
- */
+/** Models {@code spring-mvc}, on Tomcat's pool, and {@code spring-mvc-virtual}: one property. */
 public final class SpringMvc {
   public static final ServerModel PLATFORM = model("spring-mvc", false);
   public static final ServerModel VIRTUAL = model("spring-mvc-virtual", true);

@@ -7,10 +7,7 @@ import lab.spec.Outcome;
 import lab.spec.RouteCall;
 import org.jspecify.annotations.Nullable;
 
-/**
- * One request, counted and timed from here to the last byte of its answer. Nothing tells it since
- * when it waits for the loop, so that the queue is not measured. The request's loop only.
- */
+/** One request to the last byte of its answer. Its wait for the loop is unknown. Loop only. */
 final class Exchange {
   private static final long NO_QUEUE = 0;
   private static final String KEY = "lab.exchange";

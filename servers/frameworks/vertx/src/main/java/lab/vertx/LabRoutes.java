@@ -13,10 +13,7 @@ import lab.spec.Bodies;
 import lab.spec.RouteCall;
 import lab.work.nonblocking.DownstreamCalls;
 
-/**
- * The routes of one event loop. What waits is a future; what may block is handed to Vert.x's worker
- * threads; CPU work stays on the loop, and holds up all its other requests.
- */
+/** The routes of one event loop. CPU work stays on it, and holds up all its other requests. */
 final class LabRoutes {
   private final ModelContext lab;
   private final Vertx vertx;

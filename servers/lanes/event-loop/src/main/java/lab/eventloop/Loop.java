@@ -42,7 +42,9 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
       throws IOException {
     super(name, group);
     downstream = new SelectorPool(this, context, limits, address, downstreamRequest);
-    routes = new NonBlockingRoutes(context, this, helpers, downstream::call);
+    routes =
+        new NonBlockingRoutes(
+            context, this, helpers, downstream::call, NonBlockingRoutes.Demonstrations.NONE);
   }
 
   @Override
@@ -92,31 +94,13 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
 
   @Override
   public Pending after(long nanos, Runnable then) {
-    Wait wait = new Wait(then);
-    timers().set(wait, System.nanoTime() + nanos);
-    return wait;
+    Timers.Timer timer = timers().timer(then);
+    timers().set(timer, System.nanoTime() + nanos);
+    return timer;
   }
 
   @Override
   public long readyNanos(long earliestNanos) {
     return probe().readyNanos(earliestNanos);
-  }
-
-  private final class Wait extends Timers.Timer implements Pending {
-    private final Runnable then;
-
-    Wait(Runnable then) {
-      this.then = then;
-    }
-
-    @Override
-    protected void due() {
-      then.run();
-    }
-
-    @Override
-    public void cancel() {
-      timers().cancel(this);
-    }
   }
 }

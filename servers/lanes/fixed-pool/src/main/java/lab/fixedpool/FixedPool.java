@@ -14,8 +14,6 @@ public final class FixedPool {
               Executors.newFixedThreadPool(
                   settings.poolSize(), Thread.ofPlatform().name("pool-", 1).factory()));
 
-  private FixedPool() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

@@ -73,10 +73,7 @@ public final class Loop extends SingleThreadIoEventLoop
     return reportedNanos;
   }
 
-  /**
-   * Tasks of other threads, such as answers to be written. Requests are not among them: Netty
-   * begins with one as soon as it has read it, so those that wait are still unread.
-   */
+  /** Tasks of other threads, such as answers. Requests that wait are unread in their sockets. */
   @Override
   public OptionalInt queueDepth() {
     return OptionalInt.of(pendingTasks());

@@ -8,10 +8,7 @@ import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.LastHttpContent;
 import java.util.List;
 
-/**
- * Netty's decoder, which takes {@code http/1.1} and {@code HTTP/1.10} for versions: not here. And
- * it knows if a request has begun. The loop's thread only.
- */
+/** Netty's decoder, for exact versions only; it knows if a request has begun. Loop only. */
 final class RequestDecoder extends HttpRequestDecoder {
   private static final HttpDecoderConfig LIMITS =
       new HttpDecoderConfig().setMaxInitialLineLength(32 << 10).setMaxHeaderSize(32 << 10);

@@ -11,8 +11,6 @@ public final class NettyVirtual {
       NettyHttp.model(
           "netty-virtual", Route.COMMON, (context, loops) -> new VirtualThreadHandler(context));
 
-  private NettyVirtual() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

@@ -10,8 +10,6 @@ public final class Netty {
   public static final ServerModel MODEL =
       NettyHttp.model("netty", Route.WITH_DEMONSTRATIONS, LoopHandler::new);
 
-  private Netty() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

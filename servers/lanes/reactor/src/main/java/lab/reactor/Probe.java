@@ -4,10 +4,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import lab.observe.SelectorClock;
 
-/**
- * All that is measured on a reactor: for how long it was busy, since when its input has been there,
- * and how much of it waits. Written by the reactor's thread; counts are read by scrapes.
- */
+/** What is measured on a reactor. Written by its thread; counts are read by scrapes. */
 public final class Probe {
   private final SelectorClock clock = new SelectorClock(System.nanoTime());
   private final AtomicLong busyNanos = new AtomicLong();

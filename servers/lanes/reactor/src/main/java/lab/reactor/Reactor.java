@@ -135,7 +135,7 @@ public abstract class Reactor implements Runnable {
             acceptor.close();
           }
           connections().forEach(Connection::stop);
-          timers.set(timer(() -> graceOver = true), System.nanoTime() + grace.toNanos());
+          timers.set(timers.timer(() -> graceOver = true), System.nanoTime() + grace.toNanos());
         });
   }
 
@@ -145,7 +145,7 @@ public abstract class Reactor implements Runnable {
   public final void run() {
     thread = Thread.currentThread();
     try {
-      timers.set(timer(this::sweepAndGoOn), System.nanoTime() + SWEEP_NANOS);
+      timers.set(timers.timer(this::sweepAndGoOn), System.nanoTime() + SWEEP_NANOS);
       // Of the tasks one may bring a connection, which would never be closed.
       while (!(stopping && open.getPlain() == 0 && tasks.isEmpty()) && !graceOver) {
         turn();
@@ -207,7 +207,7 @@ public abstract class Reactor implements Runnable {
     long timeoutNanos = group.settings.keepAliveTimeout().toNanos();
     connections().forEach(connection -> connection.closeIfQuiet(now, timeoutNanos));
     sweep(now);
-    timers.set(timer(this::sweepAndGoOn), now + SWEEP_NANOS);
+    timers.set(timers.timer(this::sweepAndGoOn), now + SWEEP_NANOS);
   }
 
   private Stream<Connection> connections() {
@@ -264,15 +264,6 @@ public abstract class Reactor implements Runnable {
     }
   }
 
-  private static Timers.Timer timer(Runnable then) {
-    return new Timers.Timer() {
-      @Override
-      protected void due() {
-        then.run();
-      }
-    };
-  }
-
   // --- what it offers to its parts, on its thread ----------------------------------------------
 
   final void closed() {
@@ -302,7 +293,7 @@ public abstract class Reactor implements Runnable {
   }
 
   /** Takes connections off the accept queue and deals them out to the reactors in turn. */
-  private final class Acceptor extends Timers.Timer implements Ready {
+  private final class Acceptor implements Ready {
     /** So that a flood of connections does not hold up those that are there. */
     private static final int MOST_AT_ONCE = 256;
 
@@ -311,6 +302,7 @@ public abstract class Reactor implements Runnable {
     private final ServerSocketChannel listener;
     private final SelectionKey key;
     private final List<? extends Reactor> reactors;
+    private final Timers.Timer pause = timers.timer(this::goOn);
     private int next;
 
     Acceptor(ServerSocketChannel listener, SelectionKey key, List<? extends Reactor> reactors) {
@@ -342,13 +334,12 @@ public abstract class Reactor implements Runnable {
       if (listener.isOpen()) {
         // Whatever becomes of the line of the log: this goes on.
         SelectionKey unused = key.interestOps(0);
-        timers.set(this, System.nanoTime() + PAUSE_NANOS);
+        timers.set(pause, System.nanoTime() + PAUSE_NANOS);
         LOG.log(Level.WARNING, "cannot accept for now: {0}", reason.getMessage());
       }
     }
 
-    @Override
-    protected void due() {
+    private void goOn() {
       if (key.isValid()) {
         SelectionKey unused = key.interestOps(SelectionKey.OP_ACCEPT);
       }

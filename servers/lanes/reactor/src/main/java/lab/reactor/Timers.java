@@ -1,6 +1,7 @@
 package lab.reactor;
 
 import java.util.Arrays;
+import lab.work.nonblocking.LoopServices.Pending;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,16 +11,28 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Timers {
   /** One thing to happen; set again as often as wanted, at one time at a time. */
-  public abstract static class Timer {
+  public final class Timer implements Pending {
+    private final Runnable then;
     private long dueNanos;
     private int place = -1;
 
-    /** It is time. Called on the thread that sets it. */
-    protected abstract void due();
+    private Timer(Runnable then) {
+      this.then = then;
+    }
+
+    @Override
+    public void cancel() {
+      Timers.this.cancel(this);
+    }
   }
 
   private Timer[] heap = new Timer[64];
   private int size;
+
+  /** Makes a timer that is not set yet. */
+  public Timer timer(Runnable then) {
+    return new Timer(then);
+  }
 
   /** Sets a timer, or sets it anew. Times are of {@link System#nanoTime}'s kind. */
   public void set(Timer timer, long dueNanos) {
@@ -32,7 +45,7 @@ public final class Timers {
   }
 
   /** Takes a timer back; one that is not set stays so. */
-  public void cancel(Timer timer) {
+  void cancel(Timer timer) {
     int place = timer.place;
     if (place < 0) {
       return;
@@ -53,7 +66,7 @@ public final class Timers {
     while (size > 0 && heap[0].dueNanos - nowNanos <= 0) {
       Timer first = heap[0];
       cancel(first);
-      first.due();
+      first.then.run();
     }
   }
 

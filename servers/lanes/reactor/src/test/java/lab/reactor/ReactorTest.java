@@ -86,13 +86,7 @@ class ReactorTest {
     channel.close();
     exchange.abort();
     boolean[] slept = new boolean[1];
-    Timers.Timer timer =
-        new Timers.Timer() {
-          @Override
-          protected void due() {
-            slept[0] = true;
-          }
-        };
+    Timers.Timer timer = reactor.timers().timer(() -> slept[0] = true);
     reactor.timers().set(timer, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(200));
     reactor.turn();
     assertThat(slept[0]).isTrue();

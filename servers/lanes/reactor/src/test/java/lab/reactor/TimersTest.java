@@ -50,15 +50,14 @@ class TimersTest {
 
   @Test
   void aTimerMaySetItselfAgain() {
-    timers.set(
-        new Timers.Timer() {
-          @Override
-          protected void due() {
-            due.add("tick");
-            timers.set(this, 10L * (due.size() + 1));
-          }
-        },
-        10);
+    Timers.Timer[] tick = new Timers.Timer[1];
+    tick[0] =
+        timers.timer(
+            () -> {
+              due.add("tick");
+              timers.set(tick[0], 10L * (due.size() + 1));
+            });
+    timers.set(tick[0], 10);
     timers.callDue(10);
     timers.callDue(20);
     assertThat(due).containsExactly("tick", "tick");
@@ -68,13 +67,11 @@ class TimersTest {
   void oneTimerMayCancelAnotherThatIsDueToo() {
     Timers.Timer rival = named("rival");
     timers.set(
-        new Timers.Timer() {
-          @Override
-          protected void due() {
-            due.add("first");
-            timers.cancel(rival);
-          }
-        },
+        timers.timer(
+            () -> {
+              due.add("first");
+              rival.cancel();
+            }),
         10);
     timers.set(rival, 10);
     timers.callDue(10);
@@ -109,13 +106,7 @@ class TimersTest {
     List<Long> expected = new ArrayList<>();
     for (int i = 0; i < 5_000; i++) {
       long at = random.nextInt(1_000);
-      Timers.Timer timer =
-          new Timers.Timer() {
-            @Override
-            protected void due() {
-              seen.add(at);
-            }
-          };
+      Timers.Timer timer = timers.timer(() -> seen.add(at));
       timers.set(timer, at);
       all.add(timer);
       expected.add(at);
@@ -131,11 +122,6 @@ class TimersTest {
   }
 
   private Timers.Timer named(String name) {
-    return new Timers.Timer() {
-      @Override
-      protected void due() {
-        due.add(name);
-      }
-    };
+    return timers.timer(() -> due.add(name));
   }
 }

@@ -14,6 +14,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
 import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
 import lab.shell.TrafficServer;
@@ -29,7 +30,7 @@ final class ConnectionServer implements TrafficServer {
   private static final Logger LOG = System.getLogger(ConnectionServer.class.getName());
 
   /** After a failed accept, most likely for want of file descriptors. */
-  private static final Duration PAUSE = Duration.ofMillis(100);
+  private static final long PAUSE_NANOS = 100_000_000;
 
   private static final Duration SWEEP = Duration.ofSeconds(1);
 
@@ -137,7 +138,7 @@ final class ConnectionServer implements TrafficServer {
         // Nobody else accepts: whatever it was, this thread goes on.
         if (!stopping) {
           LOG.log(Level.WARNING, "cannot accept for now: {0}", e.toString());
-          pause();
+          LockSupport.parkNanos(PAUSE_NANOS);
         }
       }
     }
@@ -169,14 +170,6 @@ final class ConnectionServer implements TrafficServer {
       socket.close();
     } catch (IOException e) {
       LOG.log(Level.DEBUG, "a connection could not be closed", e);
-    }
-  }
-
-  private static void pause() {
-    try {
-      Thread.sleep(PAUSE);
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("nobody interrupts the acceptor", e);
     }
   }
 

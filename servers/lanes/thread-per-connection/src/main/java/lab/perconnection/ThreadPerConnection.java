@@ -9,8 +9,6 @@ public final class ThreadPerConnection {
   public static final ServerModel MODEL =
       new ServerModel("thread-per-connection", Demonstrations.routes(), ConnectionServer::start);
 
-  private ThreadPerConnection() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

@@ -14,8 +14,6 @@ public final class VirtualThreads {
               Executors.newThreadPerTaskExecutor(
                   Thread.ofVirtual().name("vt-request-", 1).factory()));
 
-  private VirtualThreads() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

@@ -32,10 +32,7 @@ public final class BlockingRoutes implements AutoCloseable {
     this(context, new SocketClient(context));
   }
 
-  /**
-   * With a framework's client of the downstream, closed with the routes, or with the lab's, as the
-   * settings say.
-   */
+  /** With a framework's client, closed with the routes, or with the lab's, as the settings say. */
   public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> own) {
     context.knobs().has(Settings.DOWNSTREAM_CLIENT);
     return new BlockingRoutes(
@@ -106,10 +103,7 @@ public final class BlockingRoutes implements AutoCloseable {
     }
   }
 
-  /**
-   * On a monitor of the request's own, for which nobody waits: its thread, as the JIT compiler
-   * takes away the lock of an object that no other thread can see.
-   */
+  /** On its own thread's monitor: the JIT compiler would take away that of a private object. */
   private Answer downstreamSynchronized() throws InterruptedException {
     synchronized (Thread.currentThread()) {
       return downstream();

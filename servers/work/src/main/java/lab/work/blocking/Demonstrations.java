@@ -8,10 +8,7 @@ import lab.spec.Answer;
 import lab.spec.Route;
 import lab.spec.RouteCall;
 
-/**
- * The routes that do several things at once, in the lanes whose jars have them. They take
- * structured concurrency, whose preview classes run on one JDK only: no other loads them.
- */
+/** The routes that do several things at once. Preview classes: no JDK but one loads them. */
 public interface Demonstrations {
   /** Found by {@link ServiceLoader}. */
   interface Source {

@@ -15,17 +15,9 @@ import lab.work.blocking.DownstreamConnection.Reply;
 import lab.work.blocking.DownstreamConnection.StaleException;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Asks the downstream over kept-alive connections, most recently used first. It is this small
- * client and no library's because the client is what decides at 5,000 connections: see MODEL.md of
- * jdk-virtual for the measurement.
- */
+/** Asks the downstream over kept-alive connections, most recently used first. No library's, as the client decides at 5,000 connections: measured in MODEL.md of jdk-virtual. */
 final class SocketClient implements DownstreamClient {
-  /**
-   * Some connections, while they are idle, and the deadlines of their calls. Were all in one, each
-   * call would pass a lock and a list's head that an event loop has none of. What remains common to
-   * all threads is what loops share too: the connection cap, and the metrics.
-   */
+  /** Some connections, while they are idle, and the deadlines of their calls. Were all in one, each call would pass a lock and a list's head that an event loop has none of. */
   record Share(ConcurrentLinkedDeque<DownstreamConnection> idle, Watchdog watchdog) {
     Share(int number) {
       this(new ConcurrentLinkedDeque<>(), new Watchdog("downstream-deadlines-" + number));

@@ -4,10 +4,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import lab.shell.Knobs;
 import lab.spec.Settings;
 
-/**
- * A fault to be found: one lock that every request holds for {@code lock_ms}, so that they take
- * turns. Off by default. No metric tells of it, as of the locks in real services.
- */
+/** A fault to be found: all requests hold one lock for {@code lock_ms}. Off by default. */
 public final class OneLock {
   private final ReentrantLock lock = new ReentrantLock(true);
   private volatile int heldMs = Settings.LOCK_MS.fallback();

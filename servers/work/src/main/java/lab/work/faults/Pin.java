@@ -8,14 +8,7 @@ import java.util.Objects;
 import lab.shell.Knobs;
 import lab.spec.Settings;
 
-/**
- * A fault to be found: each request waits for {@code pin_ms} below a frame of the JVM's own, so
- * that a virtual thread keeps its carrier meanwhile, on JDK 25 as on JDK 21. Off by default. For a
- * platform thread it is only a wait.
- *
- * <p>The frame is that of a class being initialised, see {@link PinnedWait}. Code has the same
- * effect that C calls back, and would need a library in C here.
- */
+/** A fault to be found: each request waits for {@code pin_ms} below a frame of the JVM's own, that of a class being initialised ({@link PinnedWait}), so that a virtual thread keeps its carrier, on JDK 25 as on JDK 21. Off by default. */
 public final class Pin {
   private final byte[] waiting = classFile();
   private volatile int keptMs = Settings.PIN_MS.fallback();

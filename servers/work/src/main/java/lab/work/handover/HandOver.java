@@ -48,10 +48,7 @@ public final class HandOver implements Executor {
       return rejected;
     }
 
-    /**
-     * Frees its place. Called before the client has its answer, so that its next request finds this
-     * one's place free; at the latest when the request ends.
-     */
+    /** Frees its place, before the client has its answer: its next request finds it free. */
     public void leave() {
       if (places != null) {
         places.leave();
@@ -81,10 +78,7 @@ public final class HandOver implements Executor {
     return TICKET.get();
   }
 
-  /**
-   * The ticket of a request that begins on the calling thread. One that was read in one go with
-   * another waited for nothing.
-   */
+  /** The ticket of a request that begins on this thread; one read with another did not wait. */
   public static Ticket begin() {
     Ticket ticket = TICKET.get();
     if (ticket.used) {

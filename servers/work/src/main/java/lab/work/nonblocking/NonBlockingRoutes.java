@@ -22,6 +22,12 @@ import org.jspecify.annotations.Nullable;
 public final class NonBlockingRoutes {
   /** The routes that do several things at once, in the lanes that have them. */
   public interface Demonstrations {
+    /** Of a lane without them, which declares none of their routes. */
+    Demonstrations NONE =
+        (call, request) -> {
+          throw new IllegalStateException(call.route().path() + " is not served");
+        };
+
     /** Begins with a request, which takes the answer; the first counts. */
     void begin(RouteCall call, Request request);
   }
@@ -36,28 +42,7 @@ public final class NonBlockingRoutes {
   private final BlockTheLoop blockTheLoop;
   private final Answer up;
 
-  /** Of a lane without demonstrations, which declares none of their routes. */
-  public NonBlockingRoutes(
-      ModelContext context,
-      LoopServices loop,
-      Executor helpers,
-      Consumer<Consumer<Answer>> downstream) {
-    this(
-        context,
-        loop,
-        helpers,
-        downstream,
-        (call, request) -> {
-          throw new IllegalStateException(call.route().path() + " is not served");
-        });
-  }
-
-  /**
-   * Of one loop.
-   *
-   * @param helpers run what may block
-   * @param downstream calls it, and hands over the answer on the loop
-   */
+  /** Of one loop. Helpers run what may block; the downstream answers on the loop. */
   public NonBlockingRoutes(
       ModelContext context,
       LoopServices loop,
@@ -112,11 +97,7 @@ public final class NonBlockingRoutes {
     }
   }
 
-  /**
-   * One request on its loop: what it leaves there to be done later may throw like what it does at
-   * once, and then its answer is a 500. Without that nobody would answer it, and it would be in
-   * flight for ever; or the loop would end.
-   */
+  /** One request on its loop. What it leaves there to be done later may throw: that is a 500, too, or nobody would answer it, or the loop would end. */
   public final class Request implements Consumer<Answer> {
     private final RouteCall call;
     private final Consumer<Answer> to;

@@ -89,7 +89,8 @@ class NonBlockingRoutesTest {
               context.model(),
               loop,
               Runnable::run,
-              to -> later.add(() -> to.accept(Answer.ok(new byte[0]))))
+              to -> later.add(() -> to.accept(Answer.ok(new byte[0]))),
+              Demonstrations.NONE)
           .begin(
               context.model().routes().resolve("GET", "/downstream", null),
               answer -> {
