@@ -21,9 +21,9 @@ exec java \
   ${unsafe} \
   --enable-native-access=ALL-UNNAMED \
   ${LAB_JVM_FLAGS} \
-  -Dsun.net.httpserver.maxIdleConnections="${LAB_KEEP_ALIVE_MAX_IDLE:-20000}" \
+  -Dsun.net.httpserver.maxIdleConnections=1000000 \
   -Dsun.net.httpserver.idleInterval="${LAB_KEEP_ALIVE_TIMEOUT_S:-120}" \
-  -Dsun.net.httpserver.nodelay="${LAB_TCP_NODELAY:-true}" \
+  -Dsun.net.httpserver.nodelay=true \
   -Dsun.net.httpserver.maxReqTime=600 \
   -Dsun.net.httpserver.maxRspTime=-1 \
   -javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml \

@@ -10,7 +10,7 @@ from lab.report import fairness as report
 from lab.report.markdown import document
 from support.fakes import IDENTITY, snapshot
 
-LIMITS: dict[str, Json] = {"backlog": 4096, "tcp_nodelay": True}
+LIMITS: dict[str, Json] = {"backlog": 4096, "downstream_timeout_ms": 10_000}
 NONE: dict[str, Json] = dict.fromkeys(("pool_size", "queue_bound", "loops", "block_the_loop"))
 
 
@@ -45,12 +45,11 @@ def test_models_without_fronts_or_a_pool_differ_in_nothing_else() -> None:
 
 
 def test_a_model_may_have_no_limit_where_others_have_one() -> None:
-    """Helidon keeps any number of idle clients: it read 20,000 back, which held for nothing."""
-    limits = {"keep_alive_max_idle": 20_000, "downstream_keep_idle_s": 60}
+    limits = {"downstream_keep_idle_s": 60}
     none = dict.fromkeys(limits)
     servers = {"lab": server("lab", **limits), "helidon": server("helidon", **none)}
     assert reasons(compare(servers)) == ()
-    servers["other"] = server("other", **{**limits, "keep_alive_max_idle": 200})
+    servers["other"] = server("other", **{**limits, "downstream_keep_idle_s": 30})
     assert len(reasons(compare(servers))) == 1
 
 
@@ -71,7 +70,7 @@ def test_models_may_have_another_number_of_loops_and_what_a_framework_brings() -
     ("changes", "says"),
     [
         ({"backlog": 50}, "unequal limits: backlog pool=4096 loop=50"),
-        ({"tcp_nodelay": False}, "unequal limits: tcp_nodelay pool=true loop=false"),
+        ({"downstream_timeout_ms": 5}, "unequal limits: downstream_timeout_ms pool=10000 loop=5"),
         # A queue of 0 is one without a bound: not the same as a bound of 10.
         ({"queue_bound": 10}, "unequal limits: queue_bound pool=0 loop=10"),
         # Not listed as any model's own: fails closed.

@@ -25,7 +25,7 @@ LANES = dict(server_lists(REPO / "prometheus/servers"))["frameworks"]
 # with the lab's defaults and with the framework's.
 ROW = re.compile(r"^\| ([a-z, -]+) \| `(\w+)` \| (\S+) \| (\S+) \| (\S+) \|", re.MULTILINE)
 # Settings of every model that a framework may not have.
-OF_ALL = ("keep_alive_max_idle", "downstream_keep_idle_s")
+OF_ALL = ("downstream_keep_idle_s",)
 
 type Ask = Callable[[str, str], Mapping[str, Any]]
 

@@ -25,7 +25,6 @@ OWN = (
     "lock_ms",
     "pin_ms",
     "lock_watch_ms",
-    "keep_alive_max_idle",
     "downstream_keep_idle_s",
     "framework",
 )

@@ -131,27 +131,6 @@ public abstract class ContractTest extends DownstreamTest {
     await(this::isWell);
   }
 
-  @Test
-  @Rule("4.7")
-  void beyondTheMostIdleAConnectionIsClosedAfterItsLastAnswer() throws Exception {
-    assumeChosen(CLIENT_LIMITS);
-    start("LAB_KEEP_ALIVE_MAX_IDLE", "1");
-    try (RawClient idle = client()) {
-      assertThat(idle.get("/health").headers()).doesNotContainKey("Connection");
-      // It counts as idle some time after it has read its answer.
-      await(() -> isClosing(server().httpPort()));
-      try (RawClient other = client()) {
-        // With another request at hand it is not idle: only the last answer closes.
-        // A blank line is none.
-        other.send((GET + "\r\n").repeat(2) + "\r\n");
-        assertThat(other.read().headers()).doesNotContainKey("Connection");
-        assertThat(other.read().headers()).containsEntry("Connection", "close");
-        assertThat(other.isClosedByServer()).isTrue();
-      }
-      assertThat(idle.get("/health").status()).isEqualTo(200);
-    }
-  }
-
   /** Whether an answer announces the end of its connection, or there is no connection any more. */
   private static boolean isClosing(int port) {
     try (RawClient client = new RawClient(port)) {

@@ -38,14 +38,9 @@ class KnobsTest {
 
   @Test
   void aLimitOfTheSettingsThatHoldsForNothingIsNull() {
-    assertThat(knobs.inForce())
-        .containsEntry("keep_alive_max_idle", 20_000)
-        .containsEntry("downstream_keep_idle_s", 60);
-    knobs.hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
+    assertThat(knobs.inForce()).containsEntry("downstream_keep_idle_s", 60);
     knobs.hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
-    assertThat(knobs.inForce())
-        .containsEntry("keep_alive_max_idle", null)
-        .containsEntry("downstream_keep_idle_s", null);
+    assertThat(knobs.inForce()).containsEntry("downstream_keep_idle_s", null);
   }
 
   @Test

@@ -16,8 +16,6 @@ import java.util.stream.Stream;
  * is any that is free.
  *
  * @param backlog length of the accept queue asked of the kernel (it caps it at somaxconn)
- * @param tcpNodelay whether answers are sent without waiting for the client's ACK
- * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer
  * @param keepAliveTimeout how long a client connection may idle
  * @param platformThreads true if each connection has a thread of the kernel, not a virtual one
  * @param epoll true if Netty's loops use its own library for Linux, not the JDK's selectors
@@ -38,8 +36,6 @@ public record Settings(
     int httpPort,
     int managementPort,
     int backlog,
-    boolean tcpNodelay,
-    int keepAliveMaxIdle,
     Duration keepAliveTimeout,
     int poolSize,
     boolean platformThreads,
@@ -59,8 +55,6 @@ public record Settings(
   static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
   static final IntOption MANAGEMENT_PORT = new IntOption("management_port", 8081, 0, 65_535);
   static final IntOption BACKLOG = new IntOption("backlog", 4096, 1, 65_535);
-  public static final IntOption KEEP_ALIVE_MAX_IDLE =
-      new IntOption("keep_alive_max_idle", 20_000, 1, 1_000_000);
   static final IntOption KEEP_ALIVE_TIMEOUT_S = new IntOption("keep_alive_timeout_s", 120, 1, 3600);
   public static final IntOption POOL_SIZE = new IntOption("pool_size", 200, 1, 20_000);
   public static final IntOption QUEUE_BOUND = new IntOption("queue_bound", 0, 0, 1_000_000);
@@ -97,8 +91,6 @@ public record Settings(
             reader.number(HTTP_PORT),
             reader.number(MANAGEMENT_PORT),
             reader.number(BACKLOG),
-            reader.flag("tcp_nodelay"),
-            reader.number(KEEP_ALIVE_MAX_IDLE),
             Duration.ofSeconds(reader.number(KEEP_ALIVE_TIMEOUT_S)),
             reader.number(POOL_SIZE),
             reader.isSecond(CONNECTION_THREADS, "virtual", "platform"),
@@ -151,12 +143,6 @@ public record Settings(
       int number = new IntOption(shown, option.fallback(), option.min(), option.max()).parse(text);
       json.put(option.name(), number);
       return number;
-    }
-
-    boolean flag(String name) throws BadValueException {
-      boolean isOff = isSecond(name, "true", "false");
-      json.put(name, !isOff);
-      return !isOff;
     }
 
     /** True if it is the second of two words; the first is the default. */

@@ -17,7 +17,6 @@ class SettingsTest {
     assertThat(settings.httpPort()).isEqualTo(8080);
     assertThat(settings.managementPort()).isEqualTo(8081);
     assertThat(settings.backlog()).isEqualTo(4096);
-    assertThat(settings.tcpNodelay()).isTrue();
     assertThat(settings.poolSize()).isEqualTo(200);
     assertThat(settings.queueBound()).isZero();
     assertThat(settings.downstreamUrl()).isEqualTo(URI.create("http://toxiproxy:8666/"));
@@ -30,12 +29,12 @@ class SettingsTest {
   void theEnvironmentWins() throws Exception {
     Settings settings =
         Settings.fromEnvironment(
-            Map.of("LAB_POOL_SIZE", "7", "LAB_TCP_NODELAY", "false", "LAB_HTTP_PORT", "0"));
+            Map.of("LAB_POOL_SIZE", "7", "LAB_NETTY_TRANSPORT", "epoll", "LAB_HTTP_PORT", "0"));
     assertThat(settings.poolSize()).isEqualTo(7);
-    assertThat(settings.tcpNodelay()).isFalse();
+    assertThat(settings.epoll()).isTrue();
     assertThat(settings.asMap())
         .containsEntry("pool_size", 7)
-        .containsEntry("tcp_nodelay", false)
+        .containsEntry("netty_transport", "epoll")
         .containsEntry("http_port", 0);
   }
 
@@ -47,7 +46,6 @@ class SettingsTest {
           """
           LAB_POOL_SIZE      | 0         | LAB_POOL_SIZE must be a whole number from 1 to 20000, got '0'
           LAB_POOL_SIZE      | many      | LAB_POOL_SIZE must be a whole number from 1 to 20000, got 'many'
-          LAB_TCP_NODELAY    | yes       | LAB_TCP_NODELAY must be true or false, got 'yes'
           LAB_BLOCK_THE_LOOP | yes       | LAB_BLOCK_THE_LOOP must be false, true or spin, got 'yes'
           LAB_DOWNSTREAM_URL | ftp://a/  | LAB_DOWNSTREAM_URL must look like http://host:port/path
           LAB_DOWNSTREAM_URL | http://a  | LAB_DOWNSTREAM_URL must look like http://host:port/path

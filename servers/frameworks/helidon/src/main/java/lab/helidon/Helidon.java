@@ -70,13 +70,12 @@ public final class Helidon implements TrafficServer {
     Duration idle = settings.keepAliveTimeout();
     Http1Config http1 = http1(settings.shipped());
     Handler handler = (request, response) -> answer(routes, request, response);
-    context.knobs().hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
     context.knobs().ofFramework("longest_request_line", http1.maxPrologueLength());
     context.knobs().ofFramework("longest_head", http1.maxHeadersSize());
     return WebServer.builder()
         .port(settings.httpPort())
         .backlog(settings.backlog())
-        .connectionOptions(options -> options.tcpNoDelay(settings.tcpNodelay()))
+        .connectionOptions(options -> options.tcpNoDelay(true))
         .idleConnectionTimeout(idle)
         .idleConnectionPeriod(idle.dividedBy(4))
         .shutdownGracePeriod(LabServer.STOP_GRACE)

@@ -17,10 +17,10 @@ final class JdkHttpServerFlags {
   static void require(Settings settings) throws BadValueException {
     Map<String, String> wanted =
         Map.of(
-            "sun.net.httpserver.maxIdleConnections", Integer.toString(settings.keepAliveMaxIdle()),
+            "sun.net.httpserver.maxIdleConnections", "1000000",
             "sun.net.httpserver.idleInterval",
                 Long.toString(settings.keepAliveTimeout().toSeconds()),
-            "sun.net.httpserver.nodelay", Boolean.toString(settings.tcpNodelay()),
+            "sun.net.httpserver.nodelay", "true",
             // Seconds for reading a request. It counts from the first byte, so the wait for a
             // worker is in it: short ones would cut off a saturated pool's queue.
             "sun.net.httpserver.maxReqTime", "600",

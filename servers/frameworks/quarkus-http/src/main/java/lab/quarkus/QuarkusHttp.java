@@ -10,7 +10,6 @@ import java.util.concurrent.CompletionException;
 import lab.shell.ModelContext;
 import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
-import lab.spec.Settings;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,7 +37,6 @@ public final class QuarkusHttp implements TrafficServer {
     return new ServerModel(
         name,
         context -> {
-          context.knobs().hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
           QuarkusHttp http = new QuarkusHttp(context);
           current = http;
           http.main.start();

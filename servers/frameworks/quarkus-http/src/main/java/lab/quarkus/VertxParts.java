@@ -44,7 +44,6 @@ final class VertxParts implements VertxOptionsCustomizer, HttpServerOptionsCusto
 
   @Override
   public void customizeHttpServer(HttpServerOptions options) {
-    options.setTcpNoDelay(context.settings().tcpNodelay());
     context.knobs().ofFramework("longest_request_line", options.getMaxInitialLineLength());
     context.knobs().ofFramework("longest_head", options.getMaxHeaderSize());
     context.knobs().ofFramework("http2", options.isHttp2ClearTextEnabled());

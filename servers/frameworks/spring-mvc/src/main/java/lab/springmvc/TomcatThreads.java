@@ -59,7 +59,6 @@ final class TomcatThreads
 
   private void customize(AbstractProtocol<?> protocol) {
     Settings settings = context.settings();
-    protocol.setTcpNoDelay(settings.tcpNodelay());
     if (!settings.shipped()) {
       // None of Tomcat's own: file descriptors bound connections in every model.
       protocol.setMaxConnections(-1);

@@ -9,7 +9,6 @@ import java.util.Map;
 import lab.shell.ModelContext;
 import lab.shell.TrafficServer;
 import lab.spec.Answer;
-import lab.spec.Settings;
 import org.springframework.boot.Banner;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.web.server.WebServerException;
@@ -42,7 +41,6 @@ public final class SpringServer implements TrafficServer {
    */
   public static SpringServer start(
       Class<?> application, ModelContext context, Map<String, Object> own) throws IOException {
-    context.knobs().hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
     Map<String, Object> properties = new HashMap<>(own);
     properties.put("server.port", context.settings().httpPort());
     properties.put("server.shutdown", "graceful");

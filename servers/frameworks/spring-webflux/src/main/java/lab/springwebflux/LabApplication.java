@@ -60,7 +60,7 @@ class LabApplication {
       return server
           .runOn(resources.getLoopResources(), settings.shipped())
           .option(ChannelOption.SO_BACKLOG, settings.backlog())
-          .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
+          .childOption(ChannelOption.TCP_NODELAY, true)
           .doOnChannelInit(
               (observer, channel, address) -> {
                 open.incrementAndGet();

@@ -95,7 +95,6 @@ final class HttpVerticle extends VerticleBase {
     HttpServerOptions shared =
         new HttpServerOptions()
             .setAcceptBacklog(settings.backlog())
-            .setTcpNoDelay(settings.tcpNodelay())
             .setIdleTimeout((int) settings.keepAliveTimeout().toSeconds())
             .setIdleTimeoutUnit(TimeUnit.SECONDS);
     return settings.shipped()

@@ -20,7 +20,6 @@ import lab.shell.LabServer;
 import lab.shell.ModelContext;
 import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
-import lab.spec.Settings;
 import lab.work.nonblocking.DownstreamCalls;
 
 /** Model {@code vertx}: as many event loops as the lab says, and a verticle for each of them. */
@@ -54,7 +53,6 @@ public final class VertxModel implements TrafficServer {
     AtomicInteger openConnections = new AtomicInteger();
     context.knobs().hasLoops(loops);
     LoopThreads.register(context.registry(), LOOP_THREADS, loops, openConnections::get);
-    context.knobs().hasNo(Settings.KEEP_ALIVE_MAX_IDLE.name());
     Vertx vertx = Vertx.vertx(options(loops, shipped));
     if (shipped && !vertx.isNativeTransportEnabled()) {
       // Vert.x would go on with NIO and say nothing.

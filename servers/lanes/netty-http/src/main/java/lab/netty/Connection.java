@@ -275,8 +275,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
   }
 
   void write(Exchange exchange, Answer answer) {
-    // With more requests at hand it would not be idle.
-    boolean closes = !keepAlive || server.isStopping() || !(hasMore() || server.mayIdleOneMore());
+    boolean closes = !keepAlive || server.isStopping();
     FullHttpResponse response = response(answer, isHead);
     if (!closes && isHttp10) {
       response.headers().add(HttpHeaderNames.CONNECTION, HttpHeaderValues.KEEP_ALIVE);

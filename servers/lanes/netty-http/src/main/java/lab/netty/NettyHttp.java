@@ -56,7 +56,6 @@ public final class NettyHttp implements TrafficServer {
   final ChannelGroup connections;
   final long timeoutNanos;
 
-  private final int maxIdle;
   private final Loops loops;
   private final Channel listener;
   private volatile boolean stopping;
@@ -68,7 +67,6 @@ public final class NettyHttp implements TrafficServer {
     metrics = context.requests();
     routes = context.routes();
     modelHeader = new AsciiString(context.model());
-    maxIdle = settings.keepAliveMaxIdle();
     timeoutNanos = settings.keepAliveTimeout().toNanos();
     admission = new Admission(settings.queueBound());
     int count = settings.loops(Runtime.getRuntime().availableProcessors());
@@ -130,11 +128,6 @@ public final class NettyHttp implements TrafficServer {
     return stopping;
   }
 
-  /** True if a connection without a request, this one included, may stay open. Any thread. */
-  boolean mayIdleOneMore() {
-    return connections.size() - admission.admitted() <= maxIdle;
-  }
-
   /** On the loop. */
   private void sweep(Loop loop) {
     connections.stream()
@@ -148,7 +141,7 @@ public final class NettyHttp implements TrafficServer {
         .channel(loops.all().getFirst().listenerType())
         .option(ChannelOption.SO_BACKLOG, settings.backlog())
         .option(ChannelOption.RECVBUF_ALLOCATOR, accepting())
-        .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
+        .childOption(ChannelOption.TCP_NODELAY, true)
         // A client that has said all it will say still gets its answers.
         .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
         .childHandler(

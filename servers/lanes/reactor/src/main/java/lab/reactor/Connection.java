@@ -91,9 +91,7 @@ final class Connection implements Reactor.Ready {
 
   /** True if the connection stays open after the answer to this request. */
   boolean staysAfter(Request request) {
-    // With more requests at hand it would not be idle.
-    boolean mayStay = hasMore || !reactor.group.hasEnoughIdle();
-    return request.keepAlive() && !reactor.isStopping() && mayStay;
+    return request.keepAlive() && !reactor.isStopping();
   }
 
   /** True once it is closed: whatever is worked on for it is for nobody. */

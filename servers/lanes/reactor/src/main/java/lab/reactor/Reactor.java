@@ -241,7 +241,7 @@ public abstract class Reactor implements Runnable {
     try {
       if (!stopping) {
         channel.configureBlocking(false);
-        channel.setOption(StandardSocketOptions.TCP_NODELAY, group.settings.tcpNodelay());
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
         key.attach(new Connection(this, channel, key));
         open.setOpaque(open.getPlain() + 1);

@@ -134,11 +134,6 @@ public final class ReactorGroup {
     return context.resolve(request.method(), request.path(), request.query());
   }
 
-  /** True if as many connections idle as may. */
-  boolean hasEnoughIdle() {
-    return openConnections() - admission.admitted() >= settings.keepAliveMaxIdle();
-  }
-
   private int openConnections() {
     int open = 0;
     for (Reactor each : reactors) {

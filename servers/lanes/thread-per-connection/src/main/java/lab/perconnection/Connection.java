@@ -132,7 +132,10 @@ final class Connection implements Runnable {
     Request next = next();
     while (next == null) {
       boolean wasIdle = reader.isIdle();
-      if (!(wasIdle ? fillWhenIdle() : fill())) {
+      if (wasIdle) {
+        buffer.end();
+      }
+      if (!fill()) {
         return null;
       }
       next = next();
@@ -160,9 +163,7 @@ final class Connection implements Runnable {
     Outcome outcome = Outcome.ABORTED;
     try {
       Answer answer = admitted(call);
-      // With more requests at hand it would not be idle.
-      boolean mayStay = !reader.isIdle() || !server.hasEnoughIdle();
-      boolean stays = request.keepAlive() && !server.isStopping() && mayStay;
+      boolean stays = request.keepAlive() && !server.isStopping();
       write(server.answers.write(request, answer, stays));
       outcome = answer.outcome();
       return stays;
@@ -194,16 +195,6 @@ final class Connection implements Runnable {
       throw new IOException("closed");
     }
     out.write(answer);
-  }
-
-  private boolean fillWhenIdle() throws IOException {
-    buffer.end();
-    server.idleChanged(1);
-    try {
-      return fill();
-    } finally {
-      server.idleChanged(-1);
-    }
   }
 
   /** Waits for more input; false at its end. */

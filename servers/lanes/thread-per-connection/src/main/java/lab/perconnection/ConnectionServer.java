@@ -13,7 +13,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import lab.observe.RequestMetrics;
 import lab.shell.ModelContext;
@@ -44,7 +43,6 @@ final class ConnectionServer implements TrafficServer {
   private final Settings settings;
   private final ServerSocket listener;
   private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
-  private final LongAdder idle = new LongAdder();
   private final ExecutorService threads;
   private final Sweeper watchdog;
   private volatile boolean stopping;
@@ -115,15 +113,6 @@ final class ConnectionServer implements TrafficServer {
     return stopping;
   }
 
-  /** Connections that have nothing of a request yet have become so many more. */
-  void idleChanged(int by) {
-    idle.add(by);
-  }
-
-  boolean hasEnoughIdle() {
-    return idle.sum() >= settings.keepAliveMaxIdle();
-  }
-
   void closed(Connection connection) {
     connections.remove(connection);
   }
@@ -148,7 +137,7 @@ final class ConnectionServer implements TrafficServer {
     Connection connection = null;
     boolean begun = false;
     try {
-      socket.setTcpNoDelay(settings.tcpNodelay());
+      socket.setTcpNoDelay(true);
       connection = new Connection(this, socket);
       connections.add(connection);
       threads.execute(connection);
