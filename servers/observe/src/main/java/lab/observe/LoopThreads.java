@@ -43,7 +43,7 @@ public final class LoopThreads {
     LoopMetrics.register(registry, threads::all, openConnections);
   }
 
-  /** One of each name: threads of a server that ends may still be there as the next one starts. */
+  /** One of each name: threads of a server that ends may still be there as the next thread starts. */
   private synchronized List<LoopThread> all() {
     if (!complete) {
       Map<String, LoopThread> newest = new TreeMap<>();
@@ -51,8 +51,8 @@ public final class LoopThreads {
       for (ThreadInfo each : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {
         if (each != null && each.getThreadName().startsWith(prefix)) {
           there++;
-          LoopThread one = new LoopThread(each.getThreadName(), each.getThreadId());
-          newest.merge(one.name(), one, (a, b) -> a.id() > b.id() ? a : b);
+          LoopThread thread = new LoopThread(each.getThreadName(), each.getThreadId());
+          newest.merge(thread.name(), thread, (a, b) -> a.id() > b.id() ? a : b);
         }
       }
       found = List.copyOf(newest.values());

@@ -69,7 +69,7 @@ public final class RequestMetrics {
 
   /** A request's work begins. To be followed by exactly one {@link #ended}. */
   public void begun(Route route) {
-    of(route).inFlight.inc();
+    series(route).inFlight.inc();
   }
 
   /**
@@ -81,23 +81,23 @@ public final class RequestMetrics {
    * @param serviceNanos from begun to the last byte written
    */
   public void ended(Route route, Outcome outcome, long queueNanos, long serviceNanos) {
-    Series of = of(route);
+    Series counted = series(route);
     if (outcome != Outcome.ABORTED && outcome != Outcome.REJECTED) {
-      of.queue.observe(queueNanos / 1e9);
-      of.service.observe(serviceNanos / 1e9);
-      of.total.observe((queueNanos + serviceNanos) / 1e9);
+      counted.queue.observe(queueNanos / 1e9);
+      counted.service.observe(serviceNanos / 1e9);
+      counted.total.observe((queueNanos + serviceNanos) / 1e9);
     }
-    requireNonNull(of.outcomes.get(outcome)).inc();
+    requireNonNull(counted.outcomes.get(outcome)).inc();
     // Last: what is no longer in flight has been counted.
-    of.inFlight.dec();
+    counted.inFlight.dec();
   }
 
   /** Counts input that is no request and was refused with a 4xx. It has no route and no time. */
   public void malformed() {
-    requireNonNull(of(Route.NONE).outcomes.get(Outcome.CLIENT_ERROR)).inc();
+    requireNonNull(series(Route.NONE).outcomes.get(Outcome.CLIENT_ERROR)).inc();
   }
 
-  private Series of(Route route) {
+  private Series series(Route route) {
     Series known = series.get(route);
     return known != null ? known : series.computeIfAbsent(route, Series::new);
   }
@@ -110,8 +110,8 @@ public final class RequestMetrics {
     private final Map<Outcome, CounterDataPoint> outcomes = new EnumMap<>(Outcome.class);
     private final GaugeDataPoint inFlight;
 
-    Series(Route of) {
-      String route = of.path();
+    Series(Route each) {
+      String route = each.path();
       queue = seconds.labelValues(route, "queue");
       service = seconds.labelValues(route, "service");
       total = seconds.labelValues(route, "total");

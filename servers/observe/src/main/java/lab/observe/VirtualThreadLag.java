@@ -102,9 +102,9 @@ public final class VirtualThreadLag implements AutoCloseable {
     }
 
     private void read(Summary lag) {
-      ByteBuffer one = ByteBuffer.allocate(1);
+      ByteBuffer input = ByteBuffer.allocate(1);
       try (Pipe.SourceChannel source = pipe.source()) {
-        while (source.read(one.clear()) > 0) {
+        while (source.read(input.clear()) > 0) {
           lag.observe((System.nanoTime() - writtenNanos) / 1e9);
           writtenNanos = 0;
         }

@@ -101,8 +101,8 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
   }
 
   /** Called when the stream ends, also by {@link #close()}, and when the thread that looks dies. */
-  private synchronized void ended(RecordingStream one) {
-    if (stream == one) {
+  private synchronized void ended(RecordingStream closed) {
+    if (stream == closed) {
       LOG.log(Level.WARNING, "waits for locks are no longer counted: what counted them ended");
       close();
     }
@@ -115,7 +115,7 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
       next.onEvent(name, event -> count(event, threshold, counted));
     }
     next.onClose(() -> ended(next));
-    // What is told would be too little from then on.
+    // What is seconds would be too little from then on.
     next.onError(
         failure -> {
           LOG.log(Level.WARNING, "an event of Flight Recorder was not counted", failure);
@@ -180,8 +180,8 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
 
   @Override
   public Map<String, Double> getWaitedSeconds() {
-    Map<String, Double> told = new HashMap<>();
-    nanos.forEach((wait, sum) -> told.put(wait.toString(), sum.sum() / NANOS_PER_SECOND));
-    return told;
+    Map<String, Double> seconds = new HashMap<>();
+    nanos.forEach((wait, sum) -> seconds.put(wait.toString(), sum.sum() / NANOS_PER_SECOND));
+    return seconds;
   }
 }

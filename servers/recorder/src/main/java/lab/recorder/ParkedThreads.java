@@ -125,8 +125,8 @@ final class ParkedThreads implements AutoCloseable {
           all = read(lines);
         }
         // Only now, as half of a look would be counted again with the next one.
-        for (Waiting one : all) {
-          found.add(one.kind(), one.site(), begun - counted);
+        for (Waiting thread : all) {
+          found.add(thread.kind(), thread.site(), begun - counted);
         }
         // After a look that failed, the next one stands for the time of both.
         counted = begun;

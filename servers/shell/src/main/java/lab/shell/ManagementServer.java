@@ -155,12 +155,12 @@ final class ManagementServer implements AutoCloseable {
   private Answer roundTrip() {
     int port = downstream.getPort() < 0 ? HTTP_PORT : downstream.getPort();
     InetSocketAddress called = new InetSocketAddress(downstream.getHost(), port);
-    InetSocketAddress own = new InetSocketAddress(InetAddress.getLoopbackAddress(), port());
+    InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), port());
     long there = Long.MAX_VALUE;
     long here = Long.MAX_VALUE;
     for (int i = 0; i < CONNECTIONS; i++) {
       there = Math.min(there, connecting(called));
-      here = Math.min(here, connecting(own));
+      here = Math.min(here, connecting(local));
     }
     if (there == Long.MAX_VALUE || here == Long.MAX_VALUE) {
       return Answer.error(502, downstream + " accepts no connection");

@@ -22,14 +22,8 @@ import lab.work.blocking.Demonstrations;
 
 /** The routes that do several things at once, by structured concurrency (JEP 505, a preview of JDK 25), but one. A scope is left only when all its branches have ended, on virtual threads. */
 final class Aggregates implements Demonstrations {
-  /** The branch of {@code /first-success} that never succeeds. */
-  private static final class BrokenBranchException extends Exception {
-    private static final long serialVersionUID = 1;
-
-    BrokenBranchException() {
-      super("broken on purpose", null, false, false);
-    }
-  }
+  /** Made once: a stack trace for each request would cost more than its branches. */
+  private static final Exception BROKEN = new Exception("broken on purpose");
 
   private final LineFile file;
   private final ThreadFactory threads;
@@ -98,7 +92,7 @@ final class Aggregates implements Demonstrations {
       scope.fork(
           () -> {
             failed.incrementAndGet();
-            throw new BrokenBranchException();
+            throw BROKEN;
           });
       scope.fork(() -> pauseAs("fast", fastMs, ended));
       scope.fork(() -> pauseAs("slow", slowMs, ended));

@@ -107,7 +107,7 @@ public final class AnswerReader {
       partialHead = Arrays.copyOfRange(bytes, from, to);
       return;
     }
-    int lineEnd = HttpBytes.endOfLine(bytes, from);
+    int lineEnd = HttpBytes.indexOf(bytes, from, bytes.length, '\n');
     status = status(bytes, from, HttpBytes.trimBlanks(bytes, from, lineEnd));
     fields.read(bytes, lineEnd + 1);
     if (status < 200) {

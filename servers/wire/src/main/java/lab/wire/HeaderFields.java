@@ -20,7 +20,7 @@ public final class HeaderFields {
     hosts = 0;
     int line = from;
     while (bytes[line] != '\n' && !(bytes[line] == '\r' && bytes[line + 1] == '\n')) {
-      int next = HttpBytes.endOfLine(bytes, line) + 1;
+      int next = HttpBytes.indexOf(bytes, line, bytes.length, '\n') + 1;
       readLine(bytes, line, next - 1);
       line = next;
     }

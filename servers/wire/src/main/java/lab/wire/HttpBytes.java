@@ -25,7 +25,7 @@ public final class HttpBytes {
   }
 
   /** Whether this is a host, with or without a port, or nothing: what a Host field may say. */
-  static boolean isHost(byte[] bytes, int from, int to) {
+  public static boolean isHost(byte[] bytes, int from, int to) {
     int port = to;
     for (int i = from; i < to; i++) {
       byte b = bytes[i];
@@ -47,20 +47,16 @@ public final class HttpBytes {
     return true;
   }
 
-  public static boolean isHost(byte[] bytes) {
-    return isHost(bytes, 0, bytes.length);
-  }
-
   private static boolean[] ascii(String besidesLettersAndDigits) {
-    boolean[] of = new boolean[128];
+    boolean[] allowed = new boolean[128];
     for (char c = 0; c < 128; c++) {
-      of[c] =
+      allowed[c] =
           (c >= 'a' && c <= 'z')
               || (c >= 'A' && c <= 'Z')
               || (c >= '0' && c <= '9')
               || besidesLettersAndDigits.indexOf(c) >= 0;
     }
-    return of;
+    return allowed;
   }
 
   /** The index after a head's blank line, or -1 without one. Lines end with LF or CR LF. */
@@ -76,15 +72,6 @@ public final class HttpBytes {
       }
     }
     return -1;
-  }
-
-  /** Returns the index of the LF that ends the line. The LF must be there. */
-  public static int endOfLine(byte[] bytes, int from) {
-    int i = from;
-    while (bytes[i] != '\n') {
-      i++;
-    }
-    return i;
   }
 
   public static int indexOf(byte[] bytes, int from, int to, char wanted) {

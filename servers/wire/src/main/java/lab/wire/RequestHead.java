@@ -15,7 +15,7 @@ public final class RequestHead {
 
   /** Reads a head, whose blank line is there. */
   Request read(byte[] bytes, int from) throws MalformedException {
-    int lineEnd = HttpBytes.endOfLine(bytes, from);
+    int lineEnd = HttpBytes.indexOf(bytes, from, bytes.length, '\n');
     int methodEnd = HttpBytes.indexOf(bytes, from, lineEnd, ' ');
     int targetEnd = methodEnd < 0 ? -1 : HttpBytes.indexOf(bytes, methodEnd + 1, lineEnd, ' ');
     if (methodEnd <= from || targetEnd <= methodEnd + 1) {

@@ -37,19 +37,16 @@ public final class Helidon implements TrafficServer {
   private static Helidon start(ModelContext context) throws IOException {
     BlockingRoutes routes =
         BlockingRoutes.ofFramework(context, () -> new WebClientDownstream(context));
-    boolean started = false;
     try {
       WebServer server = configured(context, routes).start();
-      started = server.isRunning();
-      if (!started) {
+      if (!server.isRunning()) {
         // It does not throw.
         throw new IOException("Helidon did not start, see its log");
       }
       return new Helidon(routes, server);
-    } finally {
-      if (!started) {
-        routes.close();
-      }
+    } catch (Throwable e) {
+      routes.close();
+      throw e;
     }
   }
 

@@ -65,11 +65,11 @@ final class WebClientDownstream implements DownstreamClient {
           .socketOptions(options -> options.tcpNoDelay(true));
     }
     client = builder.build();
-    WebClientConfig told = client.prototype();
+    WebClientConfig config = client.prototype();
     context.knobs().hasNo(Settings.DOWNSTREAM_KEEP_IDLE_S.name());
-    context.knobs().ofFramework("client_connections_kept", told.connectionCacheSize());
-    context.knobs().ofFramework("client_redirects", told.followRedirects());
-    context.knobs().ofFramework("client_tcp_nodelay", told.socketOptions().tcpNoDelay());
+    context.knobs().ofFramework("client_connections_kept", config.connectionCacheSize());
+    context.knobs().ofFramework("client_redirects", config.followRedirects());
+    context.knobs().ofFramework("client_tcp_nodelay", config.socketOptions().tcpNoDelay());
   }
 
   @Override

@@ -110,23 +110,18 @@ record DeadlineRequestFactory(HttpClient client) implements ClientHttpRequestFac
     }
     CompletableFuture<HttpResponse<byte[]>> answer =
         client.sendAsync(request, BodyHandlers.ofByteArray());
-    boolean ended = false;
     try {
-      HttpResponse<byte[]> whole = answer.get(remainingNanos, TimeUnit.NANOSECONDS);
-      ended = true;
-      return whole;
+      return answer.get(remainingNanos, TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
       throw new SocketTimeoutException("deadline");
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("stopped in a downstream call");
     } catch (ExecutionException e) {
-      ended = true;
       throw e.getCause() instanceof IOException reason ? reason : new IOException(e);
     } finally {
-      if (!ended) {
-        var _ = answer.cancel(true);
-      }
+      // Breaks the request off, unless it has ended.
+      var _ = answer.cancel(true);
     }
   }
 }

@@ -37,11 +37,11 @@ public final class SpringServer implements TrafficServer {
   /**
    * Starts an application, in which the context is a bean. Returns when it takes requests.
    *
-   * @param own the lab's settings in Spring Boot's words, as far as only this model has them
+   * @param settings the lab's settings in Spring Boot's words, as far as only this model has them
    */
   public static SpringServer start(
-      Class<?> application, ModelContext context, Map<String, Object> own) throws IOException {
-    Map<String, Object> properties = new HashMap<>(own);
+      Class<?> application, ModelContext context, Map<String, Object> settings) throws IOException {
+    Map<String, Object> properties = new HashMap<>(settings);
     properties.put("server.port", context.settings().httpPort());
     properties.put("server.shutdown", "graceful");
     properties.put("logging.level.root", "warn");

@@ -18,9 +18,9 @@ final class LoopClients implements DownstreamCalls.Client {
 
   @Override
   public CompletionStage<byte[]> get(Duration remaining) {
-    HttpClientDownstream own = byLoop.get(Thread.currentThread());
+    HttpClientDownstream client = byLoop.get(Thread.currentThread());
     // No loop's thread is the one that has just raised the cap: then any loop will do.
-    return own != null ? own.get(remaining) : any().get(remaining);
+    return client != null ? client.get(remaining) : any().get(remaining);
   }
 
   private HttpClientDownstream any() {

@@ -63,7 +63,6 @@ public final class VertxModel implements TrafficServer {
     LoopClients clients = new LoopClients();
     DownstreamCalls downstream = new DownstreamCalls(context, clients);
     Queue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
-    boolean started = false;
     try {
       var _ =
           vertx
@@ -76,15 +75,11 @@ public final class VertxModel implements TrafficServer {
                   },
                   new DeploymentOptions().setInstances(loops))
               .await(START.toNanos(), TimeUnit.NANOSECONDS);
-      started = true;
       return new VertxModel(vertx, List.copyOf(verticles));
     } catch (Exception e) {
+      close(vertx.close(), END);
       // Vert.x throws what the deployment failed with, checked or not.
       throw e instanceof IOException cause ? cause : new IOException(e);
-    } finally {
-      if (!started) {
-        close(vertx.close(), END);
-      }
     }
   }
 

@@ -145,20 +145,20 @@ final class DownstreamConnection implements Ready, DownstreamPool.Connection {
 
   @Override
   public void lost(IOException reason) {
-    DownstreamPool.Call of = call;
+    DownstreamPool.Call caller = call;
     boolean stale = usedBefore && (state == State.ASKING || state == State.ASKED);
     DownstreamOutcome outcome =
         state == State.CONNECTING && reason instanceof ConnectException failure
             ? DownstreamOutcome.ofConnect(failure)
             : DownstreamOutcome.ERROR;
     close();
-    if (of == null) {
+    if (caller == null) {
       return;
     }
     if (stale) {
-      of.stale();
+      caller.stale();
     } else {
-      of.failed(outcome);
+      caller.failed(outcome);
     }
   }
 
@@ -211,7 +211,7 @@ final class DownstreamConnection implements Ready, DownstreamPool.Connection {
   }
 
   private void answered() {
-    DownstreamPool.Call of = requireNonNull(call);
+    DownstreamPool.Call caller = requireNonNull(call);
     call = null;
     int status = answer.status();
     byte[] body = answer.body();
@@ -225,6 +225,6 @@ final class DownstreamConnection implements Ready, DownstreamPool.Connection {
     } else {
       close();
     }
-    of.answered(status, body);
+    caller.answered(status, body);
   }
 }

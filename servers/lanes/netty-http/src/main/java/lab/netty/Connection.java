@@ -238,8 +238,8 @@ final class Connection extends ChannelInboundHandlerAdapter {
     if (!hosts.hasNext()) {
       return request.protocolVersion().equals(HttpVersion.HTTP_1_0);
     }
-    String host = hosts.next().toString();
-    return !hosts.hasNext() && HttpBytes.isHost(host.getBytes(ISO_8859_1));
+    byte[] host = hosts.next().toString().getBytes(ISO_8859_1);
+    return !hosts.hasNext() && HttpBytes.isHost(host, 0, host.length);
   }
 
   private void begin(HttpRequest request) {

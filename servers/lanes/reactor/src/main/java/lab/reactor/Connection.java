@@ -302,14 +302,11 @@ final class Connection implements Reactor.Ready {
     }
     state = State.WORKING;
     isWorking = true;
-    boolean handed = false;
     try {
       reactor.handle(exchange);
-      handed = true;
-    } finally {
-      if (!handed) {
-        reactor.group.admission.leave();
-      }
+    } catch (Throwable e) {
+      reactor.group.admission.leave();
+      throw e;
     }
   }
 
@@ -334,9 +331,9 @@ final class Connection implements Reactor.Ready {
     resume();
   }
 
-  private void start(@Nullable Exchange of, ByteBuffer answer, Outcome how, boolean last)
+  private void start(@Nullable Exchange exchange, ByteBuffer answer, Outcome how, boolean last)
       throws IOException {
-    answered = of;
+    answered = exchange;
     unwritten = answer;
     outcome = how;
     closes = last;

@@ -60,7 +60,6 @@ public final class ReactorGroup {
   public <R extends Reactor> List<R> open(String prefix, int count, Factory<R> factory)
       throws IOException {
     ServerSocketChannel listener = ServerSocketChannel.open();
-    boolean opened = false;
     try {
       listener.configureBlocking(false);
       listener.bind(new InetSocketAddress(settings.httpPort()), settings.backlog());
@@ -71,12 +70,10 @@ public final class ReactorGroup {
       }
       made.getFirst().listen(listener, made);
       reactors.addAll(made);
-      opened = true;
       return List.copyOf(made);
-    } finally {
-      if (!opened) {
-        listener.close();
-      }
+    } catch (Throwable e) {
+      listener.close();
+      throw e;
     }
   }
 

@@ -33,10 +33,10 @@ public final class BlockingRoutes implements AutoCloseable {
   }
 
   /** With a framework's client, closed with the routes, or with the lab's, as the settings say. */
-  public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> own) {
+  public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> client) {
     context.knobs().has(Settings.DOWNSTREAM_CLIENT);
     return new BlockingRoutes(
-        context, context.settings().labClient() ? new SocketClient(context) : own.get());
+        context, context.settings().labClient() ? new SocketClient(context) : client.get());
   }
 
   private BlockingRoutes(ModelContext context, DownstreamClient client) {

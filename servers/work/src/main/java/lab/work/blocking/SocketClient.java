@@ -69,8 +69,8 @@ final class SocketClient implements DownstreamClient {
   }
 
   private Reply exchange(long deadlineNanos) throws IOException {
-    int own = (int) (Thread.currentThread().threadId() % shares.size());
-    DownstreamConnection kept = takeIdle(own);
+    int share = (int) (Thread.currentThread().threadId() % shares.size());
+    DownstreamConnection kept = takeIdle(share);
     if (kept != null) {
       try {
         return exchange(kept, deadlineNanos);
@@ -79,14 +79,14 @@ final class SocketClient implements DownstreamClient {
         retries.inc();
       }
     }
-    return exchange(new DownstreamConnection(shares.get(own), address.current()), deadlineNanos);
+    return exchange(new DownstreamConnection(shares.get(share), address.current()), deadlineNanos);
   }
 
   /** Of a thread's own share, else of another. */
-  private @Nullable DownstreamConnection takeIdle(int own) {
+  private @Nullable DownstreamConnection takeIdle(int share) {
     DownstreamConnection taken = null;
     for (int i = 0; taken == null && i < shares.size(); i++) {
-      taken = shares.get((own + i) % shares.size()).idle.pollFirst();
+      taken = shares.get((share + i) % shares.size()).idle.pollFirst();
     }
     return taken;
   }

@@ -105,7 +105,6 @@ public final class HandOver implements Executor {
       return;
     }
     running.incrementAndGet();
-    boolean handed = false;
     try {
       executor.execute(
           () -> {
@@ -117,12 +116,10 @@ public final class HandOver implements Executor {
               running.decrementAndGet();
             }
           });
-      handed = true;
-    } finally {
-      if (!handed) {
-        places.leave();
-        running.decrementAndGet();
-      }
+    } catch (Throwable e) {
+      places.leave();
+      running.decrementAndGet();
+      throw e;
     }
   }
 
