@@ -10,7 +10,10 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.function.IntSupplier;
 
-/** The event loops of a framework, by the CPU time of their threads. On a full machine that is less than what a loop would say of itself: its waits for a CPU are missing. */
+/**
+ * The event loops of a framework, by the CPU time of their threads. On a full machine that is less
+ * than what a loop would say of itself: its waits for a CPU are missing.
+ */
 public final class LoopThreads {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
@@ -43,7 +46,9 @@ public final class LoopThreads {
     LoopMetrics.register(registry, threads::all, openConnections);
   }
 
-  /** One of each name: threads of a server that ends may still be there as the next thread starts. */
+  /**
+   * One of each name: threads of a server that ends may still be there as the next thread starts.
+   */
   private synchronized List<LoopThread> all() {
     if (!complete) {
       Map<String, LoopThread> newest = new TreeMap<>();

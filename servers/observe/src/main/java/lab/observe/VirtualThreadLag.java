@@ -12,7 +12,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** How late a virtual thread goes on that waited for input: until the JDK noticed the input, and then for a carrier. At even times a platform thread writes to one of some pipes, each of which has a virtual thread that waits for it, as requests wait for the downstream. One thread for all times would wait once and find the rest at once; one that sleeps comes back another way. */
+/**
+ * How late a virtual thread goes on that waited for input: until the JDK noticed the input, and
+ * then for a carrier. At even times a platform thread writes to one of some pipes, each of which
+ * has a virtual thread that waits for it, as requests wait for the downstream. One thread for all
+ * times would wait once and find the rest at once; one that sleeps comes back another way.
+ */
 public final class VirtualThreadLag implements AutoCloseable {
   private static final Logger LOG = System.getLogger(VirtualThreadLag.class.getName());
 

@@ -15,7 +15,16 @@ import jdk.jfr.consumer.RecordingStream;
 import lab.spec.IntOption;
 import org.jspecify.annotations.Nullable;
 
-/** Adds up how long threads waited for monitors and locks, and how long virtual threads kept their carriers while they waited, by the line of code that waited. Off unless {@code lock_watch_ms} says how long a wait must last to count: a recording costs. <p>Waits of platform threads, and carriers that are kept, are events of Flight Recorder, counted as they end. For a virtual thread that waits for a lock JDK 25 has no event: {@link ParkedThreads} looks for them. Where either ends without its owner, {@link #getThresholdMs()} is 0. It needs nothing but the JDK, so that it watches any other JVM, too ({@link RecorderAgent}). */
+/**
+ * Adds up how long threads waited for monitors and locks, and how long virtual threads kept their
+ * carriers while they waited, by the line of code that waited. Off unless {@code lock_watch_ms}
+ * says how long a wait must last to count: a recording costs.
+ *
+ * <p>Waits of platform threads, and carriers that are kept, are events of Flight Recorder, counted
+ * as they end. For a virtual thread that waits for a lock JDK 25 has no event: {@link
+ * ParkedThreads} looks for them. Where either ends without its owner, {@link #getThresholdMs()} is
+ * 0. It needs nothing but the JDK, so that it watches any other JVM, too ({@link RecorderAgent}).
+ */
 public final class LockWatch implements LockWatchMXBean, AutoCloseable {
   /** How long a wait must last to count. No variable sets it: watching costs. */
   public static final IntOption THRESHOLD_MS = new IntOption("lock_watch_ms", 0, 0, 60_000);

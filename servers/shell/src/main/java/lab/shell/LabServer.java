@@ -17,7 +17,6 @@ import lab.observe.MBeans;
 import lab.observe.RequestMetrics;
 import lab.observe.ThreadClasses;
 import lab.recorder.LockWatch;
-import lab.recorder.ManagementToken;
 import lab.spec.BadValueException;
 import lab.spec.Json;
 import lab.spec.LineFile;
@@ -121,15 +120,7 @@ public final class LabServer implements AutoCloseable {
                       .help("Local ports that its connections to one address may have.")
                       .register(registry)
                       .set(count));
-      ManagementServer management =
-          new ManagementServer(
-              settings.managementPort(),
-              ManagementToken.of(identity.model(), settings.tokenSums()),
-              identity,
-              knobs,
-              settings.downstreamUrl(),
-              exposition,
-              restart);
+      ManagementServer management = new ManagementServer(context, identity, restart);
       management.start();
       return new LabServer(traffic, management, mbeans, file, locks);
     } catch (BadValueException | IOException | RuntimeException | Error e) {

@@ -24,7 +24,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import lab.observe.ContainerLimits;
 import lab.recorder.Exchanges;
 import lab.recorder.ManagementToken;
@@ -34,7 +33,11 @@ import lab.spec.BadValueException;
 import lab.spec.Bodies;
 import lab.spec.Outcome;
 
-/** The management port: the same for every model, on daemon threads of its own, so that a saturated model can still be observed. No call waits for another one. Every container reaches it, so only what Prometheus and the health check ask is open to all. */
+/**
+ * The management port: the same for every model, on daemon threads of its own, so that a saturated
+ * model can still be observed. No call waits for another one. Every container reaches it, so only
+ * what Prometheus and the health check ask is open to all.
+ */
 final class ManagementServer implements AutoCloseable {
   private static final Logger LOG = System.getLogger(ManagementServer.class.getName());
 
@@ -53,12 +56,10 @@ final class ManagementServer implements AutoCloseable {
 
   private static final Set<String> OPEN = Set.of("GET /health", "GET /metrics");
 
-  private final ManagementToken token;
+  private final ModelContext context;
   private final Identity identity;
-  private final Knobs knobs;
-  private final URI downstream;
+  private final ManagementToken token;
   private final ContainerLimits limits = ContainerLimits.ofThisContainer();
-  private final Supplier<byte[]> exposition;
   private final Runnable restart;
   private final Recorder recorder = new Recorder();
   private final HttpServer server;
@@ -72,21 +73,12 @@ final class ManagementServer implements AutoCloseable {
           Thread.ofPlatform().daemon().name("management-", 1).factory());
 
   /** Restart is called after it was promised; it ends the process, and may take its time. */
-  ManagementServer(
-      int port,
-      ManagementToken token,
-      Identity identity,
-      Knobs knobs,
-      URI downstream,
-      Supplier<byte[]> exposition,
-      Runnable restart)
-      throws IOException {
-    this.token = token;
+  ManagementServer(ModelContext context, Identity identity, Runnable restart) throws IOException {
+    this.context = context;
     this.identity = identity;
-    this.knobs = knobs;
-    this.downstream = downstream;
-    this.exposition = exposition;
     this.restart = restart;
+    token = ManagementToken.of(identity.model(), context.settings().tokenSums());
+    int port = context.settings().managementPort();
     server = HttpServer.create(new InetSocketAddress(port), 128);
     server.createContext("/", this::handle);
     server.setExecutor(threads);
@@ -129,7 +121,7 @@ final class ManagementServer implements AutoCloseable {
       case "PATCH /settings" -> change(exchange);
       case "GET /time" -> Answer.ok(Map.of("unix_ms", System.currentTimeMillis()));
       case "GET /round-trip" -> roundTrip();
-      case "GET /metrics" -> Bodies.metrics(exposition.get());
+      case "GET /metrics" -> Bodies.metrics(context.exposition().get());
       case "POST /gc" -> collectGarbage();
       case "POST /restart" ->
           new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
@@ -143,7 +135,7 @@ final class ManagementServer implements AutoCloseable {
   }
 
   private Answer settings() {
-    Map<String, Object> settings = new LinkedHashMap<>(knobs.inForce());
+    Map<String, Object> settings = new LinkedHashMap<>(context.knobs().inForce());
     settings.putAll(limits.asMap());
     Map<String, Object> body = new LinkedHashMap<>();
     body.put("model", identity.model());
@@ -151,8 +143,12 @@ final class ManagementServer implements AutoCloseable {
     return Answer.ok(body);
   }
 
-  /** A round trip to what the model calls: how much longer a connection to it takes to set up than one within this machine, timed in turns; 0 where the difference is too small. */
+  /**
+   * A round trip to what the model calls: how much longer a connection to it takes to set up than
+   * one within this machine, timed in turns; 0 where the difference is too small.
+   */
   private Answer roundTrip() {
+    URI downstream = context.settings().downstreamUrl();
     int port = downstream.getPort() < 0 ? HTTP_PORT : downstream.getPort();
     InetSocketAddress called = new InetSocketAddress(downstream.getHost(), port);
     InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), port());
@@ -205,7 +201,7 @@ final class ManagementServer implements AutoCloseable {
 
   private Answer change(HttpExchange exchange) throws IOException {
     try {
-      knobs.change(Exchanges.numbers(exchange));
+      context.knobs().change(Exchanges.numbers(exchange));
       return settings();
     } catch (BadValueException e) {
       return Answer.badRequest(e);

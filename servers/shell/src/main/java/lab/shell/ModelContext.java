@@ -3,7 +3,6 @@ package lab.shell;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.function.Supplier;
 import lab.observe.DownstreamMetrics;
-import lab.observe.LoopMetrics;
 import lab.observe.MBeans;
 import lab.observe.RequestMetrics;
 import lab.spec.LineFile;

@@ -16,7 +16,10 @@ public enum DownstreamOutcome {
   /** Broken off, unresolvable, or answered with anything but 200. */
   ERROR;
 
-  /** Of an attempt to connect. The JDK's client wraps any failure in a ConnectException, and one that nobody answered in time (ETIMEDOUT, or a client's limit) differs by its message only. */
+  /**
+   * Of an attempt to connect. The JDK's client wraps any failure in a ConnectException, and one
+   * that nobody answered in time (ETIMEDOUT, or a client's limit) differs by its message only.
+   */
   public static DownstreamOutcome ofConnect(ConnectException failure) {
     for (Throwable each = failure; each != null; each = each.getCause()) {
       String message = each.getMessage();

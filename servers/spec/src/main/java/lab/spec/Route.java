@@ -43,8 +43,7 @@ public enum Route {
   NONE("none");
 
   /** The routes of every lane. */
-  public static final Set<Route> COMMON =
-      Collections.unmodifiableSet(EnumSet.range(ROOT, METRICS));
+  public static final Set<Route> COMMON = Collections.unmodifiableSet(EnumSet.range(ROOT, METRICS));
 
   /** The routes of a lane that has the demonstrations, too. */
   public static final Set<Route> WITH_DEMONSTRATIONS =

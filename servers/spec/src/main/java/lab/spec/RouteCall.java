@@ -6,9 +6,6 @@ import org.jspecify.annotations.Nullable;
 /** A request resolved: its route and parameters, or its refusal. Immutable, so it is shared. */
 @SuppressWarnings("ArrayRecordComponent") // Never compared.
 public record RouteCall(Route route, int[] values, @Nullable Answer refusal) {
-  /** What stands for a request before there is one. */
-  public static final RouteCall NONE = refused(Route.NONE, Answer.notFound(List.of()));
-
   static RouteCall withDefaults(Route route) {
     int[] values = route.parameters().stream().mapToInt(IntOption::fallback).toArray();
     return new RouteCall(route, values, null);

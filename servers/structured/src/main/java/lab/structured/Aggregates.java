@@ -20,10 +20,19 @@ import lab.spec.LineFile.Reading;
 import lab.spec.RouteCall;
 import lab.work.blocking.Demonstrations;
 
-/** The routes that do several things at once, by structured concurrency (JEP 505, a preview of JDK 25), but one. A scope is left only when all its branches have ended, on virtual threads. */
+/**
+ * The routes that do several things at once, by structured concurrency (JEP 505, a preview of JDK
+ * 25), but one. A scope is left only when all its branches have ended, on virtual threads.
+ */
 final class Aggregates implements Demonstrations {
-  /** Made once: a stack trace for each request would cost more than its branches. */
-  private static final Exception BROKEN = new Exception("broken on purpose");
+  /** The branch of {@code /first-success} that never succeeds. */
+  private static final class BrokenBranchException extends Exception {
+    private static final long serialVersionUID = 1;
+
+    BrokenBranchException() {
+      super("broken on purpose", null, false, false);
+    }
+  }
 
   private final LineFile file;
   private final ThreadFactory threads;
@@ -63,7 +72,10 @@ final class Aggregates implements Demonstrations {
     }
   }
 
-  /** The same before structured concurrency, on the same kind of threads. Nobody stops the other branch when one fails, or when the request itself is told to stop. */
+  /**
+   * The same before structured concurrency, on the same kind of threads. Nobody stops the other
+   * branch when one fails, or when the request itself is told to stop.
+   */
   private Answer aggregateOld(int waitMs, int lines) throws InterruptedException {
     CompletableFuture<Integer> wait =
         CompletableFuture.supplyAsync(
@@ -92,7 +104,7 @@ final class Aggregates implements Demonstrations {
       scope.fork(
           () -> {
             failed.incrementAndGet();
-            throw BROKEN;
+            throw new BrokenBranchException();
           });
       scope.fork(() -> pauseAs("fast", fastMs, ended));
       scope.fork(() -> pauseAs("slow", slowMs, ended));

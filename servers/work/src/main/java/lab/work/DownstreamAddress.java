@@ -1,8 +1,11 @@
 package lab.work;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -16,8 +19,8 @@ public final class DownstreamAddress {
   private static final Logger LOG = System.getLogger(DownstreamAddress.class.getName());
   private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-  private final String host;
-  private final int port;
+  private final URI url;
+  private final byte[] request;
   private final Executor lookUps;
   private final LongSupplier nanoTime;
   private final AtomicBoolean isLookingUp = new AtomicBoolean();
@@ -25,17 +28,26 @@ public final class DownstreamAddress {
   private volatile InetSocketAddress address;
 
   /** Looks the name up on the calling thread, which may block; later ones run on the executor. */
-  public DownstreamAddress(String host, int port, Executor lookUps) {
-    this(host, port, lookUps, System::nanoTime);
+  public DownstreamAddress(URI url, Executor lookUps) {
+    this(url, lookUps, System::nanoTime);
   }
 
-  DownstreamAddress(String host, int port, Executor lookUps, LongSupplier nanoTime) {
-    this.host = host;
-    this.port = port;
+  DownstreamAddress(URI url, Executor lookUps, LongSupplier nanoTime) {
+    this.url = url;
     this.lookUps = lookUps;
     this.nanoTime = nanoTime;
-    this.address = new InetSocketAddress(host, port);
+    this.address = resolve();
     this.lookedUpNanos = nanoTime.getAsLong();
+    String query = url.getRawQuery() == null ? "" : "?" + url.getRawQuery();
+    this.request =
+        "GET %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n"
+            .formatted(url.getRawPath(), query, url.getRawAuthority())
+            .getBytes(ISO_8859_1);
+  }
+
+  /** The request that every call sends, whole. Never changed. */
+  public byte[] request() {
+    return request;
   }
 
   /** The latest address known; unresolved while the name is unknown. Any thread; never blocks. */
@@ -55,11 +67,15 @@ public final class DownstreamAddress {
   }
 
   private void lookUp() {
-    InetSocketAddress found = new InetSocketAddress(host, port);
+    InetSocketAddress found = resolve();
     if (!found.isUnresolved() || address.isUnresolved()) {
       address = found;
     }
     lookedUpNanos = nanoTime.getAsLong();
     isLookingUp.set(false);
+  }
+
+  private InetSocketAddress resolve() {
+    return new InetSocketAddress(url.getHost(), url.getPort() < 0 ? 80 : url.getPort());
   }
 }

@@ -2,6 +2,7 @@ package lab.work;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.net.URI;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -15,8 +16,7 @@ class DownstreamAddressTest {
     AtomicInteger tries = new AtomicInteger();
     DownstreamAddress address =
         new DownstreamAddress(
-            "127.0.0.1",
-            80,
+            URI.create("http://127.0.0.1/"),
             lookUp -> {
               if (tries.incrementAndGet() < 3) {
                 throw new InternalError("planted by a test");

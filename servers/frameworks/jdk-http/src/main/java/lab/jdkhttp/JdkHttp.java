@@ -76,7 +76,10 @@ public final class JdkHttp implements TrafficServer {
     return server.getAddress().getPort();
   }
 
-  /** The JDK's own stop sits out its whole delay if the last that it waits for was a client's close (JDK 25): so it waits on a thread of its own, until a second stop when the hand-over is empty. */
+  /**
+   * The JDK's own stop sits out its whole delay if the last that it waits for was a client's close
+   * (JDK 25): so it waits on a thread of its own, until a second stop when the hand-over is empty.
+   */
   @Override
   public void stop(Duration grace) {
     Thread waiting =
@@ -97,7 +100,10 @@ public final class JdkHttp implements TrafficServer {
     }
   }
 
-  /** The JDK's server hands over a client's end like a request. While all threads are taken, a virtual one reads first what it is, so that an end takes no place in the queue. */
+  /**
+   * The JDK's server hands over a client's end like a request. While all threads are taken, a
+   * virtual one reads first what it is, so that an end takes no place in the queue.
+   */
   private void dispatch(Runnable exchange, int threads) {
     (handOver.accepted() < threads ? handOver : readers).execute(exchange);
   }

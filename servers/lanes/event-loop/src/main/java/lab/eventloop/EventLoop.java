@@ -13,7 +13,6 @@ import lab.shell.ServerModel;
 import lab.shell.TrafficServer;
 import lab.work.DownstreamAddress;
 import lab.work.DownstreamLimits;
-import lab.work.DownstreamRequest;
 
 /** Model {@code event-loop}: one thread, a selector, and a state machine per connection. */
 public final class EventLoop implements TrafficServer {
@@ -30,14 +29,11 @@ public final class EventLoop implements TrafficServer {
   private EventLoop(ModelContext context) throws IOException {
     int count = context.settings().loops(1);
     DownstreamLimits limits = DownstreamLimits.publish(context);
-    DownstreamRequest request = DownstreamRequest.get(context.settings().downstreamUrl());
     group = new ReactorGroup(context);
-    DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
+    DownstreamAddress address = new DownstreamAddress(context.settings().downstreamUrl(), helpers);
     List<Loop> loops =
         group.open(
-            "loop-",
-            count,
-            name -> new Loop(name, group, context, limits, address, request.bytes(), helpers));
+            "loop-", count, name -> new Loop(name, group, context, limits, address, helpers));
     context.knobs().hasLoops(count);
     LoopMetrics.register(context.registry(), () -> loops);
     group.start();

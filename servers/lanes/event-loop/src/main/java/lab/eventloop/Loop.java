@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.OptionalInt;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicInteger;
 import lab.observe.LoopMetrics;
 import lab.reactor.Exchange;
 import lab.reactor.Reactor;
@@ -29,6 +30,7 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
   private final NonBlockingRoutes routes;
   final SelectorPool downstream;
   private final ArrayDeque<Exchange> queue = new ArrayDeque<>();
+  private final AtomicInteger depth = new AtomicInteger();
 
   /** The helpers run what may block. */
   Loop(
@@ -37,11 +39,10 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
       ModelContext context,
       DownstreamLimits limits,
       DownstreamAddress address,
-      byte[] downstreamRequest,
       Executor helpers)
       throws IOException {
     super(name, group);
-    downstream = new SelectorPool(this, context, limits, address, downstreamRequest);
+    downstream = new SelectorPool(this, context, limits, address);
     routes =
         new NonBlockingRoutes(
             context, this, helpers, downstream::call, NonBlockingRoutes.Demonstrations.NONE);
@@ -50,7 +51,7 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
   @Override
   protected void handle(Exchange exchange) {
     queue.add(exchange);
-    probe().setDepth(queue.size());
+    depth.setOpaque(queue.size());
   }
 
   @Override
@@ -66,7 +67,7 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
     long end = now + Math.max(SLICE_NANOS, now - probe().selectedNanos());
     while (now - end < 0 && !queue.isEmpty()) {
       Exchange next = queue.remove();
-      probe().setDepth(queue.size());
+      depth.setOpaque(queue.size());
       next.begin();
       if (next.isGone()) {
         next.abort();
@@ -89,7 +90,7 @@ final class Loop extends Reactor implements LoopServices, LoopMetrics.Observed {
 
   @Override
   public OptionalInt queueDepth() {
-    return OptionalInt.of(probe().depth());
+    return OptionalInt.of(depth.get());
   }
 
   @Override

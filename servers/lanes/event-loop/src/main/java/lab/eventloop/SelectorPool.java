@@ -19,14 +19,11 @@ final class SelectorPool extends DownstreamPool {
   final HeaderFields answerFields = new HeaderFields();
 
   SelectorPool(
-      Loop loop,
-      ModelContext context,
-      DownstreamLimits limits,
-      DownstreamAddress address,
-      byte[] request) {
+      Loop loop, ModelContext context, DownstreamLimits limits, DownstreamAddress address) {
     super(context, loop, limits, address);
     this.loop = loop;
-    this.request = ByteBuffer.allocateDirect(request.length).put(request);
+    byte[] bytes = address.request();
+    this.request = ByteBuffer.allocateDirect(bytes.length).put(bytes);
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.ClosedSelectorException;
@@ -341,8 +342,8 @@ class LoopTest {
         group,
         context,
         DownstreamLimits.publish(context),
-        new DownstreamAddress("127.0.0.1", downstreamPort, Runnable::run),
-        new byte[1],
+        new DownstreamAddress(
+            URI.create("http://127.0.0.1:%d/".formatted(downstreamPort)), Runnable::run),
         Runnable::run);
   }
 

@@ -143,7 +143,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object part) {
-    loop.reads();
+    loop.probe().returned();
     if (state == State.WORKING || state == State.WRITING) {
       if (pipelined == null) {
         pipelined = new ArrayDeque<>();
@@ -160,7 +160,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     if (state == State.IDLE && decoder.hasInput()) {
       // From its first byte on a request has its time once, however slowly it comes.
       state = State.RECEIVING;
-      quietSinceNanos = loop.clock().selectedNanos();
+      quietSinceNanos = loop.probe().selectedNanos();
     }
   }
 
@@ -260,8 +260,8 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   /** Since when a request has been there, about: Netty reads again in a turn that has answered. */
   private long receivedNanos() {
-    boolean answered = quietSinceNanos - loop.clock().selectedNanos() > 0;
-    return answered ? quietSinceNanos : loop.clock().readyNanos();
+    boolean answered = quietSinceNanos - loop.probe().selectedNanos() > 0;
+    return answered ? quietSinceNanos : loop.probe().readyNanos();
   }
 
   /** Answers what is no request, and reads no further. */

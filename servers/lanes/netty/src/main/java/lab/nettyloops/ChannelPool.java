@@ -23,16 +23,12 @@ final class ChannelPool extends DownstreamPool {
   private final ByteBuf request;
   private final Bootstrap bootstrap;
 
-  ChannelPool(
-      Loop loop,
-      ModelContext context,
-      DownstreamLimits limits,
-      DownstreamAddress address,
-      byte[] request) {
+  ChannelPool(Loop loop, ModelContext context, DownstreamLimits limits, DownstreamAddress address) {
     super(context, loop, limits, address);
     this.loop = loop;
     // Direct, as the socket wants it: encoded once, written by every call.
-    ByteBuffer direct = ByteBuffer.allocateDirect(request.length).put(request).flip();
+    byte[] bytes = address.request();
+    ByteBuffer direct = ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
     this.request = Unpooled.unreleasableBuffer(Unpooled.wrappedBuffer(direct));
     this.bootstrap =
         new Bootstrap()

@@ -101,7 +101,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter
 
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object part) {
-    pool.loop.reads();
+    pool.loop.probe().returned();
     try {
       receive((HttpObject) part);
     } catch (MalformedException e) {

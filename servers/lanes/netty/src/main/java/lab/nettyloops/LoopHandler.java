@@ -13,7 +13,6 @@ import lab.netty.RequestHandler;
 import lab.shell.ModelContext;
 import lab.work.DownstreamAddress;
 import lab.work.DownstreamLimits;
-import lab.work.DownstreamRequest;
 import lab.work.nonblocking.NonBlockingRoutes;
 
 /** Works on every request on the event loop of its connection. */
@@ -28,11 +27,10 @@ final class LoopHandler implements RequestHandler {
 
   LoopHandler(ModelContext context, List<Loop> loops) {
     DownstreamLimits limits = DownstreamLimits.publish(context);
-    DownstreamRequest request = DownstreamRequest.get(context.settings().downstreamUrl());
-    DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
+    DownstreamAddress address = new DownstreamAddress(context.settings().downstreamUrl(), helpers);
     Aggregates aggregates = new Aggregates(context.file());
     for (Loop loop : loops) {
-      ChannelPool downstream = new ChannelPool(loop, context, limits, address, request.bytes());
+      ChannelPool downstream = new ChannelPool(loop, context, limits, address);
       routes.put(loop, new NonBlockingRoutes(context, loop, helpers, downstream::call, aggregates));
     }
   }

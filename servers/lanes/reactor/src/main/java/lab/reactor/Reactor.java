@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import lab.observe.LoopProbe;
 import lab.wire.RequestHead;
 import org.jspecify.annotations.Nullable;
 
@@ -52,7 +53,7 @@ public abstract class Reactor implements Runnable {
   private final Consumer<SelectionKey> dispatch = this::dispatch;
   private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final Timers timers = new Timers();
-  private final Probe probe = new Probe();
+  private final LoopProbe probe = new LoopProbe();
   final RequestHead requestHead = new RequestHead();
 
   /** One of each for all connections: none has one while it is idle. */
@@ -96,7 +97,7 @@ public abstract class Reactor implements Runnable {
     return name;
   }
 
-  public final Probe probe() {
+  public final LoopProbe probe() {
     return probe;
   }
 
@@ -164,10 +165,10 @@ public abstract class Reactor implements Runnable {
   public final void turn() throws IOException {
     long before = System.nanoTime();
     long wait = hasWork() || !tasks.isEmpty() ? 0 : timers.millisToNext(before);
-    probe.asks(before);
+    probe.asks(before, wait != 0);
     int keys =
         wait == 0 ? selector.selectNow(dispatch) : selector.select(dispatch, Math.max(0, wait));
-    probe.took(keys, wait != 0);
+    probe.took(keys);
     timers.callDue(System.nanoTime());
     for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
       task.run();

@@ -5,6 +5,7 @@ import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import lab.observe.DownstreamMetrics;
 import lab.shell.ModelContext;
+import lab.spec.Answer;
 import lab.spec.DownstreamOutcome;
 import lab.work.DownstreamLimits;
 
@@ -23,32 +24,33 @@ public final class BlockingDownstream implements AutoCloseable {
     limits = DownstreamLimits.publish(context);
   }
 
-  /** Returns the downstream's body; one deadline holds for waiting, connecting and reading it. */
-  byte[] call() throws DownstreamException, InterruptedException {
+  /** Its body, or what stands for a failure; one deadline holds for waiting and calling. */
+  Answer call() throws InterruptedException {
     long timeoutNanos = limits.timeoutNanos();
     long asked = System.nanoTime();
     if (!limits.cap().enterWithin(timeoutNanos)) {
       metrics.neverBegun(DownstreamOutcome.TIMEOUT, System.nanoTime() - asked);
-      throw new DownstreamException(DownstreamOutcome.TIMEOUT);
+      return Answer.downstreamFailed(DownstreamOutcome.TIMEOUT);
     }
     long begun = System.nanoTime();
     DownstreamOutcome outcome = DownstreamOutcome.ERROR;
     try {
       byte[] body = client.get(asked + timeoutNanos);
-      outcome = DownstreamOutcome.OK;
-      return body;
+      if (body != null) {
+        outcome = DownstreamOutcome.OK;
+        return Answer.ok(body);
+      }
+    } catch (SocketTimeoutException e) {
+      outcome = DownstreamOutcome.TIMEOUT;
+    } catch (ConnectException e) {
+      outcome = DownstreamOutcome.ofConnect(e);
     } catch (IOException e) {
-      outcome =
-          switch (e) {
-            case SocketTimeoutException late -> DownstreamOutcome.TIMEOUT;
-            case ConnectException failed -> DownstreamOutcome.ofConnect(failed);
-            default -> DownstreamOutcome.ERROR;
-          };
-      throw new DownstreamException(outcome);
+      // Broken off, or no answer.
     } finally {
       metrics.ended(outcome, begun - asked, System.nanoTime() - begun);
       limits.cap().leave();
     }
+    return Answer.downstreamFailed(outcome);
   }
 
   @Override

@@ -33,7 +33,8 @@ public final class BlockingRoutes implements AutoCloseable {
   }
 
   /** With a framework's client, closed with the routes, or with the lab's, as the settings say. */
-  public static BlockingRoutes ofFramework(ModelContext context, Supplier<DownstreamClient> client) {
+  public static BlockingRoutes ofFramework(
+      ModelContext context, Supplier<DownstreamClient> client) {
     context.knobs().has(Settings.DOWNSTREAM_CLIENT);
     return new BlockingRoutes(
         context, context.settings().labClient() ? new SocketClient(context) : client.get());
@@ -96,11 +97,7 @@ public final class BlockingRoutes implements AutoCloseable {
   }
 
   private Answer downstream() throws InterruptedException {
-    try {
-      return Answer.ok(downstream.call());
-    } catch (DownstreamException e) {
-      return Answer.downstreamFailed(e.outcome());
-    }
+    return downstream.call();
   }
 
   /** On its own thread's monitor: the JIT compiler would take away that of a private object. */

@@ -1,6 +1,7 @@
 package lab.work.blocking;
 
 import java.io.IOException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A client of the downstream that keeps its connections alive: the lab's own, or a framework's. It
@@ -9,12 +10,12 @@ import java.io.IOException;
 public interface DownstreamClient extends AutoCloseable {
   /**
    * Returns the body of a 200, whose last byte is read before the deadline of {@link
-   * System#nanoTime}; on any other status throws, if the client tells it.
+   * System#nanoTime}; null of any other status, if the client does not throw.
    *
    * @throws java.net.SocketTimeoutException at the deadline
    * @throws java.net.ConnectException when the connection was refused
    */
-  byte[] get(long deadlineNanos) throws IOException, DownstreamException, InterruptedException;
+  byte @Nullable [] get(long deadlineNanos) throws IOException, InterruptedException;
 
   /** Closes what is idle. */
   @Override

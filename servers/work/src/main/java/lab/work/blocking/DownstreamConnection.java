@@ -9,6 +9,7 @@ import lab.wire.AnswerReader;
 import lab.wire.HeaderFields;
 import lab.wire.MalformedException;
 import lab.wire.ReadBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. At the deadline
@@ -25,9 +26,6 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   static final class StaleException extends IOException {
     private static final long serialVersionUID = 1;
   }
-
-  @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
-  record Reply(int status, byte[] body) {}
 
   private static final int FIRST_BYTES = 1024;
 
@@ -53,8 +51,8 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     this.downstream = downstream;
   }
 
-  /** Sends the request and returns the whole answer. The first time it connects before. */
-  Reply exchange(byte[] request, long deadlineNanos) throws IOException {
+  /** Returns the body of a 200, null of any other status. The first time it connects before. */
+  byte @Nullable [] exchange(byte[] request, long deadlineNanos) throws IOException {
     Watchdog watchdog = share.watchdog();
     reusable = false;
     watchdog.watch(this, deadlineNanos);
@@ -94,7 +92,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
     }
   }
 
-  private Reply ask(byte[] request) throws IOException {
+  private byte @Nullable [] ask(byte[] request) throws IOException {
     int count;
     try {
       socket.getOutputStream().write(request);
@@ -106,12 +104,12 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
       throw usedBefore ? new StaleException() : e;
     }
     readAnswer(count);
-    Reply reply = new Reply(answer.status(), answer.body());
+    byte[] body = answer.status() == 200 ? answer.body() : null;
     reusable = answer.isConnectionReusable();
     answer.forget();
     buffer.end();
     usedBefore = true;
-    return reply;
+    return body;
   }
 
   /** Reads to the end of an answer, of which the first bytes are in the buffer. */

@@ -7,24 +7,26 @@ import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.stream.IntStream;
 import lab.shell.ModelContext;
-import lab.spec.DownstreamOutcome;
 import lab.work.DownstreamAddress;
 import lab.work.DownstreamLimits;
-import lab.work.DownstreamRequest;
-import lab.work.blocking.DownstreamConnection.Reply;
 import lab.work.blocking.DownstreamConnection.StaleException;
 import org.jspecify.annotations.Nullable;
 
-/** Asks the downstream over kept-alive connections, most recently used first. No library's, as the client decides at 5,000 connections: measured in MODEL.md of jdk-virtual. */
+/**
+ * Asks the downstream over kept-alive connections, most recently used first. No library's, as the
+ * client decides at 5,000 connections: measured in MODEL.md of jdk-virtual.
+ */
 final class SocketClient implements DownstreamClient {
-  /** Some connections, while they are idle, and the deadlines of their calls. Were all in one, each call would pass a lock and a list's head that an event loop has none of. */
+  /**
+   * Some connections, while they are idle, and the deadlines of their calls. Were all in one, each
+   * call would pass a lock and a list's head that an event loop has none of.
+   */
   record Share(ConcurrentLinkedDeque<DownstreamConnection> idle, Watchdog watchdog) {
     Share(int number) {
       this(new ConcurrentLinkedDeque<>(), new Watchdog("downstream-deadlines-" + number));
     }
   }
 
-  private final byte[] request;
   private final DownstreamAddress address;
   private final Counter retries;
   private final Duration keepIdle;
@@ -32,10 +34,9 @@ final class SocketClient implements DownstreamClient {
   private final Sweeper pruner;
 
   SocketClient(ModelContext context) {
-    DownstreamRequest get = DownstreamRequest.get(context.settings().downstreamUrl());
-    request = get.bytes();
     // A look-up of its name has no deadline, so no call makes one.
-    address = new DownstreamAddress(get.host(), get.port(), SocketClient::onItsOwnThread);
+    address =
+        new DownstreamAddress(context.settings().downstreamUrl(), SocketClient::onItsOwnThread);
     retries = context.downstream().retries();
     shares =
         IntStream.rangeClosed(1, Runtime.getRuntime().availableProcessors())
@@ -46,12 +47,18 @@ final class SocketClient implements DownstreamClient {
   }
 
   @Override
-  public byte[] get(long deadlineNanos) throws IOException, DownstreamException {
-    Reply reply = exchange(deadlineNanos);
-    if (reply.status() != 200) {
-      throw new DownstreamException(DownstreamOutcome.ERROR);
+  public byte @Nullable [] get(long deadlineNanos) throws IOException {
+    int share = (int) (Thread.currentThread().threadId() % shares.size());
+    DownstreamConnection kept = takeIdle(share);
+    if (kept != null) {
+      try {
+        return exchange(kept, deadlineNanos);
+      } catch (StaleException e) {
+        // The downstream closed it while it was idle: once more, on a new one.
+        retries.inc();
+      }
     }
-    return reply.body();
+    return exchange(new DownstreamConnection(shares.get(share), address.current()), deadlineNanos);
   }
 
   /** Closes what is idle; a call under way keeps its connection until it ends. */
@@ -68,20 +75,6 @@ final class SocketClient implements DownstreamClient {
     }
   }
 
-  private Reply exchange(long deadlineNanos) throws IOException {
-    int share = (int) (Thread.currentThread().threadId() % shares.size());
-    DownstreamConnection kept = takeIdle(share);
-    if (kept != null) {
-      try {
-        return exchange(kept, deadlineNanos);
-      } catch (StaleException e) {
-        // The downstream closed it while it was idle: once more, on a new one.
-        retries.inc();
-      }
-    }
-    return exchange(new DownstreamConnection(shares.get(share), address.current()), deadlineNanos);
-  }
-
   /** Of a thread's own share, else of another. */
   private @Nullable DownstreamConnection takeIdle(int share) {
     DownstreamConnection taken = null;
@@ -91,9 +84,10 @@ final class SocketClient implements DownstreamClient {
     return taken;
   }
 
-  private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
+  private byte @Nullable [] exchange(DownstreamConnection connection, long deadlineNanos)
+      throws IOException {
     try {
-      return connection.exchange(request, deadlineNanos);
+      return connection.exchange(address.request(), deadlineNanos);
     } finally {
       connection.giveBack();
     }

@@ -8,7 +8,11 @@ import java.util.Objects;
 import lab.shell.Knobs;
 import lab.spec.Settings;
 
-/** A fault to be found: each request waits for {@code pin_ms} below a frame of the JVM's own, that of a class being initialised ({@link PinnedWait}), so that a virtual thread keeps its carrier, on JDK 25 as on JDK 21. Off by default. */
+/**
+ * A fault to be found: each request waits for {@code pin_ms} below a frame of the JVM's own, that
+ * of a class being initialised ({@link PinnedWait}), so that a virtual thread keeps its carrier, on
+ * JDK 25 as on JDK 21. Off by default.
+ */
 public final class Pin {
   private final byte[] waiting = classFile();
   private volatile int keptMs = Settings.PIN_MS.fallback();

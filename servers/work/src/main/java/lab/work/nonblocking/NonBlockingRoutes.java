@@ -97,7 +97,10 @@ public final class NonBlockingRoutes {
     }
   }
 
-  /** One request on its loop. What it leaves there to be done later may throw: that is a 500, too, or nobody would answer it, or the loop would end. */
+  /**
+   * One request on its loop. What it leaves there to be done later may throw: that is a 500, too,
+   * or nobody would answer it, or the loop would end.
+   */
   public final class Request implements Consumer<Answer> {
     private final RouteCall call;
     private final Consumer<Answer> to;
