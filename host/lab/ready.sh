@@ -154,6 +154,7 @@ ready() {
   local nofile own="" planned="" secret status=0
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
   one_of BLOCK_THE_LOOP false true spin
+  one_of SERVER_POOL_ORDER fifo lifo
   one_of CONNECTION_THREADS virtual platform
   one_of NETTY_TRANSPORT nio epoll
   one_of FRAMEWORK_DEFAULTS lab shipped

@@ -63,7 +63,7 @@ check "ready: Compose gets the images that .env pins" '[[ $(grep -c "_IMAGE=conc
 readied FAKE_IMAGES=built JDK=21
 check "ready: and those that were built here by their own names" \
   '[[ $(sed -n "/^WRK2/d; s/^\([A-Z0-9_]*\)_IMAGE=concurrency-lab/\1/p" "$state/env" | paste -sd " ") == "DEBIAN/debian:trixie-slim JRE/eclipse-temurin:25-jre MAVEN/maven:3.9-eclipse-temurin-25 GOLANG/golang:1.27.4-trixie PROMETHEUS/prometheus:v2.53.3 TOXIPROXY/toxiproxy:2.12.0 CADVISOR/cadvisor:0.55.1 BLOCKING_JRE/eclipse-temurin:21-jre" ]]'
-for wrong in JDK=17 BLOCK_THE_LOOP=yes CONNECTION_THREADS=green NETTY_TRANSPORT=iouring FRAMEWORK_DEFAULTS=own DOWNSTREAM_CLIENT=own FRONTS=0 FRONTS=65 FRONTS=one; do
+for wrong in JDK=17 BLOCK_THE_LOOP=yes SERVER_POOL_ORDER=random CONNECTION_THREADS=green NETTY_TRANSPORT=iouring FRAMEWORK_DEFAULTS=own DOWNSTREAM_CLIENT=own FRONTS=0 FRONTS=65 FRONTS=one; do
   readied "$wrong"
   check "ready: $wrong is refused with what is allowed" '[[ $status == 1 && $out == "lab: $wrong: allowed are "* && ! -e $state/env ]]'
 done

@@ -380,13 +380,13 @@ def test_a_setting_that_none_of_the_servers_has_is_refused(ready: Bench) -> None
 
 
 def test_a_setting_that_some_of_the_servers_do_not_have_is_a_note(ready: Bench) -> None:
-    ready.lab.settings["a"] = {"connection_threads": "platform", "local_ports": None}
-    ready.lab.settings["b"] = {"connection_threads": None, "local_ports": None}
-    words = ("CONNECTION_THREADS=platform", "SERVER_PORTS=10000 10299")
+    ready.lab.settings["a"] = {"pool_order": "lifo", "local_ports": None}
+    ready.lab.settings["b"] = {"pool_order": None, "local_ports": None}
+    words = ("SERVER_POOL_ORDER=lifo", "SERVER_PORTS=10000 10299")
     ready.place = dataclasses.replace(ready.place, read_back=words)
     assert ready.run() == 0
     (note,) = [note for note in ready.manifest["notes"] if "no such setting" in note]
-    assert note == "CONNECTION_THREADS=platform: b has no such setting"
+    assert note == "SERVER_POOL_ORDER=lifo: b has no such setting"
     assert note in ready.said
 
 

@@ -37,7 +37,7 @@ def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
 
 
 def test_models_without_fronts_or_a_pool_differ_in_nothing_else() -> None:
-    own = {"fronts": 1, "connection_threads": None, "netty_transport": None}
+    own = {"fronts": 1, "pool_order": "fifo", "connection_threads": None, "netty_transport": None}
     servers = {"a": server("a", **own), "b": server("b", **dict.fromkeys(own))}
     assert reasons(compare(servers)) == ()
     servers["b"] = server("b", **{**own, "fronts": 2})

@@ -938,6 +938,7 @@ def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none()
         ({"SERVER_PORTS": "10000 10400"}, {"local_ports": None}, None),
         ({"SERVER_PORTS": "10000 10400"}, {"local_ports": "1 2"}, "10400, and the server has 1 2"),
         ({"FRONTS": "2"}, {"fronts": 1}, "FRONTS was to be 2, and the server has 1"),
+        ({"SERVER_POOL_ORDER": "lifo"}, {"pool_order": "fifo"}, "lifo, and the server has fifo"),
         ({"CONNECTION_THREADS": "platform"}, {"connection_threads": "virtual"}, "has virtual"),
         ({"NETTY_TRANSPORT": "epoll"}, {"netty_transport": "nio"}, "epoll, and the server has nio"),
         ({"FRAMEWORK_DEFAULTS": "shipped"}, {"framework_defaults": None}, "the server has none"),

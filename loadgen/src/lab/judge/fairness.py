@@ -14,6 +14,7 @@ from lab.model import Fairness, Json, Snapshot
 # Settings that not every model has. Those that have one must agree on it …
 OWN = (
     "pool_size",
+    "pool_order",
     "queue_bound",
     "loops",
     "block_the_loop",

@@ -58,6 +58,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "FRAMEWORK_DEFAULTS": r"(lab|shipped)",
         "DOWNSTREAM_CLIENT": r"(framework|lab)",
         "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
+        "SERVER_POOL_ORDER": r"(fifo|lifo)",
         "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
         "SERVER_DOWNSTREAM_CONNECTIONS": r"[1-9][0-9]{0,4}",
         "SERVER_DOWNSTREAM_TIMEOUT_MS": r"[1-9][0-9]{0,5}",
@@ -68,6 +69,7 @@ HOST: Mapping[str, str] = MappingProxyType(
 READ_BACK: Mapping[str, tuple[str, int | str | bool]] = MappingProxyType(
     {
         "SERVER_POOL_SIZE": ("pool_size", 200),
+        "SERVER_POOL_ORDER": ("pool_order", "fifo"),
         "SERVER_QUEUE_BOUND": ("queue_bound", 0),
         "SERVER_BACKLOG": ("backlog", 4096),
         "SERVER_DOWNSTREAM_CONNECTIONS": ("downstream_connections", 20_000),

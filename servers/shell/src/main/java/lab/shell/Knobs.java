@@ -77,6 +77,7 @@ public final class Knobs {
     map.put(Settings.QUEUE_BOUND.name(), null);
     map.put(Settings.LOOPS.name(), null);
     map.put(Settings.FRONTS.name(), null);
+    map.put(Settings.POOL_ORDER, null);
     map.put(Settings.CONNECTION_THREADS, null);
     map.put(Settings.NETTY_TRANSPORT, null);
     map.put(Settings.FRAMEWORK_DEFAULTS, null);

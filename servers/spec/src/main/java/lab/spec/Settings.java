@@ -17,6 +17,7 @@ import java.util.stream.Stream;
  *
  * @param backlog length of the accept queue asked of the kernel (it caps it at somaxconn)
  * @param keepAliveTimeout how long a client connection may idle
+ * @param lifo true if a pool gives the next request to the thread that began to wait last
  * @param platformThreads true if each connection has a thread of the kernel, not a virtual one
  * @param epoll true if Netty's loops use its own library for Linux, not the JDK's selectors
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
@@ -38,6 +39,7 @@ public record Settings(
     int backlog,
     Duration keepAliveTimeout,
     int poolSize,
+    boolean lifo,
     boolean platformThreads,
     boolean epoll,
     int queueBound,
@@ -74,6 +76,7 @@ public record Settings(
   public static final IntOption PIN_MS = new IntOption("pin_ms", 0, 0, 60_000);
 
   public static final String BLOCK_THE_LOOP = "block_the_loop";
+  public static final String POOL_ORDER = "pool_order";
   public static final String CONNECTION_THREADS = "connection_threads";
   public static final String NETTY_TRANSPORT = "netty_transport";
   public static final String FRAMEWORK_DEFAULTS = "framework_defaults";
@@ -93,6 +96,7 @@ public record Settings(
             reader.number(BACKLOG),
             Duration.ofSeconds(reader.number(KEEP_ALIVE_TIMEOUT_S)),
             reader.number(POOL_SIZE),
+            reader.isSecond(POOL_ORDER, "fifo", "lifo"),
             reader.isSecond(CONNECTION_THREADS, "virtual", "platform"),
             reader.isSecond(NETTY_TRANSPORT, "nio", "epoll"),
             reader.number(QUEUE_BOUND),

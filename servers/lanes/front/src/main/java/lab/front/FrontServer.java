@@ -45,6 +45,7 @@ public final class FrontServer implements TrafficServer {
             callback -> fronts.forEach(f -> callback.call(f.probe().busyNanos() / 1e9, f.name())))
         .register(context.registry());
     if (workers instanceof ThreadPoolExecutor pool) {
+      context.knobs().has(Settings.POOL_ORDER);
       group.start(WorkerPool.publish(pool, context)::limit);
     } else {
       group.start();
