@@ -132,7 +132,7 @@ public final class ThreadClasses implements MultiCollector {
       }
     }
 
-    /** Returns whether none has ended. */
+    /** Returns whether none has ended, and all have the numbers that they had. */
     boolean read() throws IOException {
       boolean all = true;
       for (Task task : sample) {
@@ -144,15 +144,19 @@ public final class ThreadClasses implements MultiCollector {
     private boolean read(Task task, boolean isCounted) throws IOException {
       try {
         Times now = task.read();
+        // The number of a thread that has ended was given to another one, perhaps of another class.
+        boolean isOther = now.run < task.last.run;
+        if (isOther) {
+          task.looks = 0;
+        }
         if (!isCounted) {
-          // The number of a thread that has ended may be given to another one.
-          Times before = now.run < task.last.run ? Times.NONE : task.last;
+          Times before = isOther ? Times.NONE : task.last;
           double scale = (double) threads / sample.size();
           run += scale * (now.run - before.run);
           queue += scale * Math.max(0, now.queue - before.queue);
         }
         task.last = now;
-        return true;
+        return !isOther;
       } catch (IOException e) {
         task.ended(e);
         return false;

@@ -114,6 +114,19 @@ class ThreadClassesTest {
   }
 
   @Test
+  void aThreadWithTheNumberOfAnEndedOneIsInItsOwnClass() throws Exception {
+    thread(1, "C2 CompilerThre", 3 * SECOND);
+    ThreadClasses threads = new ThreadClasses(self);
+    run(threads);
+    assertThat(run(threads)).isEqualTo(Map.of("compiler", 3.0));
+    thread(1, "pool-1", SECOND);
+    // What it had before it was found stays where it was counted.
+    assertThat(run(threads)).isEqualTo(Map.of("compiler", 4.0));
+    thread(1, "pool-1", 2 * SECOND);
+    assertThat(run(threads)).isEqualTo(Map.of("compiler", 4.0, "worker", 1.0));
+  }
+
+  @Test
   void findsAThreadThatStartedAsAnUnreadOneEnded() throws Exception {
     for (int id = 1; id <= 100; id++) {
       thread(id, "pool-" + id, 0);
