@@ -12,7 +12,7 @@
 # SERVER_DOWNSTREAM_TIMEOUT_MS, which every server reads back and nothing else feels: 10001 base, 10002 base
 # again, 10003 +5 %, 10004 +10 %.
 #
-# Then, in the driver's test image: python tests/support/operating_curve.py <its results>/*-gate-arms-*
+# Then, in the driver's test image: PYTHONPATH=src:tests python tests/support/operating_curve.py <its results>/*-gate-arms-*
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 blocks=${BLOCKS:-3} rounds=${ROUNDS:-12} conc=${CONC:-1400} server=${SERVER:-virtual-threads} five=${FIVE:-1800} ten=${TEN:-3600}

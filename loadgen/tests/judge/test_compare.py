@@ -29,8 +29,8 @@ STEADY = (100.0, 101, 99, 100, 102, 98)
 
 
 def row(mode: Mode = "closed", **changes: object) -> Row:
-    one = judged_row("run", measurement(record(plan(mode))))
-    return dataclasses.replace(one, **{"valid": True, **changes})
+    trial = judged_row("run", measurement(record(plan(mode))))
+    return dataclasses.replace(trial, **{"valid": True, **changes})
 
 
 def side(values: Sequence[float], metric: str = "goodput_rps", mode: Mode = "closed") -> list[Row]:
@@ -45,7 +45,7 @@ def compared(a: Sequence[Row], b: Sequence[Row]) -> Answer:
     return answer
 
 
-def told(a: Sequence[Row], b: Sequence[Row]) -> tuple[str, str]:
+def figure_and_place(a: Sequence[Row], b: Sequence[Row]) -> tuple[str, str]:
     """What is compared of the only load, and the place."""
     answer = compared(a, b)
     return answer.question.figure, answer.place
@@ -110,7 +110,7 @@ def test_more_throughput_is_better_and_more_latency_worse(
     mode: Mode, figure: str, a: Sequence[float], b: Sequence[float], place: str
 ) -> None:
     column = {"goodput": "goodput_rps", "p95": "p95_ms"}[figure]
-    assert told(side(a, column, mode), side(b, column, mode)) == (figure, place)
+    assert figure_and_place(side(a, column, mode), side(b, column, mode)) == (figure, place)
 
 
 def test_separate_runs_are_not_paired_and_one_run_is() -> None:
@@ -274,7 +274,7 @@ def test_a_p95_counts_requests_that_got_no_answer() -> None:
             "window_http_errors": 0, "window_lost": 50}  # fmt: skip
     a, b = side(STEADY, "p95_ms", "open"), side(STEADY, "p95_ms", "open")
     slow = [dataclasses.replace(one, **hung, slo_p95_ms=2 * (one.p95_ms or 0)) for one in b]
-    assert told(changed(a, offered_rps=100), slow) == ("p95", "worse")
+    assert figure_and_place(changed(a, offered_rps=100), slow) == ("p95", "worse")
 
 
 def test_it_is_said_what_each_side_lost_and_measured_again() -> None:
@@ -353,10 +353,10 @@ def test_an_open_load_that_overloads_both_sides_is_compared_on_capacity() -> Non
     mixed = compared(behind, [*behind[:5], kept[5]])
     assert (mixed.place, mixed.why) == ("cannot tell", "kept up")
     # A side that keeps up has a p95 that does not grow with the run.
-    assert told(kept, behind) == ("p95", "worse")
-    assert told(behind, kept) == ("p95", "better")
+    assert figure_and_place(kept, behind) == ("p95", "worse")
+    assert figure_and_place(behind, kept) == ("p95", "better")
     far = offered(4400.0, 0.1, overloaded=True)
-    assert told(behind, far) == ("goodput", "worse")
+    assert figure_and_place(behind, far) == ("goodput", "worse")
 
 
 def test_a_backlog_of_less_than_one_percent_grows_too() -> None:
@@ -489,8 +489,8 @@ def test_who_fails_faster_is_worse() -> None:
     working, failing = counted(6000, 90_000), counted(9000, 15_000, http_errors=120_000)
     # 9,000 answers a second, of which one in nine is good.
     assert compared(working, failing).b.median == 1000
-    assert told(working, failing)[1] == "worse"
-    assert told(failing, working)[1] == "better"
+    assert figure_and_place(working, failing)[1] == "worse"
+    assert figure_and_place(failing, working)[1] == "better"
 
 
 def test_quick_errors_that_cost_no_goodput_decide_where_enough_launches_have_them() -> None:
@@ -498,17 +498,17 @@ def test_quick_errors_that_cost_no_goodput_decide_where_enough_launches_have_the
     answer = compared(working, failing)
     assert answer.ratio.ratio == pytest.approx(1.0, abs=0.01)
     assert (answer.place, answer.why, answer.facts) == ("worse", "failures", (0, 6, 6, 6))
-    assert told(failing, working)[1] == "better"
+    assert figure_and_place(failing, working)[1] == "better"
     # Fewer forbid an answer, except the one that they are in the way of least.
     some = [*working[:4], *failing[4:]]
     for sides, facts in (((working, some), (0, 6, 2, 6)), ((some, working), (2, 6, 0, 6))):
         answer = compared(*sides)
         assert (answer.place, answer.why, answer.facts) == ("cannot tell", "failures", facts)
     slow = [dataclasses.replace(one, achieved_rps=3000.0) for one in some]
-    assert told(working, slow)[1] == "worse"
+    assert figure_and_place(working, slow)[1] == "worse"
     # A few errors on both sides change nothing.
     stained = [dataclasses.replace(working[0], http_errors=1400), *working[1:]]
-    assert told(stained, stained)[1] == "within"
+    assert figure_and_place(stained, stained)[1] == "within"
 
 
 def test_latencies_of_errors_are_not_compared() -> None:
@@ -517,9 +517,9 @@ def test_latencies_of_errors_are_not_compared() -> None:
     assert (answer.question.figure, answer.question.instead) == ("goodput", "errors")
     # Both answered what was offered, but for some errors: how late they were is unknown.
     assert (answer.place, answer.why) == ("cannot tell", "kept up")
-    assert told(kept, offered(20.0, ok=9900, http_errors=100)) == ("p95", "better")
+    assert figure_and_place(kept, offered(20.0, ok=9900, http_errors=100)) == ("p95", "better")
     # A percentile that falls among failed requests is that of one that failed.
-    assert told(kept, offered(20.0, ok=900, http_errors=100)) == ("p95", "worse")
+    assert figure_and_place(kept, offered(20.0, ok=900, http_errors=100)) == ("p95", "worse")
 
 
 def test_loads_tell_goodput_and_the_errors_beside_it() -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from lab.judge.compare import (
 from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
 from lab.model import AWAY, Mode, Row
 from support.fakes import judged_row, measurement, plan, record
+from support.system import START
 
 CPU = Limits(high=1.05)
 LIMITS: dict[Figure, Limits] = {
@@ -49,9 +51,9 @@ def test_the_whole_interval_decides(low: float, high: float, place: Place) -> No
 
 
 def row(mode: Mode, launch: int, **changes: object) -> Row:
-    one = judged_row("run", measurement(record(plan(mode, launch=launch))))
+    trial = judged_row("run", measurement(record(plan(mode, launch=launch))))
     known = {"valid": True, "cpu_server_us": 50.0, **changes}
-    return dataclasses.replace(one, **known)
+    return dataclasses.replace(trial, **known)
 
 
 GONE = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
@@ -286,13 +288,14 @@ def machine(
     """A base and a candidate in turns on a machine that wanders; the candidate's server and the
     control parts beside it cost so many times as much."""
     sides: dict[str, list[Row]] = {"x": [], "y": []}
-    at = iter(WANDERS)
+    speeds = enumerate(WANDERS)
     for launch in range(1, launches + 1):
         for arm in ("x", "y") if launch % 2 else ("y", "x"):
-            slow = next(at)
+            minute, slow = next(speeds)
             times = (server, parts) if arm == "y" else (1.0, 1.0)
-            each = dict.fromkeys(PARTS, 20.0 * slow * times[1])
+            each: dict[str, object] = dict.fromkeys(PARTS, 20.0 * slow * times[1])
             cost = 50.0 * slow**power * times[0]
+            each["started_at"] = START + timedelta(minutes=minute)
             sides[arm].append(row("closed", launch, arm=arm, cpu_server_us=cost, **each))
     return ("run:a@x", sides["x"]), ("run:a@y", sides["y"])
 
@@ -322,7 +325,7 @@ def test_without_pairs_or_parts_there_is_no_covariate() -> None:
     few = answers_of(*machine(launches=5))["cpu"]
     assert (few.control.use, few.same, few.ratio) == ("no floor", None, few.raw)
     (_, a), (name, b) = machine()
-    apart = [dataclasses.replace(one, run="other") for one in b]
+    apart = [dataclasses.replace(trial, run="other") for trial in b]
     answer = answers_of(("run:a", a), ("other:a", apart))["cpu"]
     assert (answer.control, answer.same, answer.ratio) == (None, None, answer.raw)
     b[3] = dataclasses.replace(b[3], cpu_proxy_us=None)
@@ -332,12 +335,9 @@ def test_without_pairs_or_parts_there_is_no_covariate() -> None:
 def test_a_floor_is_of_neighbours_of_one_side_and_of_no_drift() -> None:
     rounds = [("run", launch) for launch in range(1, 8)]
     # A B, B A, …: each launch is dearer by 1 % than the one before.
-    order = iter(range(14))
-    a, b = [0.0] * 7, [0.0] * 7
-    for at in range(7):
-        for side in (a, b) if at % 2 == 0 else (b, a):
-            side[at] = 1.01 ** next(order)
-    same = Values(a, b, paired=True, rounds=rounds).same(0.95)
+    times = [(2.0 * at, 2.0 * at + 1)[:: 1 if at % 2 == 0 else -1] for at in range(7)]
+    a, b = ([1.01 ** time[side] for time in times] for side in (0, 1))
+    same = Values(a, b, paired=True, rounds=rounds, times=times).same(0.95)
     assert (same.count_a, same.ratio) == (6, pytest.approx(1.0))
     assert (same.interval.low, same.interval.high) == pytest.approx((1 / 1.01, 1.01))
     # Launches of two runs are no neighbours, nor is one before a lost launch.
@@ -345,8 +345,29 @@ def test_a_floor_is_of_neighbours_of_one_side_and_of_no_drift() -> None:
         [*rounds[:3], *[("z", at) for at in range(1, 5)]],
         [*rounds[:3], *[("run", at) for at in range(5, 9)]],
     ):
-        assert Values(a, b, paired=True, rounds=changed).same(0.95).count_a == 5
-    assert Values(a, b, paired=True, rounds=rounds[:5]).same(0.95) is None
+        assert Values(a, b, paired=True, rounds=changed, times=times).same(0.95).count_a == 5
+    assert Values(a, b, paired=True, rounds=rounds[:5], times=times[:5]).same(0.95) is None
+    # Without a time no neighbours are known.
+    assert Values(a, b, paired=True, rounds=rounds).same(0.95) is None
+
+
+def test_neighbours_are_those_in_time_and_not_those_in_the_list() -> None:
+    (base, a), (candidate, b) = machine()
+    assert answers_of((base, a), (candidate, b))["cpu"].same.count_a == 8
+    assert answers_of((base, a[::-1]), (candidate, b[::-1]))["cpu"].same.count_a == 8
+    # The base in the third round was measured again after all others: the candidate's launch of
+    # that round is no neighbour of the second one.
+    a[2] = dataclasses.replace(a[2], started_at=START + timedelta(hours=1))
+    assert answers_of((base, a), (candidate, b))["cpu"].same.count_a == 7
+    # A B, A B, …: none.
+    begun = [
+        dataclasses.replace(trial, started_at=START + timedelta(hours=trial.launch)) for trial in a
+    ]
+    ended = [
+        dataclasses.replace(trial, started_at=START + timedelta(hours=trial.launch + 0.5))
+        for trial in b
+    ]
+    assert answers_of((base, begun), (candidate, ended))["cpu"].same is None
 
 
 # --- how often it is right: seeded launches, so each run of a test counts the same ---------------
@@ -416,12 +437,12 @@ def test_the_launches_that_are_asked_for_tell_in_nine_of_ten() -> None:
     assert launches is not None
     rng = np.random.default_rng(7)
 
-    def told() -> Place:
+    def place() -> Place:
         b = 1.1 * np.exp(rng.normal(0, 0.04, launches))
         interval = Values([1.0] * launches, b.tolist(), paired=True).ratio(0.95).interval
         return CPU.place(interval.low, interval.high, "cpu")
 
-    assert [told() for _ in range(500)].count("worse") / 500 >= 0.87
+    assert [place() for _ in range(500)].count("worse") / 500 >= 0.87
 
 
 def test_a_ratio_at_its_limit_asks_for_no_launches() -> None:

@@ -1,6 +1,6 @@
 """How often a gate would be right: its operating curve, from stored launches of four arms.
 
-    python tests/support/operating_curve.py RUN…     folders of runs of .ci/gate-arms.sh
+    PYTHONPATH=src:tests python tests/support/operating_curve.py RUN…     folders of runs of .ci/gate-arms.sh
 
 The arms took turns in each round: base, base again, and two candidates with CPU time planted in a
 request's path. A run is a block: one host, one sitting. A gate gets LAUNCHES rounds of one block,
@@ -26,6 +26,7 @@ from numpy.random import Generator
 from lab.judge.compare import Figure, Limits, compare_all, overall
 from lab.model import Row
 from lab.store import csv
+from support.resampled import in_turns
 
 LAUNCHES, GATES, REPLICATES, GATES_OF_REPLICATE = 9, 1_000, 200, 50
 # Limits of gate.toml, of what a row has.
@@ -92,11 +93,15 @@ def _share(
         rounds = [block[at] for at in drawn]
         sides = [
             [
-                replace(row, run="gate", launch=at, **({"cpu_generator_us": None} if raw else {}))
-                for at, one in enumerate(rounds, start=1)
-                for row in one[name]
+                replace(
+                    in_turns(row, number, side),
+                    run="gate",
+                    **({"cpu_generator_us": None} if raw else {}),
+                )
+                for number, drawn_round in enumerate(rounds, start=1)
+                for row in drawn_round[name]
             ]
-            for name in (base, arm)
+            for side, name in enumerate((base, arm))
         ]
         comparisons = compare_all([(("base", sides[0]), ("candidate", sides[1]))], LIMITS)
         count += overall(comparisons) == said

@@ -43,8 +43,8 @@ from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.registry import kind_of
 from lab.experiments.searching.deprived import ARMS, Deprived
 from lab.experiments.searching.state import Capacity
-from lab.experiments.searching.told import NAME as CAPACITY
-from lab.experiments.searching.told import SEPARATOR
+from lab.experiments.searching.summary import NAME as CAPACITY
+from lab.experiments.searching.summary import SEPARATOR
 from lab.judge.compare import Values
 from lab.judge.gates import LATENCY_ROSE
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
@@ -157,7 +157,7 @@ def _otherwise(text: str, asked: str, label: str, name: str, rows: Sequence[Row]
             its = [one for one in _found(name) if one.name == CAPACITY]
             return _beside_found(text, its, _named(rows, first))
         case "B/A", _:
-            values = Values.of(_lane(rows, "A"), _lane(rows, "B"), _measure(rest))
+            values = Values.from_rows(_lane(rows, "A"), _lane(rows, "B"), _measure(rest))
             ratio = values.ratio(CONFIDENCE)
             assert values.paired, "sides that took no turns have no range of pairs"
             each = [b / a for a, b in zip(values.a, values.b, strict=True)]

@@ -10,12 +10,14 @@ one that needs 10 % more.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
 from lab.campaign.gate import ARMS
 from lab.judge.compare import Figure, Limits, compare_all, overall
 from lab.model import Row
+from support.system import START
 
 GATES = 1_000
 LIMITS: dict[Figure, Limits] = {
@@ -40,7 +42,13 @@ def shares(
         chosen = (rng.choice(*one, replace=False) for one in zip(turns, halves, strict=True))
         drawn = {at for one in chosen for at in one.tolist()}
         a, b = arms if arms == [*ARMS] else rng.permutation(arms).tolist()
-        answers[_answer(rows, drawn, a, b, cpu)] += 1
+        number = {launch: at for at, launch in enumerate(sorted(drawn), start=1)}
+        base, candidate = (
+            [in_turns(row, number[row.launch], side) for row in rows
+             if row.arm == arm and row.launch in number]
+            for side, arm in enumerate((a, b))
+        )  # fmt: skip
+        answers[_answer(base, [_with_cpu(row, cpu) for row in candidate])] += 1
     return {answer: count / GATES for answer, count in answers.items()}
 
 
@@ -50,8 +58,18 @@ def in_turn(rows: Sequence[Row], launches: int) -> list[str]:
     a, b = _arms(rows)
     rounds = _rounds(rows)
     whole = len(rounds) // launches * launches
-    drawn = (set(rounds[at : at + launches]) for at in range(0, whole, launches))
-    return [_answer(rows, one, a, b, 1.0) for one in drawn]
+    gates = [rounds[at : at + launches] for at in range(0, whole, launches)]
+    return [
+        _answer(*([row for row in rows if row.arm == arm and row.launch in gate] for arm in (a, b)))
+        for gate in gates
+    ]
+
+
+def in_turns(row: Row, number: int, side: int) -> Row:
+    """The row as one of this round of a gate, whose sides 0 and 1 are measured as A B, B A, …: so
+    rounds that were drawn are the neighbours of its A/A floor."""
+    place = side if number % 2 else 1 - side
+    return replace(row, launch=number, started_at=START + timedelta(minutes=2 * number + place))
 
 
 def _arms(rows: Sequence[Row]) -> list[str]:
@@ -62,15 +80,9 @@ def _rounds(rows: Sequence[Row]) -> list[int]:
     return sorted({row.launch for row in rows})
 
 
-def _answer(rows: Sequence[Row], launches: set[int], a: str, b: str, cpu: float) -> str:
-    """The gate of arm b against arm a, by these launches of them, which are numbered anew: those
-    that were drawn are the neighbours of its A/A floor."""
-    number = {launch: at for at, launch in enumerate(sorted(launches), start=1)}
-    drawn = [replace(row, launch=number[row.launch]) for row in rows if row.launch in number]
-    base = [row for row in drawn if row.arm == a]
-    other = [_with_cpu(row, cpu) for row in drawn if row.arm == b]
+def _answer(base: Sequence[Row], candidate: Sequence[Row]) -> str:
     # No row tells the memory, and without a limit it is not judged.
-    return overall(compare_all([(("base", base), ("candidate", other))], LIMITS))
+    return overall(compare_all([(("base", base), ("candidate", candidate))], LIMITS))
 
 
 def _with_cpu(row: Row, times: float) -> Row:

@@ -36,7 +36,8 @@ place.
 second launch of a round is followed by the first one of the next, which is of the same side. These
 neighbours are as near in time as the sides of a round, and cost no launch: n rounds have n - 1 such
 pairs, every other one of A, judged as pairs of A and B are. Those of A are turned round, so that a
-steady drift cancels out, as it does between the sides.
+steady drift cancels out, as it does between the sides. The order is that of `started_at`: a launch
+that was measured again later, or lanes in another order, have other neighbours or none.
 
 **What stands in the way.** A side whose requests fail more often is not better for what is left of
 them: enough failed launches decide, fewer forbid an answer. Where launches were lost or measured
@@ -50,6 +51,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
 
@@ -60,6 +62,7 @@ from lab.judge.grouping import (
     Measure,
     Tries,
     lane_of,
+    measured,
     median_per_launch,
     of_load,
     per_launch,
@@ -153,7 +156,7 @@ class Limits:
 
     def distance(self, ratio: float) -> float:
         """From a ratio to the nearest limit, in logarithms."""
-        return min(abs(math.log(one / ratio)) for one in (self.low, self.high) if one)
+        return min(abs(math.log(limit / ratio)) for limit in (self.low, self.high) if limit)
 
 
 ALIKE = Limits(1 / (1 + MARGIN), 1 + MARGIN)
@@ -182,20 +185,30 @@ class Family:
 @dataclass(frozen=True, slots=True)
 class Values:
     """What both sides measured of one figure, a value per launch. `paired`: the sides have rounds
-    in common, and a[i] was measured beside b[i], in rounds[i]."""
+    in common, and a[i] was measured beside b[i], in rounds[i]; times[i] is when, of A and of B, in
+    seconds, and there are none where a time is unknown."""
 
     a: Sequence[float]
     b: Sequence[float]
     paired: bool
     rounds: Sequence[tuple[str, int]] = ()
+    times: Sequence[tuple[float, float]] = ()
 
     @classmethod
-    def of(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
+    def from_rows(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
         if not side_by_side(rows_a, rows_b):
             return cls(per_launch(rows_a, metric), per_launch(rows_b, metric), paired=False)
         a, b = per_round(rows_a, metric), per_round(rows_b, metric)
-        both = sorted({*a} & {*b})
-        return cls([a[at] for at in both], [b[at] for at in both], paired=True, rounds=both)
+        rounds = sorted({*a} & {*b})
+        begun_a, begun_b = (per_round(rows, partial(_begun_s, metric)) for rows in (rows_a, rows_b))
+        known = all(launch in begun_a and launch in begun_b for launch in rounds)
+        return cls(
+            [a[launch] for launch in rounds],
+            [b[launch] for launch in rounds],
+            paired=True,
+            rounds=rounds,
+            times=[(begun_a[launch], begun_b[launch]) for launch in rounds] if known else (),
+        )
 
     @property
     def has_ratio(self) -> bool:
@@ -208,12 +221,19 @@ class Values:
         return (ratio_of_pairs if self.paired else ratio_of)(self.a, self.b, min(confidence, most))
 
     def same(self, confidence: float) -> RatioOf | None:
-        """A/A: neighbours of one side, at that confidence or the most that they can have. None
-        where the sides took no turns, or there are fewer than LEAST_SAME of them."""
+        """A/A: launches of one side, of rounds that follow each other, with none of the other side
+        between them; at that confidence or the most that they can have. None where there are fewer
+        than LEAST_SAME of them."""
+        order = sorted(
+            (time, side, at)
+            for at, times in enumerate(self.times)
+            for side, time in enumerate(times)
+        )
         pairs = [
-            (self.b[at], self.b[at + 1]) if launch % 2 else (self.a[at + 1], self.a[at])
-            for at, (run, launch) in enumerate(self.rounds[:-1])
-            if self.rounds[at + 1] == (run, launch + 1)
+            (self.b[at], self.b[then]) if side else (self.a[then], self.a[at])
+            for (_, side, at), (_, next_side, then) in pairwise(order)
+            if side == next_side
+            and self.rounds[then] == (self.rounds[at][0], self.rounds[at][1] + 1)
         ]
         if len(pairs) < LEAST_SAME:
             return None
@@ -223,8 +243,8 @@ class Values:
     def without(self, control: Values) -> Values:
         """The values with the control parts' share of what the machine did taken out."""
         a, b = (
-            [value / of_control**CONTROL for value, of_control in zip(*both, strict=True)]
-            for both in ((self.a, control.a), (self.b, control.b))
+            [value / parts**CONTROL for value, parts in zip(*side, strict=True)]
+            for side in ((self.a, control.a), (self.b, control.b))
         )
         return replace(self, a=a, b=b)
 
@@ -307,7 +327,7 @@ def compare_all(
 ) -> tuple[Comparison, ...]:
     """Comparisons of one family: every pair of A and B. `memory` reads what no row has. All loads
     share the probability that chance alone says that a side failed more often."""
-    sides = max((of_figure.sides for of_figure in limits.values()), default=2)
+    sides = max((limit.sides for limit in limits.values()), default=2)
     cells = [shared_cells(a, b) for (_, a), (_, b) in pairs]
     alpha = (1 - CONFIDENCE) / max(1, sides * sum(map(len, cells)))
     asked = [
@@ -320,7 +340,7 @@ def compare_all(
             a=name_a,
             b=name_b,
             family=family,
-            answers=tuple(one for load in loads for one in load.answers(family, memory)),
+            answers=tuple(answer for load in loads for answer in load.answers(family, memory)),
             only_a=tuple(cell for cell in cells_of(a) if cell not in shared),
             only_b=tuple(cell for cell in cells_of(b) if cell not in shared),
             invalid_a=sum(not row.valid for row in a),
@@ -402,7 +422,7 @@ class _Load:
         tries_a, tries_b = (
             Tries.of(without_shorter(rows), self.cell, measure) for rows in self.every
         )
-        values = judged = Values.of(self.rows[0], self.rows[1], measure)
+        values = judged = Values.from_rows(self.rows[0], self.rows[1], measure)
         ratio = raw = same = control = launches = None
         place: Place = "cannot tell"
         why: Why = "no value"
@@ -439,7 +459,7 @@ class _Load:
         if place == "cannot tell":
             return place, "across", ()
         shares = [median_per_launch(rows, partial(generator_share, figure)) for rows in self.rows]
-        a, b = (one.median if one else 1.0 for one in shares)
+        a, b = (share.median if share else 1.0 for share in shares)
         if max(a, b) < 1:
             factor = (1 - a) / (1 - b) if figure in MORE_IS_BETTER else (1 - b) / (1 - a)
             ends = factor * interval.low, factor * interval.high
@@ -476,16 +496,16 @@ def _without_machine(
     """The control parts, if they are known of every pair, and the values without what the machine
     did where these are a covariate: not where the sides differ in them by more than their A/A
     floor, nor where that is not known."""
-    of_parts = Values.of(rows[0], rows[1], control_us)
-    if not values.paired or of_parts.rounds != values.rounds or not of_parts.has_ratio:
+    parts = Values.from_rows(rows[0], rows[1], control_us)
+    if not values.paired or parts.rounds != values.rounds or not parts.has_ratio:
         return None, values
-    ratio, same = of_parts.ratio(confidence), of_parts.same(confidence)
+    ratio, same = parts.ratio(confidence), parts.same(confidence)
     if same is None or same.interval is None:
         return Control(ratio, same, "no floor"), values
     floor = max(same.interval.high, 1 / same.interval.low)
     if not 1 / floor <= ratio.ratio <= floor:
         return Control(ratio, same, "differs"), values
-    return Control(ratio, same, "used"), values.without(of_parts)
+    return Control(ratio, same, "used"), values.without(parts)
 
 
 def latency_ms(name: str, row: Row) -> float | None:
@@ -548,16 +568,23 @@ def _failed(rows: Sequence[Row], cell: Cell, usual: float) -> dict[Launch, bool]
 def _failed_more(failed: tuple[int, int, int, int], alpha: float) -> Place | None:
     """The place of B where chance alone lets a side fail in so many more of its launches with a
     probability of `alpha` at most (Fisher's exact test, one-sided)."""
-    a, of_a, b, of_b = failed
-    if a * of_b == b * of_a:
+    a, launches_a, b, launches_b = failed
+    if a * launches_b == b * launches_a:
         return None
     # Slow to import, and seldom needed.
     from scipy.stats import fisher_exact
 
-    is_b = b * of_a > a * of_b
-    table = [[b, of_b - b], [a, of_a - a]]
+    is_b = b * launches_a > a * launches_b
+    table = [[b, launches_b - b], [a, launches_a - a]]
     sure = fisher_exact(table, alternative="greater" if is_b else "less").pvalue <= alpha
     return ("worse" if is_b else "better") if sure else None
+
+
+def _begun_s(metric: Measure, row: Row) -> float | None:
+    """When a trial with that metric began, in seconds."""
+    if row.started_at is None or measured(row, metric) is None:
+        return None
+    return row.started_at.timestamp()
 
 
 def _share(counts: Sequence[int]) -> float:
