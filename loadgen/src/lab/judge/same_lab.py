@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from lab.model import Json, Snapshot
+from lab.model.host_facts import OF_HOST
 
 Kind = Literal[
     "host",  # the machine
@@ -28,7 +29,10 @@ Kind = Literal[
     "toxics",
     "delay",
 ]
-HOST = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
+# The machine, and how Docker sets up its containers: an upgrade makes another lab of the same host
+# (`lab.model.host_facts.host_id`). `cpu_id` and the facts of `machines` are in the id, too; the
+# machines are compared one by one below, and old runs have no `cpu_id`.
+HOST = (*OF_HOST, "docker_version")
 # Parts of the lab with CPUs of their own, and images that are in every request's way.
 PARTS = ("loadgen", "toxiproxy", "downstream")
 MISSING = "missing"

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# The facts that make a host another one. Names of machines are among them only in the hash.
+# The facts that make a host another one, for its id and for `lab.judge.same_lab`, which also asks
+# for the same Docker. Names of machines are among them only in the hash.
 OF_HOST = ("cpu_model", "cores", "memory_bytes", "kernel")
 
 
