@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.judge.ruler import (
-    demand_of,
-    drift,
-    expected_rps,
-    fit,
-    in_units,
-)
+from lab.judge.ruler import demand_of, drift, expected_rps, fit, in_units
 from lab.model import Demand, InUnits, Line, Row
 from support.fakes import plan
 from support.planned import row
@@ -63,26 +57,31 @@ def test_rates_that_are_one_give_no_a() -> None:
 
 
 def test_the_demand_is_that_of_the_run_s_trials_as_soon_as_these_have_rates() -> None:
-    light, of = Demand(200, 2000, Line(0.0006), Line(0.0012)), plan("open", server="event-loop")
+    light, next_trial = (
+        Demand(200, 2000, Line(0.0006), Line(0.0012)),
+        plan("open", server="event-loop"),
+    )
     rows = [trial(1000), trial(1400), trial(9000, valid=False), trial(9000, "netty")]
-    assert demand_of(light, of, rows, 2) == light
+    # An overloaded trial is not on the line.
+    rows.append(trial(900, offered_rps=4000, overloaded=True, cpu_server_us=20.0, host_busy=0.1))
+    assert demand_of(light, next_trial, rows, 2) == light
     rows += [trial(8000, spun=0.2), trial(8000, arm="lifted"), trial(8000, route="/compute")]
-    assert demand_of(light, of, rows, 2) == light
+    assert demand_of(light, next_trial, rows, 2) == light
     rows.append(trial(4000))
-    found = demand_of(light, of, rows, 2)
+    found = demand_of(light, next_trial, rows, 2)
     assert found == replace(
         light,
         server=Line(pytest.approx(80e-6), pytest.approx(0.1), 3, 1000),
         host=Line(pytest.approx(140e-6), pytest.approx(0.3), 3, 1000),
     )
     # Without the number of CPUs the host's is that of the light load.
-    assert demand_of(light, of, rows, None).host == light.host
-    assert demand_of(None, of, rows, 2) is None
+    assert demand_of(light, next_trial, rows, None).host == light.host
+    assert demand_of(None, next_trial, rows, 2) is None
 
 
-def units_of(rows: Sequence[Row], own: Sequence[Row], broke: Sequence[Row] = ()) -> InUnits:
-    (found,) = in_units("x", rows, own, broke, 2)
-    return found
+def units_of(rows: Sequence[Row], held: Sequence[Row], broke: Sequence[Row] = ()) -> InUnits:
+    (units,) = in_units("x", rows, held, broke, 2)
+    return units
 
 
 def test_the_unit_is_the_control_parts_under_the_fixed_lane_at_the_same_rate() -> None:
@@ -90,6 +89,8 @@ def test_the_unit_is_the_control_parts_under_the_fixed_lane_at_the_same_rate() -
     # This server's own control parts cost a fifth more.
     other = trial(6000, "netty")
     other = replace(other, cpu_proxy_us=other.cpu_proxy_us * 1.4)
+    # A trial of the fixed lane that was overloaded is no unit.
+    fixed.append(trial(6000, overloaded=True, cpu_proxy_us=1.0))
     found = units_of([other, *fixed], [other])
     assert found.lane == "event-loop"
     assert found.value == pytest.approx((0.1 / 6000 + 80e-6) / (0.2 / 6000 + 60e-6))
@@ -105,11 +106,11 @@ def test_the_unit_is_the_control_parts_under_the_fixed_lane_at_the_same_rate() -
 
 
 def test_a_unit_that_all_launches_share_gives_no_interval() -> None:
-    own = [trial(4000, "netty", cpu_server_us=100.0 + at, launch=at) for at in range(1, 7)]
-    alone = units_of(own, own)
+    held = [trial(4000, "netty", cpu_server_us=100.0 + at, launch=at) for at in range(1, 7)]
+    alone = units_of(held, held)
     assert (alone.lane, alone.low is None) == (None, False)
     fixed = [trial(rate) for rate in (3000, 5000)]
-    shared = units_of([*own, *fixed], own)
+    shared = units_of([*held, *fixed], held)
     assert (shared.lane, shared.low, shared.high) == ("event-loop", None, None)
 
 
@@ -132,7 +133,7 @@ def test_the_line_tells_another_host_s_rate_only_where_the_cpus_broke_it() -> No
     # (2 · 0.85 / 2 - 0.3) / 140 µs.
     assert expected_rps(found.line, 2, found.busy, 2.0) == pytest.approx(0.55 / 140e-6)
     assert expected_rps(found.line, 4, found.busy) == pytest.approx(3.1 / 140e-6)
-    pool = [replace(one, bottleneck="worker pool") for one in broke]
+    pool = [replace(row, bottleneck="worker pool") for row in broke]
     assert units_of([*rows, *pool], rows[2:], pool).line is None
     idle = [trial(2000)]
     assert units_of([*rows, *idle], rows[:1], idle).line is None
@@ -144,10 +145,9 @@ def test_the_line_tells_another_host_s_rate_only_where_the_cpus_broke_it() -> No
 
 def over_time(times: Sequence[float]) -> list[Row]:
     """Trials one after the other, of two rates."""
-    each = [trial((1000, 5000)[at % 2], times=one) for at, one in enumerate(times)]
     return [
-        replace(one, started_at=START + timedelta(minutes=at), trial=f"{at}")
-        for at, one in enumerate(each)
+        trial((1000, 5000)[at % 2], times=slow, started_at=START + timedelta(minutes=at))
+        for at, slow in enumerate(times)
     ]
 
 
@@ -155,16 +155,16 @@ def test_a_machine_that_slows_down_is_named_by_quarters() -> None:
     assert drift(over_time([1.0] * 16)) == ()
     # In the last quarter a fifth slower. The control parts differ from the median of all.
     slowed = over_time([1.0] * 12 + [1.2] * 4)
-    found = {one.what: one for one in drift(slowed)}
+    found = {part.what: part for part in drift(slowed)}
     assert {*found} == {"ref_wake", "ref_net", "control parts"}
     assert found["control parts"].value == pytest.approx(0.2)
     assert found["ref_wake"].value == pytest.approx(0.2)
     assert found["ref_wake"].quarters == pytest.approx((1e5, 1e5, 1e5, 1e5 / 1.2))
     # The order is that of time, whatever that of the rows.
-    assert {one.what for one in drift(slowed[::-1])} == {*found}
+    assert {part.what for part in drift(slowed[::-1])} == {*found}
     # Trials scatter, and three of each quarter are enough.
     scattered = [1.0, 1.02, 0.98, 1.01, 0.97, 1.0, 1.03, 0.99, 1.01, 1.2, 1.22, 1.17]
-    assert {one.what for one in drift(over_time(scattered))} == {*found}
+    assert {part.what for part in drift(over_time(scattered))} == {*found}
     # One odd trial is none, nor are too few trials, nor rates that differ.
     assert drift(over_time([1.0] * 15 + [1.5])) == ()
     assert drift(over_time([1.0] * 8 + [1.2] * 3)) == ()

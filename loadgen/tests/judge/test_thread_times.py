@@ -39,7 +39,7 @@ def test_a_part_has_the_sum_of_its_threads_over_the_window() -> None:
         for process, (run, queue) in {"toxiproxy": (0.3, 0.6), "downstream": (0.1, 0.02)}.items()
         for name, each in ((PROCESS_RUN, run), (PROCESS_RUNQ, queue))
     ]
-    run = (counter(RUN, one, server="a", threads=str(one)) for one in (0.75, 0.0, 0.05))
+    run = (counter(RUN, rate, server="a", threads=str(rate)) for rate in (0.75, 0.0, 0.05))
     assert rounded(times(*run, *other, *waits(), *parts)) == {
         "server_run_s": 8.0,
         "server_runq_s": 5.6,
@@ -55,9 +55,8 @@ def test_a_part_has_the_sum_of_its_threads_over_the_window() -> None:
 def test_the_class_that_waited_longest_is_named() -> None:
     assert times(*waits(front=0.09)).server_runq_class == "worker"
     assert times(*waits(compiler=0.3)).server_runq_class == "compiler"
-    none = dict.fromkeys(WAITS, 0.0)
-    nobody = times(*waits(front=0.0, **none))
-    assert (nobody.server_runq_s, nobody.server_runq_class) == (0.0, None)
+    none = times(*waits(front=0.0, **dict.fromkeys(WAITS, 0.0)))
+    assert (none.server_runq_s, none.server_runq_class) == (0.0, None)
 
 
 def test_a_server_that_shows_nonsense_shows_nothing() -> None:

@@ -22,7 +22,11 @@ def test_a_line_gets_its_server_s_units_and_what_to_expect_elsewhere() -> None:
     # (2 · 0.9 / f - 0.43) / 156 µs, in two digits.
     for number in ("0.90 / f -0.43) / 156 µs", "8,800 req/s for f = 1"):
         assert number in netty[4], number
-    assert any("f = " in one for (one,) in notes)
+    assert any("f = " in text for (text,) in notes)
+    # The unit of another lane has no interval, and the reader learns why.
+    assert sum("No interval" in text for (text,) in notes) == 1
+    lines = with_units(answers, [replace(UNITS, lane=None)])
+    assert not any("No interval" in cells[0] for cells in lines)
     lines = with_units(answers, [replace(UNITS, line=None)])
     assert len(lines[0]) == 4
     assert not any("f = " in cell for cells in lines for cell in cells)

@@ -18,7 +18,7 @@ from lab.experiments.searching.answers import answers
 from lab.experiments.searching.findings import findings
 from lab.experiments.searching.order import design
 from lab.experiments.searching.state import Capacity
-from lab.experiments.searching.told import NAME
+from lab.experiments.searching.summary import NAME
 
 DEFAULT_OBJECTIVE = "p99<500ms,errors<1%"
 

@@ -16,16 +16,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 
 from lab.judge.grouping import lane_of, median_per_launch
-from lab.model import (
-    NONE,
-    UNKNOWN,
-    Demand,
-    Drift,
-    InUnits,
-    Line,
-    Row,
-    TrialPlan,
-)
+from lab.model import NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
 from lab.model.ref import FIGURES
 
 # Rates that are closer than this, highest to lowest, give no slope.
@@ -66,9 +57,11 @@ def fit(points: Sequence[tuple[float, float]]) -> Line | None:
 
 
 def line_of(rows: Sequence[Row], us: Callable[[Row], float | None]) -> Line | None:
-    """The line of the valid trials; `us` is what a request costs in one, in µs."""
-    known = [(row.achieved_rps, us(row)) for row in rows if row.valid]
-    return fit([(rate, each * rate / 1e6) for rate, each in known if rate and each is not None])
+    """The line of the valid trials that kept their load; `us` is what a request costs in one, in
+    µs. Overloaded trials differ from it by up to 38 %: half of those of fixed-pool in
+    docs/results/stress.csv, whose line they made 17 % too low."""
+    known = [(row.achieved_rps, us(row)) for row in rows if row.valid and not row.overloaded]
+    return fit([(rate, cost * rate / 1e6) for rate, cost in known if rate and cost is not None])
 
 
 def demand_of(
@@ -78,8 +71,8 @@ def demand_of(
     they have several rates, else what the light load tells."""
     if light is None:
         return None
-    its = [row for row in rows if row.spun is None and _load(row) == _load(plan)]
-    server, host = line_of(its, attrgetter("cpu_server_us")), line_of(its, used_us(cpus))
+    alike = [row for row in rows if row.spun is None and _load(row) == _load(plan)]
+    server, host = line_of(alike, attrgetter("cpu_server_us")), line_of(alike, used_us(cpus))
     return replace(
         light,
         server=server if server and server.rates > 1 else light.server,
@@ -87,8 +80,8 @@ def demand_of(
     )
 
 
-def _load(of: Row | TrialPlan) -> tuple[str, str, str]:
-    return lane_of(of), of.route, of.engine
+def _load(trial: Row | TrialPlan) -> tuple[str, str, str]:
+    return lane_of(trial), trial.route, trial.engine
 
 
 def control_us(row: Row) -> float | None:
@@ -110,58 +103,61 @@ def used_us(cpus: int | None) -> Callable[[Row], float | None]:
 
 
 def in_units(
-    name: str, rows: Sequence[Row], own: Sequence[Row], broke: Sequence[Row], cpus: int | None
+    name: str, rows: Sequence[Row], held: Sequence[Row], broke: Sequence[Row], cpus: int | None
 ) -> tuple[InUnits, ...]:
-    """A headline in units, under this name: of the trials `own` of a lane, the trials that `broke`
+    """A headline in units, under this name: of the trials that `held` it, the trials that `broke`
     above it, and all `rows` of the run. `cpus` are the host's. Empty where the CPU time of a part
     is unknown."""
-    own = [row for row in own if row.valid and row.achieved_rps and row.cpu_server_us]
-    if not own:
+    held = [row for row in held if row.valid and row.achieved_rps and row.cpu_server_us]
+    if not held:
         return ()
-    like = [row for row in rows if row.spun is None and _load(row)[1:] == _load(own[0])[1:]]
-    lane, unit_us = _unit(like, own)
+    like = [row for row in rows if row.spun is None and _load(row)[1:] == _load(held[0])[1:]]
+    lane, unit_us = _unit(like, held)
 
     def units(row: Row) -> float | None:
         us = unit_us(row)
         return (row.cpu_server_us or 0.0) / us if us else None
 
-    found = median_per_launch(own, units)
-    if found is None:
+    cost = median_per_launch(held, units)
+    if cost is None:
         return ()
-    # Under the fixed lane all launches share one unit, whose error no interval over them has.
-    interval = found.interval if lane is None else None
+    # Under the fixed lane all launches share one unit, whose error no interval over them has. Its
+    # launches cannot be resampled: about many rates one or two have trials (in capacity-models.csv
+    # up to 4,000 req/s), and where all have, their unit scatters by 1 to 6 %.
+    interval = cost.interval if lane is None else None
     low, high = (interval.low, interval.high) if interval else (None, None)
-    busy = [row.host_busy for row in broke or own if row.host_busy is not None]
+    busy = [row.host_busy for row in broke or held if row.host_busy is not None]
     share = statistics.median(busy) if busy else None
     named = sum(row.bottleneck in CPUS_OR_NOTHING for row in broke)
     full = share is not None and share >= CPU_BOUND and 2 * named > len(broke)
-    its = [row for row in like if _load(row) == _load(own[0])]
-    line = line_of(its, used_us(cpus)) if full else None
-    us = statistics.median(row.cpu_server_us or 0.0 for row in own)
-    control = statistics.median(each for row in own if (each := unit_us(row)))
+    same_lane = [row for row in like if _load(row) == _load(held[0])]
+    line = line_of(same_lane, used_us(cpus)) if full else None
+    us = statistics.median(row.cpu_server_us or 0.0 for row in held)
+    control = statistics.median(unit for row in held if (unit := unit_us(row)))
     rest = lane, us, control, share, bool(broke), cpus, line
-    return (InUnits("units", name, 0, found.median, CONTROL, low, high, "", *rest),)
+    return (InUnits("units", name, 0, cost.median, CONTROL, low, high, "", *rest),)
 
 
 def _unit(
-    like: Sequence[Row], own: Sequence[Row]
+    like: Sequence[Row], held: Sequence[Row]
 ) -> tuple[str | None, Callable[[Row], float | None]]:
     """The fixed lane, and what the control parts cost under it at a row's rate; None, and what they
     cost in the row itself, where the run has one lane, or the fixed one no trials about there."""
     lanes = list(dict.fromkeys(map(lane_of, like)))
     fixed = next((lane for lane in FIXED_LANES if lane in lanes), lanes[0])
-    its = [row for row in like if lane_of(row) == fixed and row.valid and control_us(row)]
+    known = [row for row in like if lane_of(row) == fixed and row.valid and control_us(row)]
+    kept = [row for row in known if not row.overloaded]
 
     def under_fixed(row: Row) -> float | None:
         """By the line of the trials about its rate, where it is among theirs. Over all rates the
         cost is no line: at a tenth of the highest one it is less than that."""
-        near, rate = _about(row, its, ABOUT), row.achieved_rps or 0.0
-        line, rates = line_of(near, control_us), [one.achieved_rps or 0.0 for one in near]
+        near, rate = _about(row, kept, ABOUT), row.achieved_rps or 0.0
+        line, rates = line_of(near, control_us), [trial.achieved_rps or 0.0 for trial in near]
         if line is None or not min(rates) / NEAR <= rate <= max(rates) * NEAR:
             return None
         return line.each_s(rate) * 1e6
 
-    if len(lanes) < 2 or None in map(under_fixed, own):
+    if len(lanes) < 2 or None in map(under_fixed, held):
         return None, control_us
     return fixed, under_fixed
 
@@ -169,7 +165,7 @@ def _unit(
 def _about(row: Row, rows: Sequence[Row], times: float) -> list[Row]:
     """Those whose rate is at most so many times as high or low as the row's."""
     rate = row.achieved_rps or 0.0
-    return [one for one in rows if rate / times <= (one.achieved_rps or 0.0) <= rate * times]
+    return [near for near in rows if rate / times <= (near.achieved_rps or 0.0) <= rate * times]
 
 
 def expected_rps(line: Line, cpus: float, busy: float, slower: float = 1.0) -> float:
@@ -189,9 +185,9 @@ def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
         us = control_us(row)
         if not us or not row.valid:
             return None
-        its = [one for one in rows if _load(one) == _load(row) and one.valid]
-        same = [each for one in _about(row, its, NEAR) if (each := control_us(one))]
-        return us / statistics.median(same)
+        alike = [trial for trial in rows if _load(trial) == _load(row) and trial.valid]
+        costs = [cost for trial in _about(row, alike, NEAR) if (cost := control_us(trial))]
+        return us / statistics.median(costs)
 
     values: dict[str, Callable[[Row], float | None]]
     values = {CONTROL: relative, **{name: attrgetter(name) for name in FIGURES}}
@@ -199,8 +195,8 @@ def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
     for what, value in values.items():
         quarters: list[list[float]] = [[] for _ in range(QUARTERS)]
         for at, row in enumerate(ordered):
-            if (one := value(row)) is not None:
-                quarters[at * QUARTERS // len(ordered)].append(one)
+            if (figure := value(row)) is not None:
+                quarters[at * QUARTERS // len(ordered)].append(figure)
         if min(map(len, quarters)) < LEAST_EACH:
             continue
         medians = tuple(map(statistics.median, quarters))
@@ -218,8 +214,8 @@ def _by_chance(quarters: Sequence[Sequence[float]]) -> float:
     from scipy.special import fdtrc
 
     logs = [[math.log(value) for value in quarter] for quarter in quarters]
-    mean, of_all = statistics.fmean(chain.from_iterable(logs)), len(quarters) - 1
-    between = sum(len(one) * (statistics.fmean(one) - mean) ** 2 for one in logs) / of_all
-    within = sum((len(one) - 1) * statistics.variance(one) for one in logs)
+    mean, free = statistics.fmean(chain.from_iterable(logs)), len(quarters) - 1
+    between = sum(len(each) * (statistics.fmean(each) - mean) ** 2 for each in logs) / free
+    within = sum((len(each) - 1) * statistics.variance(each) for each in logs)
     rest = sum(map(len, logs)) - len(logs)
-    return float(fdtrc(of_all, rest, between * rest / within)) if within else 0.0
+    return float(fdtrc(free, rest, between * rest / within)) if within else 0.0

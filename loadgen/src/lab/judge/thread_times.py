@@ -43,8 +43,10 @@ def _seconds(observation: Observation, name: str, **labels: str) -> float | None
 
 def _longest(observation: Observation, server: str) -> str | None:
     """The class whose threads waited longest; None where that of one is not known."""
-    classes = {one.labels.get("threads", "") for one in observation.series(RUNQ, server=server)}
-    waits = {one: observation.rate(RUNQ, server=server, threads=one) for one in sorted(classes)}
-    known = {one: wait for one, wait in waits.items() if wait is not None and _CLASS.fullmatch(one)}
+    classes = {waits.labels.get("threads", "") for waits in observation.series(RUNQ, server=server)}
+    rates = {name: observation.rate(RUNQ, server=server, threads=name) for name in sorted(classes)}
+    known = {
+        name: rate for name, rate in rates.items() if rate is not None and _CLASS.fullmatch(name)
+    }
     longest = max(known, key=known.__getitem__, default=None)
-    return longest if longest and len(known) == len(waits) and known[longest] > 0 else None
+    return longest if longest and len(known) == len(rates) and known[longest] > 0 else None

@@ -11,7 +11,7 @@ from lab.report.answers import Answers
 
 def with_units(answers: Answers, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
     """The answers with the second form of each headline, and with notes that say what it is."""
-    known = {one.server: one for one in findings if isinstance(one, InUnits)}
+    known = {units.server: units for units in findings if isinstance(units, InUnits)}
     lines = [
         (*cells, *[""] * (3 - len(cells)), *_cells(known[cells[0]])) if cells[0] in known else cells
         for cells in answers
@@ -19,29 +19,41 @@ def with_units(answers: Answers, findings: Sequence[Finding]) -> tuple[tuple[str
     return (*lines, *((note,) for note in _notes(list(known.values()))))
 
 
-def _cells(of: InUnits) -> Iterator[str]:
-    ends = "" if of.low is None or of.high is None else f" [{of.low:.2f}, {of.high:.2f}]"
-    lane = "its own control parts'" if of.lane is None else f"the control parts' under {of.lane}"
+def _cells(cost: InUnits) -> Iterator[str]:
+    ends = "" if cost.low is None or cost.high is None else f" [{cost.low:.2f}, {cost.high:.2f}]"
+    lane = (
+        "its own control parts'" if cost.lane is None else f"the control parts' under {cost.lane}"
+    )
     busy = ""
-    if of.busy is not None:
-        busy = f"; {of.busy:.0%} of the host's CPUs busy{' where it broke' if of.broke else ''}"
-    units, us = f"{of.value or 0:.2f}{ends}", f"{three(of.server_us)} / {three(of.control_us)} µs"
+    if cost.busy is not None:
+        busy = f"; {cost.busy:.0%} of the host's CPUs busy{' where it broke' if cost.broke else ''}"
+    units, us = (
+        f"{cost.value or 0:.2f}{ends}",
+        f"{three(cost.server_us)} / {three(cost.control_us)} µs",
+    )
     yield f"server CPU per request: {units} of {lane} ({us}){busy}"
-    if of.line is not None and of.busy is not None and of.cpus:
-        here = float(f"{expected_rps(of.line, of.cpus, of.busy):.2g}")
+    if cost.line is not None and cost.busy is not None and cost.cpus:
+        here = float(f"{expected_rps(cost.line, cost.cpus, cost.busy):.2g}")
         yield (
-            f"estimate for a host f times as slow: (CPUs × {of.busy:.2f} / f {-of.line.a:+.2f}) / "
-            f"{three(of.line.b * 1e6)} µs; {here:,.0f} req/s for f = 1 and {of.cpus} CPUs"
+            f"estimate for a host f times as slow: (CPUs × {cost.busy:.2f} / f "
+            f"{-cost.line.a:+.2f}) / {three(cost.line.b * 1e6)} µs; {here:,.0f} req/s for f = 1 "
+            f"and {cost.cpus} CPUs"
         )
 
 
 def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
+    lanes = dict.fromkeys(cost.lane for cost in shown)
     if shown:
         own = " Servers with their own control parts are not comparable by it." * (
-            len(shown) > 1 and any(one.lane is None for one in shown)
+            len(shown) > 1 and None in lanes
         )
         yield f"Control parts: generator, Toxiproxy and downstream at the same rate.{own}"
-    if any(one.line is not None for one in shown):
+    if any(lanes):
+        yield (
+            f"No interval is given in units of {' or '.join(filter(None, lanes))}: at many rates "
+            "too few of its launches show how much these scatter (some 1 to 6 %)."
+        )
+    if any(cost.line is not None for cost in shown):
         yield (
             "f = the control parts' CPU time for a request on the other host / here, at the same "
             "rate under the same server. Such estimates were wrong by up to a third "
@@ -51,10 +63,10 @@ def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
 
 def drifts(findings: Sequence[Finding]) -> Iterator[str]:
     """A line for each drift."""
-    for one in findings:
-        if isinstance(one, Drift):
-            quarters = ", ".join(map(three, one.quarters))
+    for drift in findings:
+        if isinstance(drift, Drift):
+            quarters = ", ".join(map(three, drift.quarters))
             yield (
-                f"the machine's speed changed by {one.value or 0:.0%} ({one.what}, medians of "
+                f"the machine's speed changed by {drift.value or 0:.0%} ({drift.what}, medians of "
                 f"quarters of the run: {quarters})"
             )

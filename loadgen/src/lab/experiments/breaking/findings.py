@@ -9,7 +9,7 @@ from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.order import launches
 from lab.experiments.reading import rules
 from lab.experiments.searching.state import named_most
-from lab.experiments.searching.told import SEPARATOR, Verdicts, unfinished, what_gave_way
+from lab.experiments.searching.summary import SEPARATOR, Verdicts, unfinished, what_gave_way
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.judge.ruler import in_units
 from lab.judge.slo import judged_ms

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.experiments.kind import OTHER_RULES
-from lab.experiments.searching.told import NAME, NOT_FINISHED, SEARCH, SEPARATOR
+from lab.experiments.searching.summary import NAME, NOT_FINISHED, SEARCH, SEPARATOR
 from lab.judge.intervals import LEAST_VALUES, interval_of
 from lab.model import LIFTED, Experiment, Finding
 

@@ -7,7 +7,7 @@ from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.searching.answers import in_order, launches_of
 from lab.experiments.searching.proof import proof
 from lab.experiments.searching.state import Capacity, searches
-from lab.experiments.searching.told import NAME, SEARCH, UNIT, begun, each_search, said
+from lab.experiments.searching.summary import NAME, SEARCH, UNIT, begun, each_search, summarise
 from lab.judge.ruler import in_units
 from lab.model import Finding
 
@@ -27,7 +27,9 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         if not found:
             continue
         complete = outcome.complete
-        text, value = said(found, f" at {capacity.objective.text}", verdicts, complete=complete)
+        text, value = summarise(
+            found, f" at {capacity.objective.text}", verdicts, complete=complete
+        )
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         each += each_search(capacity, SEARCH, server, found, complete=complete)
         held = [row for one in found.values() if one.low for row in one.low.held]

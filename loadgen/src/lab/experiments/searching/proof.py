@@ -23,13 +23,13 @@ from lab.experiments.searching.state import (
     lifted,
     told_and_untold,
 )
-from lab.experiments.searching.told import (
+from lab.experiments.searching.summary import (
     SEPARATOR,
     UNIT,
     Held,
     begun,
     each_search,
-    said,
+    summarise,
     unfinished,
 )
 from lab.judge.intervals import LEAST_VALUES
@@ -72,10 +72,10 @@ def proof(
             text = OTHER_RULES if outcome.complete and deprived.next else deprived.text
         yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
-    text, value = said(with_it, "", outcome.verdicts, complete=outcome.complete)
+    text, value = summarise(with_it, "", outcome.verdicts, complete=outcome.complete)
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
-    _, before = said(found, "", outcome.verdicts, complete=outcome.complete)
+    _, before = summarise(found, "", outcome.verdicts, complete=outcome.complete)
     enough = all(_are_enough(of.values()) for of in (found, with_it))
     foreign = experiment.target is not None
     besides, keeps = ("", "") if isinstance(change, str) else (_besides(change), change.keeps)

@@ -30,55 +30,60 @@ Held = tuple[float | None, float | None, float | None]
 
 
 def unfinished(then: str = "", *, complete: bool) -> str:
-    """What is said of a search that has another rate; `then`: what is next."""
+    """The words for a search that has another rate; `then`: what is next."""
     return OTHER_RULES if complete else f"{NOT_FINISHED}{then}"
 
 
-def begun(of: Mapping[int, Search]) -> dict[int, Search]:
-    return {launch: one for launch, one in of.items() if one.rungs}
+def begun(searches: Mapping[int, Search]) -> dict[int, Search]:
+    return {launch: search for launch, search in searches.items() if search.rungs}
 
 
-def said(
-    found: Mapping[int, Search], at: str, verdicts: Verdicts, *, complete: bool
+def summarise(
+    searches: Mapping[int, Search], at: str, verdicts: Verdicts, *, complete: bool
 ) -> tuple[str, Held]:
     """What a server holds, and what gave way, in a line; and the capacity with its interval.
     `complete` as of Outcome."""
-    begun = list(found.values())
-    told, untold = told_and_untold(begun)
-    then = _then(begun, verdicts)
+    launches = list(searches.values())
+    decided, undecided = told_and_untold(launches)
+    then = _then(launches, verdicts)
     value: Held = None, None, None
-    if not any(one.low for one in told):
-        broken = begun[0].broken
+    if not any(search.low for search in decided):
+        broken = launches[0].broken
         text = f"does not hold {broken.rate if broken else 0:,} req/s{at}"
-        if begun[0].rate is not None:
-            text = unfinished(f", {begun[0].rate:,} req/s are next", complete=complete)
+        if launches[0].rate is not None:
+            text = unfinished(f", {launches[0].rate:,} req/s are next", complete=complete)
         elif not broken:
             text, then = then, ""
     else:
-        rate, low, high = capacity_of(told, untold)
+        rate, low, high = capacity_of(decided, undecided)
         # What another launch holds that broke there, nobody can tell, or not yet.
-        less = any(one.broken and one.broken.rate <= rate for one in begun if one not in told)
+        less = any(
+            search.broken and search.broken.rate <= rate
+            for search in launches
+            if search not in decided
+        )
         value = rate, None if less else low, high
         text = f"holds {rate:,.0f} req/s{at} [{'not to be told' if less else f'{low:,.0f}'}, "
         if high is not None:
             text += f"{high:,.0f}]"
-        elif any(one.broken for one in told):
+        elif any(search.broken for search in decided):
             text += "not to be told]"
         else:
             text = f"holds at least {rate:,.0f} req/s{at}"
-        if any(one.rate is not None for one in begun):
+        if any(search.rate is not None for search in launches):
             text += f", {unfinished(complete=complete)}"
-        if len(told) < len(begun):
-            text += f", in {len(told)} of {len(begun)} launches"
+        if len(decided) < len(launches):
+            text += f", in {len(decided)} of {len(launches)} launches"
     return f"{text}{SEPARATOR}{then}" if then else text, value
 
 
-def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
+def _then(searches: Sequence[Search], verdicts: Verdicts) -> str:
     """What gave way first, with its figures, the rate, and how many of the trials that broke there
     name it. Where no rate broke: why nobody can tell of the next."""
-    first = gave_way(of)
+    first = gave_way(searches)
     if first is None:
-        unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
+        tops = [search.top for search in searches]
+        unknown = [top for top in tops if top and top.tried.is_unknown]
         return f"cannot be told: {unknown[0].untold[-1][1]}" if unknown else ""
     named, broke = len(first.rows), len(first.broke)
     if first.resource is None:
@@ -87,16 +92,16 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
     return what_gave_way(first.rows, first.broke, f"{first.rate:,}", verdicts)
 
 
-def what_gave_way(its: Sequence[Row], broke: Sequence[Row], at: str, verdicts: Verdicts) -> str:
+def what_gave_way(rows: Sequence[Row], broke: Sequence[Row], at: str, verdicts: Verdicts) -> str:
     """A resource with its figures, how strong the evidence is, at which load, and how many name it
-    of the trials that `broke` there: `its`, of which the last has the figures. One trial alone is
+    of the trials that `broke` there: `rows`, of which the last has the figures. One trial alone is
     weak evidence, whatever it says."""
-    strong = len(its) > 1 and 2 * sum(row.strength == STRONG for row in its) > len(broke)
-    last = verdicts.get(its[-1].trial)
-    full = ", ".join(filter(None, (its[-1].bottleneck, last.figures if last else "")))
-    if its[-1].bottleneck == SHARED:
-        full += _whose(its[-1])
-    named = f"{len(its)}{'' if len(its) == len(broke) else f' of {len(broke)}'}"
+    strong = len(rows) > 1 and 2 * sum(row.strength == STRONG for row in rows) > len(broke)
+    last = verdicts.get(rows[-1].trial)
+    full = ", ".join(filter(None, (rows[-1].bottleneck, last.figures if last else "")))
+    if rows[-1].bottleneck == SHARED:
+        full += _whose(rows[-1])
+    named = f"{len(rows)}{'' if len(rows) == len(broke) else f' of {len(broke)}'}"
     trials = f"trial{'s' if len(broke) > 1 else ''}"
     return f"{full} ({'strong' if strong else 'weak'}, at {at} by {named} {trials})"
 
@@ -112,12 +117,12 @@ def _whose(row: Row) -> str:
 
 
 def each_search(
-    capacity: Capacity, name: str, server: str, found: Mapping[int, Search], *, complete: bool
+    capacity: Capacity, name: str, server: str, searches: Mapping[int, Search], *, complete: bool
 ) -> Iterator[Finding]:
     """How each search ended: with the figures of the highest rate that was held, and why the lowest
     above it was not."""
-    for launch, of in found.items():
-        low, top, broken = of.low, of.top, of.broken
+    for launch, search in searches.items():
+        low, top, broken = search.low, search.top, search.broken
         parts = ["no rate was held"]
         if low is not None:
             figures = _figures(capacity.objective, _shown(low.held))
@@ -130,12 +135,11 @@ def each_search(
             parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
         elif broken is None and low is not None and low.rate >= capacity.most:
             parts.append("the most that was tried")
-        if of.rate is not None:
-            parts.append(unfinished(f", {of.rate:,} req/s are next", complete=complete))
+        if search.rate is not None:
+            parts.append(unfinished(f", {search.rate:,} req/s are next", complete=complete))
         # What broke and never held holds nothing. Of what nobody can tell there is no value.
-        told = of.has_told
-        value, ends = low.rate if low else 0, of.interval
-        known = [None if one is None or not told else float(one) for one in (value, *ends)]
+        ends = (low.rate if low else 0, *search.interval)
+        known = [float(end) if end is not None and search.has_told else None for end in ends]
         text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)
         yield Finding(name, server, launch, known[0], UNIT, known[1], known[2], text)
 
