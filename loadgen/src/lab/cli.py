@@ -111,7 +111,6 @@ def _only_plan(words: Words) -> tuple[Words, bool]:
 
 
 def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
-    """Measure what was asked for, or say which trials."""
     plan, notes = found
     return _in_lab(environ, partial(run, plan, notes=notes, only_plan=only_plan))
 
@@ -247,7 +246,6 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
 
 
 def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
-    """What the host tells on standard input, as host.json."""
     refuse_unknown(read_words(argv, {}), (), "host-facts")
     lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
     print(json.dumps(host_facts(lines), indent=2))
@@ -324,7 +322,6 @@ def _here(environ: Environ) -> Here:
 
 
 def _own(environ: Environ) -> tuple[str, ...]:
-    """The services of the user's own that are containers of the lab."""
     return tuple(environ.get("LAB_OWN", "").split())
 
 

@@ -1,6 +1,6 @@
 """How often a gate would be right: its operating curve, from stored launches of four arms.
 
-    PYTHONPATH=src:tests python tests/support/operating_curve.py RUN…     folders of runs of .ci/gate-arms.sh
+    PYTHONPATH=src:tests python tests/support/operating_curve.py RUN…   (of .ci/gate-arms.sh)
 
 The arms took turns in each round: base, base again, and two candidates with CPU time planted in a
 request's path. A run is a block: one host, one sitting. A gate gets LAUNCHES rounds of one block,

@@ -20,8 +20,7 @@ WARM_UP_S = 22.0
 def announcement(
     experiment: Experiment, design: Design, chosen: Chosen, first: TrialPlan | None = None
 ) -> str:
-    """The trials of a run that has none yet, in a line. `first` is its first trial, where that is
-    known already."""
+    """The trials of a run, in a line, before the first one."""
     first = first or design.next([])
     if first is None:
         return "no trial"

@@ -27,16 +27,7 @@ from lab.judge.time_split import time_split
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
-from lab.model import (
-    DAMAGED,
-    RECORDED,
-    Finding,
-    Judgement,
-    Measurement,
-    Row,
-    SeriesError,
-    Verdict,
-)
+from lab.model import DAMAGED, RECORDED, Finding, Judgement, Measurement, Row, SeriesError, Verdict
 from lab.model.host_facts import cores_of, host_id
 from lab.report import answers, comparison, index, markdown, page, ruler, words
 from lab.report.recorded import Recorded
@@ -115,8 +106,7 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
 
 
 def _own(measurement: Measurement, raw: Path) -> Measurement:
-    """The measurement, if it is of the trial that the folder is named after. Raises
-    RawDataError."""
+    """The measurement, if it is of the trial its folder is named after. Raises RawDataError."""
     trial = measurement.record.plan.trial
     if trial != raw.name:
         raise RawDataError(raw / RECORD, None, f"is of trial {trial}, but lies in {raw.name}")

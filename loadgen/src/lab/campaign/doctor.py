@@ -40,7 +40,6 @@ def examine(
     cores: int,
     engines: Sequence[Engine] = ENGINES,
 ) -> Iterator[Finding]:
-    """Every check, as it is done."""
     for server in servers:
         yield _ask(partial(_server, stack, server))
     yield _ask(lambda: _downstream(stack))
@@ -113,7 +112,6 @@ def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
 
 
 def _is_own(target: Target, servers: Sequence[str]) -> bool:
-    """Whether it is a service of the user's own, of prometheus/own.json."""
     return target.job == "jvm" and target.instance.partition(":")[0] not in servers
 
 

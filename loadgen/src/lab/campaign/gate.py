@@ -28,14 +28,7 @@ from lab.experiments.loads import Loads
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.judge.compare import (
-    MORE_IS_BETTER,
-    Figure,
-    Limits,
-    Overall,
-    cells_of,
-    compare_all,
-)
+from lab.judge.compare import MORE_IS_BETTER, Figure, Limits, Overall, cells_of, compare_all
 from lab.judge.intervals import LEAST_VALUES
 from lab.judge.same_lab import image_ids, services
 from lab.load.engines import ENGINES, Engine
@@ -99,8 +92,7 @@ class LimitsFile:
 
 
 def is_of_images(words: Mapping[str, str]) -> bool:
-    """Whether the sides are images, which have a slash in their names. Raises WordError where only
-    one of them is."""
+    """True if the sides are images, which have a slash. Raises WordError where only one is."""
     found = [word for word in (SIDES.a, SIDES.b) if "/" in words.get(word, "")]
     if len(found) == 1:
         raise WordError(
@@ -151,7 +143,6 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
 
 
 def arms_of(run: str, server: str) -> dict[str, str]:
-    """The words for the sides of such a run."""
     names = (f"{run}:{server}@{arm}" for arm in ARMS)
     return dict(zip((SIDES.a, SIDES.b), names, strict=True))
 

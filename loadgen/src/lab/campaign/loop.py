@@ -140,7 +140,6 @@ class Loop:
             raise failures[0]
 
     def _announce(self, first: TrialPlan, progress: Trials) -> None:
-        """What is about to happen, and for how long."""
         said = announcement(self.record.experiment, self.order, self.tools.chosen, first)
         host = host_id(self.record.host) or "unknown"
         progress.say(f"{said}, to results/{self.run_dir.name}, host {host}")

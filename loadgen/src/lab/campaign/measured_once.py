@@ -89,8 +89,7 @@ class MeasuredOnce:
         )
 
     def _light(self, plan: TrialPlan) -> int:
-        """With how many connections the cost of a request is measured; of a target, with at most so
-        many."""
+        """How many connections measure the cost of a request; for a target, at most."""
         most = self._most(plan)
         return self._limited(plan) or (
             most if self.experiment.target else light_connections(plan, most)
@@ -159,8 +158,7 @@ class MeasuredOnce:
         return tools.stages.demand(*common, self._seen.pop(key, None))
 
     def _remember(self, plan: TrialPlan, key: Jvm, warmth: Warmth, demand: Demand | None) -> None:
-        """For the runs after this one, if it is a JVM that they will find. A proof of an earlier
-        run stays as it is."""
+        """For later runs, if they will find this JVM. A proof of an earlier run stays as it is."""
         server, started_ms, route = key
         path = self._proofs
         if path is None or started_ms is None or at_start(plan.condition) != AS_IT_IS:

@@ -115,8 +115,7 @@ def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
 
 
 def _calls(experiment: Experiment, design: order.Design) -> list[tuple[str, str]]:
-    """The servers of the trials, each with its routes; with all, where these follow from
-    findings."""
+    """The servers of the trials, each with its routes; all, where these follow from findings."""
     known = {(plan.server, plan.route) for plan in design.known}
     every = product(experiment.servers, experiment.routes)
     return [call for call in every if not known or call in known]
@@ -154,8 +153,7 @@ def _notes(
     snapshots: Mapping[str, Snapshot],
     stack: Stack,
 ) -> Iterator[str]:
-    """What the user should know of the lab before the run. Raises LabUnreachable where a route is
-    not served."""
+    """Notes on the lab before the run. Raises LabUnreachable where a route is not served."""
     in_force = snapshots[experiment.servers[0]].toxics.in_force
     if in_force:
         yield f"toxics in force: {'; '.join(in_force)}"

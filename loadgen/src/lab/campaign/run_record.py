@@ -88,10 +88,8 @@ def ending(run_dir: Path, end: Callable[[Status], None], console: Console) -> It
 
 
 def say(console: Console, text: str) -> None:
-    """One line for the user, as wide as it is."""
     console.print(Text(text), soft_wrap=True)
 
 
 def warn(console: Console, text: str) -> None:
-    """One line for the user; the run goes on."""
     say(console, f"warning: {text}")

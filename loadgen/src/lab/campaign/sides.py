@@ -26,14 +26,7 @@ from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, Side, compare_all
 from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
-from lab.judge.same_lab import (
-    PARTS,
-    Difference,
-    Kind,
-    between_labs,
-    between_snapshots,
-    services,
-)
+from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots, services
 from lab.load.engines import ENGINES, Engine
 from lab.model import NOT_AS_IT_IS, Row
 from lab.store import manifest
@@ -125,7 +118,6 @@ class Paired:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """A comparison per pair of lanes."""
         return compare_all(self.lanes)
 
 

@@ -62,8 +62,7 @@ class Case:
 
 
 def read(asked: Asked) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """The cases of a file, and notes of those that this machine cannot hold and are left out.
-    Raises WordError."""
+    """The cases of a file, and notes on those left out on this machine. Raises WordError."""
     cases: list[Case] = []
     notes: list[str] = []
     of_file = tables(asked, KEY)

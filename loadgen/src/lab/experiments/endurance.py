@@ -170,7 +170,8 @@ def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> It
     live = _live(longest)
     for figure, points in (({LIVE_HEAP: live} if live else {}) | sampled).items():
         grown = growth(points, figure.scale)
-        over = _hours(longest) + (_old_note(longest) if figure.name == HEAP else "")
+        hours = sum(leg.load_s for leg in longest) / HOUR_S
+        over = f"{hours:.2f} h of load" + (_old_note(longest) if figure.name == HEAP else "")
         yield _finding(figure, grown, server, launch, over, suffix)
 
 
@@ -183,10 +184,6 @@ def _finding(
         return Finding(figure.name, whose, launch, None, figure.unit, None, None, text)
     text = said(figure, of, f"{over}{rest}")
     return Finding(figure.name, whose, launch, of.per_h, figure.unit, of.low, of.high, text)
-
-
-def _hours(legs: Sequence[Leg]) -> str:
-    return f"{sum(leg.load_s for leg in legs) / HOUR_S:.2f} h of load"
 
 
 def _counting(legs: Sequence[Leg]) -> int:

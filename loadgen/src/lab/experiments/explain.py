@@ -24,13 +24,7 @@ from lab.experiments.kind import (
     Verb,
     settings_of,
 )
-from lab.experiments.order import (
-    Design,
-    Planner,
-    lengthened,
-    next_number,
-    without_number,
-)
+from lab.experiments.order import Design, Planner, lengthened, next_number, without_number
 from lab.experiments.proving.inquiry import (
     FIRST,
     Ask,
@@ -108,7 +102,6 @@ class Inquiries(Design):
                 yield own[-1].trial
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next trial of the first server whose inquiry has not ended."""
         for server in self.planner.experiment.servers:
             stands = self._story(server, done)
             if stands.wanted is not None:
@@ -148,8 +141,7 @@ def _launch(ask: Ask, own: Sequence[Row]) -> int:
 
 
 def design(planner: Planner) -> Design:
-    """The inquiries of the experiment. Raises WordError where an engine cannot do the first
-    trial."""
+    """The inquiries. Raises WordError where an engine cannot do the first trial."""
     inquiries = Inquiries(planner)
     inquiries.next([])
     return inquiries
@@ -179,8 +171,7 @@ def told(
     *,
     complete: bool = False,
 ) -> tuple[Finding, ...]:
-    """The findings, from rows, the conditions of their trials, and the servers as they were before
-    the run."""
+    """The findings, with the conditions of the trials and the servers as they were before."""
     found: list[Finding] = []
     for server in experiment.servers:
         own = [row for row in rows if row.server == server]

@@ -14,14 +14,7 @@ from itertools import pairwise
 from lab.experiments import script
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
-from lab.experiments.reading import (
-    Asked,
-    Key,
-    check_exact,
-    read_load,
-    rules,
-    target,
-)
+from lab.experiments.reading import Asked, Key, check_exact, read_load, rules, target
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, errors_text, findings_of
 from lab.load.engines import Second
 from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
@@ -62,7 +55,6 @@ def design(planner: Planner) -> Design:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """The recovery time after each fault; see `recovery.findings_of`."""
     faults = settings_of(Faults, outcome.experiment)
     nothing = "no toxic of the script came and went"
     steady = Steady(faults.tolerance, faults.steady_s)

@@ -95,7 +95,6 @@ class Outcome:
         return found
 
     def raw(self, row: Row) -> Path:
-        """The folder with the raw files of a trial."""
         return self.run_dir / "raw" / row.trial
 
 

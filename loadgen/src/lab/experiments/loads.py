@@ -20,8 +20,7 @@ from lab.model.knobs import IMAGE, check_host
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What the arms differ in, by arm: the servers' image, or the setting of .env whose value is
-    the arm's name."""
+    """What the arms differ in, by arm: the image, or the setting of .env whose value names it."""
 
     images: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -96,8 +95,7 @@ def design(planner: Planner) -> Design:
 
 
 def too_few_launches(plans: Sequence[TrialPlan]) -> str:
-    """That the launches cannot give an answer; empty where they can, or where nothing is compared
-    or repeated."""
+    """Why the launches give no answer; empty where they do, or nothing is compared or repeated."""
     family, launches = family_of_plans(plans), max((plan.launch for plan in plans), default=0)
     if not family.answers or not 1 < launches < family.launches:
         return ""

@@ -23,14 +23,7 @@ from lab.judge.gates.generator import allowed_ms
 from lab.judge.gates.server import COMPILING
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms, lost_in
-from lab.model import (
-    NOT_BACK,
-    STRONG,
-    Row,
-    error_share,
-    goodput,
-    needed_samples,
-)
+from lab.model import NOT_BACK, STRONG, Row, error_share, goodput, needed_samples
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
@@ -217,7 +210,6 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
 
 
 def ms_text(ms: float, row: Row) -> str:
-    """A latency of `judged_ms`, for people."""
     if ms == math.inf:
         return f"is one of the {lost_in(row):,.0f} requests without an answer"
     return f"{ms:,.0f} ms"

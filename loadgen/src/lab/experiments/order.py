@@ -69,8 +69,7 @@ class Design(Protocol):
         return ()
 
     def then(self, plan: TrialPlan) -> str:
-        """The server of the trial after this one, as far as that is known before this one has its
-        row."""
+        """The server of the trial after this one, as far as known before this one has its row."""
         return plan.server
 
 
@@ -94,7 +93,6 @@ class Listed:
 
     @property
     def most(self) -> int:
-        """The number of all trials, if none is repeated."""
         return len(self.plans)
 
     @property
@@ -107,7 +105,6 @@ class Listed:
         return any(one.host or one.generator_cpus is not None for one in conditions)
 
     def left(self, done: Sequence[Row]) -> int:
-        """The number of trials without a row."""
         return sum(1 for _ in self._left(done))
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
@@ -151,8 +148,7 @@ class Listed:
 
 
 def _may_repeat(row: Row, done: Sequence[Row]) -> bool:
-    """Whether a trial was invalid by accident, and the last repeats of its launch were not all in
-    vain."""
+    """True if a trial was invalid by accident, and its launch's last repeats not all in vain."""
     repeats = [one.valid for one in done if one.launch == row.launch and one.trial.endswith(AGAIN)]
     in_vain = len(repeats) >= REPEATS_IN_VAIN and not any(repeats[-REPEATS_IN_VAIN:])
     return not in_vain and by_accident(row.reasons)
@@ -189,14 +185,12 @@ def _longer_windows(done: Sequence[Row]) -> dict[_Load, int]:
 
 
 def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
-    """Whether a trial of this launch had a shorter window than its load has now, which is all that
-    may be wrong with it."""
+    """True if a trial of this launch only lacked the longer window that its load has now."""
     shorter = row.duration_s is not None and row.duration_s < plan.duration_s
     return shorter and row.launch == launch and (row.valid or longer_s(row) is not None)
 
 
 def next_number(done: Sequence[Row]) -> int:
-    """The number of the trial after these."""
     return 1 + max(map(_number, done), default=0)
 
 
@@ -358,7 +352,6 @@ def launches(experiment: Experiment) -> Sequence[int]:
 
 
 def turned[T](values: Sequence[T], launch: int) -> Sequence[T]:
-    """The values; every other launch has them in reverse."""
     return values if launch % 2 or not launch else values[::-1]
 
 

@@ -19,7 +19,6 @@ from lab.experiments.registry import kinds
 
 
 def verbs() -> dict[str, tuple[Verb, TrialKind]]:
-    """The verbs that measure a kind from words alone."""
     return {kind.verb.name: (kind.verb, kind) for kind in kinds().values() if kind.verb}
 
 
@@ -48,8 +47,7 @@ def of_verb(
 
 
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
-    """What the file that EXP names asks for, with the other words in place of what it says.
-    Raises WordError."""
+    """The experiment of the file in EXP, changed by the other words. Raises WordError."""
     target.refuse_beside(words, "run")
     path = _find(words, folder)
     file = f"{folder.name}/{path.name}"

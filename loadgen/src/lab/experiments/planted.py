@@ -171,8 +171,7 @@ def wrong_and_sure(case: Case, row: Row) -> bool:
 
 
 def _is_clear(case: Case) -> bool:
-    """Whether a known resource was planted so that it clearly limits. A pair of faults has no
-    severity."""
+    """True if a known resource was planted at a severity that clearly limits."""
     return (case.severity or 0.0) >= CLEAR and not {*case.expected} & {NONE, UNKNOWN}
 
 
@@ -222,7 +221,6 @@ def _arms(experiment: Experiment, judged: Sequence[tuple[Case, Row]]) -> list[do
 
 
 def setting(case: Case) -> str:
-    """The conditions and the load of a case, for people."""
     parts = [case.condition.text, f"{case.route} with {case.concurrency} connections"]
     if case.rate is not None:
         parts.append(f"{case.rate} req/s offered")

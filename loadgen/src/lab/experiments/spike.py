@@ -12,18 +12,11 @@ from collections.abc import Sequence
 
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
-from lab.experiments.reading import (
-    Asked,
-    Key,
-    check_exact,
-    read_load,
-    rules,
-    target,
-)
+from lab.experiments.reading import Asked, Key, check_exact, read_load, rules, target
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, errors_text, findings_of
 from lab.judge.predict import auto_rate_rps
 from lab.load.engines import Second
-from lab.model import Finding, Spike, TrialRecord
+from lab.model import Finding, Spike
 
 KEYS = {
     "extra": Key(rules.number(1, rules.MAX_CONNECTIONS)),
@@ -88,15 +81,12 @@ def design(planner: Planner) -> Design:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """The recovery time after each spike; see `recovery.findings_of`."""
     spike = settings_of(Spike, outcome.experiment)
     steady = Steady(spike.tolerance, spike.steady_s)
-    watch = Watch("spike", "no spike was run", steady, _spikes, _felt)
+    watch = Watch(
+        "spike", "no spike was run", steady, lambda record: [*map(Disturbance, record.peaks)], _felt
+    )
     return findings_of(watch, outcome)
-
-
-def _spikes(record: TrialRecord) -> list[Disturbance]:
-    return [Disturbance(peak) for peak in record.peaks]
 
 
 def _felt(one: Recovery, seconds: Sequence[Second]) -> str:

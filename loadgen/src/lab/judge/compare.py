@@ -146,7 +146,6 @@ class Limits:
         return (self.low is not None) + (self.high is not None)
 
     def place(self, low: float, high: float, figure: Figure) -> Place:
-        """The place of an interval with these ends."""
         least, most = self.low or 0.0, self.high or math.inf
         if least <= low and high <= most:
             return "within"
@@ -155,7 +154,6 @@ class Limits:
         return "cannot tell"
 
     def distance(self, ratio: float) -> float:
-        """From a ratio to the nearest limit, in logarithms."""
         return min(abs(math.log(limit / ratio)) for limit in (self.low, self.high) if limit)
 
 
@@ -260,8 +258,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How far may B / A of a figure be from 1, at one load? `instead`: why it is goodput and no
-    percentile."""
+    """The limits of B / A of a figure at one load. `instead`: why it is goodput, no percentile."""
 
     cell: Cell
     figure: Figure
@@ -316,7 +313,6 @@ def overall(comparisons: Iterable[Comparison]) -> Overall:
 
 
 def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Comparison:
-    """Two lanes by themselves. `a` and `b` are their names."""
     return compare_all([((a, rows_a), (b, rows_b))])[0]
 
 
@@ -556,7 +552,7 @@ def _failed(rows: Sequence[Row], cell: Cell, usual: float) -> dict[Launch, bool]
     launches: dict[Launch, bool] = {}
     for row in of_load(rows, cell):
         failed = any(reason in row.invalid_reasons for reason in FAILED_ITSELF)
-        failed = failed or (row.valid and fails_beyond(row, usual))
+        failed = failed or (row.valid and error_share(row, row.offered_rps) > usual + MOST_ERRORS)
         others = any(reason in row.invalid_reasons for reason in (AWAY, UNEQUAL, *NOT_ITS_OWN))
         if (others or row.others_cpu is not None) if failed else not row.valid:
             continue
@@ -589,11 +585,6 @@ def _begun_s(metric: Measure, row: Row) -> float | None:
 
 def _share(counts: Sequence[int]) -> float:
     return counts[0] / counts[1] if counts[1] else 0.0
-
-
-def fails_beyond(row: Row, usual: float) -> bool:
-    """True if more of its requests failed than this share, by more than MOST_ERRORS."""
-    return error_share(row, row.offered_rps) > usual + MOST_ERRORS
 
 
 def side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:

@@ -58,8 +58,7 @@ def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
 
 
 def between_models(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
-    """What two servers of different models may not differ in, but do, their way to the downstream
-    included."""
+    """What differs that must not, between servers of different models and on their ways."""
     for name, values in compare({"was": was, "now": now}).unequal.items():
         yield Difference(kind_of(name), name, values["was"], values["now"])
     yield from between_ways(was, now)

@@ -71,8 +71,7 @@ def named_lanes(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def most_answered(rows: Sequence[Row]) -> tuple[list[Row], MedianOf] | None:
-    """The valid rows of the load with the highest goodput, and its median over launches; None
-    without any."""
+    """The valid rows of the load with most goodput, and its median over launches; None without."""
     cells: dict[Cell, list[Row]] = {}
     for row in without_shorter(rows):
         if row.valid and goodput(row) is not None:
@@ -281,7 +280,6 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
 
 
 def _cpu(rows: Sequence[Row]) -> CpuSplit:
-    """The medians of the valid trials in which a part is known."""
     medians = {}
     for name in CpuSplit.columns():
         values = (getattr(row, name) for row in rows if row.valid)

@@ -42,6 +42,5 @@ def summed(parts: Sequence[Series]) -> tuple[tuple[float, float], ...]:
 
 
 def is_old(series: Series) -> bool:
-    """Whether a pool holds old objects."""
     pool = series.labels.get("pool", "")
     return any(word in pool for word in OLD_WORDS)

@@ -42,8 +42,7 @@ def named(recording: Recording) -> bool:
 
 
 def hot(recording: Recording) -> tuple[Hot, ...]:
-    """Every method, that with the largest share alone first. A method that calls itself counts
-    once in a stack."""
+    """Every method, the largest share alone first; one that calls itself counts once a stack."""
     alone: Counter[_Frame] = Counter()
     total: Counter[_Frame] = Counter()
     methods: Counter[str] = Counter()
@@ -125,6 +124,5 @@ def interval(
 
 
 def parted(frame: str) -> _Frame:
-    """The method of a frame, and its line where it has one."""
     method, _, line = frame.rpartition(":")
     return (method, int(line)) if method and line.isdecimal() else (frame, None)

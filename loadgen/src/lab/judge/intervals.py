@@ -141,8 +141,7 @@ def _check_ratio(a: Sequence[float], b: Sequence[float]) -> None:
 
 
 def _middle(ratios: Sequence[float]) -> float:
-    """The median of ordered ratios. Of an even number: the mean of the logarithms of the two in the
-    middle."""
+    """The median of ordered ratios; of an even number the geometric mean of the middle two."""
     count = len(ratios)
     return math.sqrt(ratios[(count - 1) // 2] * ratios[count // 2])
 

@@ -112,7 +112,6 @@ def between_snapshots(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
 
 
 def between_ways(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
-    """What differs on the way to the downstream."""
     if was.toxics != now.toxics:
         texts = ("; ".join(one.toxics.in_force) or "none" for one in (was, now))
         yield Difference("toxics", "toxics", *texts)
@@ -139,7 +138,6 @@ def facts(snapshot: Snapshot) -> dict[str, Json]:
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a difference in one of the `facts`."""
     if name in _BUILD:
         return "build"
     return "jvm" if name in _JVM else "settings"
@@ -161,14 +159,12 @@ def image_ids(lab: Lab) -> dict[str, Json]:
 
 
 def may_be_elsewhere(service: Mapping[str, Json]) -> bool:
-    """Whether the code of a service of the user's own may be in a folder of the host, or nobody
-    recorded whether it is."""
+    """True if a service's code may be in a folder of the host, or that was not recorded."""
     binds = service.get("binds")
     return not isinstance(binds, list) or any(one not in (None, JMX) for one in binds)
 
 
 def services(lab: Lab) -> dict[str, Mapping[str, Json]]:
-    """What was recorded of the container of each service of the user's own."""
     told = lab.host.get("services")
     named = told if isinstance(told, Mapping) else {}
     return {name: of for name, of in named.items() if isinstance(of, Mapping)}
@@ -195,8 +191,7 @@ def _differs(kind: Kind, name: str, was: object, now: object) -> Iterator[Differ
 
 
 def _machines(lab: Lab) -> dict[str, str]:
-    """What was recorded of each machine, by its name; empty for a lab on one, whose facts are the
-    host's own."""
+    """The facts of each machine, by its name; empty for a lab on one machine."""
     machines = lab.host.get("machines")
     named = machines if isinstance(machines, Mapping) else {}
     return {name: json.dumps(of, sort_keys=True) for name, of in named.items()}

@@ -17,15 +17,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lab.model import (
-    Measurement,
-    Observation,
-    Reading,
-    Row,
-    TimeSplit,
-    TrialRecord,
-    error_share,
-)
+from lab.model import Measurement, Observation, Reading, Row, TimeSplit, TrialRecord, error_share
 from lab.model.routes import parse
 
 REQUESTS = "lab_http_request_seconds"
@@ -65,7 +57,6 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
 def _measured(
     record: TrialRecord, observation: Observation, generator_ms: float, connect_ms: float
 ) -> TimeSplit:
-    """All parts but what is unexplained."""
     server, route = record.plan.server, record.plan.route.partition("?")[0]
     queue_ms, service_ms = (
         _mean_ms(observation, REQUESTS, server=server, route=route, phase=phase)
@@ -109,7 +100,6 @@ def _measured(
 
 
 def mean_split(rows: Iterable[Row]) -> TimeSplit:
-    """The means of the trials of which the parts are known."""
     known = [row for row in rows if row.time_own_ms is not None]
     means = {}
     for name in TimeSplit.columns():
@@ -158,7 +148,6 @@ def _accepting_ms(observation: Observation, server: str, requests: float) -> flo
 
 
 def _mean_ms(observation: Observation, name: str, **labels: str) -> float | None:
-    """The mean of a histogram's observations in the window."""
     total = observation.increase(f"{name}_sum", **labels)
     count = observation.increase(f"{name}_count", **labels)
     return 1000 * total / count if total is not None and count else None

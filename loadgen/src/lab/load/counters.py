@@ -28,8 +28,7 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class Counters(CpuTimes):
-    """All counters of one of the lab's servers at one moment, `work` for one route, `jit` by
-    read_jit."""
+    """All counters of a server of the lab at one moment, `work` for one route."""
 
     compilation_s: float
     work: RouteWork

@@ -40,12 +40,10 @@ class EngineRun:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since its start."""
         return self._system.monotonic() - self._started_s
 
     @property
     def ended(self) -> bool:
-        """Whether the process has ended, by itself or not."""
         return self.process.poll() is not None
 
     def steps(self, most_s: float = math.inf) -> Iterator[float]:
@@ -56,7 +54,6 @@ class EngineRun:
             self._system.sleep(STEP_S)
 
     def stop(self) -> None:
-        """End the process, and wait for its end."""
         self.process.stop()
 
 
@@ -94,8 +91,7 @@ def scratch(folder: Path) -> Iterator[Path]:
 def closed_load(
     plan: TrialPlan, trial: str, connections: int, duration_s: int, warmup_s: int | None = None
 ) -> TrialPlan:
-    """A closed load on the plan's URL that is no trial: without its spike and its script, and no
-    connection is held."""
+    """A closed load on the plan's URL that is no trial: no spike, no script, nothing held."""
     return dataclasses.replace(
         plan,
         trial=trial,

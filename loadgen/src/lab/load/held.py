@@ -39,7 +39,6 @@ class HeldMemory:
         self.problem: str | None = None
 
     def tick(self, elapsed_s: float, run: EngineRun) -> None:
-        """Read it when it is due. It does not count if the load ended meanwhile."""
         if self._due_s is None or elapsed_s < self._due_s or run.ended:
             return
         self._due_s = None

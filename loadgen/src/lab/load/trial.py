@@ -202,8 +202,7 @@ class Runner:
         held: HeldMemory,
         mark: Callable[[str], None],
     ) -> _Ran:
-        """The warm-up run and the measured run. Every engine is ended, and the script taken back,
-        however this ends."""
+        """Warm-up and measured run. However it ends, engines end and the script is taken back."""
         problem = self._warm_up(plan, schedule, raw)
         window = Window()
         try:

@@ -175,7 +175,9 @@ def steady(cycles: Sequence[WarmCycle], concurrency: int, drawn_sd_ms: float = 0
     """Whether the last cycles show a warm JVM. At least one cycle must have a median. `drawn_sd_ms`
     is the standard deviation of the delays that the downstream draws; 0 where all are alike."""
     last = cycles[-STEADY_CYCLES:]
-    if len(last) < STEADY_CYCLES or any(map(_compiles, last)):
+    if len(last) < STEADY_CYCLES or any(
+        cycle.jit_share > JIT_STEADY or (cycle.jit_busy or 0.0) > JIT_BUSY for cycle in last
+    ):
         return False
     medians = [cycle.p50_ms for cycle in last if cycle.p50_ms is not None]
     if not medians:
@@ -185,10 +187,6 @@ def steady(cycles: Sequence[WarmCycle], concurrency: int, drawn_sd_ms: float = 0
         return False
     burst_rps = concurrency / min(cycle.length_s for cycle in last)
     return last[-1].rps <= (1 + SPREAD) * last[0].rps + burst_rps
-
-
-def _compiles(cycle: WarmCycle) -> bool:
-    return cycle.jit_share > JIT_STEADY or (cycle.jit_busy or 0.0) > JIT_BUSY
 
 
 def _by_draw_ms(cycles: Sequence[WarmCycle], drawn_sd_ms: float) -> float:
@@ -201,8 +199,7 @@ def _by_draw_ms(cycles: Sequence[WarmCycle], drawn_sd_ms: float) -> float:
 
 
 def _drawn_sd_ms(plan: TrialPlan, stack: Stack) -> float:
-    """The standard deviation of the delays that the plan's route waits for; 0 where none is
-    told."""
+    """The standard deviation of the delays that the plan's route waits for; 0 if unknown."""
     with suppress(LabUnreachable):
         spread = stack.downstream_delay()[1]
         if spread is not None and parse(plan.route).route.calls_downstream:

@@ -56,7 +56,6 @@ class Window:
     closed: Edge | None = None
 
     def usage(self, process: Process, window_s: float) -> Usage:
-        """What the engine's process and the host used of the CPU."""
         opened, closed = self.opened, self.closed
         if opened is None or closed is None or closed.at_s <= opened.at_s:
             return Usage(process.cpu_s(), None, None, None)

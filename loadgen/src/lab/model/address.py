@@ -33,8 +33,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`host` in small letters, of IPv6 in its brackets; `path` with its query, empty if none was
-    given."""
+    """`host` in small letters, of IPv6 in its brackets; `path` with its query, or empty."""
 
     scheme: str
     host: str

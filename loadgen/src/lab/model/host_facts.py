@@ -61,7 +61,6 @@ def host_id(facts: Mapping[str, Any]) -> str | None:
 
 
 def cores_of(facts: Mapping[str, Any]) -> int | None:
-    """The CPUs of the host, as make found them."""
     cores = facts.get("cores")
     return cores if isinstance(cores, int) else None
 

@@ -42,7 +42,6 @@ class OwnLever:
     memory: str | None = None
 
     def problems(self) -> Iterator[str]:
-        """Why it is none."""
         if self.variable is None and self.cpus is None and self.memory is None:
             yield "it is empty; allowed: variable with value, cpus, memory"
         if (self.variable is None) != (self.value is None):
@@ -62,8 +61,7 @@ class OwnLever:
 
     @property
     def patterns(self) -> dict[str, str]:
-        """The settings of its container with what each may be, as POSIX extended regular
-        expressions."""
+        """The settings of its container, each with a POSIX extended regular expression."""
         found = {}
         if self.variable is not None:
             # The only two of the characters of a text that mean something there.

@@ -79,8 +79,7 @@ class Second:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How late one of several machines was that put on a load: `lag_ms` and `late` are as of
-    Reading."""
+    """How late one of several generators' machines was: `lag_ms` and `late` as of Reading."""
 
     machine: str
     lag_ms: float | None
@@ -219,7 +218,6 @@ class CpuSplit:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """The names of the parts, which are columns of a row."""
         return tuple(field.name for field in fields(cls) if field.name.startswith("cpu_"))
 
 
@@ -259,22 +257,11 @@ class TimeSplit:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """The names of the parts that one trial tells, which are columns of a row."""
         return tuple(field.name for field in fields(cls) if field.name.startswith("time_"))
 
     @property
     def parts(self) -> tuple[float | None, ...]:
-        """The parts in the order of time, and last what is unexplained."""
-        return (
-            self.time_generator_ms,
-            self.time_connect_ms,
-            self.time_queue_ms,
-            self.time_own_ms,
-            self.time_pending_ms,
-            self.time_path_ms,
-            self.time_downstream_ms,
-            self.time_unexplained_ms,
-        )
+        return tuple(getattr(self, name) for name in TimeSplit.columns())
 
     @property
     def whole_ms(self) -> float:
@@ -614,8 +601,7 @@ def offered(row: Row) -> float | None:
 
 
 def p95_of(row: Row) -> float | None:
-    """The p95 in ms that counts: corrected in an open load, raw in a closed load, which has no
-    other."""
+    """The p95 in ms that counts: corrected in an open load, raw in a closed one."""
     return row.p95_ms if row.mode == "open" else row.raw_p95_ms
 
 

@@ -127,8 +127,7 @@ ROUTES: tuple[Route, ...] = (
 
 
 def foreign(text: str) -> RouteCall:
-    """A path with an optional query on a service that is not the lab's: whether it waits, and for
-    what, is not known."""
+    """A path with an optional query on a foreign service: what it waits for is not known."""
     return RouteCall(Route(text.partition("?")[0]), {})
 
 

@@ -27,8 +27,7 @@ CLOCKS_APART = "the clocks of the lab were apart"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The JVM that answers on a server's management port. `start_time_ms` changes with every
-    JVM."""
+    """The JVM that answers on a server's management port. Each has its own `start_time_ms`."""
 
     model: str
     version: str
@@ -126,8 +125,7 @@ class Snapshot:
     ways: tuple[Way, ...] = ()
 
     def way_ms(self, between: str) -> float:
-        """One round trip between two parts of the lab; 0.0 on one machine, and where nobody told
-        it."""
+        """One round trip between two parts of the lab; 0.0 on one machine or if unknown."""
         return sum(way.ms or 0.0 for way in self.ways if way.between == between)
 
     @property
@@ -199,8 +197,7 @@ class Snapshot:
 
     @property
     def local_ports(self) -> int | None:
-        """How many local ports its container has for its own connections; None where nothing
-        tells."""
+        """How many local ports its container has for its own connections; None if unknown."""
         first, _, last = str(self.settings.get("local_ports", "")).partition(" ")
         return int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else None
 
@@ -216,7 +213,6 @@ class Snapshot:
 
     @property
     def delay_text(self) -> str:
-        """The downstream's delay for people."""
         if self.spread is None:
             return f"{self.downstream_delay_ms:g} ms"
         return (
@@ -457,8 +453,7 @@ class TrialRecord:
 
     @classmethod
     def of_lost(cls, plan: TrialPlan, problem: str, at: datetime, before: Snapshot) -> TrialRecord:
-        """The record of a trial of which only the plan is known; `before` is the server as the run
-        began."""
+        """The record of a trial with only a plan; `before` is the server as the run began."""
         return cls(
             plan=plan,
             engine_version="",

@@ -63,17 +63,14 @@ def _wrapped(text: str, width: int, first: str, later: str) -> list[str]:
 
 
 def plain(of: Answers) -> tuple[str, ...]:
-    """The lines for a file, of any width."""
     return tuple(f"{cells[0]}: {', '.join(filter(None, cells[1:]))}" for cells in of if cells[1:])
 
 
 def notes(of: Answers) -> tuple[str, ...]:
-    """What the lines do not say."""
     return tuple(cells[0] for cells in of if len(cells) == 1)
 
 
 def blocks(of: Answers) -> Iterator[Block]:
-    """The lines and the notes, for both reports."""
     if told := lines(of, PAGE_WIDTH):
         yield Code(told, "answer")
     for note in notes(of):
@@ -81,7 +78,6 @@ def blocks(of: Answers) -> Iterator[Block]:
 
 
 def render(console: Console, of: Answers) -> None:
-    """Print the lines and the notes, if there are any."""
     for line in lines(of, console.width):
         console.print(Text(line, style="bold"), soft_wrap=True)
     for note in notes(of):
@@ -130,7 +126,6 @@ def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
 
 
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
-    """What these lines cannot say, and what would."""
     several = len(set(map(lane_of, rows))) > 1
     valid: dict[str, set[int | None]] = {lane_of(row): set() for row in rows}
     for row in rows:

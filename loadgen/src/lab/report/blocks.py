@@ -128,5 +128,4 @@ def prose(text: str, style: str = "") -> list[Paragraph]:
 
 
 def pieces(of: Text) -> Iterable[str | Link]:
-    """The pieces of a text that are not empty."""
     return filter(None, (of,) if isinstance(of, str) else of)

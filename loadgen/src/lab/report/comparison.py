@@ -79,11 +79,8 @@ _INSTEAD: Mapping[Instead, str] = {
 
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    return {
-        "margin": MARGIN,
-        "confidence": CONFIDENCE,
-        "comparisons": to_json(list(comparisons)),
-    }
+    found = to_json(list(comparisons))
+    return {"margin": MARGIN, "confidence": CONFIDENCE, "comparisons": found}
 
 
 def render(console: Console, comparisons: Sequence[Comparison]) -> None:
@@ -204,7 +201,6 @@ def _machine(answer: Answer) -> str:
 
 
 def tries_text(answer: Answer, names: tuple[str, str]) -> str:
-    """How many launches of each side did not count at their first try."""
     sides = []
     for name, tries in zip(names, (answer.tries_a, answer.tries_b), strict=True):
         text = f"{tries.again + tries.lost} of {tries.launches} launches of {name}"
@@ -227,8 +223,7 @@ def single(of: Sequence[Comparison]) -> str:
 
 
 def section(of: Sequence[Comparison]) -> Section:
-    """Each behind its answers, and what the words mean: for both reports. One line where no answer
-    is possible."""
+    """Each behind its answers, and the legend; one line where no answer is possible."""
     if text := single(of):
         return Section("Comparisons", [Paragraph(text)])
     legends = (Paragraph(line, "legend") for line in legend(of))
@@ -252,7 +247,6 @@ def _folded(of: Comparison) -> Folded:
 
 
 def legend(comparisons: Sequence[Comparison]) -> list[str]:
-    """What the words mean, and how sure all answers are together."""
     if not any(of.answers for of in comparisons):
         return []
     family = comparisons[0].family
@@ -282,8 +276,7 @@ def percent(confidence: float) -> str:
 
 
 def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
-    """Each cell in a few words; route, engine, window and warm-up only where they differ among
-    these."""
+    """Each cell in a few words; route, engine and times only where they differ among these."""
 
     def differs(name: str) -> bool:
         return len({getattr(cell, name) for cell in cells}) > 1
@@ -306,7 +299,6 @@ def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
 
 
 def value_text(value: float | None, figure: Figure) -> str:
-    """A value of that figure in its unit."""
     if figure in ("p95", "p99"):
         return milliseconds(value)
     return rate(value / MIB if value is not None and figure == "memory" else value)

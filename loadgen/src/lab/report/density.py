@@ -34,7 +34,6 @@ def section(found: Sequence[Finding]) -> Section:
 
 
 def bytes_text(of: Finding) -> str:
-    """A slope with its interval, where it has one."""
     if of.value is None:
         return NOTHING
     if of.low is None or of.high is None:

@@ -42,7 +42,6 @@ def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> Table:
 
 
 def value_text(name: str, of: Json) -> str:
-    """A setting, or a fact of the host, of that name."""
     if of is None:
         return NOTHING
     if isinstance(of, bool):

@@ -95,7 +95,6 @@ def answer(of: Gate) -> str:
 
 
 def notes(of: Gate) -> Iterator[str]:
-    """What must be known with the table."""
     for comparison in of.comparisons:
         for line in beside(comparison, NAMES):
             yield f"{_lane(comparison)}: {line}" if len(of.comparisons) > 1 else line

@@ -103,7 +103,6 @@ def _own(path: Path) -> Path:
 
 
 def _clean(text: str) -> str:
-    """The text in one line, without what a terminal or a browser would act on."""
     shown = "".join(char if char.isprintable() else " " for char in text[:MOST_TEXT])
     return " ".join(shown.split())
 

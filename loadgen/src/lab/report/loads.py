@@ -71,12 +71,10 @@ def measured(loads: Sequence[Load]) -> Section:
 
 
 def offered(load: Load) -> str:
-    """The rate that is offered in its open trials."""
     return NOTHING if load.offered_rps is None else str(load.offered_rps)
 
 
 def windows(*lengths_s: int | None) -> str:
-    """The length of windows, or lengths where they differ."""
     known = dict.fromkeys(f"{length} s" for length in lengths_s if length is not None)
     return ", ".join(known) or NOTHING
 

@@ -34,7 +34,6 @@ def section(of: blocks.Section, level: int = 2) -> str:
 
 
 def markdown(of: Iterable[blocks.Block]) -> str:
-    """Blocks, apart by empty lines."""
     return "\n\n".join(filter(None, map(_written, of)))
 
 

@@ -89,7 +89,6 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def _missed(named: Sequence[Named]) -> Iterator[Block]:
-    """Every trial that was not right, those with strong evidence first."""
     rows = [
         (trial, one.planted or "", verdict or NO_VERDICT, "strong" if trial in one.sure else "")
         for one in named

@@ -52,7 +52,6 @@ class Trials:
             self._live.stop()
 
     def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
-        """See `load.Watcher`."""
         self._show(plan, phase, total_s - elapsed_s)
 
     def phase(self, plan: TrialPlan, phase: str) -> None:
@@ -60,8 +59,7 @@ class Trials:
         self._show(plan, phase, None)
 
     def finished(self, row: Row, left: int | None) -> None:
-        """One more trial is done: says its figures and what limited it in one line. `left` are
-        still to do."""
+        """Prints a trial's figures and what limited it, in one line. `left` are still to do."""
         now = self._monotonic()
         self._took_s += now - self._since_s
         self._since_s = now
@@ -71,7 +69,6 @@ class Trials:
         self.say(_ended(row))
 
     def warn(self, text: str) -> None:
-        """See `load.Watcher`."""
         self.say(f"warning: {text}")
 
     def say(self, text: str) -> None:

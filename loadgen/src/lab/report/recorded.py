@@ -47,12 +47,10 @@ class Recorded:
 
     @property
     def link(self) -> str:
-        """Its flame graph, in the run's folder."""
         return f"{recording.FOLDER}/{self.row.trial}/{recording.GRAPH}"
 
 
 def render(console: Console, of: Sequence[Recorded], run: str) -> None:
-    """Print what was recorded of each server, and where its flame graph is."""
     for one in of:
         line = Text(one.load, style="bold")
         line.append(f", recorded: {'; '.join(lines(one))}", style="not bold")
@@ -62,8 +60,7 @@ def render(console: Console, of: Sequence[Recorded], run: str) -> None:
 
 
 def section(of: Sequence[Recorded]) -> Section:
-    """Every recorded trial with its hottest methods and its flame graph, as a part of the reports;
-    nothing without any."""
+    """Every recorded trial with its hottest methods and flame graph; nothing without any."""
     parts: list[Block] = []
     for one in of:
         said: list[str | Link] = [Strong(one.load), f": {'; '.join(lines(one))}."]
@@ -77,7 +74,6 @@ def section(of: Sequence[Recorded]) -> Section:
 
 
 def lines(of: Recorded) -> Iterator[str]:
-    """What the recording says, in a few parts of a sentence."""
     found = of.recording
     if found is None:
         yield of.problem
@@ -93,8 +89,7 @@ def lines(of: Recorded) -> Iterator[str]:
 
 
 def table(of: Recording) -> list[tuple[str, ...]]:
-    """The methods under HEADER: those that take most alone, and below them those that take most
-    with what they call."""
+    """The methods that take most alone, and those that take most with what they call."""
     if not named(of):
         return []
     found = hot(of)

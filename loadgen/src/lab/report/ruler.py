@@ -62,7 +62,6 @@ def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
 
 
 def drifts(findings: Sequence[Finding]) -> Iterator[str]:
-    """A line for each drift."""
     for drift in findings:
         if isinstance(drift, Drift):
             quarters = ", ".join(map(three, drift.quarters))

@@ -132,7 +132,6 @@ def _came_out(of: Content) -> list[Block]:
 
 
 def _validity(of: Content) -> list[Block]:
-    """The invalid trials with their reasons, and the notes."""
     invalid = [row for row in of.rows if not row.valid]
     valid, every = len(of.rows) - len(invalid), len(of.rows)
     said = f"{valid} of {every} trials are valid. Not these:"

@@ -75,8 +75,7 @@ def _used(of: CpuSplit) -> tuple[float | None, ...]:
 
 
 def _taken(load: Load, mode: str, of: TimeSplit, kept: Sequence[int]) -> tuple[float | None, ...]:
-    """The p95 beside the mean, the mean, those of its parts that are `kept`, and how much may be
-    unexplained."""
+    """The p95, the mean, those of its parts that are `kept`, and the unexplained allowed."""
     p95 = load.open_p95_ms if mode == "open" else load.closed_p95_ms
     parts = (of.parts[at] for at in kept)
     return (p95.median if p95 is not None else None, of.whole_ms, *parts, allowed_ms(of))

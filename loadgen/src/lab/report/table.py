@@ -137,7 +137,6 @@ def data(value: float) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Requests per second."""
     if value is None:
         return NOTHING
     if value >= 99.95:

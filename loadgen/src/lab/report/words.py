@@ -128,27 +128,23 @@ def findings(found: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def notes(of: Content) -> Iterator[str]:
-    """Notes on the run, on its trials, and on data that is left out."""
     yield from (*of.manifest.notes, *grouped(of.notes))
     for name in of.unfinished:
         yield f"raw/{name} is not in any table: its trial never ended, or cannot be read"
 
 
 def command(of: Content, settings: Sequence[str]) -> str | None:
-    """The command that repeats the run, with these settings of .env; None if its words are not
-    stored."""
+    """The command that repeats the run, with these settings of .env; None if unknown."""
     given = of.experiment.words
     return make((*given, *settings), of.verb) if given else None
 
 
 def make(given: Sequence[str], verb: str) -> str:
-    """The command of these words; `verb` measures without an experiment's file."""
     file = any(word.startswith("EXP=") for word in given)
     return shlex.join(("make", "run" if file else verb, *given))
 
 
 def question(of: Content) -> str:
-    """The experiment's question; without one, a question made from the load."""
     experiment = of.experiment
     if experiment.question.strip():
         return experiment.question.strip()

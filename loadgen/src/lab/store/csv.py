@@ -35,8 +35,7 @@ def read(path: Path) -> tuple[Row, ...]:
 
 
 def trials(path: Path) -> tuple[str, ...]:
-    """The names of the trials in a file; none without a file. Raises
-    RawDataError."""
+    """The names of the trials in a file; none without a file. Raises RawDataError."""
     if not path.is_file():
         return ()
     # Of a row that a power cut left torn nobody knows the name.

@@ -50,8 +50,7 @@ def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def write(run_dir: Path, manifest: Manifest) -> None:
-    """Write it, replacing what was there. The settings of an experiment's kind lie under the name
-    of the kind."""
+    """Write it anew. The settings of an experiment's kind lie under the name of the kind."""
     whole = to_json(manifest)
     if own := whole["experiment"].pop("own"):
         whole["experiment"][manifest.experiment.kind] = own

@@ -49,8 +49,7 @@ def time_text(moment: datetime) -> str:
 
 
 def to_json(value: object) -> Any:
-    """Dataclasses, tuples, mappings and times as plain JSON values, without the secrets of
-    requests."""
+    """Dataclasses, tuples, mappings and times as JSON values, without requests' secrets."""
     if isinstance(value, Request):
         value = value.stored
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -177,12 +176,10 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
     """Rows of cells as CSV lines. A text that a spreadsheet would take for a formula begins with a
     quote, which `read_rows` drops."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(map(_quoted, row) for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(
+        [f"'{cell}" if _FORMULA.match(cell) else cell for cell in row] for row in rows
+    )
     return text.getvalue()
-
-
-def _quoted(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
@@ -316,8 +313,7 @@ def _json_of(path: Path, most: int) -> Any:
 
 
 def read_object(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
-    """A JSON object with keys that the lab does not define; empty where there is no file. Raises
-    RawDataError."""
+    """A JSON object with keys of others; empty where there is no file. Raises RawDataError."""
     if not path.exists():
         return {}
     loaded = _json_of(path, most)

@@ -47,8 +47,7 @@ class WarmJvm:
 
 def find(path: Path, server: str, started_ms: int, route: str) -> WarmJvm | None:
     """What is known of this JVM and route; None: nothing."""
-    wanted = (server, started_ms, route)
-    return next((one for one in _all(path) if _key(one) == wanted), None)
+    return next((jvm for jvm in _all(path) if _key(jvm) == (server, started_ms, route)), None)
 
 
 def remember(path: Path, jvm: WarmJvm) -> None:

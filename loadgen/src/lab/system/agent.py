@@ -89,11 +89,9 @@ class Agent:
         self._http.call("agent", "PUT", url, deadline_s=DEADLINE_S, content="\n".join(lines))
 
     def unmark(self) -> None:
-        """Tell the agent that no trial runs."""
         self._http.call("agent", "DELETE", f"{self._url}/trial", deadline_s=DEADLINE_S)
 
     def toxics_seen(self) -> ToxicsSeen:
-        """What the agent saw of the toxics up to now."""
         answer = self._http.get("agent", f"{self._url}/toxics", LOOK_DEADLINE_S)
         try:
             watched = answer["watched"]

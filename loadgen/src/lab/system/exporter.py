@@ -67,7 +67,6 @@ class Exporter:
         return self._by_name(server, STARTED, deadline_s=COUNTER_DEADLINE_S)[STARTED]
 
     def exported(self, server: str) -> Exported:
-        """The numbers of a foreign service's JVM."""
         asked = (STARTED, JDK, MAX_HEAP, POOL_SIZE, LOCK_WATCH, CARRIERS)
         found = self._http.samples(server, _url(server), *asked)
         heap = [of.value for of in found if of.name == MAX_HEAP and of.labels == {"area": "heap"}]

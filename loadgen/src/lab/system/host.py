@@ -169,7 +169,6 @@ class System(Clock):
         self._stop = number
 
     def now(self) -> datetime:
-        """The time in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
@@ -300,8 +299,7 @@ class System(Clock):
 
 
 def source_ports(path: Path = PORT_RANGE) -> int | None:
-    """How many connections to one address this network namespace has ports for (ip(7)); None if the
-    system does not tell."""
+    """How many ports one address leaves this network namespace (ip(7)); None if unknown."""
     try:
         low, high = map(int, path.read_text(encoding="ascii").split())
     except (OSError, ValueError):

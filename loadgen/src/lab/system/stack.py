@@ -178,7 +178,6 @@ class Stack:
         return number("downstream", answer, TIME_MS) / 1000
 
     def _ways(self, server: str) -> tuple[Way, ...]:
-        """The ways between the machines of a lab on several."""
         if not self._several:
             return ()
         there, called_ms = self._reach(server, PORT), None

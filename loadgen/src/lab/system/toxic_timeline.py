@@ -50,7 +50,6 @@ class Timeline:
 
     @property
     def done(self) -> tuple[ScriptedToxic, ...]:
-        """The steps that are over, as they really were."""
         return tuple(self._done)
 
     def tick(self, elapsed_s: float) -> None:

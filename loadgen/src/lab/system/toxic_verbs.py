@@ -30,7 +30,6 @@ class Since:
     first_look: datetime | None
 
     def of(self, proxy: str, toxic: str) -> str:
-        """A toxic that is in force, as text; empty where nobody knows."""
         if (proxy, toxic) in self.changes:
             return _time(self.changes[proxy, toxic])
         return f"before {_time(self.first_look)}" if self.first_look else ""

@@ -45,7 +45,6 @@ class Traffic:
         self._foreign = foreign
 
     def url(self, server: str, route: str) -> str:
-        """The URL a load engine asks."""
         foreign = self._foreign.get(server)
         return f"{foreign.url if foreign else f'http://{server}:{PORT}'}{route}"
 
@@ -55,8 +54,7 @@ class Traffic:
         _require_model(server, self._http.call(server, "GET", url))
 
     def answers(self, server: str, deadline_s: float) -> bool:
-        """Whether a foreign service begins to answer its route within the deadline, whatever the
-        answer is."""
+        """True if a foreign service begins to answer its route in time, with whatever status."""
         url = self.url(server, self._foreign[server].route)
         try:
             with self._http.stream("GET", url, deadline_s):

@@ -140,8 +140,7 @@ class UndoLog:
 
 
 def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:
-    """The item's value in the file: whether a proxy is up, or a whole toxic; None where it is not
-    there."""
+    """The value in the file: if a proxy is up, or a whole toxic; None where it is not there."""
     proxy = in_force.proxy(item[0])
     if proxy is None:
         return None

@@ -91,8 +91,7 @@ def _finding(stress: Stress, state: Search, server: str, launch: int, outcome: O
 
 
 def _then(broke: Sequence[Row], at: str, verdicts: Verdicts) -> str:
-    """What gave way: what most of the trials that broke name, of which valid ones have the
-    figures."""
+    """What most of the trials that broke name; valid ones of these have the figures."""
     its = sorted(named_most(broke), key=lambda row: row.valid)
     return what_gave_way(its, broke, at, verdicts) if 2 * len(its) > len(broke) else UNKNOWN
 

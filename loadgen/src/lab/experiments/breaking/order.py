@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from lab.experiments.breaking.search import Stress, most_trials, rows_of, search
 from lab.experiments.kind import settings_of
-from lab.experiments.order import (
-    Design,
-    Planner,
-    launches,
-    lengthened,
-    next_number,
-    turned,
-)
+from lab.experiments.order import Design, Planner, launches, lengthened, next_number, turned
 from lab.model import Row, TrialPlan
 
 
@@ -41,7 +34,6 @@ class Ramps(Design):
                 yield state.held.trial
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next load of the server that had the fewest trials."""
         experiment = self.planner.experiment
         stress = settings_of(Stress, experiment)
         for launch in launches(experiment):
@@ -65,8 +57,7 @@ class Ramps(Design):
 
 
 def design(planner: Planner) -> Design:
-    """The searches of the experiment. Raises WordError where an engine cannot do the first
-    trial."""
+    """The searches. Raises WordError where an engine cannot do the first trial."""
     ramps = Ramps(planner)
     ramps.next([])
     return ramps

@@ -42,8 +42,7 @@ class Stress:
 
     @property
     def p95_ms(self) -> float:
-        """The p95 that the objective allows: the corrected one in an open load, the raw one in a
-        closed load."""
+        """The p95 that the objective allows: corrected in an open load, raw in a closed one."""
         return self.objective.longest_s * 1000
 
 
@@ -110,7 +109,8 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
         elif held is not row:
             continue
         misses, unknown = [], 0
-        load = _next(stress, held, _top(*broke, stuck))
+        tops = [row.concurrency for row in (*broke, stuck) if row is not None]
+        load = _next(stress, held, min(tops, default=None))
     return Search(load, held, broke, why, stuck, untold, after)
 
 
@@ -140,11 +140,6 @@ def outcome_of(
             return "untold", f"{other} ({fell})"
         return "broke", " and ".join(filter(None, (why, fell)))
     return outcome, why
-
-
-def _top(*loads: Row | None) -> int | None:
-    """The smallest of the loads that limit the search from above."""
-    return min((row.concurrency for row in loads if row is not None), default=None)
 
 
 def _next(stress: Stress, held: Row | None, top: int | None) -> int | None:

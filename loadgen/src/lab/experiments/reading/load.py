@@ -112,7 +112,8 @@ def read_load(
     given = settings.get("load.routes")
     routes = given.texts if given else (DEFAULT_ROUTE,)
     servers, target = tuple(asked.here.servers), given_target(settings, asked.here.subjects)
-    modes = _modes(settings) or modes
+    chosen = settings.each("load.modes", rules.one_of((*MODES, "both")))
+    modes = tuple(mode for mode in BOTH if mode in chosen or "both" in chosen) or modes
     launches = settings.one("repeat.launches", rules.number(0, rules.MAX_LAUNCHES), 0)
     if target is not None:
         calls, servers, routes = (foreign(target.route),), (target.server,), (target.route,)
@@ -155,8 +156,7 @@ def read_load(
 
 
 def check_exact(load: Load) -> None:
-    """Raises WordError for engines that are not exact to the second, which recovery is read
-    from."""
+    """Raises WordError for engines that are not exact to the second, as recovery needs."""
     engines = load.asked.settings.get("load.engines")
     if engines is not None and load.engines != (EXACT,):
         raise engines.refuse(
@@ -166,7 +166,6 @@ def check_exact(load: Load) -> None:
 
 
 def no_auto_rate(path: str) -> WordError:
-    """The refusal of RATE=auto on a path without a wait."""
     return WordError(
         f"RATE=auto is a share of connections / wait, and {path} does not wait now; "
         "allowed: RATE=n requests per second, or MODE=closed"
@@ -200,11 +199,6 @@ def _concurrencies(
     return tuple(value for value in values if value <= most), (
         f"{names} connections left out: this machine holds {held}",
     )
-
-
-def _modes(settings: Settings) -> tuple[Mode, ...]:
-    given = settings.each("load.modes", rules.one_of((*MODES, "both")))
-    return tuple(mode for mode in BOTH if mode in given or "both" in given)
 
 
 def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:

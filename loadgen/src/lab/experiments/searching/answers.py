@@ -29,8 +29,7 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """The launches of a server whose searches have ended: so many `told` what it holds, of `untold`
-    nobody can tell."""
+    """The ended launches of a server: `told` know what it sustains, `untold` do not."""
 
     told: int = 0
     untold: int = 0
@@ -42,8 +41,7 @@ class Launches:
 
 
 def launches_of(each: Sequence[Finding]) -> dict[str, Launches]:
-    """Those of each server. They are fewer than the experiment has where the run was ended
-    before."""
+    """Those of each server; fewer than planned where the run was ended before."""
     found: dict[str, Launches] = {}
     for one in each:
         if one.name == SEARCH:

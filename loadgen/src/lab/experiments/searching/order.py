@@ -39,8 +39,7 @@ class Searches(Design):
         return None
 
     def to_record(self, done: Sequence[Row]) -> Iterator[str]:
-        """See Design: what each server held in the last launch, after its searches and its
-        curve."""
+        """See Design: what each server held in the last launch, after searches and curve."""
         experiment = self.trials.experiment
         for of in self._standings(done):
             if not are_over(experiment, of.found):

@@ -44,8 +44,7 @@ LIFTED_SEARCH = "lifted search"
 def proof(
     outcome: Outcome, server: str, own: Sequence[Row], found: Mapping[int, Search]
 ) -> Iterator[Finding]:
-    """What the server holds with what gave way lifted, and whether that proves it; or why nothing
-    was lifted."""
+    """What the server holds with its limit lifted, if that proves it; or why nothing was lifted."""
     experiment = outcome.experiment
     if not are_over(experiment, found):
         ended = {launch: one for launch, one in found.items() if one.rate is None}
@@ -93,7 +92,6 @@ def proof(
 
 
 def _change(outcome: Outcome, server: str, found: Mapping[int, Search]) -> Lever | str:
-    """The lever of what gave way; or why there is none."""
     try:
         record = manifest.read(outcome.run_dir)
     except LabError as failure:

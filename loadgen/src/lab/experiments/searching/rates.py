@@ -39,7 +39,6 @@ class Tried:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody can tell."""
         return self.untold >= TRIES and abs(self.held - self.broke) < TRIES
 
 

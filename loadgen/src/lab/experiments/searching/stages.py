@@ -161,7 +161,6 @@ class Depriving(Stage):
 
 
 def stages(trials: Trials) -> Iterator[Stage]:
-    """Those of this run, in their order."""
     yield Searching(trials)
     if trials.capacity.curve:
         yield Curve(trials)

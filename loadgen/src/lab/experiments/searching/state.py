@@ -116,23 +116,19 @@ class Search:
 
     @property
     def next(self) -> Rung:
-        """What is known of the next rate."""
         return self.of(self.rate) or Rung(self.rate or 0)
 
     @property
     def is_long(self) -> bool:
-        """Whether the next trial has a longer window."""
         return self.next.is_long(self.way)
 
     @property
     def low(self) -> Rung | None:
-        """The highest rate that was held."""
         held, _ = bracket(self.tried)
         return self.of(held.rate) if held else None
 
     @property
     def top(self) -> Rung | None:
-        """The lowest rate that was not held, or of which nobody can tell that."""
         _, top = bracket(self.tried)
         return self.of(top.rate) if top else None
 
@@ -151,8 +147,7 @@ class Search:
 
     @property
     def interval(self) -> tuple[int, int | None]:
-        """The rates between which the capacity is, as far as trials agree; None where no end was
-        found."""
+        """The rates between which the capacity is, if trials agree; None for an end not found."""
         low, high = ends(self.tried)
         return low.rate if low else 0, high.rate if high is not None and self.broken else None
 
@@ -242,12 +237,7 @@ def are_over(experiment: Experiment, found: Mapping[int, Search]) -> bool:
     first, *_ = launches(experiment)
     whole = len(found) == len(launches(experiment)) and found[first].low is not None
     holding = sum(one.low is not None for one in found.values())
-    return whole and not under_way(found) and 2 * holding > len(found)
-
-
-def under_way(found: Mapping[int, Search]) -> bool:
-    """Whether any search has another rate."""
-    return any(one.rate is not None for one in found.values())
+    return whole and all(one.rate is None for one in found.values()) and 2 * holding > len(found)
 
 
 def curve(
@@ -285,7 +275,6 @@ def capacity_of(told: Sequence[Search], untold: int = 0) -> tuple[float, float, 
 
 
 def held_by(found: Mapping[int, Search]) -> tuple[float, float, float | None]:
-    """`capacity_of` these launches."""
     return capacity_of(*told_and_untold(found.values()))
 
 

@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.kind import OTHER_RULES
 from lab.experiments.objective import Objective, ms_text
-from lab.experiments.searching.state import (
-    Capacity,
-    Search,
-    capacity_of,
-    gave_way,
-    told_and_untold,
-)
+from lab.experiments.searching.state import Capacity, Search, capacity_of, gave_way, told_and_untold
 from lab.judge.slo import judged_ms
 from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Verdict, around_server_us
 
@@ -107,8 +101,7 @@ def what_gave_way(rows: Sequence[Row], broke: Sequence[Row], at: str, verdicts: 
 
 
 def _whose(row: Row) -> str:
-    """Whose the CPU time is, where that of each part is known: what the lab itself takes is no
-    fault of the server."""
+    """Whose the CPU time is, where each part's is known: the lab's share is not the server's."""
     server, proxy, around_us = row.cpu_server_us, row.cpu_proxy_us, around_server_us(row)
     if not server or not proxy or around_us is None:
         return ""
@@ -119,8 +112,7 @@ def _whose(row: Row) -> str:
 def each_search(
     capacity: Capacity, name: str, server: str, searches: Mapping[int, Search], *, complete: bool
 ) -> Iterator[Finding]:
-    """How each search ended: with the figures of the highest rate that was held, and why the lowest
-    above it was not."""
+    """How each search ended: the figures of the highest rate held, and what broke the next."""
     for launch, search in searches.items():
         low, top, broken = search.low, search.top, search.broken
         parts = ["no rate was held"]

@@ -47,8 +47,7 @@ class Trials:
     def of_searches(
         self, server: str, found: Mapping[int, Search], **changes: Any
     ) -> TrialPlan | None:
-        """The next trial of a server's searches, one launch after the other; None: all
-        are over."""
+        """The next trial of a server's searches, launch after launch; None: all are over."""
         for launch, of in found.items():
             if of.rate is not None:
                 changes["draw"] = of.next.trials

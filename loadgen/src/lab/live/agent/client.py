@@ -32,7 +32,6 @@ class _Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether another request may be sent on it."""
         fresh = time.monotonic() - self.idle_since < KEEPALIVE_S
         return fresh and not self.reader.at_eof() and not self.writer.is_closing()
 

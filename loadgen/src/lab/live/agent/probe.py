@@ -69,7 +69,6 @@ class Probe:
 
     @property
     def running(self) -> bool:
-        """Whether a stream is being sent."""
         return self._sender is not None and not self._sender.done()
 
     async def start(self, trial: Trial) -> None:

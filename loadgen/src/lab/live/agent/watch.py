@@ -140,11 +140,9 @@ class ToxicsWatch:
 
     @property
     def told(self) -> dict[str, Any]:
-        """Everything it knows, as ``told_of`` gives it."""
         return told_of(self._last, answers=self._answers)
 
     async def run(self) -> None:
-        """Look, wait, look again, until cancelled."""
         async with httpx.AsyncClient(
             transport=self._transport,
             auth=self._auth,

@@ -13,8 +13,7 @@ from lab.system.management import Management
 
 @dataclass(frozen=True, slots=True)
 class ServerKnobs:
-    """A server's knobs in force, without the knobs that its model does not have. ``problem``: why
-    nothing is known."""
+    """A server's knobs in force, of those its model has. ``problem``: why they are unknown."""
 
     server: str
     values: Mapping[str, int]

@@ -67,8 +67,7 @@ class Live:
         self._at: float | None = None
 
     async def numbers(self) -> Numbers:
-        """The numbers, not older than FRESH_S. Never raises: a Prometheus that is away is a
-        ``problem``."""
+        """The numbers, not older than FRESH_S. Never raises, even if Prometheus is away."""
         async with self._order:
             now = self._clock.monotonic()
             if self._at is None or now - self._at >= FRESH_S:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.load.engines.base import Engine, Schedule
+from lab.load.engines.histogram import Second
 from lab.load.engines.pacer import Pacer
-from lab.load.engines.second import Second
 from lab.load.engines.wrk2 import Wrk2
 
 __all__ = ["ENGINES", "Engine", "Pacer", "Schedule", "Second", "engines_of"]
@@ -15,6 +15,5 @@ ENGINES: tuple[Engine, ...] = (Wrk2(), Pacer())
 
 
 def engines_of(generators: Sequence[str]) -> Sequence[Engine]:
-    """Those that can put a load on. Where further machines take a share of it (HOST:PORT), only one
-    can."""
+    """Those that can put a load on. Only one can share it with further machines (HOST:PORT)."""
     return (Pacer(tuple(generators)),) if generators else ENGINES

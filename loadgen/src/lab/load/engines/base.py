@@ -75,8 +75,7 @@ class Engine(Protocol):
         """The engine's word in ENGINE=."""
 
     def answer_bytes(self, plan: TrialPlan) -> int:
-        """How much disk each answer of a run takes at most, in bytes; 0 where that does not grow
-        with the answers."""
+        """Bytes of disk for each answer of a run, at most; 0 where these do not grow with them."""
 
     def version(self) -> str | None:
         """The engine's own version text; None where it does not run on this machine."""

@@ -62,3 +62,19 @@ class Histogram:
             p99_ms=self.at_ms(0.99),
             max_ms=self.max_us / 1000,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The answers that ended in one second of a run; `second` counts from its start.
+
+    `http_errors` are those of the `answers` that were errors. `corrected` counts from when a
+    request was due (empty in a closed load). `lost` counts the requests that ended without an
+    answer.
+    """
+
+    second: int
+    answers: int
+    http_errors: int
+    corrected: Histogram
+    lost: int

@@ -50,8 +50,7 @@ from lab.load.engines.base import (
     last_line,
     none_left,
 )
-from lab.load.engines.histogram import Histogram
-from lab.load.engines.second import Second
+from lab.load.engines.histogram import Histogram, Second
 from lab.model import Counts, Latency, Mode, Peak, Reading, Share, TrialPlan
 from lab.store.records import (
     UNREADABLE,
@@ -458,8 +457,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
 
 
 def _check_totals(path: Path, seconds: Sequence[Line], end: End) -> None:
-    """Raises RawDataError unless the last line is the sum of the seconds, and the requests are
-    accounted for."""
+    """Raises RawDataError unless the last line sums up the seconds, and all requests."""
     for name in ("sent", "due", "ok", "http_errors", "timeouts"):
         total, said = sum(getattr(line, name) for line in seconds), getattr(end, name)
         if total != said:

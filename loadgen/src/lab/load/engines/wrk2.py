@@ -36,13 +36,7 @@ import math
 from pathlib import Path
 
 from lab.errors import RawDataError, WordError
-from lab.load.engines.base import (
-    REQUEST_TIMEOUT_S,
-    Schedule,
-    StartCheck,
-    first_line,
-    threads_for,
-)
+from lab.load.engines.base import REQUEST_TIMEOUT_S, Schedule, StartCheck, first_line, threads_for
 from lab.load.engines.wrk2_output import parse
 from lab.model import Reading, TrialPlan
 

@@ -66,7 +66,6 @@ class Failures:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What was counted, but not in requests."""
         notes = []
         if self.attempts:
             notes.append(

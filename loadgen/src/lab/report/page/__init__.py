@@ -22,8 +22,7 @@ __all__ = ["FIGURES", "NAME", "Observed", "Shown", "build", "observed"]
 
 
 def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
-    """The page of a run and of its trials, in their order; and its figures by name, each an SVG
-    file that stands alone."""
+    """The page of a run and of its trials; and its figures by name, each an SVG file."""
     styles = LaneStyles.of(of.experiment.servers, of.rows)
     # A load that is held has neither throughput nor latencies. Where the lab is changed from trial
     # to trial, each lane is a load of its own.

@@ -50,7 +50,6 @@ class FigureGroup:
 
 
 def slug(text: str) -> str:
-    """A part of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"
 
 

@@ -94,7 +94,6 @@ def alone(svg: str) -> str:
 
 
 def named(drawn: str, name: str, title: str, alt: str) -> str:
-    """The drawing with a name and a text alternative."""
     head, body = drawn.split(">", 1)
     size = " ".join(re.findall(r' ((?:width|height|viewBox)="[^"]*")', head))
     key = escape(name, quote=True)

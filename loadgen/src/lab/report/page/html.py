@@ -54,7 +54,6 @@ def html(
 
 
 def _by_load(places: Sequence[FigureGroup], host: Mapping[str, Any]) -> str:
-    """Throughput and latency against concurrency."""
     parts = [HINT.format(inline(host_id(host) or "unknown"))]
     for place in places:
         if len(places) > 1:
@@ -64,14 +63,12 @@ def _by_load(places: Sequence[FigureGroup], host: Mapping[str, Any]) -> str:
 
 
 def _figures(drawn: Sequence[Figure]) -> str:
-    """Figures side by side as far as there is room."""
     inside = "".join(f"<figure>{one.svg}</figure>\n" for one in drawn)
     return f'<div class="specs"><div class="figures">{inside}</div>{specs(drawn)}</div>\n'
 
 
 def head(title: str, style: str, *scripts: str) -> str:
-    """How a page begins: with its policy, before anything that a run says. `scripts` as of
-    `policy`."""
+    """How a page begins: its policy before all that a run says. `scripts` as of `policy`."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, *scripts)}">\n'
@@ -88,7 +85,6 @@ def _about(of: Content) -> str:
 
 
 def style() -> str:
-    """The style sheet of a report, with the colours of its figures."""
     css = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     return (
         f":root{{{variables(LIGHT)}}}"

@@ -142,7 +142,6 @@ class _Lines:
         *,
         is_set: bool = False,
     ) -> Iterator[Line]:
-        """The line, where it has any sample in the window."""
         opens, closes = self.seen.window
         kept: list[tuple[float, float]] = []
         for at, value in points:
@@ -387,7 +386,6 @@ class Moment:
 
     @property
     def text(self) -> str:
-        """For people."""
         return f"{self.number} at {self.at_s:.1f} s: {self.what}"
 
 
@@ -504,7 +502,6 @@ def _figure(
 
 
 def _pieces(line: Line, gap_s: float) -> Iterator[list[tuple[float, float]]]:
-    """The points of a line, cut where samples are missing."""
     piece: list[tuple[float, float]] = []
     for point in line.points:
         if piece and point[0] - piece[-1][0] > gap_s:

@@ -51,5 +51,4 @@ def colours(servers: Sequence[str]) -> Mapping[str, int]:
 
 
 def variables(colours: Mapping[str, str]) -> str:
-    """The colours as CSS custom properties."""
     return "".join(f"--{name}:{value};" for name, value in colours.items())

@@ -60,7 +60,6 @@ class Quantity:
         return row.concurrency / row.predicted_rps * 1000 if row.mode == "closed" else None
 
     def load(self, row: Row) -> float:
-        """Where a trial is on the axis."""
         return float((row.offered_rps or 0) if self.x is units.RATE else row.concurrency)
 
     def by_load(self, rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
@@ -173,6 +172,5 @@ def with_interval(points: Sequence[Spec]) -> list[Spec]:
 
 
 def title(text: str, *below: str) -> Spec:
-    """A figure's title, with what is known of all of it below."""
     known = "; ".join(part for part in below if part)
     return {"text": text, "subtitle": known} if known else {"text": text}

@@ -43,7 +43,6 @@ def bundled() -> str:
 
 @cache
 def scripts() -> str:
-    """The elements of the page's scripts."""
     return f"{packed(vega(), 'vega')}\n<script>{figures()}</script>\n"
 
 

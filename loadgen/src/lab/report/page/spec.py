@@ -117,7 +117,6 @@ def of_series(series: Sequence[Series], width: float, unit: str = "") -> Spec:
 
 
 def columns(names: Sequence[str], width: float) -> int:
-    """The number of legend entries in a line."""
     longest = max((len(name) for name in names), default=1)
     return max(1, int(width // (CHAR_PX * longest + 36)))
 
@@ -132,8 +131,7 @@ def picked(encodings: Spec, *names: str) -> Spec:
 
 
 def toggle() -> Spec:
-    """A click on the legend shows a series alone, then others beside it; the last one brings all
-    back."""
+    """A click on the legend shows a series alone, then others beside it; the last shows all."""
     return {
         "name": "shown",
         "select": {"type": "point", "fields": ["series"], "toggle": "true"},

@@ -37,8 +37,7 @@ IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial with everything that the page shows; `observed` is None if no series were
-    stored."""
+    """A trial with all that the page shows; `observed` is None if no series were stored."""
 
     row: Row
     measurement: Measurement
@@ -89,8 +88,7 @@ def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
 
 
 def _over_time(drawn: Sequence[Figure]) -> str:
-    """Room for the figures. They are too many to be drawn before: the page's script draws them when
-    they are looked at."""
+    """Room for the figures, which are too many: the page's script draws those that are shown."""
     room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for one in drawn)
     return f'<div class="specs"><div class="figures small">{room}</div>\n{specs(drawn)}</div>\n'
 
