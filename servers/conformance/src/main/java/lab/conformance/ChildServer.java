@@ -25,9 +25,6 @@ import org.jspecify.annotations.Nullable;
 record ChildServer(
     Process process, int httpPort, int managementPort, AtomicReference<@Nullable JMXConnector> jmx)
     implements RunningServer {
-  /** Only a broken server exceeds it: it is killed after this, and the test fails. */
-  private static final Duration STOP_AT_MOST = Duration.ofSeconds(60);
-
   /** What starts soonest; and the JDK's HTTP server looks at idle clients every 10 s otherwise. */
   private static final List<String> FLAGS =
       List.of(
@@ -104,7 +101,7 @@ record ChildServer(
     // Not Process.destroy, which also closes the log that it is still to write.
     var _ = process.toHandle().destroy();
     try {
-      if (!process.waitFor(STOP_AT_MOST)) {
+      if (!process.waitFor(Fixture.PATIENCE)) {
         process.destroyForcibly().waitFor();
         throw new IOException("killed, as it did not stop");
       }

@@ -2,7 +2,9 @@ package lab.conformance;
 
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
@@ -20,7 +22,6 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -57,39 +58,28 @@ public abstract class ContractTest extends DownstreamTest {
   @Rule({"4.6", "5.25"})
   void whatKeepsTheServerWaitingIsClosed() throws Exception {
     boolean limits = chooses(CLIENT_LIMITS);
-    start(
+    var launcher =
         limits || chooses(SETTINGS_OF_A_JVM)
             ? ChildServer.ofMain(System.getProperty("model.main"), DESCRIPTORS)
-            : launcher(),
-        false,
-        "LAB_KEEP_ALIVE_TIMEOUT_S",
-        "1",
-        "LAB_DOWNSTREAM_KEEP_IDLE_S",
-        "1");
+            : launcher();
+    start(launcher, false, "LAB_KEEP_ALIVE_TIMEOUT_S", "1", "LAB_DOWNSTREAM_KEEP_IDLE_S", "1");
     downstream().answerWith(FakeDownstream.ok(FakeDownstream.BODY), false);
     // In a new JVM the first request may take longer than a client may idle.
     await(() -> status("/downstream") == 200 && isWell());
     // Each sends as soon as it is connected.
-    try (RawClient waiting = client().request("GET", "/?wait_ms=2000");
-        RawClient slow = client().send(GET);
-        RawClient deaf = new RawClient(server().httpPort(), 4096);
-        RawClient idle = client()) {
-      assertThat(idle.get("/health").status()).isEqualTo(200);
-      Thread asking =
-          Thread.ofVirtual()
-              .start(
-                  () ->
-                      deaf.sendOften(
-                          limits ? Integer.MAX_VALUE : 0,
-                          "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"));
-      // What the lane leaves open is waited for no longer than twice its time.
-      boolean open = isOpen(slow, deviation().contains("slow open") ? 2 : PATIENCE.toSeconds());
-      assertThat(idle.isClosedByServer()).isTrue();
-      verify(
-          "slow %s, waiting %s".formatted(open ? "open" : "closed", waiting.next()),
-          "slow closed, waiting 200");
-      assertThat(asking.join(PATIENCE)).isTrue();
-    }
+    RawClient waiting = client().request("GET", "/?wait_ms=2000");
+    RawClient slow = client().send(GET);
+    RawClient deaf = client(4096);
+    RawClient idle = client();
+    assertThat(idle.get("/health").status()).isEqualTo(200);
+    Thread asking = deaf.sendOften(limits ? Integer.MAX_VALUE : 0, GET_METRICS);
+    // What the lane leaves open is waited for no longer than twice its time.
+    boolean open = isOpen(slow, deviation().contains("slow open") ? 2 : PATIENCE.toSeconds());
+    assertThat(idle.isClosedByServer()).isTrue();
+    verify(
+        "slow %s, waiting %s".formatted(open ? "open" : "closed", waiting.next()),
+        "slow closed, waiting 200");
+    assertThat(asking.join(PATIENCE)).isTrue();
     boolean keeps = !has(readBack(), "downstream_keep_idle_s");
     if (!keeps) {
       await(() -> downstream().ended() == downstream().connections());
@@ -113,20 +103,17 @@ public abstract class ContractTest extends DownstreamTest {
 
   private void runOutOfDescriptors() throws Exception {
     downstream().behave(Behaviour.HOLD);
+    RawClient first = client().request("GET", "/downstream").request("GET", "/health");
+    awaitInFlight("/downstream", 1);
     List<RawClient> crowd = new ArrayList<>();
-    try (RawClient first = client()) {
-      first.request("GET", "/downstream").request("GET", "/health");
-      awaitInFlight("/downstream", 1);
-      for (int i = 0; i < 2 * DESCRIPTORS; i++) {
-        crowd.add(client());
-      }
-      downstream().answerHeld(1);
-      assertThat(first.read().status()).isEqualTo(200);
-      assertThat(first.read().status()).isEqualTo(200);
-    } finally {
-      for (RawClient each : crowd) {
-        each.close();
-      }
+    for (int i = 0; i < 2 * DESCRIPTORS; i++) {
+      crowd.add(client());
+    }
+    downstream().answerHeld(1);
+    assertThat(first.read().status()).isEqualTo(200);
+    assertThat(first.read().status()).isEqualTo(200);
+    for (RawClient each : crowd) {
+      each.close();
     }
     await(this::isWell);
   }
@@ -147,32 +134,30 @@ public abstract class ContractTest extends DownstreamTest {
     assumeChosen(UNREAD);
     start("LAB_LOOPS", "1", "LAB_BLOCK_THE_LOOP", "true");
     String seconds = "lab_downstream_unread_seconds_sum";
-    try (RawClient waiting = client();
-        RawClient blocking = client()) {
-      // Leaves a connection to the downstream, so that the next call needs no new one.
-      assertThat(waiting.get("/downstream").status()).isEqualTo(200);
-      downstream().behave(Behaviour.HOLD);
-      double unread = 0;
-      int busyMs = 100;
-      // On a slow machine the loop is done before the answer comes: then it has to work for longer.
-      for (int begun = 1; unread < 0.45 * busyMs / 1000; begun++) {
-        busyMs *= 2;
-        assertThat(busyMs).isLessThan((int) PATIENCE.toMillis());
-        double before = metric(seconds);
-        waiting.request("GET", "/downstream");
-        awaitInFlight("/downstream", 1);
-        blocking.request("GET", "/?wait_ms=" + busyMs);
-        int blocked = begun;
-        await(
-            () ->
-                metric("lab_http_requests_in_flight{route=\"/\"}") + requests("ok", "/")
-                    >= blocked);
-        downstream().answerHeld(1);
-        assertThat(waiting.read().status()).isEqualTo(200);
-        assertThat(blocking.read().status()).isEqualTo(200);
-        awaitInFlight("/downstream", 0);
-        unread = metric(seconds) - before;
-      }
+    RawClient waiting = client();
+    RawClient blocking = client();
+    // Leaves a connection to the downstream, so that the next call needs no new one.
+    assertThat(waiting.get("/downstream").status()).isEqualTo(200);
+    downstream().behave(Behaviour.HOLD);
+    double unread = 0;
+    int busyMs = 100;
+    // On a slow machine the loop is done before the answer comes: then it has to work for longer.
+    for (int begun = 1; unread < 0.45 * busyMs / 1000; begun++) {
+      busyMs *= 2;
+      assertThat(busyMs).isLessThan((int) PATIENCE.toMillis());
+      double before = metric(seconds);
+      waiting.request("GET", "/downstream");
+      awaitInFlight("/downstream", 1);
+      blocking.request("GET", "/?wait_ms=" + busyMs);
+      int blocked = begun;
+      await(
+          () ->
+              metric("lab_http_requests_in_flight{route=\"/\"}") + requests("ok", "/") >= blocked);
+      downstream().answerHeld(1);
+      assertThat(waiting.read().status()).isEqualTo(200);
+      assertThat(blocking.read().status()).isEqualTo(200);
+      awaitInFlight("/downstream", 0);
+      unread = metric(seconds) - before;
     }
     assertThat(metric(seconds))
         .isLessThan(metric("lab_downstream_call_seconds_sum{phase=\"call\"}"));
@@ -223,14 +208,7 @@ public abstract class ContractTest extends DownstreamTest {
             return System.nanoTime() - begun;
           }
         };
-    long nanos = 0;
-    // Not virtual: they would wait for the server's carrier.
-    try (ExecutorService threads = Executors.newFixedThreadPool(20)) {
-      for (Future<Long> each : threads.invokeAll(Collections.nCopies(20, caller))) {
-        nanos += each.get();
-      }
-    }
-    return nanos / 1e9;
+    return atOnce(20, caller).stream().mapToLong(nanos -> nanos).sum() / 1e9;
   }
 
   /**
@@ -245,15 +223,13 @@ public abstract class ContractTest extends DownstreamTest {
       bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
       start("LAB_DOWNSTREAM_URL", "http://127.0.0.1:%d/".formatted(bound.getLocalPort()));
       assertThat(get("/downstream").status()).isEqualTo(502);
-      assertThat(metric("lab_downstream_calls_total{outcome=\"refused\"}")).isEqualTo(1);
-      try (RawClient idle = client()) {
-        assertThat(idle.get("/health").status()).isEqualTo(200);
-        long begun = System.nanoTime();
-        assertThat(call("POST", "/restart", "").status()).isEqualTo(202);
-        assertThat(server().awaitRestart(PATIENCE)).isTrue();
-        stop();
-        assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(LabServer.STOP_GRACE);
-      }
+      assertThat(calls("refused")).isEqualTo(1);
+      assertThat(client().get("/health").status()).isEqualTo(200);
+      long begun = System.nanoTime();
+      assertThat(call("POST", "/restart", "").status()).isEqualTo(202);
+      assertThat(server().awaitRestart(PATIENCE)).isTrue();
+      stop();
+      assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(LabServer.STOP_GRACE);
     }
   }
 
@@ -261,24 +237,14 @@ public abstract class ContractTest extends DownstreamTest {
   @Rule("8.4")
   void stoppingLetsRequestsEndAndFreesThePort() throws Exception {
     start();
-    downstream().behave(Behaviour.HOLD);
     int port = server().httpPort();
     FakeDownstream downstream = downstream();
+    RawClient client = heldClient().request("GET", "/health");
     try (ExecutorService thread = Executors.newVirtualThreadPerTaskExecutor()) {
-      Future<?> stopping;
-      try (RawClient client = client()) {
-        client.request("GET", "/downstream").request("GET", "/health");
-        awaitInFlight("/downstream", 1);
-        stopping =
-            thread.submit(
-                () -> {
-                  stop();
-                  return null;
-                });
-        await(() -> isClosing(port));
-        downstream.answerHeld(1);
-        assertThat(client.rest()).isIn("200 closed", "200 200 closed");
-      }
+      var stopping = thread.submit(() -> assertThatCode(Fixture::stop).doesNotThrowAnyException());
+      await(() -> isClosing(port));
+      downstream.answerHeld(1);
+      assertThat(client.rest()).isIn("200 closed", "200 200 closed");
       stopping.get();
     }
     assertThatThrownBy(() -> new RawClient(port)).isInstanceOf(ConnectException.class);
@@ -288,25 +254,20 @@ public abstract class ContractTest extends DownstreamTest {
   @Rule("8.5")
   void whatHangsBeyondTheGraceIsCutAndWhatIsBehindItToo() throws Exception {
     assumeTrue(isInThisJvm(), "its grace is as long as it is");
-    startPlanted(context -> new Hasty(model().start().start(context)));
-    downstream().behave(Behaviour.HOLD);
+    startPlanted(context -> new Hasty(model.start().start(context)));
     int port = server().httpPort();
-    try (RawClient client = client()) {
-      client.request("GET", "/downstream").request("GET", "/health");
-      awaitInFlight("/downstream", 1);
-      long begun = System.nanoTime();
-      stop();
-      if (chooses(CLIENT_LIMITS)) {
-        assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(LabServer.STOP_GRACE);
-      }
-      assertThat(client.rest()).isEqualTo("closed");
+    RawClient client = heldClient().request("GET", "/health");
+    long begun = System.nanoTime();
+    stop();
+    if (chooses(CLIENT_LIMITS)) {
+      assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(LabServer.STOP_GRACE);
     }
+    assertThat(client.rest()).isEqualTo("closed");
     assertThatThrownBy(() -> new RawClient(port)).isInstanceOf(ConnectException.class);
   }
 
-  /** Starts the model, changed by a test. */
   private void startPlanted(ServerModel.Start start) throws IOException, BadValueException {
-    start(InThisJvm.of(new ServerModel(model().name(), model().routes(), start)), false);
+    start(InThisJvm.of(new ServerModel(model.name(), model.routes(), start)), false);
   }
 
   /** A server whose grace is soon over. */
@@ -364,7 +325,11 @@ public abstract class ContractTest extends DownstreamTest {
       verify("not tried", "500");
       return;
     }
-    AtomicReference<String> bug = new AtomicReference<>("");
+    Runnable exception =
+        () -> {
+          throw new IllegalStateException("planted by a test");
+        };
+    AtomicReference<Runnable> bug = new AtomicReference<>(() -> {});
     AtomicReference<ModelContext> context = new AtomicReference<>();
     startPlanted(
         real -> {
@@ -372,34 +337,23 @@ public abstract class ContractTest extends DownstreamTest {
           var _ =
               GaugeWithCallback.builder()
                   .name("planted")
-                  .callback(none -> fail(requireNonNull(bug.get())))
+                  .callback(_ -> requireNonNull(bug.get()).run())
                   .register(real.registry());
-          return model().start().start(real);
+          return model.start().start(real);
         });
-    for (String each : List.of("exception", "error")) {
+    for (Runnable each : List.<Runnable>of(exception, () -> fail("planted by a test"))) {
       bug.set(each);
       assertThat(get("/metrics").status()).isEqualTo(500);
     }
-    bug.set("");
+    bug.set(() -> {});
     // Deleted: what reads it fails later, on another thread.
     requireNonNull(context.get()).file().close();
-    List<String> targets = new ArrayList<>(List.of("/file"));
-    if (model().routes().contains(Route.AGGREGATE)) {
-      targets.addAll(List.of("/aggregate?wait_ms=1", "/aggregate-with-fallback"));
-    }
-    for (String target : targets) {
-      assertThat(get(target).status()).as(target).isEqualTo(500);
-    }
+    int aggregate = model.routes().contains(Route.AGGREGATE) ? 500 : 404;
+    assertThat(status("/file")).isEqualTo(500);
+    assertThat(status("/aggregate?wait_ms=1")).isEqualTo(aggregate);
+    assertThat(status("/aggregate-with-fallback")).isEqualTo(aggregate);
     assertThat(isWell()).isTrue();
     verify("500", "500");
-  }
-
-  private static void fail(String bug) {
-    switch (bug) {
-      case "exception" -> throw new IllegalStateException("planted by a test");
-      case "error" -> throw new AssertionError("planted by a test");
-      default -> {}
-    }
   }
 
   /** The rest of the suite is not run again: the code is the same, the limits are others. */

@@ -7,19 +7,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.time.Duration;
-import java.util.Collections;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import lab.conformance.FakeDownstream.Behaviour;
 import lab.conformance.RawClient.RawAnswer;
 import lab.conformance.Rules.Rule;
 import lab.shell.ServerModel;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,8 +25,6 @@ abstract class DownstreamTest extends ProtocolTest {
   private static final String LONG_BODY = "0123456789abcdef".repeat(1 << 16);
 
   private static final String TINY_CHUNKS = LONG_BODY.replaceAll("\\w", "1\r\n$0\r\n");
-
-  private static final String CALLS = "lab_downstream_calls_total{outcome=\"%s\"}";
 
   DownstreamTest(ServerModel model, String threadName) {
     super(model, threadName);
@@ -73,7 +65,7 @@ abstract class DownstreamTest extends ProtocolTest {
     boolean isLong = answer.contains("in chunks of a byte");
     turn("downstream_timeout_ms", isLong ? PATIENCE.toMillis() : 5_000);
     long before = allocatedBytes();
-    double errors = metric(CALLS.formatted("error"));
+    double errors = calls("error");
     String text =
         answer
             .replace("~", "\r\n")
@@ -84,11 +76,12 @@ abstract class DownstreamTest extends ProtocolTest {
     boolean closes = answer.endsWith("!");
     String then = "nothing";
     // The connections of one client are of one loop, whose second call may find the first one's.
-    try (RawClient client = client()) {
+    RawClient client = client();
+    try {
       downstream().answerWith(closes ? text.substring(0, text.length() - 1) : text, closes);
       String seen = call(client, isLong ? LONG_BODY : BODY);
       errors += seen.equals("502") ? 1 : 0;
-      assertThat(metric(CALLS.formatted("error"))).isEqualTo(errors);
+      assertThat(calls("error")).isEqualTo(errors);
       downstream().behave(Behaviour.ANSWER);
       then = call(client, BODY);
       String allowed = statuses.replace(" or ", ", then 200 or ") + ", then 200";
@@ -110,19 +103,14 @@ abstract class DownstreamTest extends ProtocolTest {
   }
 
   /** A client that is out of step now must not be so for ever. */
-  private void renewConnections() throws IOException, InterruptedException {
+  private void renewConnections() throws Exception {
     downstream().behave(Behaviour.ANSWER);
     downstream().hangUp();
-    await(this::isAnsweredOverANewConnection);
-  }
-
-  private boolean isAnsweredOverANewConnection() {
-    int before = downstream().connections();
-    try (RawClient client = client()) {
-      return call(client, BODY).equals("200") && downstream().connections() > before;
-    } catch (IOException e) {
-      throw new AssertionError(e);
-    }
+    await(
+        () -> {
+          int before = downstream().connections();
+          return call(client(), BODY).equals("200") && downstream().connections() > before;
+        });
   }
 
   /** What all threads of the server's JVM have allocated since it started. */
@@ -138,14 +126,13 @@ abstract class DownstreamTest extends ProtocolTest {
     String fields =
         "Filler: %s\r\nContent-Length: 16384\r\n\r\n%s".formatted("x".repeat(1_450), body);
     downstream().answerWith("HTTP/1.1 200 OK\r\n" + fields, false);
-    try (RawClient client = client()) {
-      String requests = ("GET /downstream HTTP/1.1\r\nHost: lab\r\n" + fields).repeat(2);
-      for (int at = 0; at < requests.length(); at += 1_000) {
-        client.send(requests.substring(at, Math.min(at + 1_000, requests.length())));
-      }
-      assertThat(client.read().body()).isEqualTo(body);
-      assertThat(client.read().body()).isEqualTo(body);
+    RawClient client = client();
+    String requests = ("GET /downstream HTTP/1.1\r\nHost: lab\r\n" + fields).repeat(2);
+    for (int at = 0; at < requests.length(); at += 1_000) {
+      client.send(requests.substring(at, Math.min(at + 1_000, requests.length())));
     }
+    assertThat(client.read().body()).isEqualTo(body);
+    assertThat(client.read().body()).isEqualTo(body);
   }
 
   @Test
@@ -153,17 +140,16 @@ abstract class DownstreamTest extends ProtocolTest {
   void aCallThatIsRetriedIsCounted() throws Exception {
     String metric = "lab_downstream_retries_total";
     renewConnections();
-    try (RawClient client = client()) {
-      // Leaves a connection that its next call takes, on the same loop.
-      assertThat(client.get("/downstream").status()).isEqualTo(200);
-      double before = metric(metric);
-      downstream().behave(Behaviour.ANSWER_ONCE);
-      int status = client.get("/downstream").status();
-      boolean isCounted = allMetrics().contains(metric + " ");
-      verify(
-          status + (isCounted ? " %.0f counted".formatted(metric(metric) - before) : " no metric"),
-          "200 1 counted");
-    }
+    RawClient client = client();
+    // Leaves a connection that its next call takes, on the same loop.
+    assertThat(client.get("/downstream").status()).isEqualTo(200);
+    double before = metric(metric);
+    downstream().behave(Behaviour.ANSWER_ONCE);
+    int status = client.get("/downstream").status();
+    boolean isCounted = allMetrics().contains(metric + " ");
+    verify(
+        status + (isCounted ? " %.0f counted".formatted(metric(metric) - before) : " no metric"),
+        "200 1 counted");
   }
 
   @Test
@@ -180,9 +166,9 @@ abstract class DownstreamTest extends ProtocolTest {
     downstream().answerWith(ok(BODY).substring(0, ok(BODY).length() - BODY.length() / 2), false);
     turn("downstream_timeout_ms", 500);
     int ended = downstream().ended();
-    double timeouts = metric(CALLS.formatted("timeout"));
+    double timeouts = calls("timeout");
     assertThat(get("/downstream").status()).isEqualTo(504);
-    assertThat(metric(CALLS.formatted("timeout"))).isEqualTo(timeouts + 1);
+    assertThat(calls("timeout")).isEqualTo(timeouts + 1);
     await(() -> downstream().ended() == ended + 1);
   }
 
@@ -218,27 +204,20 @@ abstract class DownstreamTest extends ProtocolTest {
     downstream().behave(Behaviour.ANSWER_MOST);
     turn("downstream_timeout_ms", deadline.toMillis());
     int ended = downstream().ended() + UNANSWERED;
-    Queue<Duration> late = new ConcurrentLinkedQueue<>();
-    Callable<@Nullable Void> caller =
+    Callable<List<Duration>> caller =
         () -> {
-          try (RawClient client = client()) {
-            while (downstream().ended() < ended) {
-              long begun = System.nanoTime();
-              String seen = call(client, BODY);
-              if (!seen.equals("200")) {
-                boolean isLate = seen.equals("504");
-                late.add(isLate ? Duration.ofNanos(System.nanoTime() - begun) : Duration.ZERO);
-              }
+          List<Duration> late = new ArrayList<>();
+          RawClient client = client();
+          while (downstream().ended() < ended) {
+            long begun = System.nanoTime();
+            String seen = call(client, BODY);
+            if (!seen.equals("200")) {
+              boolean isLate = seen.equals("504");
+              late.add(isLate ? Duration.ofNanos(System.nanoTime() - begun) : Duration.ZERO);
             }
           }
-          return null;
+          return late;
         };
-    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-      for (Future<@Nullable Void> each :
-          threads.invokeAll(Collections.nCopies(2 * UNANSWERED, caller))) {
-        each.get();
-      }
-    }
-    return late.stream().sorted().toList();
+    return atOnce(2 * UNANSWERED, caller).stream().flatMap(List::stream).sorted().toList();
   }
 }

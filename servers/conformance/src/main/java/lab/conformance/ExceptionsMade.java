@@ -1,23 +1,17 @@
 package lab.conformance;
 
-import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 import jdk.management.jfr.FlightRecorderMXBean;
 import lab.recorder.Waits;
 
 /** The exceptions that a server makes, as its JVM's flight recorder sees them. */
 final class ExceptionsMade {
-  private static final String LAB = "lab.";
-  private static final String TESTS = "lab.conformance.";
-
   private ExceptionsMade() {}
 
   /**
@@ -40,21 +34,14 @@ final class ExceptionsMade {
       var _ = work.call();
       recorder.stopRecording(recording);
       recorder.copyTo(recording, file.toString());
-      return byTheLab(file);
+      return RecordingFile.readAllEvents(file).stream()
+          .flatMap(event -> Waits.innermostOutsideTheJdk(event).stream())
+          .map(frame -> frame.getMethod().getType().getName() + "." + frame.getMethod().getName())
+          .filter(method -> method.startsWith("lab.") && !method.startsWith("lab.conformance."))
+          .toList();
     } finally {
       recorder.closeRecording(recording);
       Files.delete(file);
     }
-  }
-
-  private static List<String> byTheLab(Path file) throws IOException {
-    List<String> made = new ArrayList<>();
-    for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
-      Waits.innermostOutsideTheJdk(event)
-          .map(frame -> frame.getMethod().getType().getName() + "." + frame.getMethod().getName())
-          .filter(method -> method.startsWith(LAB) && !method.startsWith(TESTS))
-          .ifPresent(made::add);
-    }
-    return made;
   }
 }

@@ -6,7 +6,6 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -25,9 +24,6 @@ public final class FakeDownstream implements AutoCloseable {
   /** Requests that {@link Behaviour#ANSWER_MOST} never answers. */
   static final int UNANSWERED = 20;
 
-  /** From one byte to the next; all of the body takes 1.2 s. */
-  private static final int TRICKLE_MS = 40;
-
   /** What it does with the requests that come from now on. */
   public enum Behaviour {
     /** 200 with {@link #BODY}. */
@@ -43,7 +39,7 @@ public final class FakeDownstream implements AutoCloseable {
      * those when its client has closed it.
      */
     ANSWER_MOST,
-    /** As {@link #ANSWER}, but the body comes byte by byte. */
+    /** As {@link #ANSWER}, but the body comes byte by byte, all of it in 1.2 s. */
     TRICKLE
   }
 
@@ -58,12 +54,8 @@ public final class FakeDownstream implements AutoCloseable {
   private volatile String script = "";
   private volatile boolean closes;
 
-  FakeDownstream() {
-    try {
-      listener = new ServerSocket(0, 1_000, InetAddress.getLoopbackAddress());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  FakeDownstream() throws IOException {
+    listener = new ServerSocket(0, 1_000, InetAddress.getLoopbackAddress());
     threads.execute(this::accept);
   }
 
@@ -93,7 +85,6 @@ public final class FakeDownstream implements AutoCloseable {
     var _ = heldAnswers.drainPermits();
   }
 
-  /** Closes all connections. */
   void hangUp() throws IOException {
     for (Socket each : open) {
       each.close();
@@ -166,18 +157,13 @@ public final class FakeDownstream implements AutoCloseable {
           }
           case ANSWER_MOST -> {
             int number = asked.incrementAndGet();
-            if (number % 10 == 0 && number <= 10 * UNANSWERED) {
-              isWatched = true;
-            } else {
-              write(out, ok(BODY));
-            }
+            isWatched = number % 10 == 0 && number <= 10 * UNANSWERED;
+            write(out, isWatched ? "" : ok(BODY));
           }
           case TRICKLE -> {
-            String answer = ok(BODY);
-            int head = answer.length() - BODY.length();
-            write(out, answer.substring(0, head));
+            write(out, ok(BODY).replace(BODY, ""));
             for (byte each : BODY.getBytes(US_ASCII)) {
-              Thread.sleep(TRICKLE_MS);
+              Thread.sleep(40);
               out.write(each);
             }
           }
@@ -194,7 +180,6 @@ public final class FakeDownstream implements AutoCloseable {
     }
   }
 
-  /** An answer with this body. */
   static String ok(String body) {
     return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         .formatted(body.length(), body);

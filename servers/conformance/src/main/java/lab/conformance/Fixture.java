@@ -1,18 +1,24 @@
 package lab.conformance;
 
 import static java.util.Objects.requireNonNull;
-import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
+import java.util.Queue;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import javax.management.JMException;
 import javax.management.ObjectName;
 import lab.conformance.FakeDownstream.Behaviour;
@@ -51,12 +57,13 @@ abstract class Fixture {
   }
 
   /** Long enough for calls that a test holds: none of them is to end by itself. */
-  static final String HELD_MS = "600000";
+  static final long HELD_MS = 600_000;
 
   /** Only a broken server exceeds it; no test waits for it to pass. */
   static final Duration PATIENCE = Duration.ofSeconds(60);
 
   static final String GET = "GET /health HTTP/1.1\r\nHost: lab\r\n";
+  static final String GET_METRICS = "GET /metrics HTTP/1.1\r\nHost: lab\r\n\r\n";
   static final String CLOSE = "Connection: close";
 
   // What a lane may have, by the rules of FAIRNESS.md.
@@ -67,12 +74,12 @@ abstract class Fixture {
   static final String SETTINGS_OF_A_JVM = "9.5";
 
   /** What the knobs of a shared server are turned back to, where it has them. */
-  private static final Map<String, String> KNOBS =
+  private static final Map<String, Long> KNOBS =
       Map.of(
-          "downstream_connections", "20000",
+          "downstream_connections", 20_000L,
           "downstream_timeout_ms", HELD_MS,
-          "pool_size", "200",
-          "queue_bound", "0");
+          "pool_size", 200L,
+          "queue_bound", 0L);
 
   private record Started(RunningServer server, FakeDownstream downstream, boolean isShared) {}
 
@@ -84,8 +91,9 @@ abstract class Fixture {
 
   private static @Nullable Started started;
 
-  private final ServerModel model;
+  final ServerModel model;
   private final String threadName;
+  private final Queue<RawClient> clients = new ConcurrentLinkedQueue<>();
   private String rule = "";
 
   Fixture(ServerModel model, String threadName) {
@@ -101,6 +109,9 @@ abstract class Fixture {
 
   @AfterEach
   void leaveNothing() throws Exception {
+    for (RawClient client : clients) {
+      client.close();
+    }
     Started last = started;
     if (last == null || !last.isShared()) {
       stop();
@@ -108,17 +119,13 @@ abstract class Fixture {
     }
     last.downstream().behave(Behaviour.ANSWER);
     String settings = readBack();
-    turn(
-        KNOBS.entrySet().stream()
-            .filter(knob -> has(settings, knob.getKey()))
-            .map(knob -> "\"%s\":%s".formatted(knob.getKey(), knob.getValue()))
-            .collect(joining(",", "{", "}")));
+    for (var knob : KNOBS.entrySet()) {
+      if (has(settings, knob.getKey())) {
+        turn(knob.getKey(), knob.getValue());
+      }
+    }
     await(() -> sum("lab_http_requests_in_flight{") == 0 && leased() == 0);
     last.downstream().forgetHeld();
-  }
-
-  final ServerModel model() {
-    return model;
   }
 
   /** How the names of the threads begin that answer {@code /}. */
@@ -195,7 +202,7 @@ abstract class Fixture {
                 "LAB_LOOPS", "2",
                 "LAB_FRONTS", "2",
                 "LAB_DOWNSTREAM_URL", downstream.url(),
-                "LAB_DOWNSTREAM_TIMEOUT_MS", HELD_MS,
+                "LAB_DOWNSTREAM_TIMEOUT_MS", Long.toString(HELD_MS),
                 "LAB_TOKEN_SUMS", "%s=%s".formatted(model.name(), TOKEN_SUM)));
     environment.putAll(settings());
     for (int i = 0; i < namesAndValues.length; i += 2) {
@@ -234,12 +241,35 @@ abstract class Fixture {
     return started().downstream();
   }
 
+  /** A client that is closed after the test, at the latest. */
   protected final RawClient client() throws IOException {
-    return new RawClient(server().httpPort());
+    return client(0);
+  }
+
+  /** A client whose kernel keeps so many bytes unread, 0 = as many as it likes. */
+  final RawClient client(int receiveBytes) throws IOException {
+    RawClient client = new RawClient(server().httpPort(), receiveBytes);
+    clients.add(client);
+    return client;
+  }
+
+  /** Clients that have called the downstream, one after the other, which holds its answers. */
+  final List<RawClient> heldClients(int count) throws Exception {
+    downstream().behave(Behaviour.HOLD);
+    List<RawClient> held = new ArrayList<>();
+    while (held.size() < count) {
+      held.add(client().request("GET", "/downstream"));
+      await(() -> leased() > 0 && leased() + pending() == held.size());
+    }
+    return held;
+  }
+
+  final RawClient heldClient() throws Exception {
+    return heldClients(1).getFirst();
   }
 
   protected final RawAnswer get(String target) throws IOException {
-    try (RawClient client = client()) {
+    try (RawClient client = new RawClient(server().httpPort())) {
       return client.get(target);
     }
   }
@@ -283,11 +313,7 @@ abstract class Fixture {
   }
 
   final void turn(String knob, long value) {
-    turn("{\"%s\":%d}".formatted(knob, value));
-  }
-
-  private void turn(String knobs) {
-    var answer = call("PATCH", "/settings", knobs);
+    var answer = call("PATCH", "/settings", "{\"%s\":%d}".formatted(knob, value));
     assertThat(answer.status()).as(answer.body()).isEqualTo(200);
   }
 
@@ -315,7 +341,11 @@ abstract class Fixture {
         "lab_http_request_seconds_sum{phase=\"%s\",route=\"%s\"}".formatted(phase, route));
   }
 
-  protected final void awaitInFlight(String route, int count) throws InterruptedException {
+  final double calls(String outcome) {
+    return metric("lab_downstream_calls_total{outcome=\"%s\"}".formatted(outcome));
+  }
+
+  protected final void awaitInFlight(String route, int count) throws Exception {
     await(() -> metric("lab_http_requests_in_flight{route=\"%s\"}".formatted(route)) == count);
   }
 
@@ -333,7 +363,6 @@ abstract class Fixture {
     return (int) attribute("lab:type=" + type, attribute);
   }
 
-  /** What an MXBean of the server's JVM shows. */
   final Object attribute(String bean, String attribute) {
     try {
       return server().mbeans().getAttribute(new ObjectName(bean), attribute);
@@ -342,10 +371,23 @@ abstract class Fixture {
     }
   }
 
+  /** What so many callers return that are at work at once. */
+  static <T extends @Nullable Object> List<T> atOnce(int callers, Callable<T> caller)
+      throws Exception {
+    List<T> returned = new ArrayList<>();
+    // Not virtual: they would wait for the carriers of the server.
+    try (ExecutorService threads = Executors.newFixedThreadPool(callers)) {
+      for (Future<T> each : threads.invokeAll(Collections.nCopies(callers, caller))) {
+        returned.add(each.get());
+      }
+    }
+    return returned;
+  }
+
   /** Waits until a condition holds that must come to hold. */
-  protected static void await(BooleanSupplier condition) throws InterruptedException {
+  protected static void await(Callable<Boolean> condition) throws Exception {
     long deadline = System.nanoTime() + PATIENCE.toNanos();
-    while (!condition.getAsBoolean()) {
+    while (!condition.call()) {
       assertThat(System.nanoTime()).as("waited %s", PATIENCE).isLessThan(deadline);
       Thread.sleep(5);
     }

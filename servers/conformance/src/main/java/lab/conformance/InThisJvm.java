@@ -10,23 +10,15 @@ import lab.shell.ServerModel;
 import lab.spec.Settings;
 
 /** A server beside the tests: the fast way, for models that a JVM can have several of. */
-record InThisJvm(LabServer server, CountDownLatch restarted) implements RunningServer {
+record InThisJvm(int httpPort, int managementPort, LabServer server, CountDownLatch restarted)
+    implements RunningServer {
   static Launcher of(ServerModel model) {
     return environment -> {
       CountDownLatch restarted = new CountDownLatch(1);
       Settings settings = Settings.fromEnvironment(environment);
-      return new InThisJvm(LabServer.start(model, settings, restarted::countDown), restarted);
+      LabServer server = LabServer.start(model, settings, restarted::countDown);
+      return new InThisJvm(server.httpPort(), server.managementPort(), server, restarted);
     };
-  }
-
-  @Override
-  public int httpPort() {
-    return server.httpPort();
-  }
-
-  @Override
-  public int managementPort() {
-    return server.managementPort();
   }
 
   @Override

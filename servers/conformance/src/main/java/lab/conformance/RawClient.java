@@ -17,6 +17,7 @@ import java.net.SocketTimeoutException;
 import java.net.StandardSocketOptions;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** A client of one connection, byte by byte. */
@@ -29,6 +30,8 @@ public final class RawClient implements AutoCloseable {
 
   private final Socket socket;
   private final InputStream in;
+
+  private boolean isHead;
 
   RawClient(int port) throws IOException {
     this(port, 0);
@@ -53,80 +56,67 @@ public final class RawClient implements AutoCloseable {
   }
 
   /** As {@link #send}, to a server that may have closed before it has read all of it. */
-  RawClient trySend(String text) throws IOException {
+  RawClient trySend(String text) {
     var _ = isTaken(text);
     return this;
   }
 
   /** Sends; false when the connection has been closed. The first after that may still be taken. */
-  boolean isTaken(String text) throws IOException {
+  boolean isTaken(String text) {
     try {
       var _ = send(text);
       return true;
-    } catch (SocketException e) {
+    } catch (IOException e) {
       return false;
     }
   }
 
   public RawClient send(String text) throws IOException {
+    isHead = text.startsWith("HEAD ");
     socket.getOutputStream().write(text.getBytes(UTF_8));
     return this;
   }
 
   /** Sends it so many times, and reads nothing, unless the connection is closed. */
-  void sendOften(int times, String text) {
-    try {
-      for (int i = 0; i < times; i++) {
-        var _ = send(text);
-      }
-    } catch (IOException e) {
-      // Closed, on whichever side.
-    }
+  Thread sendOften(int times, String text) {
+    return Thread.startVirtualThread(
+        () -> {
+          var _ = IntStream.range(0, times).allMatch(_ -> isTaken(text));
+        });
   }
 
   public RawAnswer get(String target) throws IOException {
-    return request("GET", target).read("GET");
-  }
-
-  public RawAnswer read() throws IOException {
-    return read("GET");
+    return request("GET", target).read();
   }
 
   /** Reads the next answer; one to HEAD has no body whatever its headers say. */
-  RawAnswer read(String method) throws IOException {
+  public RawAnswer read() throws IOException {
     String[] statusLine = line().split(" ", 3);
     Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     for (String line = line(); !line.isEmpty(); line = line()) {
       int colon = line.indexOf(':');
       headers.put(line.substring(0, colon), line.substring(colon + 1).strip());
     }
-    byte[] body;
-    if (method.equals("HEAD")) {
-      body = new byte[0];
-    } else if (headers.getOrDefault("Transfer-Encoding", "").equalsIgnoreCase("chunked")) {
-      body = readChunks();
-    } else {
-      body = readBytes(Integer.parseInt(headers.getOrDefault("Content-Length", "0")));
-    }
+    int length = isHead ? 0 : Integer.parseInt(headers.getOrDefault("Content-Length", "0"));
+    boolean isChunked = headers.getOrDefault("Transfer-Encoding", "").equalsIgnoreCase("chunked");
+    byte[] body = isChunked && !isHead ? readChunks() : readBytes(length);
     return new RawAnswer(Integer.parseInt(statusLine[1]), headers, new String(body, UTF_8));
   }
 
   private byte[] readChunks() throws IOException {
     ByteArrayOutputStream body = new ByteArrayOutputStream();
-    for (int size = chunkSize(); size > 0; size = chunkSize()) {
+    int size;
+    do {
+      size = Integer.parseInt(line().split(";", 2)[0].strip(), 16);
       body.write(readBytes(size));
-      if (!line().isEmpty()) {
+      if (size > 0 && !line().isEmpty()) {
         throw new IOException("a chunk is longer than it says");
       }
-    }
+    } while (size > 0);
     while (!line().isEmpty()) {
       // Trailers mean nothing to it.
     }
     return body.toByteArray();
-  }
-
-  private int chunkSize() throws IOException {
-    return Integer.parseInt(line().split(";", 2)[0].strip(), 16);
   }
 
   private byte[] readBytes(int count) throws IOException {

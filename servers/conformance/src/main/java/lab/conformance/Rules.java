@@ -33,8 +33,6 @@ record Rules(Map<String, String> levels, Map<String, String> instead, Set<String
     String[] value();
   }
 
-  private static final List<String> LEVELS = List.of("MUST", "SHOULD", "MAY");
-
   /**
    * Reads the page's rows: {@code | rule | level | what | lanes |}, and below them the deviations,
    * {@code | rule | lanes | what happens | why |}.
@@ -55,7 +53,7 @@ record Rules(Map<String, String> levels, Map<String, String> instead, Set<String
 
   private void add(String lane, String[] cells) {
     String rule = cells[1];
-    if (LEVELS.contains(cells[2])) {
+    if (List.of("MUST", "SHOULD", "MAY").contains(cells[2])) {
       assertThat(levels.put(rule, cells[2])).as("rule %s twice", rule).isNull();
       if (cells[2].equals("MAY") && names(cells[4], lane)) {
         chosen.add(rule);
@@ -82,8 +80,7 @@ record Rules(Map<String, String> levels, Map<String, String> instead, Set<String
     } else {
       List<String> outcomes = Arrays.asList(declared.split(" or ", -1));
       assertThat(happened).as("rule %s, with a deviation", rule).isIn(outcomes);
-      // Of several outcomes one may be allowed: another version of the server does as the rule
-      // says.
+      // Of several outcomes one may be allowed: another version of the server keeps the rule.
       assertThat(allowed.containsAll(outcomes)).as("the deviation from %s is none", rule).isFalse();
     }
   }
