@@ -19,9 +19,6 @@ import java.util.stream.Stream;
  * cgroup-v2}). Any thread; a few small files per call.
  */
 public final class ContainerLimits {
-  /** Version 1 writes "no limit" as the largest multiple of a page. */
-  private static final long NO_LIMIT_BYTES = 1L << 60;
-
   private static final Pattern CPUS =
       Pattern.compile("[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*");
 
@@ -97,7 +94,8 @@ public final class ContainerLimits {
         .or(() -> read("memory/memory.limit_in_bytes"))
         .filter(ContainerLimits::isPositive)
         .map(Long::parseLong)
-        .filter(bytes -> bytes < NO_LIMIT_BYTES);
+        // Version 1 writes "no limit" as the largest multiple of a page.
+        .filter(bytes -> bytes < 1L << 60);
   }
 
   private static boolean isPositive(String text) {

@@ -57,18 +57,16 @@ public final class DownstreamMetrics {
 
   /** Counts calls made once more, as the kept connection was closed; for clients that see it. */
   public synchronized Counter retries() {
-    Counter counter = retries;
-    if (counter == null) {
-      counter =
+    if (retries == null) {
+      retries =
           Counter.builder()
               .name("lab_downstream_retries_total")
               .help(
                   "Downstream calls made once more, as the downstream had closed the kept"
                       + " connection.")
               .register(registry);
-      retries = counter;
     }
-    return counter;
+    return retries;
   }
 
   /** A call has ended that never got a connection: it only waited for one. */

@@ -22,11 +22,6 @@ import org.jspecify.annotations.Nullable;
  * once per scrape. A number that the kernel does not give has no series: it is never 0 instead.
  */
 public final class KernelCounters implements MultiCollector {
-  private static final String LISTEN = "0A";
-
-  /** About one line: the kernel writes no more of its table than is asked for. */
-  private static final int CHUNK_BYTES = 256;
-
   private final Path procNet;
   private final String portSuffix;
 
@@ -116,7 +111,8 @@ public final class KernelCounters implements MultiCollector {
    */
   private @Nullable Long acceptQueueLength(String file) {
     try (InputStream in = Files.newInputStream(procNet.resolve(file))) {
-      byte[] chunk = new byte[CHUNK_BYTES];
+      // About one line: the kernel writes no more of its table than is asked for.
+      byte[] chunk = new byte[256];
       StringBuilder line = new StringBuilder();
       boolean header = true;
       for (int count = in.read(chunk); count > 0; count = in.read(chunk)) {
@@ -131,7 +127,8 @@ public final class KernelCounters implements MultiCollector {
             header = false;
             continue;
           }
-          if (fields.length < 6 || !fields[3].equals(LISTEN)) {
+          // 0A is LISTEN.
+          if (fields.length < 6 || !fields[3].equals("0A")) {
             return null;
           }
           if (fields[1].endsWith(portSuffix)) {
@@ -140,7 +137,7 @@ public final class KernelCounters implements MultiCollector {
         }
       }
     } catch (IOException e) {
-      return null;
+      // As where there is no IPv6.
     }
     return null;
   }

@@ -169,8 +169,6 @@ public final class ThreadClasses implements MultiCollector {
   /** It looks for threads after so many scrapes even if their number is the same. */
   private static final int SCRAPES = 10;
 
-  private static final double NANOS_PER_SECOND = 1e9;
-
   private final Path directory;
   private final Map<Path, Task> tasks = new HashMap<>();
   private final Map<Labels, Group> groups = new TreeMap<>();
@@ -269,9 +267,6 @@ public final class ThreadClasses implements MultiCollector {
   }
 
   private static CounterDataPointSnapshot counter(double nanos, Labels labels) {
-    return CounterDataPointSnapshot.builder()
-        .value(nanos / NANOS_PER_SECOND)
-        .labels(labels)
-        .build();
+    return CounterDataPointSnapshot.builder().value(nanos / 1e9).labels(labels).build();
   }
 }

@@ -19,7 +19,6 @@ public final class Exchanges {
   }
 
   private static final Logger LOG = System.getLogger(Exchanges.class.getName());
-  private static final int MAX_BODY_BYTES = 10_000;
 
   private Exchanges() {}
 
@@ -31,7 +30,7 @@ public final class Exchanges {
   /** The whole numbers of its body, by name. */
   public static Map<String, Long> numbers(HttpExchange exchange)
       throws IOException, BadValueException {
-    byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
+    byte[] body = exchange.getRequestBody().readNBytes(10_000);
     return Json.readNumbers(new String(body, UTF_8));
   }
 

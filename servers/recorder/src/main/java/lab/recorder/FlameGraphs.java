@@ -12,15 +12,13 @@ import one.convert.Frame;
 
 /** Draws stacks with async-profiler's converter. */
 final class FlameGraphs {
-  /** Percent of the whole: what is narrower cannot be seen. */
-  private static final double LEAST_WIDTH = 0.05;
-
   private FlameGraphs() {}
 
   /** The converter's page of {@link Recorder}'s stacks, callers on top. */
   static String page(Map<String, Long> stacks) {
     Arguments arguments = new Arguments();
-    arguments.minwidth = LEAST_WIDTH;
+    // Percent of the whole: what is narrower cannot be seen.
+    arguments.minwidth = 0.05;
     arguments.inverted = true;
     FlameGraph graph = new FlameGraph(arguments);
     stacks.forEach(

@@ -49,7 +49,6 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
   private static final String PINNED = "pinned";
   private static final String PLATFORM = "platform";
   private static final String VIRTUAL = "virtual";
-  private static final double NANOS_PER_SECOND = 1e9;
 
   private static final Logger LOG = System.getLogger(LockWatch.class.getName());
 
@@ -190,7 +189,7 @@ public final class LockWatch implements LockWatchMXBean, AutoCloseable {
   @Override
   public Map<String, Double> getWaitedSeconds() {
     Map<String, Double> seconds = new HashMap<>();
-    nanos.forEach((wait, sum) -> seconds.put(wait.toString(), sum.sum() / NANOS_PER_SECOND));
+    nanos.forEach((wait, sum) -> seconds.put(wait.toString(), sum.sum() / 1e9));
     return seconds;
   }
 }

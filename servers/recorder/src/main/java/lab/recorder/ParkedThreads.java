@@ -31,9 +31,6 @@ final class ParkedThreads implements AutoCloseable {
   /** A thread that waits: the kind of the lock, and where in the code of its own. */
   record Waiting(String kind, String site) {}
 
-  /** From this JDK on a dump tells what a virtual thread waits for (JDK-8356870). */
-  private static final int TOLD_SINCE = 25;
-
   private static final long LEAST_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   /** A look takes at most this part of the time. */
@@ -71,9 +68,9 @@ final class ParkedThreads implements AutoCloseable {
     this.thread = Thread.ofPlatform().daemon().name("parked-threads").start(this::look);
   }
 
-  /** Whether this JDK's dumps tell what virtual threads wait for. */
+  /** Whether this JDK's dumps tell what virtual threads wait for (JDK-8356870). */
   static boolean canBeSeen() {
-    return Runtime.version().feature() >= TOLD_SINCE;
+    return Runtime.version().feature() >= 25;
   }
 
   @Override

@@ -25,14 +25,12 @@ import lab.spec.BadValueException;
  * start with an agent that does.
  */
 public final class RecorderAgent {
-  private static final String WATCH = ",lock_watch_ms=";
-
   private RecorderAgent() {}
 
   /** Called by the JVM before its main class. What goes wrong costs the service nothing. */
   public static void premain(String words) {
     // Without any words it is null.
-    String[] parts = String.valueOf(words).split(WATCH, 2);
+    String[] parts = String.valueOf(words).split(",lock_watch_ms=", 2);
     try {
       RecorderPort.open(address(parts[0]), sum());
     } catch (IOException | RuntimeException | LinkageError e) {

@@ -41,18 +41,11 @@ import lab.spec.Outcome;
 final class ManagementServer implements AutoCloseable {
   private static final Logger LOG = System.getLogger(ManagementServer.class.getName());
 
-  /** The quickest of so many connections tells how long one takes. */
-  private static final int CONNECTIONS = 5;
-
   /** Longer than TCP waits before it sends a lost attempt again (1 s). */
   private static final int CONNECT_MS = 2500;
 
-  private static final int HTTP_PORT = 80;
-
   /** More calls at once are no driver's; their connections are closed. */
   private static final int MOST_THREADS = 16;
-
-  private static final int IDLE_SECONDS = 60;
 
   private static final Set<String> OPEN = Set.of("GET /health", "GET /metrics");
 
@@ -67,7 +60,7 @@ final class ManagementServer implements AutoCloseable {
       new ThreadPoolExecutor(
           0,
           MOST_THREADS,
-          IDLE_SECONDS,
+          60,
           TimeUnit.SECONDS,
           new SynchronousQueue<>(),
           Thread.ofPlatform().daemon().name("management-", 1).factory());
@@ -149,12 +142,13 @@ final class ManagementServer implements AutoCloseable {
    */
   private Answer roundTrip() {
     URI downstream = context.settings().downstreamUrl();
-    int port = downstream.getPort() < 0 ? HTTP_PORT : downstream.getPort();
+    int port = downstream.getPort() < 0 ? 80 : downstream.getPort();
     InetSocketAddress called = new InetSocketAddress(downstream.getHost(), port);
     InetSocketAddress local = new InetSocketAddress(InetAddress.getLoopbackAddress(), port());
     long there = Long.MAX_VALUE;
     long here = Long.MAX_VALUE;
-    for (int i = 0; i < CONNECTIONS; i++) {
+    // The quickest of so many connections tells how long one takes.
+    for (int i = 0; i < 5; i++) {
       there = Math.min(there, connecting(called));
       here = Math.min(here, connecting(local));
     }

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -32,12 +33,14 @@ public final class LineFile implements AutoCloseable {
   }
 
   /** Reads the first lines into memory at once. Blocks for about 1 ms per 10,000 lines. */
-  public Reading read(int lines) throws IOException {
+  public Reading read(int lines) {
     List<String> all = new ArrayList<>();
     try (BufferedReader in = Files.newBufferedReader(path, US_ASCII)) {
       for (String line = in.readLine(); line != null && all.size() < lines; line = in.readLine()) {
         all.add(line);
       }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
     return new Reading(all.size(), all.stream().mapToLong(String::length).sum());
   }

@@ -1,7 +1,5 @@
 package lab.structured;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -66,7 +64,7 @@ final class Aggregates implements Demonstrations {
   private Answer aggregate(int waitMs, int lines) throws InterruptedException {
     try (var scope = open(Joiner.<Object>awaitAllSuccessfulOrThrow())) {
       Subtask<Integer> wait = scope.fork(() -> pause(waitMs));
-      Subtask<Reading> reading = scope.fork(() -> read(lines));
+      Subtask<Reading> reading = scope.fork(() -> file.read(lines));
       scope.join();
       return Bodies.aggregate(wait.get(), reading.get());
     }
@@ -87,7 +85,8 @@ final class Aggregates implements Demonstrations {
               }
             },
             oldWay);
-    CompletableFuture<Reading> reading = CompletableFuture.supplyAsync(() -> read(lines), oldWay);
+    CompletableFuture<Reading> reading =
+        CompletableFuture.supplyAsync(() -> file.read(lines), oldWay);
     try {
       return wait.thenCombine(reading, Bodies::aggregate).get();
     } catch (ExecutionException e) {
@@ -125,7 +124,7 @@ final class Aggregates implements Demonstrations {
   Answer aggregateWithFallback(int waitMs, int timeoutMs, int lines) throws InterruptedException {
     try (var scope = open(Joiner.<Object>awaitAllSuccessfulOrThrow())) {
       Subtask<Boolean> wait = scope.fork(() -> endsInTime(waitMs, timeoutMs));
-      Subtask<Reading> reading = scope.fork(() -> read(lines));
+      Subtask<Reading> reading = scope.fork(() -> file.read(lines));
       scope.join();
       return Bodies.aggregateWithFallback(wait.get(), reading.get());
     }
@@ -144,14 +143,6 @@ final class Aggregates implements Demonstrations {
   private static int pause(int waitMs) throws InterruptedException {
     Thread.sleep(waitMs);
     return waitMs;
-  }
-
-  private Reading read(int lines) {
-    try {
-      return file.read(lines);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 
   private boolean endsInTime(int waitMs, int timeoutMs) throws InterruptedException {

@@ -8,9 +8,6 @@ import lab.wire.Request;
 
 /** A model's answers, as bytes. Any thread. */
 public final class Answers {
-  private static final int BAD_REQUEST = 400;
-  private static final int HEAD_TOO_LONG = 431;
-
   private final AnswerWriter writer;
 
   /** The model's name is in the header {@link ModelContext#MODEL_HEADER}. */
@@ -23,7 +20,7 @@ public final class Answers {
   }
 
   public byte[] refuse(MalformedException reason) {
-    int status = reason.isHeadTooLong() ? HEAD_TOO_LONG : BAD_REQUEST;
+    int status = reason.isHeadTooLong() ? 431 : 400;
     Answer answer = Answer.error(status, "malformed request: " + reason.getMessage());
     return writer.refusal(answer.status(), answer.contentType(), answer.body());
   }

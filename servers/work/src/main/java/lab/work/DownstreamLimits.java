@@ -7,9 +7,6 @@ import lab.spec.Settings;
 
 /** The limits on downstream calls: how many at a time, and how long each may take. Any thread. */
 public final class DownstreamLimits {
-  /** How often idle connections are looked at, in the time that they are kept. */
-  private static final int IDLE_LOOKS = 12;
-
   private final ConnectionCap cap;
   private final Duration keepIdle;
   private volatile int timeoutMs;
@@ -41,9 +38,9 @@ public final class DownstreamLimits {
     return keepIdle;
   }
 
-  /** How long it is from one look at the idle connections to the next. */
+  /** How long it is from one look at the idle connections to the next: a twelfth of that time. */
   public static Duration betweenLooks(Duration keepIdle) {
-    return keepIdle.dividedBy(IDLE_LOOKS);
+    return keepIdle.dividedBy(12);
   }
 
   /** How long a call that begins now may take, with its wait for a place, in nanoseconds. */

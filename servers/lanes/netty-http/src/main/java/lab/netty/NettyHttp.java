@@ -42,8 +42,6 @@ public final class NettyHttp implements TrafficServer {
     STOP
   }
 
-  private static final long SWEEP_NANOS = 1_000_000_000;
-
   private static final int ACCEPTS_PER_TURN = 16;
 
   // For its connections: any thread.
@@ -83,7 +81,7 @@ public final class NettyHttp implements TrafficServer {
       end();
       throw e;
     }
-    loops.all().forEach(each -> each.every(SWEEP_NANOS, () -> sweep(each)));
+    loops.all().forEach(each -> each.every(1_000_000_000, () -> sweep(each)));
   }
 
   /** A model on Netty, with what works on requests, which may come from any of the loops. */

@@ -27,9 +27,6 @@ public final class ReactorGroup {
   private static final Logger LOG = System.getLogger(ReactorGroup.class.getName());
   private static final int EXIT_BROKEN = 70;
 
-  /** Beyond the grace, for a reactor that is in the middle of something long. */
-  private static final Duration LAST_TURN = Duration.ofSeconds(1);
-
   private final ModelContext context;
   final Settings settings;
   final RequestMetrics requests;
@@ -95,7 +92,8 @@ public final class ReactorGroup {
   }
 
   public void stop(Duration grace) {
-    long end = System.nanoTime() + grace.plus(LAST_TURN).toNanos();
+    // Beyond the grace, for a reactor that is in the middle of something long.
+    long end = System.nanoTime() + grace.plusSeconds(1).toNanos();
     reactors.forEach(each -> each.stop(grace));
     try {
       for (Thread thread : threads) {

@@ -28,11 +28,6 @@ import org.jspecify.annotations.Nullable;
 final class ConnectionServer implements TrafficServer {
   private static final Logger LOG = System.getLogger(ConnectionServer.class.getName());
 
-  /** After a failed accept, most likely for want of file descriptors. */
-  private static final long PAUSE_NANOS = 100_000_000;
-
-  private static final Duration SWEEP = Duration.ofSeconds(1);
-
   // For its connections: any thread.
   final ModelContext context;
   final RequestMetrics requests;
@@ -69,7 +64,7 @@ final class ConnectionServer implements TrafficServer {
     context.knobs().has(Settings.CONNECTION_THREADS);
     RequestMetrics.registerConnections(context.registry(), connections::size);
     // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
-    this.watchdog = new Sweeper("watchdog", SWEEP, this::sweep);
+    this.watchdog = new Sweeper("watchdog", Duration.ofSeconds(1), this::sweep);
     var unused = Thread.ofPlatform().daemon().name("acceptor").start(this::accept);
   }
 
@@ -127,7 +122,8 @@ final class ConnectionServer implements TrafficServer {
         // Nobody else accepts: whatever it was, this thread goes on.
         if (!stopping) {
           LOG.log(Level.WARNING, "cannot accept for now: {0}", e.toString());
-          LockSupport.parkNanos(PAUSE_NANOS);
+          // Most likely for want of file descriptors.
+          LockSupport.parkNanos(100_000_000);
         }
       }
     }

@@ -1,7 +1,5 @@
 package lab.work.blocking;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.function.Supplier;
@@ -78,12 +76,12 @@ public final class BlockingRoutes implements AutoCloseable {
     }
     return switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"));
-      case DOWNSTREAM -> downstream();
+      case DOWNSTREAM -> downstream.call();
       case SYNCHRONIZED -> downstreamSynchronized();
       case HEALTH -> up;
       case COMPUTE -> Bodies.compute(call.value("limit"));
       case BLOCK -> block(call.value("wait_ms"));
-      case FILE -> file(call.value("lines"));
+      case FILE -> Bodies.file(context.file().read(call.value("lines")));
       case AGGREGATE, AGGREGATE_OLD, FIRST_SUCCESS, AGGREGATE_WITH_FALLBACK, MULTI_AGGREGATE ->
           demonstrations.answer(call);
       case METRICS -> Bodies.metrics(context.exposition().get());
@@ -96,27 +94,15 @@ public final class BlockingRoutes implements AutoCloseable {
     return Bodies.hello(context.model(), Thread.currentThread().getName());
   }
 
-  private Answer downstream() throws InterruptedException {
-    return downstream.call();
-  }
-
   /** On its own thread's monitor: the JIT compiler would take away that of a private object. */
   private Answer downstreamSynchronized() throws InterruptedException {
     synchronized (Thread.currentThread()) {
-      return downstream();
+      return downstream.call();
     }
   }
 
   private static Answer block(int waitMs) throws InterruptedException {
     Thread.sleep(waitMs);
     return Bodies.block(waitMs);
-  }
-
-  private Answer file(int lines) {
-    try {
-      return Bodies.file(context.file().read(lines));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 }
