@@ -16,8 +16,6 @@ import lab.spec.RouteCall;
 
 /** What the contract wants around every route. No queue: it runs on the connection's thread. */
 final class ContractFilter implements Filter {
-  private static final long NO_QUEUE = 0;
-
   private final Header model;
   private final ModelContext context;
 
@@ -47,7 +45,7 @@ final class ContractFilter implements Filter {
       }
       outcome = Outcome.ofStatus(response.status().code());
     } finally {
-      requests.ended(call.route(), outcome, NO_QUEUE, System.nanoTime() - begun);
+      requests.ended(call.route(), outcome, 0, System.nanoTime() - begun);
     }
     if (request.headers().containsToken(HeaderValues.CONNECTION_CLOSE)) {
       // Helidon says that it closes, but leaves it to the client.

@@ -19,9 +19,6 @@ import lab.work.blocking.BlockingRoutes;
 public final class Helidon implements TrafficServer {
   public static final ServerModel MODEL = new ServerModel("helidon", Helidon::start);
 
-  private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
-  private static final int MAX_HEAD_BYTES = 32 << 10;
-
   private final BlockingRoutes routes;
   private final WebServer server;
 
@@ -100,9 +97,6 @@ public final class Helidon implements TrafficServer {
   private static Http1Config http1(boolean shipped) {
     return shipped
         ? Http1Config.create()
-        : Http1Config.builder()
-            .maxPrologueLength(MAX_REQUEST_LINE_BYTES)
-            .maxHeadersSize(MAX_HEAD_BYTES)
-            .build();
+        : Http1Config.builder().maxPrologueLength(32 << 10).maxHeadersSize(32 << 10).build();
   }
 }

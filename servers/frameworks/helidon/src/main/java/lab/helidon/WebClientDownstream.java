@@ -43,7 +43,6 @@ final class WebClientDownstream implements DownstreamClient {
   }
 
   private static final ScopedValue<Mark> CALL = ScopedValue.newInstance();
-  private static final int OK = 200;
 
   private final Counter retries;
   private final WebClient client;
@@ -75,7 +74,7 @@ final class WebClientDownstream implements DownstreamClient {
   @Override
   public byte[] get(long deadlineNanos) throws IOException, InterruptedException {
     try (HttpClientResponse response = ask(deadlineNanos)) {
-      if (response.status().code() != OK) {
+      if (response.status().code() != 200) {
         throw new IOException("status " + response.status().code());
       }
       return response.as(byte[].class);

@@ -10,9 +10,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The lab's settings as Quarkus' configuration; MODEL.md names each with its default. */
 public final class LabConfig implements ConfigSource {
-  /** Above system properties and environment: the lab's settings are the only ones. */
-  private static final int ORDINAL = 1000;
-
   /**
    * The most that Quarkus' client can have: the root of the largest int. Quarkus gives the size to
    * Vert.x for HTTP/1.1 and for HTTP/2, and Vert.x' {@code SimpleConnectionPool} multiplies the two
@@ -38,9 +35,10 @@ public final class LabConfig implements ConfigSource {
     return "the lab's settings";
   }
 
+  /** Above system properties and environment: the lab's settings are the only ones. */
   @Override
   public int getOrdinal() {
-    return ORDINAL;
+    return 1000;
   }
 
   private static Map<String, String> of(Settings settings) {

@@ -19,9 +19,6 @@ import org.jspecify.annotations.Nullable;
 public final class QuarkusHttp implements TrafficServer {
   private static final Logger LOG = System.getLogger(QuarkusHttp.class.getName());
 
-  /** On top of the grace: for closing what there is to close. */
-  private static final Duration END = Duration.ofSeconds(3);
-
   private static volatile @Nullable QuarkusHttp current;
 
   private final ModelContext context;
@@ -84,7 +81,8 @@ public final class QuarkusHttp implements TrafficServer {
   public void stop(Duration grace) {
     Quarkus.asyncExit();
     try {
-      if (!main.join(grace.plus(END))) {
+      // On top of the grace: for closing what there is to close.
+      if (!main.join(grace.plusSeconds(3))) {
         LOG.log(Level.WARNING, "Quarkus has not stopped in time");
       }
     } catch (InterruptedException e) {

@@ -10,8 +10,6 @@ import lab.shell.ServerModel;
 public final class QuarkusReactive {
   public static final ServerModel MODEL = QuarkusHttp.model("quarkus-reactive");
 
-  private QuarkusReactive() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

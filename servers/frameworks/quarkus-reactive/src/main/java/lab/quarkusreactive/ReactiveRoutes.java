@@ -56,7 +56,10 @@ public final class ReactiveRoutes {
       case HEALTH -> Uni.createFrom().item(up);
       case COMPUTE -> Uni.createFrom().item(Bodies.compute(call.value("limit")));
       case BLOCK -> pause(call).map(Bodies::block);
-      case FILE -> file(call.value("lines"));
+      case FILE ->
+          vertx
+              .executeBlocking(() -> context.file().read(call.value("lines")), false)
+              .map(Bodies::file);
       case METRICS -> Uni.createFrom().item(Bodies.metrics(context.exposition().get()));
       default -> throw new IllegalStateException(call.route() + " is not served");
     };
@@ -70,9 +73,5 @@ public final class ReactiveRoutes {
       return item.invoke(blockTheLoop::hold);
     }
     return millis == 0 ? item : item.onItem().delayIt().by(Duration.ofMillis(millis));
-  }
-
-  private Uni<Answer> file(int lines) {
-    return vertx.executeBlocking(() -> context.file().read(lines), false).map(Bodies::file);
   }
 }

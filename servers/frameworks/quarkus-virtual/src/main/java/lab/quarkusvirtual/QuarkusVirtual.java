@@ -10,8 +10,6 @@ import lab.shell.ServerModel;
 public final class QuarkusVirtual {
   public static final ServerModel MODEL = QuarkusHttp.model("quarkus-virtual");
 
-  private QuarkusVirtual() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

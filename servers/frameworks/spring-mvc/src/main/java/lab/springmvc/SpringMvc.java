@@ -18,8 +18,6 @@ public final class SpringMvc {
   public static final ServerModel MODEL =
       Threading.VIRTUAL.isActive(new StandardEnvironment()) ? VIRTUAL : PLATFORM;
 
-  private SpringMvc() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

@@ -23,8 +23,6 @@ import org.springframework.http.ResponseEntity;
 
 /** A Spring Boot application from its start on a port to its graceful end. */
 public final class SpringServer implements TrafficServer {
-  private static final long LEAST_GRACE_MS = 1_000;
-
   private final ConfigurableApplicationContext application;
   private final int port;
 
@@ -85,7 +83,7 @@ public final class SpringServer implements TrafficServer {
   public void stop(Duration grace) {
     application
         .getBean(DefaultLifecycleProcessor.class)
-        .setTimeoutPerShutdownPhase(Math.max(LEAST_GRACE_MS, grace.toMillis()));
+        .setTimeoutPerShutdownPhase(Math.max(1_000, grace.toMillis()));
     application.close();
   }
 }

@@ -23,8 +23,6 @@ public final class SpringWebflux {
                     "error"));
           });
 
-  private SpringWebflux() {}
-
   public static void main(String[] args) throws InterruptedException {
     LabServer.main(MODEL);
   }

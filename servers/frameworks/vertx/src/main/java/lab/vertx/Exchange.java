@@ -9,7 +9,6 @@ import org.jspecify.annotations.Nullable;
 
 /** One request to the last byte of its answer. Its wait for the loop is unknown. Loop only. */
 final class Exchange {
-  private static final long NO_QUEUE = 0;
   private static final String KEY = "lab.exchange";
 
   private final RouteCall call;
@@ -52,7 +51,7 @@ final class Exchange {
   private void end(Outcome outcome) {
     if (!ended) {
       ended = true;
-      requests.ended(call.route(), outcome, NO_QUEUE, System.nanoTime() - begun);
+      requests.ended(call.route(), outcome, 0, System.nanoTime() - begun);
     }
   }
 }

@@ -30,8 +30,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class HttpClientDownstream {
   private static final Logger LOG = System.getLogger(HttpClientDownstream.class.getName());
-  private static final int OK = 200;
-  private static final int UNBOUNDED = -1;
 
   private final HttpClient client;
 
@@ -111,7 +109,7 @@ final class HttpClientDownstream {
   }
 
   private static Future<byte[]> body(HttpClientResponse response) {
-    if (response.statusCode() != OK) {
+    if (response.statusCode() != 200) {
       return Future.failedFuture(new IOException("status " + response.statusCode()));
     }
     return response.body().map(Buffer::getBytes);
@@ -128,7 +126,7 @@ final class HttpClientDownstream {
         .with(
             new PoolOptions()
                 .setHttp1MaxSize(Settings.DOWNSTREAM_CONNECTIONS.max())
-                .setMaxWaitQueueSize(UNBOUNDED))
+                .setMaxWaitQueueSize(-1))
         .withConnectHandler(this::connected)
         .build();
   }

@@ -24,9 +24,6 @@ final class HttpVerticle extends VerticleBase {
   private static final Logger LOG = System.getLogger(HttpVerticle.class.getName());
   private static final String ALL_ADDRESSES = "0.0.0.0";
 
-  private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
-  private static final int MAX_HEAD_BYTES = 32 << 10;
-
   private final ModelContext lab;
   private final LoopClients clients;
   private final DownstreamCalls downstream;
@@ -100,8 +97,8 @@ final class HttpVerticle extends VerticleBase {
     return settings.shipped()
         ? shared
         : shared
-            .setMaxInitialLineLength(MAX_REQUEST_LINE_BYTES)
-            .setMaxHeaderSize(MAX_HEAD_BYTES)
+            .setMaxInitialLineLength(32 << 10)
+            .setMaxHeaderSize(32 << 10)
             .setHttp2ClearTextEnabled(false);
   }
 }

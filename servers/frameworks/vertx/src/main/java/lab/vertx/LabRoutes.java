@@ -54,7 +54,10 @@ final class LabRoutes {
       case HEALTH -> Future.succeededFuture(up);
       case COMPUTE -> Future.succeededFuture(Bodies.compute(call.value("limit")));
       case BLOCK -> pause(call).map(Bodies::block);
-      case FILE -> file(call.value("lines"));
+      case FILE ->
+          vertx
+              .executeBlocking(() -> lab.file().read(call.value("lines")), false)
+              .map(Bodies::file);
       case METRICS -> Future.succeededFuture(Bodies.metrics(lab.exposition().get()));
       default -> throw new IllegalStateException(call.route() + " is not served");
     };
@@ -69,9 +72,5 @@ final class LabRoutes {
     }
     // A timer of Vert.x takes at least one millisecond.
     return millis == 0 ? Future.succeededFuture(0) : vertx.timer(millis).map(millis);
-  }
-
-  private Future<Answer> file(int lines) {
-    return vertx.executeBlocking(() -> lab.file().read(lines), false).map(Bodies::file);
   }
 }

@@ -27,8 +27,6 @@ public final class VertxModel implements TrafficServer {
   public static final ServerModel MODEL = new ServerModel("vertx", VertxModel::start);
 
   private static final Logger LOG = System.getLogger(VertxModel.class.getName());
-  private static final String LOOP_THREADS = "vert.x-eventloop-thread-";
-  private static final Duration START = Duration.ofSeconds(30);
 
   /** What closing may take beyond the grace of the requests. */
   private static final Duration END = Duration.ofSeconds(2);
@@ -52,7 +50,8 @@ public final class VertxModel implements TrafficServer {
         context.settings().loops(shipped ? VertxOptions.DEFAULT_EVENT_LOOP_POOL_SIZE : cpus);
     AtomicInteger openConnections = new AtomicInteger();
     context.knobs().hasLoops(loops);
-    LoopThreads.register(context.registry(), LOOP_THREADS, loops, openConnections::get);
+    LoopThreads.register(
+        context.registry(), "vert.x-eventloop-thread-", loops, openConnections::get);
     Vertx vertx = Vertx.vertx(options(loops, shipped));
     if (shipped && !vertx.isNativeTransportEnabled()) {
       // Vert.x would go on with NIO and say nothing.
@@ -74,7 +73,7 @@ public final class VertxModel implements TrafficServer {
                     return verticle;
                   },
                   new DeploymentOptions().setInstances(loops))
-              .await(START.toNanos(), TimeUnit.NANOSECONDS);
+              .await(30, TimeUnit.SECONDS);
       return new VertxModel(vertx, List.copyOf(verticles));
     } catch (Exception e) {
       close(vertx.close(), END);
