@@ -18,22 +18,14 @@ CPU = "host CPU"
 
 def test_what_gave_way_has_its_figures() -> None:
     of, rows = ran({"a": server(1650, name="worker pool")})
-    pool = Standing(
-        "worker pool",
-        saturation=36.0,
-        waiting="requests",
-        score=0.9,
-        sentence="the worker pool: 40 of 40 busy, 36 waiting",
-    )
+    pool = Standing("worker pool", 40, 40, "threads")
     verdicts = {
-        one.trial: Verdict(
-            one.bottleneck or NONE, STRONG, "", () if one.bottleneck == NONE else (pool,)
-        )
-        for one in rows
+        one.trial: Verdict(one.bottleneck or NONE, STRONG, "excess", None, (pool,)) for one in rows
     }
     told = findings(Outcome(of, rows, Path(), verdicts))
     assert (
-        answers(of, told)[0][2] == "then: worker pool, 40 of 40 busy (strong, at 1,682 by 3 trials)"
+        answers(of, told)[0][2]
+        == "then: worker pool, 40 of 40 threads (strong, at 1,682 by 3 trials)"
     )
 
 

@@ -35,7 +35,7 @@ CASE = (
     'expected = ["worker pool"]\n'
 )
 POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
-NONE_OF_IT = Verdict(NONE, STRONG, "none: the load itself")
+NONE_OF_IT = Verdict(NONE, STRONG, "none", None)
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
 

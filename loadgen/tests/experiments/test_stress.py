@@ -467,10 +467,10 @@ def test_what_gave_way_is_told_by_the_valid_trial() -> None:
     rows, *_ = alone(altered(plain, second, **invalid(ROSE)))
     verdicts = {}
     for one in rows:
-        busy = Standing("Toxiproxy", score=0.9, sentence=f"it: {(70, 90)[one.valid]}% busy")
-        verdicts[one.trial] = Verdict("Toxiproxy", "weak", "x", (busy,))
+        busy = Standing("Toxiproxy", (70, 90)[one.valid], 100, "CPUs")
+        verdicts[one.trial] = Verdict("Toxiproxy", "weak", "excess", None, (busy,))
     first = findings(Outcome(ALONE, rows, Path(), verdicts))[0]
-    assert first.text.endswith("; then: Toxiproxy, 90% busy (weak, at 1,656 by 2 trials)")
+    assert first.text.endswith("; then: Toxiproxy, 90 of 100 CPUs (weak, at 1,656 by 2 trials)")
 
 
 def of_launches(told: int, rest: Server, launches: int = 6) -> list[Finding]:

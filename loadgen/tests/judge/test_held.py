@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lab.judge.gates import judge
-from lab.judge.verdict import verdict_of
+from lab.judge.resources import verdict_of
 from lab.model import UNKNOWN, Counts, Hold, Judgement, Measurement, TrialRecord, Warmth
 from support.fakes import judged_row, measurement, observation, plan, reading, record
 

@@ -10,7 +10,7 @@ from support.series import counter
 from support.windows import SERVER, judged, named, pool, seen, standing
 
 # Of answers that take 200 ms, those of which a segment is sent again take twice as long.
-LATE = dataclasses.replace(latency(200.0), mean_ms=250.0, p95_ms=400.0, p99_ms=410.0, max_ms=420.0)
+LATE = dataclasses.replace(latency(200.0), mean_ms=212.0, p95_ms=400.0, p99_ms=410.0, max_ms=420.0)
 
 
 def resent(by_server: float, attempts: float = 0.0, overflows: float = 0.0) -> list[Series]:
@@ -29,18 +29,14 @@ def usage(by_generator: float | None, busy: float = 0.2) -> Usage:
 @pytest.mark.parametrize(
     ("series", "by_generator", "rps", "raw", "expected"),
     [
-        # Of 8,000 answers in 10 s: 5 % and more, 1 % and more, less.
-        (resent(30), 100, 800, LATE, ("network", STRONG)),
-        (resent(0), 400, 800, LATE, ("network", STRONG)),
-        (resent(8), 0, 800, LATE, ("network", WEAK)),
-        (resent(7), 0, 800, LATE, ("unknown", "")),
-        (resent(0), 0, 800, LATE, ("unknown", "")),
-        # Answers are in time; a load has all it can have; a few segments are a moment's.
-        (resent(100), 0, 800, None, ("network", WEAK)),
+        # 940 answers a second take 12 ms longer: 47 × 200 ms / 940 = 10 ms.
+        (resent(47), 0, 940, LATE, ("network", WEAK)),
+        (resent(0), 470, 940, LATE, ("network", WEAK)),
+        (resent(10), 0, 940, LATE, ("unknown", "")),
+        (resent(0), 0, 940, LATE, ("unknown", "")),
+        # A load has all it can have; a few segments are a moment's.
         (resent(100), 0, 985, None, ("none", STRONG)),
         (resent(0.9), 0, 1, None, ("unknown", "")),
-        # A worker is held while it waits for a segment.
-        ([*resent(100), *pool(200, 60, 0.1)], 0, 700, LATE, ("network", STRONG)),
     ],
 )
 def test_a_network_that_loses_what_the_answers_need_is_named(
@@ -50,18 +46,9 @@ def test_a_network_that_loses_what_the_answers_need_is_named(
 
 
 def test_a_pool_at_its_own_bound_is_the_limit_all_the_same() -> None:
-    full = seen(*resent(100), *pool(200, 1800, 1.8))
+    full = seen(*resent(100), *pool(200, 1800, 0.2))
     found = judged(full, rps=980, usage=usage(0), raw=LATE, concurrency=2000)
     assert found.bottleneck == "worker pool"
-
-
-@pytest.mark.parametrize(
-    ("busy", "rps", "bottleneck"),
-    [(0.85, 500, "network"), (0.99, 500, "host CPU"), (0.2, 0, "unknown")],
-)
-def test_on_busy_cpus_it_is_only_a_suspect(busy: float, rps: float, bottleneck: str) -> None:
-    found = judged(seen(*resent(100)), rps=rps, usage=usage(0, busy), raw=LATE)
-    assert (found.bottleneck, standing(found, "network").strength) == (bottleneck, WEAK)
 
 
 def test_a_full_accept_queue_drops_too() -> None:
@@ -69,18 +56,18 @@ def test_a_full_accept_queue_drops_too() -> None:
     # that the server has not accepted yet.
     full = resent(0, attempts=100, overflows=5)
     found = judged(seen(*full), rps=500, usage=usage(5000))
-    assert (found.bottleneck, standing(found, "network").score) == ("accept queue", 0)
+    assert standing(found, "network").share == 0
     # Nothing is known of the queue.
     unknown = seen(*resent(0), without="lab_kernel_listen_overflows_total")
     found = judged(unknown, rps=500, usage=usage(5000), raw=LATE)
-    assert standing(found, "network").score == 0
+    assert standing(found, "network").share == 0
 
 
 @pytest.mark.parametrize("spike", [None, Spike(1800, None, 5, 2, 1, 0.1, 1)])
 def test_what_a_full_queue_of_the_proxy_drops_is_not_the_networks(spike: Spike | None) -> None:
     full = counter("lab_path_listen_overflows_total", 50, job="downstream")
     found = judged(seen(*resent(100), full), rps=500, usage=usage(0), raw=LATE, spike=spike)
-    assert (standing(found, "network").saturation, standing(found, "network").score) == (0, 0)
+    assert (standing(found, "network").use, standing(found, "network").share) == (0, 0)
 
 
 def test_nothing_is_said_where_the_server_does_not_tell() -> None:
@@ -89,13 +76,3 @@ def test_nothing_is_said_where_the_server_does_not_tell() -> None:
     for observed, by_generator in ((seen(), 5000), (seen(old), 0)):
         found = judged(observed, rps=500, usage=usage(by_generator))
         assert standing(found, "network") is None
-
-
-def test_its_sentence_says_how_much_and_by_whom() -> None:
-    found = judged(seen(*resent(30)), rps=800, usage=usage(100), raw=LATE)
-    assert found.sentence == (
-        "the network: 400 segments were sent again, 300 of them by the server; 0.05 for each answer"
-    )
-    network = standing(found, "network")
-    assert (network.saturation, network.waiting) == (0.05, "segments sent again for each answer")
-    assert [each.value for each in network.evidence] == [300, 100]

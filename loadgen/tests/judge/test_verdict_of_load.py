@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.model import STRONG, WEAK, Demand, Latency, Line, Series, ToxicState, Usage, Verdict
+from lab.model import STRONG, Demand, Latency, Line, Series, ToxicState, Usage, Verdict
 from support.fakes import latency
 from support.series import CLOSES, OPENS, TIMES, gauge, mean_time
 from support.windows import SERVER, Case, case, judged, named, pool, seen, standing
@@ -44,22 +44,15 @@ def test_a_rate_that_a_full_pool_answers_late_is_limited_by_the_pool() -> None:
     slow = times(420, 615)
     found = judged(seen(*AT_THE_KNEE), **KNEE, corrected=slow, raw=slow)
     assert (found.bottleneck, found.strength) == ("worker pool", STRONG)
-    assert found.sentence.startswith("the worker pool: 200 of 200 busy, 216 waiting 0.22 s each")
-    assert found.sentence.endswith("; an answer took 420 ms on average instead of 200 ms")
+    assert found.shares["worker pool"] > 0.9
 
 
-JITTER = ToxicState(("downstream/l latency latency=40 jitter=40",), 40.0)
+JITTER = ToxicState(("downstream/l latency latency=40 jitter=40",), 40.0, jittered=True)
 SLOW = {"corrected": times(420, 615), "raw": times(420, 615)}
 TAIL = {"corrected": times(240, 615), "raw": times(240, 615)}
 # The engine sends in bursts: wrk2's p95 of an answer of 200 ms is up to 257 ms.
 BURSTS = {"corrected": times(215, 257), "raw": times(215, 257)}
-EARLY = {"corrected": times(203, 257), "raw": times(203, 257)}
-QUEUE = gauge_of("lab_worker_pool_queue_depth", 10, 90, server=SERVER)
-PAUSE = Series(
-    {"__name__": "lab_http_requests_in_flight", **REQUEST},
-    TIMES,
-    tuple(2000.0 if at == 1008 else 200.0 for at in TIMES),
-)
+EARLY = {"corrected": times(203, 240), "raw": times(203, 240)}
 AT_ONCE = {"route": "/compute", "corrected": times(0.9, 2), "raw": times(0.9, 2)}
 LATE = {"route": "/compute", "corrected": times(30, 90), "raw": times(30, 90)}
 COST = Demand(10, 1000, Line(0.0005), Line(0.0006))
@@ -68,52 +61,32 @@ COST = Demand(10, 1000, Line(0.0005), Line(0.0006))
 @pytest.mark.parametrize(
     "line",
     [
-        # A late tail is enough where a pool is full; toxics with jitter make tails by themselves.
-        case("late tail, full pool", *AT_THE_KNEE, **KNEE, **TAIL).gives(
-            "worker pool", STRONG, "; p95 was 615 ms instead of 200 ms"
-        ),
+        # Toxics with jitter make tails.
+        case("late tail, full pool", *AT_THE_KNEE, **KNEE, **TAIL).gives("worker pool", STRONG),
         case("late tail by jitter", **KNEE, **TAIL, toxics=JITTER).gives("none", STRONG),
         case("nearly in time, full pool", *AT_THE_KNEE, **KNEE, **BURSTS).gives(
-            "none", WEAK, "in 215 ms on average, 200 ms expected, with worker pool full"
+            "worker pool", STRONG
         ),
         case("in time, full pool", *AT_THE_KNEE, **KNEE, **EARLY).gives("none", STRONG),
-        case("late, nothing full", **KNEE, **SLOW).gives(
-            "unknown", "", "982 req/s are 100% of the rate offered; an answer took 420 ms"
-        ),
-        # What waits in the generator counts.
+        case("late, nothing full", **KNEE, **SLOW).gives("unknown"),
+        # Connections are free, and what is due waits.
         case("late in the generator", **KNEE, corrected=times(420, 615), raw=times(200, 210)).gives(
-            "unknown"
+            "generator", STRONG
         ),
-        case("growing backlog", in_flight(200, 260), **KNEE).gives(
-            "unknown", "", "held 200 requests in the first half of the window and 260 in the second"
-        ),
-        # Those that wait for a worker count, and a pool that is full is named.
-        case("growing queue", *AT_THE_KNEE, QUEUE, **KNEE).gives("worker pool", STRONG),
-        case("small growth", in_flight(200, 230), **KNEE).gives("none", STRONG),
-        case("pause", PAUSE, **KNEE).gives("none", STRONG),
         case("known cost", **KNEE, **AT_ONCE, demand=COST).gives("none", STRONG),
         case("known cost, late", **KNEE, **LATE, demand=COST).gives("unknown"),
-        # The rate of a closed load tells its latency.
-        case("closed load", rps=940, raw=times(213, 700)).gives("none", STRONG),
+        # 13 ms above R0 are 6.5 % of the rate.
+        case("closed load", rps=940, raw=times(213, 700)).gives("unknown"),
     ],
 )
 def test_a_load_had_all_it_can_have_or_not(line: Case) -> None:
     line.check()
 
 
-def test_the_load_s_connections_are_a_rival_of_full_cpus_where_answers_are_in_time() -> None:
-    # 900 connections / 0.205 s = 4,390 of 4,950 req/s: no server could have had more of them.
-    found = judged(
-        seen(), rps=4390, concurrency=900, offered_rps=4950, usage=Usage(1, 1, 0.96, 0, 0.1, 9000),
-        corrected=times(2000, 3900), raw=times(205, 215),
-    )  # fmt: skip
-    assert (found.strength, "full as well" in found.sentence) == (WEAK, True)
-
-
-def test_without_an_expectation_none_is_weak_and_says_why() -> None:
+def test_without_a_fitted_cost_the_trial_s_own_cpu_time_is_what_computing_takes() -> None:
     found = judged(seen(), **KNEE, **AT_ONCE)
-    assert (found.bottleneck, found.strength) == ("none", WEAK)
-    assert "how long an answer takes when nothing waits" in found.missing[0]
+    assert (found.bottleneck, found.strength) == ("none", STRONG)
+    assert found.excess.r0_ms == pytest.approx(1000 * 0.5 / 982)
 
 
 def tied(
@@ -134,30 +107,25 @@ def tied(
 def test_connections_that_are_all_busy_with_answers_in_time_are_the_limit() -> None:
     found = tied(205, n=900)
     assert (found.bottleneck, found.strength) == ("connections of the load", STRONG)
-    assert found.sentence == (
-        "the connections of the load: 900 of 900 busy, 8,780 requests waiting for one in the "
-        "generator; 900 / 0.205 s = 4,390 req/s of 4,950 offered"
-    )
     own = standing(found, "connections of the load")
-    assert (own.utilisation, own.waiting) == (1.0, "requests")
-    assert own.saturation == pytest.approx(8780, abs=1)
+    assert (own.use, own.capacity) == (pytest.approx(900), 900)
+    assert own.share == pytest.approx(200 / 205, abs=0.01)
 
 
-def test_busy_connections_come_before_a_machine_that_is_not_full() -> None:
-    # virtual-threads: 1,100 connections got 3,856 req/s at 85 % CPU, and 2,000 got 6,223.
-    found = tied(285.3, busy=0.85)
-    assert (found.bottleneck, found.strength) == ("connections of the load", WEAK)
-    assert "took 285 ms instead of 200 ms on CPUs that were 85% busy" in found.sentence
+def test_connections_that_would_do_were_answers_in_time_are_not_the_limit() -> None:
+    # virtual-threads: 1,100 connections got 3,856 req/s at 85 % CPU, and 2,000 got 6,223. 990 of
+    # them are busy where an answer takes 200 ms.
+    assert tied(285.3, busy=0.85).bottleneck == "unknown"
     assert tied(285.3, busy=0.97).bottleneck == "host CPU"
 
 
 def test_connections_that_are_free_or_kept_by_something_else_are_not_the_limit() -> None:
     # A lock in the server: answers are late on idle CPUs, and no resource is full.
     assert tied(400).bottleneck == "unknown"
-    assert tied(200, rps=3000).bottleneck == "unknown"
+    # What is due waits although some are free: the generator waited for a CPU for 8 of its 9 s.
+    assert tied(200, rps=3000).bottleneck == "host CPU"
     full_pool = tied(1100, *pool(200, 900, 0.2))
     assert (full_pool.bottleneck, full_pool.strength) == ("worker pool", STRONG)
-    assert "full as well" not in full_pool.sentence
 
 
 @pytest.mark.parametrize(("rps", "rate", "name"), [(990, 4500, "downstream"), (899, 900, "none")])

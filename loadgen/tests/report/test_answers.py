@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab.model import NONE, STRONG, UNKNOWN, WEAK, Mode, Row, Standing, Strength, Verdict
+from lab.model import NONE, STRONG, UNKNOWN, WEAK, Excess, Mode, Row, Standing, Strength, Verdict
 from lab.report.answers import of_loads
 from support.fakes import plan
 from support.planned import row
@@ -14,13 +14,10 @@ TAKES = (
     "This orders no servers: that takes 6 fresh JVMs of each (make run EXP=… LAUNCHES=6). The "
     "highest rate that is held: make capacity.",
 )
-MOST_SUSPECT = "limit: unknown (most suspect: worker pool, 200 of 200 busy)"
+MOST_SUSPECT = "limit: unknown (worker pool 20%, unexplained 80%)"
 OVER_1000 = "req/s over 1,000 connections"
-POOL = Standing(
-    "worker pool",
-    score=0.97,
-    sentence="the worker pool: 200 of 200 busy, 800 waiting 0.8 s each; 200 / 0.2 s = 1,000 req/s",
-)
+POOL = Standing("worker pool", 200, 200, "threads", share=0.2)
+EXCESS = Excess(200.0, 800.0, 10.0, {"queue": 160.0, "unexplained": 640.0})
 
 
 def measured(server: str, rps: float, mode: Mode = "closed", **planned: Any) -> Row:
@@ -33,7 +30,7 @@ LAUNCHES = [measured("a", 1000.0 + launch, launch=launch) for launch in range(1,
 
 
 def verdict(bottleneck: str, strength: Strength = "") -> Verdict:
-    return Verdict(bottleneck, strength, "a sentence", (POOL,))
+    return Verdict(bottleneck, strength, "excess", EXCESS, (POOL,))
 
 
 def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -> None:
@@ -51,7 +48,11 @@ def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -
         "netty-9000": verdict(UNKNOWN),
     }
     assert of_loads(rows, verdicts) == (
-        ("fixed-pool", f"reached 981 {OVER_1000}", "limit: worker pool, 200 of 200 busy (strong)"),
+        (
+            "fixed-pool",
+            f"reached 981 {OVER_1000}",
+            "limit: worker pool, 200 of 200 threads (strong)",
+        ),
         ("event-loop", f"reached 4,950 {OVER_1000}", "limit: none but the load (weak)"),
         ("netty", "reached 9,000 req/s over 2,000 connections", MOST_SUSPECT),
         TAKES,
@@ -118,7 +119,9 @@ def test_what_limits_is_what_most_trials_of_the_load_say() -> None:
         return of_loads(LAUNCHES[:3], of_trials)[0][2]
 
     # The trial at the median does not decide it.
-    assert limit(unknown, pool, unknown).startswith("limit: unknown, in 2 of 3 trials (most susp")
-    said = "limit: worker pool, 200 of 200 busy ({})"
+    assert limit(unknown, pool, unknown).startswith(
+        "limit: unknown, in 2 of 3 trials (worker pool 20%"
+    )
+    said = "limit: worker pool, 200 of 200 threads ({})"
     assert limit(pool, pool, unknown) == said.format("strong, in 2 of 3 trials")
     assert limit(weak, pool, weak) == said.format("weak")

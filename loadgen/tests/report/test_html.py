@@ -19,17 +19,19 @@ from lab.experiments.cases import Case
 from lab.experiments.planted import Planted
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
+from lab.judge.resources import RESOURCES
 from lab.load.measure import measure
 from lab.model import (
     NONE,
-    RESOURCES,
     STRONG,
     TO_CALLED,
     TO_SERVER,
     Evidence,
+    Excess,
     Fairness,
     Finding,
     Measurement,
+    Missing,
     Row,
     Standing,
     Verdict,
@@ -260,12 +262,17 @@ def test_no_text_can_become_markup(tmp_path: Path) -> None:
     assert page.text.count("onerror") >= 8
 
 
+EXCESS = Excess(200.0, 800.0, 10.0, {"queue": 800.0})
+
+
 def test_no_folder_s_name_becomes_markup(run_dir: Path, record: Measurement, row: Row) -> None:
     evil = "01-x\" onfocus='alert(1)' autofocus><img src=x>&"
     row = replace(row, trial=evil, valid=False)
-    pool = Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil)
+    pool = Standing("worker pool", 1, 1, evil, evil, share=0.9)
     [figure] = drawn(evil, "a", WITH_A_LINE, {})
-    page = of_trial(row, record, Verdict(NONE, STRONG, evil, (pool,)), figure)
+    page = of_trial(
+        row, record, Verdict(NONE, STRONG, "none", EXCESS, (pool,), (Missing("job", evil),)), figure
+    )
     whole = html(content(run_dir, rows=(row,)), (), (), ())
     for part in (page, Page(f"<figure>{figure.svg}</figure>"), Page(whole)):
         names = {name for _, attributes in part.elements for name in attributes}
@@ -384,7 +391,7 @@ def test_a_trial_tells_of_the_network(small: Path, ms: float | None, told: str) 
 def test_answers_stand_under_the_question(run_dir: Path) -> None:
     found = Finding("breaking point", "a", 1, 400.0, "connections", None, None, "breaks at 400")
     derived = derive(run_dir, [Drawing()])
-    none = Verdict(NONE, STRONG, "none: the load itself")
+    none = Verdict(NONE, STRONG, "none", EXCESS)
     of = content(
         run_dir,
         rows=derived.rows,
@@ -427,16 +434,18 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
 
 def test_every_standing_of_a_trial_is_a_row_with_its_query(record: Measurement, row: Row) -> None:
     evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
-    figures = {"utilisation": 1.0, "saturation": 1800.0, "waiting": "requests", "score": 0.97}
-    pool = Standing("worker pool", **figures, sentence="the pool", evidence=(evidence,))
-    verdict = Verdict("worker pool", STRONG, "the pool", (pool,), ("Prometheus did not see jvm",))
+    shares = {"share": 0.97, "measured": 0.9}
+    pool = Standing("worker pool", 200, 200, "threads", **shares, evidence=(evidence,))
+    missing = (Missing("job", "jvm"),)
+    verdict = Verdict("worker pool", STRONG, "excess", EXCESS, (pool,), missing)
     packed = trials([Shown(row, record, judge(record), None, verdict)], [()])
     assert "lab_worker_pool_active" not in packed
     page = of_trial(row, record, verdict)
-    assert "Verdict : the pool (strong evidence)" in page.text
-    assert "1 worker pool 100% 1,800 requests – strong the pool" in page.text
+    said = "the worker pool, 200 of 200 threads: 800 ms above R0 are worker pool 97%"
+    assert f"Verdict : {said}, unexplained 3% (strong evidence)" in page.text
+    assert "worker pool 200 of 200 threads 97% 90% – –" in page.text
     assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
-    assert "Prometheus did not see jvm" in page.text
+    assert "Prometheus did not see the whole window of jvm" in page.text
 
 
 SPLIT = {
@@ -447,7 +456,7 @@ SPLIT = {
 
 def test_a_trial_tells_who_spent_its_cpu_time(record: Measurement, row: Row) -> None:
     split = replace(row, **SPLIT)
-    text = of_trial(split, record, Verdict(NONE, STRONG, "none")).text
+    text = of_trial(split, record, Verdict(NONE, STRONG, "none", EXCESS)).text
     assert "server 100, proxy 60, downstream 40, generator 30, observation 8.2 µs host CPU" in text
 
 
@@ -506,10 +515,8 @@ def test_100_trials_have_at_most_3_mb(run_dir: Path, record: Measurement, row: R
     query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
     ranked = tuple(
         Standing(
-            resource,
-            utilisation=random.random(),
-            score=random.random(),
-            sentence=f"{resource}: {random.random():.3g} of its time, none waiting for it",
+            *(resource, random.random(), 1.0, "of the time"),
+            share=random.random(),
             evidence=tuple(
                 Evidence(f"number {one} of it", random.random() * 1000, "threads", query)
                 for one in range(4)
@@ -525,7 +532,7 @@ def test_100_trials_have_at_most_3_mb(run_dir: Path, record: Measurement, row: R
         Panel(f"Panel {at}", "reqps", "What it is. " * 10, tuple(lines[4 * at : 4 * at + 4]))
         for at in range(12)
     )
-    verdict = Verdict(RESOURCES[0], STRONG, ranked[0].sentence, ranked)
+    verdict = Verdict(RESOURCES[0], STRONG, "excess", EXCESS, ranked)
     shown, over_time = [], []
     for number in range(1, 101):
         trial = f"{number:03d}-virtual-threads-closed-c1000"

@@ -34,6 +34,9 @@ def test_every_case_is_named_right_at_the_first_or_the_second_try() -> None:
 def test_waits_are_named_with_the_line_that_waits() -> None:
     verdicts = [trial["verdict"] for name in runs() for trial in trials_of(name)]
     for resource, site in SITES.items():
-        said = [one["sentence"] for one in verdicts if one["bottleneck"] == resource]
-        assert said
-        assert [sentence for sentence in said if site not in sentence] == []
+        named = [one for one in verdicts if one["bottleneck"] == resource]
+        sites = [
+            at["detail"] for one in named for at in one["ranked"] if at["resource"] == resource
+        ]
+        assert sites
+        assert [at for at in sites if site not in at] == []

@@ -15,9 +15,9 @@ import httpx
 from lab.errors import RawDataError
 from lab.judge.cpu_split import CPUS, USED, cpu_split
 from lab.judge.gates import judge
+from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.thread_times import RUN, RUNQ
-from lab.judge.verdict import verdict_of
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.model import (

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from lab.judge.verdict import verdict_of
+from lab.judge.resources import verdict_of
 from lab.model import (
     Demand,
     Exported,
@@ -68,5 +68,6 @@ def judged(
     think_ms: float | None = None,
 ) -> Verdict:
     late = None if think_ms is None else flat(think_ms)
-    whole = measurement(of, reading(rps, raw=latency(raw_ms), late=late))
+    answers = latency(raw_ms)
+    whole = measurement(of, reading(rps, raw=answers, corrected=answers, late=late))
     return verdict_of(whole, Judgement((), ()), Observation((OPENS, CLOSES), series))

@@ -20,11 +20,11 @@ from lab.judge.compare import Comparison, lanes
 from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
+from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
 from lab.judge.thread_times import thread_times
 from lab.judge.time_split import time_split
-from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import DAMAGED, RECORDED, Finding, Judgement, Measurement, Row, SeriesError, Verdict

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from lab.errors import WordError
 from lab.experiments.reading import Asked, rules
 from lab.experiments.reading.tables import Table, tables
-from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Mode
+from lab.judge.resources import RESOURCES
+from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode
 from lab.model.knobs import HOST, check_host, check_knob
 from lab.model.routes import RouteCall, parse
 from lab.model.toxic_words import parse_toxic

@@ -39,9 +39,9 @@ from lab.experiments.proving.inquiry import (
 from lab.experiments.proving.levers import Present
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.judge.intervals import RatioOf
+from lab.judge.resources import RESOURCES
 from lab.model import (
     AS_IT_IS,
-    RESOURCES,
     Condition,
     Experiment,
     Finding,

@@ -9,29 +9,6 @@ from typing import Literal
 
 from lab.model.own_lever import OWN_VARIABLE
 
-# Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
-RESOURCES = (
-    "worker pool",
-    "carrier threads",
-    "pinned carriers",
-    "event loop",
-    "front",
-    "lock",
-    "server CPU",
-    "garbage collection",
-    "accept queue",
-    "file descriptors",
-    "ports",
-    "downstream connections",
-    "downstream timeout",
-    "network",
-    "connection set-up",
-    "Toxiproxy",
-    "downstream",
-    "host CPU",
-    "connections of the load",
-    "generator",
-)
 # Verdicts that name no resource.
 NONE = "none"
 UNKNOWN = "unknown"
@@ -41,11 +18,6 @@ OFFERED = "offered load"
 Strength = Literal["strong", "weak", ""]
 STRONG: Strength = "strong"
 WEAK: Strength = "weak"
-# Scores rank suspects by rules that were set by hand. They are no probabilities, and no report
-# prints them. From the first on a suspect is full and something waits for it (strong), from the
-# second on it is near its limit or the cause is inferred (weak).
-STRONG_FROM = 0.8
-WEAK_FROM = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,69 +131,145 @@ class Evidence:
     source: str
 
 
+# What no measured waiting covers; also the part of a request's time that no part of the lab saw.
+UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Time of a request at a place (a part of TimeSplit) that is waiting for a resource: `ms` on
+    average, or where that is None, a `part` of what no such time covers there. Not `measured`: it
+    is inferred."""
+
+    place: str
+    ms: float | None = None
+    part: float = 0.0
+    measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Of the waiting for a resource `share` is due to how much there is of it, the rest to what
+    makes it held for `longer_ms` more than it must, at the places `inside`."""
+
+    share: float
+    longer_ms: float
+    inside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """How much longer than R0 a request took on average, Z of a closed load included, and where:
+    ms by part of TimeSplit, none below 0. `r0_ms` None: not known, and taken for 0. `resolved_ms`
+    is the least that the trial resolves."""
+
+    r0_ms: float | None
+    ms: float
+    resolved_ms: float
+    places: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """1 where the figures of a trial agree: `cpu` is what the lab's parts used of the busy time of
+    the CPUs, whose rest is work of others and the kernel's own; `in_flight` is X · (R + Z) / N of a
+    closed load. None: not known."""
+
+    cpu: float | None = None
+    in_flight: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one resource did in the window (utilisation, saturation, errors: B. Gregg, "Thinking
-    Methodically about Performance", ACM Queue 10(12), 2012).
+    """How one resource did in the window. `use` of its `capacity`, in `unit`; `failed` is the share
+    of the requests that failed for want of it; `waits` is what waited for it; `takes` are the
+    parts of the waiting for other resources (their names as places) that are due to this one.
+    `detail` names which of several it is: a site, a machine. None: not known.
 
-    `utilisation` is 0..1 of its capacity. `saturation` is how much waited for it, in the unit
-    `waiting`. `errors` is how much failed for want of it. None: nobody can tell. `score` is 0..1
-    and orders the suspects of one trial, no more. `sentence` is for people.
-    """
+    `share` is its share of the excess, `measured` the part of that by measured waiting."""
 
     resource: str
+    use: float | None = None
+    capacity: float | None = None
+    unit: str = ""
+    detail: str = ""
     _: KW_ONLY
-    utilisation: float | None = None
-    saturation: float | None = None
-    waiting: str = ""
-    errors: float | None = None
-    score: float
-    sentence: str
+    failed: float = 0.0
+    waits: tuple[Wait, ...] = ()
+    held: Held | None = None
+    takes: tuple[Wait, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    share: float = 0.0
+    measured: float = 0.0
 
-    def __post_init__(self) -> None:
-        if self.resource not in RESOURCES:
-            raise ValueError(f"{self.resource} is not a resource")
-        if not 0 <= self.score <= 1:
-            raise ValueError(f"a score is from 0 to 1: {self.score}")
 
-    @property
-    def figures(self) -> str:
-        """The first of what its sentence says: how full it was."""
-        return self.sentence.partition(": ")[2].split("; ")[0].split(", ")[0]
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A piece of evidence that is missing, as a code. `doubts`: it makes the verdict weak."""
 
-    @property
-    def strength(self) -> Strength:
-        """How strong the evidence against this resource is by itself; empty for no suspect."""
-        if self.score >= STRONG_FROM:
-            return STRONG
-        return WEAK if self.score >= WEAK_FROM else ""
+    code: str
+    detail: str = ""
+    doubts: bool = False
+
+
+# What a verdict rests on: `tail` is an excess that is none but for the slowest requests.
+Basis = Literal[
+    "errors",
+    "none",
+    "excess",
+    "tail",
+    "unanswered",
+    "spike",
+    "no figures",
+    "held",
+    "no series",
+    "no such route",
+    "bad series",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited a trial: one of RESOURCES, NONE (the load itself is its bound) or UNKNOWN.
+    """What limited a trial: a resource, NONE (the load itself is its bound) or UNKNOWN.
 
-    `strength` is how strong the evidence is, empty for UNKNOWN. `ranked` has every resource with
-    evidence, the most suspect first. `missing` names the missing evidence.
+    `strength` is how strong the evidence is, empty for UNKNOWN. `ranked` has every resource that
+    was seen, by its share of the excess. `missing` is what is not known. `balance` shows whether
+    the figures agree.
     """
 
     bottleneck: str
     strength: Strength
-    sentence: str
+    basis: Basis
+    excess: Excess | None
     ranked: tuple[Standing, ...] = ()
-    missing: tuple[str, ...] = ()
-
-    @property
-    def figures(self) -> str:
-        """How full the resource that is named was; empty where no resource is named."""
-        return next((one.figures for one in self.ranked if one.resource == self.bottleneck), "")
+    missing: tuple[Missing, ...] = ()
+    balance: Balance = Balance()
 
     def __post_init__(self) -> None:
-        if self.bottleneck not in (*RESOURCES, NONE, UNKNOWN):
-            raise ValueError(f"{self.bottleneck} is not a bottleneck")
         if (self.strength == "") != (self.bottleneck == UNKNOWN):
             raise ValueError(f"{self.bottleneck} with the strength {self.strength!r}")
+
+    @property
+    def named(self) -> Standing | None:
+        """The resource that is named; None where none is."""
+        return next((seen for seen in self.ranked if seen.resource == self.bottleneck), None)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of the excess of each resource that has one, the largest first, and what is
+        unexplained; empty where there is no excess."""
+        if self.excess is None or self.excess.ms <= 0:
+            return {}
+        found = {seen.resource: seen.share for seen in self.ranked if seen.share > 0}
+        return {**found, UNEXPLAINED: max(0.0, 1 - sum(found.values()))}
+
+
+def use_text(standing: Standing) -> str:
+    """How much of a resource is in use, for people; empty where it is not known."""
+    if standing.use is None:
+        return ""
+    most = "" if standing.capacity is None else f" of {three(standing.capacity)}"
+    return f"{three(standing.use)}{most} {standing.unit}"
 
 
 def three(value: float) -> str:

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from lab.judge.compare import family_of, pairs_in
 from lab.judge.grouping import lane_of, most_answered, named_lanes
-from lab.model import NONE, UNKNOWN, WEAK, Row, Verdict, goodput, three
+from lab.model import NONE, UNKNOWN, WEAK, Row, Verdict, goodput, three, use_text
 from lab.report.blocks import Block, Code, Paragraph
+from lab.report.resources import shares_text
 from lab.report.table import interval_text
 from lab.report.verdicts import agreed
 
@@ -120,9 +121,10 @@ def _limit(told: Sequence[tuple[Row, Verdict]], median_rps: float) -> str:
     if bottleneck == NONE:
         return f"none but the load{f' ({WEAK}{count})' if strength == WEAK else count}"
     if bottleneck == UNKNOWN:
-        suspects = [f"{one.resource}, {one.figures}" for one in of.ranked[:1]]
-        return f"{UNKNOWN}{count}{f' (most suspect: {suspects[0]})' if suspects else ''}"
-    return f"{', '.join(filter(None, (bottleneck, of.figures)))} ({strength}{count})"
+        where = shares_text(of)
+        return f"{UNKNOWN}{count}{f' ({where})' if where else ''}"
+    in_use = use_text(of.named) if of.named else ""
+    return f"{', '.join(filter(None, (bottleneck, in_use)))} ({strength}{count})"
 
 
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:

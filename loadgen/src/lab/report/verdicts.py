@@ -31,6 +31,7 @@ from lab.model import (
 )
 from lab.report.blocks import Bullets, Section, Strong, Table
 from lab.report.comparison import cell_names
+from lab.report.resources import sentence
 from lab.report.table import NOTHING, milliseconds, rate
 
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
@@ -233,7 +234,7 @@ def _nearest(verdicts: Sequence[tuple[Row, Verdict]], median_rps: float | None) 
         off = math.inf if rps is None or median_rps is None else abs(rps - median_rps)
         return off, verdict.strength != STRONG
 
-    return min(verdicts, key=far)[1].sentence if verdicts else ""
+    return sentence(min(verdicts, key=far)[1]) if verdicts else ""
 
 
 def _median(values: Sequence[float | None]) -> float | None:

@@ -25,7 +25,7 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "answer_ms": reading.answer_ms if reading else None,
         "reasons": list(judgement.reasons),
         "notes": list(judgement.notes),
-        "verdict": to_json(verdict),
+        "verdict": {**to_json(verdict), "shares": verdict.shares},
         "condition": to_json(record.plan.condition),
         "warmth": _warmth(record.warmth),
         "jit_share": record.jit_share,

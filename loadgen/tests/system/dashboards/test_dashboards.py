@@ -11,6 +11,7 @@ import yaml
 from lab_dashboards.build import build
 from prometheus_client import CollectorRegistry
 
+from lab.judge.resources import RESOURCES
 from lab.live.agent.metrics import (
     OUTCOMES,
     SINCE,
@@ -22,7 +23,6 @@ from lab.live.agent.metrics import (
 from lab.live.agent.trial import PHASES
 from lab.live.clock import Clock
 from lab.live.control.live import EXPRESSIONS
-from lab.model import RESOURCES
 from lab.model.routes import ROUTES
 from support import dashboards
 from support.dashboards import DATA_SOURCE_INTERVAL_S
@@ -91,6 +91,7 @@ SHOWN = {
     "Toxiproxy": "go_goroutines",
     "downstream": "downstream:lab_downstream_lag_seconds:p99_6s",
     "host CPU": "machine:host_cpu_usage:ratio",
+    "work outside the lab": "machine:host_cpu_usage:ratio",
     "connections of the load": "lab_client_requests_waiting",
     "generator": "service:container_cpu_usage:irate8s",
 }

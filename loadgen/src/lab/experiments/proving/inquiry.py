@@ -38,7 +38,8 @@ from lab.experiments.proving.ties import behind, no_room, tied_with
 from lab.judge.compare import MARGIN, UNEVEN
 from lab.judge.gates import MOST_FAILED, NO_SUCCESS
 from lab.judge.intervals import LEAST_VALUES, RatioOf
-from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
+from lab.judge.resources import RESOURCES
+from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Row, goodput, strength_text
 from lab.system.conditions import starting
 
 # An invalid trial says nothing of the server: it is run once more.

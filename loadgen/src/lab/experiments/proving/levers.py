@@ -535,4 +535,5 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
 _WITHOUT: Mapping[str, str] = {
     "generator": "only another machine has more of it",
     "network": "nobody can change the network from here",
+    "work outside the lab": "it is not the lab's to change",
 }

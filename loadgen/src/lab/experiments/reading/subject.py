@@ -30,7 +30,8 @@ from pathlib import Path
 from lab.errors import WordError
 from lab.experiments.reading.settings import Settings
 from lab.experiments.reading.target import IN_A_HEADER, KEY, Target, secret_in, target
-from lab.model import RESOURCES, Expect, Experiment, OwnLever, Request
+from lab.judge.resources import RESOURCES
+from lab.model import Expect, Experiment, OwnLever, Request
 from lab.model.address import LONGEST, SHAPE, path_problem
 from lab.store.records import from_json
 

@@ -9,7 +9,7 @@ from lab.experiments.kind import OTHER_RULES
 from lab.experiments.objective import Objective, ms_text
 from lab.experiments.searching.state import Capacity, Search, capacity_of, gave_way, told_and_untold
 from lab.judge.slo import judged_ms
-from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Verdict, around_server_us
+from lab.model import LIFTED, STRONG, UNKNOWN, Finding, Row, Verdict, around_server_us, use_text
 
 NAME = "capacity"
 SEARCH = "search"
@@ -92,12 +92,13 @@ def what_gave_way(rows: Sequence[Row], broke: Sequence[Row], at: str, verdicts: 
     weak evidence, whatever it says."""
     strong = len(rows) > 1 and 2 * sum(row.strength == STRONG for row in rows) > len(broke)
     last = verdicts.get(rows[-1].trial)
-    full = ", ".join(filter(None, (rows[-1].bottleneck, last.figures if last else "")))
+    named = last.named if last else None
+    full = ", ".join(filter(None, (rows[-1].bottleneck, use_text(named) if named else "")))
     if rows[-1].bottleneck == SHARED:
         full += _whose(rows[-1])
-    named = f"{len(rows)}{'' if len(rows) == len(broke) else f' of {len(broke)}'}"
+    count = f"{len(rows)}{'' if len(rows) == len(broke) else f' of {len(broke)}'}"
     trials = f"trial{'s' if len(broke) > 1 else ''}"
-    return f"{full} ({'strong' if strong else 'weak'}, at {at} by {named} {trials})"
+    return f"{full} ({'strong' if strong else 'weak'}, at {at} by {count} {trials})"
 
 
 def _whose(row: Row) -> str:

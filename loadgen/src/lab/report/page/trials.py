@@ -16,6 +16,7 @@ from lab.model import (
     Way,
     goodput,
     strength_text,
+    use_text,
 )
 from lab.report import table as console
 from lab.report.blocks import Bullets, Facts, Folded, Paragraph, Strong, Table
@@ -24,10 +25,11 @@ from lab.report.page.markup import folded, inline, markup
 from lab.report.page.observed import Observed, moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
+from lab.report.resources import missing_text, sentence
 from lab.report.table import NOTHING, data, microseconds, with_unit
 from lab.store.records import time_text
 
-STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
+STANDINGS = ("resource", "in use", "of the excess", "measured", "failed", "which")
 EVIDENCE = ("resource", "what", "value", "query or file")
 NOT_STORED = "Its series were not stored, so nothing is drawn over time."
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
@@ -109,23 +111,22 @@ def _result(of: Shown) -> str:
 
 
 def _standings(of: Verdict, row: Row) -> str:
-    """Every resource the evidence tells of, the most suspect first, with the queries."""
+    """Every resource that was seen, by its share of the excess, with the queries."""
     sure = f" ({strength_text(of.strength)})" if of.strength else ""
-    parts = [markup([Paragraph((Strong("Verdict"), f": {of.sentence}{sure}"))])]
+    parts = [markup([Paragraph((Strong("Verdict"), f": {sentence(of)}{sure}"))])]
     rows = [
         (
-            str(rank),
             one.resource,
-            _share(one.utilisation),
-            NOTHING if one.saturation is None else f"{number(one.saturation)} {one.waiting}",
-            NOTHING if one.errors is None else number(one.errors),
-            one.strength or NOTHING,
-            one.sentence,
+            use_text(one) or NOTHING,
+            _share(one.share),
+            _share(one.measured),
+            _share(one.failed),
+            one.detail or NOTHING,
         )
-        for rank, one in enumerate(of.ranked, start=1)
+        for one in of.ranked
     ]
     if rows:
-        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", names=2, wide=(6,))
+        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", names=1, wide=(5,))
         parts.append(markup([Folded(f"{len(rows)} resources, ranked", [ranked])]))
     seen = [
         (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
@@ -136,12 +137,12 @@ def _standings(of: Verdict, row: Row) -> str:
         evidence = Table(EVIDENCE, seen, f"Evidence of trial {row.trial}", names=2, wide=(3,))
         summary = f"Their evidence, {len(seen)} numbers"
         parts.append(folded(summary, packed(markup([evidence])) + IN_FILE))
-    parts.append(markup([Bullets(of.missing)]))
+    parts.append(markup([Bullets([missing_text(one) for one in of.missing])]))
     return "".join(parts)
 
 
-def _share(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.0%}"
+def _share(value: float) -> str:
+    return f"{value:.0%}" if value else NOTHING
 
 
 def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
@@ -178,7 +179,9 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "CPU per answer", _split(row)
     usage = record.usage
     if usage.host_busy is not None:
-        yield "host CPU in the window", f"{usage.host_busy:.0%} busy"
+        cpu = of.verdict.balance.cpu
+        parts = "" if cpu is None else f", {cpu:.0%} of that by the parts of the lab"
+        yield "host CPU in the window", f"{usage.host_busy:.0%} busy{parts}"
 
 
 def _split(of: Row) -> str | None:

@@ -1,0 +1,63 @@
+"""All CPUs of the machine, whoever uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.judge.cpu_split import CPUS_OF_EACH, USED, machine_busy
+from lab.judge.resources.resource import Resource
+from lab.judge.resources.server_cpu import limit_of
+from lab.judge.seen import SeenTrial, known
+from lab.judge.stages import OF_SERVER, PLACES, for_cpu, of_place
+from lab.model import Evidence, Standing, Wait
+
+NAME = "host CPU"
+# Where no run queue is known, some requests waited for a CPU from this share on; below, who knows.
+NEARLY_FULL = 0.9
+_DRIVER = "raw/<trial>/trial.json, usage"
+
+
+def _standing(seen: SeenTrial) -> Standing | None:
+    usage = seen.record.usage
+    busy, machine = (usage.host_busy, "") if usage.host_busy is not None else _busiest(seen)
+    if busy is None:
+        return None
+    figures = [Evidence("busy", busy, "of the CPUs' time", _DRIVER)]
+    if usage.host_pressure is not None:
+        figures.append(Evidence("pressure", usage.host_pressure, "of the window", _DRIVER))
+    used = known(*figures, seen.rate("used by the lab", "CPUs", USED))
+    cpus = seen.cpus
+    waits = tuple(_waits(seen, busy, cpus or 1.0))
+    use = None if cpus is None else busy * cpus
+    return Standing(NAME, use, cpus, "CPUs", machine, waits=waits, evidence=used)
+
+
+def _waits(seen: SeenTrial, busy: float, cpus: float) -> Iterator[Wait]:
+    limited = limit_of(seen) is not None
+    # Who comes independently of others finds all m CPUs busy (M/M/m, shared). Run queues beyond
+    # that are those of bursts, on CPUs that are idle in between: more CPUs may be no help.
+    at_random = min(1.0, busy + (seen.record.usage.host_steal or 0.0)) ** cpus
+    for place in PLACES:
+        stage, of_server = of_place(seen, place), place in OF_SERVER
+        if of_server and limited:
+            continue
+        if stage is None:
+            part = at_random if busy >= NEARLY_FULL else 0.0
+            yield Wait(place, part=part, measured=False)
+            continue
+        part = for_cpu(seen, place, stage, cpus) if of_server else stage.for_cpu
+        sure = min(part, at_random)
+        # Beyond the parts that are known, the place of a wait is not.
+        yield Wait(place, part=sure, measured=seen.split is not None or place == "generator")
+        yield Wait(place, part=part - sure, measured=False)
+
+
+def _busiest(seen: SeenTrial) -> tuple[float | None, str]:
+    """The busiest of several machines; None where one of them was not seen."""
+    names = seen.each("machine", CPUS_OF_EACH)
+    shares = [(machine_busy(seen.observation, name), name) for name in names]
+    busy = [(share, name) for share, name in shares if share is not None]
+    return max(busy) if busy and len(busy) == len(shares) else (None, "")
+
+
+HOST_CPU = Resource(NAME, "", _standing)

@@ -1,0 +1,37 @@
+"""Work outside the lab on its CPUs: other machines of the same host (steal), and processes of this
+one, as far as the checks found that they left the lab too few CPUs."""
+
+from __future__ import annotations
+
+from lab.judge.excess import excess_of
+from lab.judge.resources.resource import Resource
+from lab.judge.seen import SeenTrial
+from lab.model import Evidence, Standing, Wait
+
+
+def _standing(seen: SeenTrial) -> Standing | None:
+    steal, others = seen.record.usage.host_steal, seen.judgement.others_cpu
+    if (steal is None and others is None) or not seen.cpus:
+        return None
+    taken = max(steal or 0.0, others or 0.0)
+    figure = Evidence("taken", taken, "of the CPUs' time", "trial.json, usage; the checks")
+    takes = (Wait("host CPU", part=_share(seen, taken, steal or 0.0), measured=False),)
+    use = taken * seen.cpus
+    return Standing("work outside the lab", use, seen.cpus, "CPUs", takes=takes, evidence=(figure,))
+
+
+def _share(seen: SeenTrial, taken: float, steal: float) -> float:
+    """The share of the waiting for a CPU that is due to them. In M/M/1 the wait is u / (1 - u) of
+    the CPUs that are left, so without them (1 - u) / (1 - u - taken) times shorter. By Little's law
+    a request takes N / X, which falls by no more than what they took. The smaller counts."""
+    busy, excess = seen.record.usage.host_busy, excess_of(seen)
+    if not taken or busy is None or excess is None or excess.ms <= 0:
+        return 0.0
+    # Steal is beside the busy time; the work of others on this machine is in it.
+    by_lab = busy - (taken if taken > steal else 0.0)
+    of_wait = taken / (1 - by_lab) if by_lab < 1 else 1.0
+    of_time = taken * ((excess.r0_ms or 0.0) + excess.ms) / excess.ms
+    return min(1.0, of_wait, of_time)
+
+
+OTHER_WORK = Resource("work outside the lab", "", _standing)

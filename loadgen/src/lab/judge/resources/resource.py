@@ -1,0 +1,44 @@
+"""What a resource is. Each is one object in a file of its own, listed once in `__init__`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lab.judge.seen import SeenTrial
+from lab.model import Held, Standing
+
+# In use for this share of its capacity a pool is full: a sample every 1 or 2 s finds a worker
+# between two requests, and the edges of the window lose some.
+FULL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """`lever` is the setting that gives more of it (docs/next-bottleneck.md), "" if there is none.
+    `standing` tells use, capacity, and what waited for it in a window; None where a trial has no
+    such resource, or its use is not known."""
+
+    name: str
+    lever: str
+    standing: Callable[[SeenTrial], Standing | None]
+
+
+def holding(
+    seen: SeenTrial, count: float, alone_s: float, held_s: float, inside: tuple[str, ...]
+) -> Held:
+    """How much of the waiting for one of `count` places is due to their number, and not to what
+    lasts longer `inside` than `alone_s` while a place is held for `held_s`.
+
+    Closed: N = X·R and X = count / held, so the wait is proportional to the time held. Open: with
+    λ·alone / count below FULL nothing would wait without the longer hold; the wait of M/M/1 then,
+    over the wait now. From FULL on it is proportional too."""
+    longer_ms = max(0.0, held_s - alone_s) * 1000
+    if not longer_ms or alone_s <= 0:
+        return Held(1.0 if alone_s > 0 else 0.0, longer_ms, inside)
+    rate = (seen.offered_rps or 0.0) / count
+    alone, now = rate * alone_s, rate * held_s
+    if not seen.is_open or alone >= FULL:
+        return Held(alone_s / held_s, longer_ms, inside)
+    share = 0.0 if now >= 1 else alone / (1 - alone) * (1 - now) / now
+    return Held(share, longer_ms, inside)

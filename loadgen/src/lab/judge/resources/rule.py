@@ -1,0 +1,191 @@
+"""The one rule: the excess over R0 belongs to what was waited for, and the largest part is named.
+
+1. Errors above the objective: the cause of most of them.
+2. An excess that the trial cannot resolve, the offered load answered, p99 as expected: none.
+3. Else the resource that covers most of the excess: strong where it covers half and more by
+   measured waiting, weak where less, or estimated; unknown where most is unexplained.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from lab.judge.balance import balance_of
+from lab.judge.excess import answered, excess_of, tail_as_expected
+from lab.judge.resources import missing
+from lab.judge.resources.generator import GENERATOR
+from lab.judge.resources.resource import Resource
+from lab.judge.seen import SeenTrial, known
+from lab.model import (
+    NONE,
+    STRONG,
+    UNEXPLAINED,
+    UNKNOWN,
+    WEAK,
+    Basis,
+    Excess,
+    Standing,
+    Strength,
+    Verdict,
+    Wait,
+)
+
+# The share of the requests that may fail: the objective that a run has by default.
+OBJECTIVE = 0.01
+# So much of the errors, or of the excess, is most of it.
+MOST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`ms` of the mean time at a place, waited for `resource`."""
+
+    place: str
+    resource: str
+    ms: float
+    measured: bool
+
+
+def verdict(seen: SeenTrial, resources: Sequence[Resource]) -> Verdict:
+    standings = known(*(resource.standing(seen) for resource in resources))
+    excess, errors = excess_of(seen), seen.error_share
+    if excess is not None:
+        standings = apportioned(excess, standings)
+    named = partial(_named, seen, excess, standings)
+    failing = max(standings, key=lambda standing: standing.failed, default=None)
+    failed = failing.failed if failing else 0.0
+    # A peak's own connections are not measured, nor are requests without an answer.
+    unmeasured = failed > OBJECTIVE and (seen.plan.spike is not None or excess is None)
+    if failing and ((failed and errors > OBJECTIVE) or unmeasured):
+        most = errors > OBJECTIVE and failed >= MOST * errors
+        return named(failing.resource, STRONG if most else WEAK, "errors")
+    if excess is None:
+        return named(UNKNOWN, "", "errors" if errors > OBJECTIVE else "unanswered")
+    basis: Basis = "errors" if errors > OBJECTIVE else "excess"
+    if basis == "excess" and (nothing := _nothing(seen, excess)):
+        return named(*nothing)
+    small = excess.ms <= excess.resolved_ms
+    if small and basis == "excess":
+        basis = "tail"
+    largest = max(standings, key=lambda standing: standing.share, default=None)
+    if largest is None or largest.share <= 1 - sum(standing.share for standing in standings):
+        return named(UNKNOWN, "", basis)
+    measured = largest.measured >= MOST
+    if basis == "errors" and not measured:
+        return named(UNKNOWN, "", basis)
+    # What errors, or a tail beyond a mean that is as expected, wait for is known by the mean only.
+    return named(largest.resource, STRONG if measured and basis == "excess" else WEAK, basis)
+
+
+def _nothing(seen: SeenTrial, excess: Excess) -> tuple[str, Strength, Basis] | None:
+    """The verdict where no excess is to be explained; None where one is."""
+    small, had_all = excess.ms <= excess.resolved_ms, answered(seen)
+    if had_all and excess.r0_ms is None and seen.is_open:
+        return NONE, WEAK, "none"
+    if not small:
+        return None
+    if seen.plan.spike:
+        return UNKNOWN, "", "spike"
+    if not had_all:
+        return UNKNOWN, "", "unanswered"
+    return (NONE, STRONG, "none") if tail_as_expected(seen, excess) else None
+
+
+def apportioned(excess: Excess, standings: Sequence[Standing]) -> tuple[Standing, ...]:
+    """The standings with their shares of the excess."""
+    claims = [claim for place in excess.places for claim in _at(place, excess, standings)]
+    # The inner one first: what lasts longer while a connection is held also holds its worker.
+    for standing in sorted(standings, key=_depth):
+        claims = [part for claim in claims for part in _passed_on(claim, standing, claims)]
+    for standing in standings:
+        for taken in standing.takes:
+            claims = [part for claim in claims for part in _taken(claim, taken, standing.resource)]
+    whole = sum(excess.places.values()) or 1.0
+    every: dict[str, float] = defaultdict(float)
+    measured: dict[str, float] = defaultdict(float)
+    for claim in claims:
+        every[claim.resource] += claim.ms / whole
+        measured[claim.resource] += claim.ms / whole if claim.measured else 0.0
+    return tuple(
+        replace(standing, share=every[standing.resource], measured=measured[standing.resource])
+        for standing in standings
+    )
+
+
+def _depth(standing: Standing) -> int:
+    return len(standing.held.inside) if standing.held else 0
+
+
+def _at(place: str, excess: Excess, standings: Sequence[Standing]) -> list[Claim]:
+    """The claims at a place: times before parts of what these leave, measured before inferred. A
+    time at a place that is not told apart is one of the unexplained time."""
+    waits = [
+        (standing.resource, wait)
+        for standing in standings
+        for wait in standing.waits
+        if wait.place == place
+        or (wait.ms is not None and place == UNEXPLAINED and wait.place not in excess.places)
+    ]
+    left = rest = excess.places[place]
+    claims = []
+    for timed, sure in ((True, True), (True, False), (False, True), (False, False)):
+        group = [
+            (resource, wait, rest * wait.part if wait.ms is None else wait.ms)
+            for resource, wait in waits
+            if (wait.ms is not None, wait.measured) == (timed, sure)
+        ]
+        wanted = sum(ms for *_, ms in group)
+        got = min(left, wanted)
+        claims += [Claim(at.place, name, got * ms / wanted, sure) for name, at, ms in group if ms]
+        left -= got
+        rest = left if timed else rest
+    return [*claims, Claim(place, UNEXPLAINED, left, False)]
+
+
+def _passed_on(claim: Claim, holder: Standing, claims: Sequence[Claim]) -> list[Claim]:
+    """What waits for a place that is held longer than need be waits for what lasts longer
+    meanwhile."""
+    if holder.held is None or claim.resource != holder.resource:
+        return [claim]
+    inside = [other for other in claims if other.place in holder.held.inside]
+    longer_ms = max(holder.held.longer_ms, sum(other.ms for other in inside))
+    passed = claim.ms * (1 - holder.held.share)
+    parts = [
+        replace(
+            other,
+            place=claim.place,
+            ms=passed * other.ms / longer_ms,
+            measured=other.measured and claim.measured,
+        )
+        for other in inside
+        if longer_ms
+    ]
+    left = passed - sum(part.ms for part in parts)
+    unexplained = Claim(claim.place, UNEXPLAINED, left, False)
+    return [replace(claim, ms=claim.ms - passed), *parts, unexplained]
+
+
+def _taken(claim: Claim, taken: Wait, taker: str) -> list[Claim]:
+    if claim.resource != taken.place or not taken.part:
+        return [claim]
+    measured, ms = claim.measured and taken.measured, claim.ms * taken.part
+    return [replace(claim, ms=claim.ms - ms), Claim(claim.place, taker, ms, measured)]
+
+
+def _named(
+    seen: SeenTrial,
+    excess: Excess | None,
+    standings: Sequence[Standing],
+    name: str,
+    strength: Strength,
+    basis: Basis,
+) -> Verdict:
+    gaps = tuple(missing.missing(seen, name))
+    invalid = not seen.judgement.valid and name != GENERATOR.name
+    if name != UNKNOWN and (invalid or any(gap.doubts for gap in gaps)):
+        strength = WEAK
+    ranked = tuple(sorted(standings, key=lambda standing: (-standing.share, -standing.failed)))
+    return Verdict(name, strength, basis, excess, ranked, gaps, balance_of(seen))

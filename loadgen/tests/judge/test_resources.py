@@ -1,0 +1,253 @@
+"""What requests waited for, in windows made by hand: what is named, how surely, and its share."""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from lab.experiments.proving.levers import _LEVERS, _WITHOUT
+from lab.judge import excess, stages
+from lab.judge.resources import ALL, RESOURCES, host_cpu, resource, rule, server_cpu
+from lab.judge.resources import lock as lock_resource
+from lab.model import NONE, STRONG, UNEXPLAINED, UNKNOWN, WEAK, Series, Verdict
+from lab.report.resources import WORDS
+from support.series import counter, gauge
+from support.waits import IDLE, threads, waited
+from support.windows import SERVER
+
+SITE = "shop.Orders.next:12"
+WATCHED = {"settings": {"lock_watch_ms": 10}}
+# Threads that waited for a CPU nine times as long as they ran.
+SHORT = threads(**dict.fromkeys(IDLE, (0.3, 2.7)))
+
+
+def lock(ms: float, rps: float = 5000.0) -> Series:
+    """A site at which a request waited so long: X · W threads wait there at a time."""
+    labels = {"server": SERVER, "kind": "monitor", "site": SITE}
+    return counter("lab_wait_seconds_total", rps * ms / 1000, **labels)
+
+
+def pool(size: int) -> tuple[Series, ...]:
+    names = {"size": size, "active": size}
+    return tuple(gauge(f"lab_worker_pool_{name}", n, server=SERVER) for name, n in names.items())
+
+
+def connections(cap: int) -> tuple[Series, ...]:
+    name = "lab_downstream_connections_"
+    return gauge(f"{name}cap", cap, server=SERVER), gauge(f"{name}leased", cap, server=SERVER)
+
+
+def when(*series: Series, **figures: Any) -> Callable[[], Verdict]:
+    """A trial, judged when it is asked for."""
+    return partial(waited, *series, **figures)
+
+
+# (name, the trial, what is named, how surely, its least share)
+CASES: list[tuple[str, Callable[[], Verdict], str, str, float]] = [
+    ("light load", when(queue=1, path=2, downstream=1), NONE, STRONG, 0),
+    ("pool", when(*pool(1000), queue=800, rps=4990), "worker pool", STRONG, 0.95),
+    ("a queue beside free workers", when(queue=40), UNKNOWN, "", 0),
+    ("connections downstream", when(*connections(1000), pending=80),
+     "downstream connections", STRONG, 0.95),
+    # Its threads are each held for as long as the others wait inside.
+    ("a lock inside a full pool", when(*pool(2000), lock(200), queue=400, own=200, **WATCHED),
+     "lock", STRONG, 0.6),
+    ("host CPU by its run queues", when(queue=20, path=20, unexplained=5, at=SHORT),
+     "host CPU", STRONG, 0.8),
+    ("host CPU, nothing known of run queues", when(queue=20, path=20, busy=0.97, at=None),
+     "host CPU", WEAK, 0.8),
+    ("busy host, nothing known of run queues", when(queue=20, path=20, busy=0.85, at=None),
+     UNKNOWN, "", 0),
+    ("path, nothing waits", when(path=40, at=threads(proxy=(0.2, 0.02))), UNKNOWN, "", 0),
+    ("own work", when(own=40), UNKNOWN, "", 0),
+    ("late downstream", when(downstream=40), "downstream", STRONG, 0.9),
+    ("late generator", when(generator=60), "generator", STRONG, 0.9),
+    ("connections of an open load", when(connect=900, offered_rps=6000),
+     "connections of the load", STRONG, 0.95),
+    ("connections kept by a late downstream",
+     when(connect=900, downstream=300, offered_rps=6000), "downstream", STRONG, 0.5),
+    ("one hot proxy", when(counter("process_cpu_seconds_total", 0.95, job="toxiproxy"),
+                             gauge("go_sched_gomaxprocs_threads", 1, job="toxiproxy"),
+                             path=40, at=threads(proxy=(0.95, 0.03))), "Toxiproxy", STRONG, 0.9),
+    ("set-up", when(counter("lab_path_accept_queue_connection_seconds_total", 150,
+                              job="downstream", listener="toxiproxy"), path=40),
+     "connection set-up", STRONG, 0.7),
+    ("pauses", when(counter("jvm_gc_collection_seconds_sum", 0.6, server=SERVER, gc="G1"),
+                      queue=40, at=threads(worker=(0.3, 0.02))), "garbage collection", STRONG, 0.7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("trial", "name", "strength", "least"), [pytest.param(*case, id=name) for name, *case in CASES]
+)
+def test_the_largest_part_is_named(
+    trial: Callable[[], Verdict], name: str, strength: str, least: float
+) -> None:
+    found = trial()
+    assert (found.bottleneck, found.strength) == (name, strength), found.shares
+    assert found.shares.get(name, 0.0) >= least
+
+
+def test_shares_add_up_and_what_nothing_covers_is_unexplained() -> None:
+    for _, trial, *_ in CASES:
+        found = trial()
+        assert sum(found.shares.values()) == pytest.approx(1, abs=1e-6)
+        assert all(0 <= one.measured <= one.share + 1e-9 for one in found.ranked)
+    shares = waited(queue=10, path=30, at=threads(worker=(0.5, 0.5), proxy=(0.5, 0.5))).shares
+    assert shares["host CPU"] == pytest.approx(0.5)
+    assert shares[UNEXPLAINED] == pytest.approx(0.5, abs=0.01)
+    # A stage at work for a tenth of the time is not what the rest waits for.
+    idle = waited(queue=10, path=30, at=threads(worker=(0.05, 0.05), proxy=(0.05, 0.05))).shares
+    assert idle["host CPU"] == pytest.approx(0.05)
+
+
+def test_no_name_is_surer_for_what_a_trial_lacks() -> None:
+    sure = waited(*pool(1000), queue=800, rps=4990)
+    assert sure.missing == ()
+    invalid = waited(*pool(1000), queue=800, rps=4990, reasons=("cold JVM",))
+    assert (invalid.bottleneck, invalid.strength) == ("worker pool", WEAK)
+    assert invalid.shares == sure.shares
+    unseen = waited(*pool(1000), gauge("up", 0, job="jvm"), queue=800, rps=4990)
+    assert (unseen.strength, unseen.missing[0].code) == (WEAK, "job")
+    old = waited(*pool(1000), queue=800, rps=4990, at=None)
+    assert (old.bottleneck, old.strength) == ("worker pool", STRONG)
+    assert {(gap.code, gap.detail) for gap in old.missing} == {
+        ("run queue", SERVER), ("run queue", "path"),
+    }  # fmt: skip
+
+
+def test_full_threads_on_all_cpus_wait_for_cpus_and_fewer_are_the_limit() -> None:
+    def carriers(count: int, run: float) -> Verdict:
+        mine, name = {"server": SERVER}, "lab_virtual_thread_scheduler_"
+        series = (
+            gauge(f"{name}parallelism", count, **mine),
+            gauge(f"{name}mounted", count, **mine),
+            gauge("lab_threads", count, threads="carrier", **mine),
+        )
+        settings = {"virtual_thread_parallelism": count, "pool_size": None}
+        at = threads(carrier=(run, 0.0))
+        return waited(*series, queue=40, settings=settings, at={**at, "worker": (0.0, 0.0)})
+
+    assert carriers(2, 1.95).bottleneck == "host CPU"
+    one = carriers(1, 0.97)
+    assert (one.bottleneck, one.strength) == ("carrier threads", STRONG)
+
+
+# The scenarios of the audit of the method, by their numbers there.
+
+
+def test_s2_a_lock_and_a_hot_thread_at_92_percent_do_not_pass_for_host_cpu() -> None:
+    some = threads(worker=(0.6, 0.3), proxy=(0.5, 0.2))
+    locked = waited(lock(45), own=50, queue=5, path=5, busy=0.92, at=some, **WATCHED)
+    assert (locked.bottleneck, locked.strength) == ("lock", STRONG)
+    unwatched = waited(own=50, queue=5, path=5, busy=0.92, at=some)
+    assert unwatched.bottleneck == UNKNOWN
+    assert "locks" not in {gap.code for gap in locked.missing}
+    hot = threads(front=(0.93, 0.05), worker=(0.6, 0.3))
+    front = waited(unexplained=40, queue=5, busy=0.92, at=hot)
+    assert (front.bottleneck, front.strength) == ("front", STRONG)
+
+
+def test_s5_a_late_downstream_is_named_alike_however_busy_the_machine() -> None:
+    found = [waited(downstream=40, path=8, busy=busy) for busy in (0.7, 0.8, 0.9, 0.95, 0.99)]
+    assert {(one.bottleneck, one.strength) for one in found} == {("downstream", STRONG)}
+    # Its share falls steadily where it waits for a CPU itself, and nowhere jumps.
+    shares = [
+        waited(downstream=40, at=threads(downstream=(0.5, runq))).shares["downstream"]
+        for runq in (0.0, 0.1, 0.2, 0.4, 0.8)
+    ]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_s9_stalls_are_not_none() -> None:
+    """0.8 s in every 20 s: 4 % of the requests wait for 0.4 s on average."""
+    calm = waited(unexplained=6, offered_rps=5000)
+    assert (calm.bottleneck, calm.strength) == (NONE, STRONG)
+    stalled = waited(unexplained=6, offered_rps=5000, p99_ms=955)
+    assert (stalled.bottleneck, stalled.basis) == (UNKNOWN, "tail")
+    named = waited(queue=6, offered_rps=5000, p99_ms=955, at=SHORT)
+    assert (named.bottleneck, named.strength) == ("host CPU", WEAK)
+
+
+def test_s10_what_other_machines_took_is_not_the_lab_s() -> None:
+    alone = waited(queue=20, path=30, busy=0.955, at=SHORT)
+    assert (alone.bottleneck, alone.strength) == ("host CPU", STRONG)
+    beside = waited(queue=20, path=30, busy=0.86, steal=0.095, at=SHORT)
+    assert beside.strength != STRONG
+    assert beside.shares["work outside the lab"] > 0.3
+    most = waited(queue=20, path=30, busy=0.6, steal=0.3, at=SHORT)
+    assert most.bottleneck == "work outside the lab"
+    little = waited(queue=20, path=30, busy=0.97, steal=0.01, at=SHORT)
+    assert (little.bottleneck, little.strength) == ("host CPU", STRONG)
+
+
+def test_s11_one_hot_thread_is_named_where_threads_are_counted_alone() -> None:
+    front = waited(unexplained=40, busy=0.6, at=threads(front=(0.95, 0.02)))
+    assert (front.bottleneck, front.strength) == ("front", STRONG)
+    # The JDK server's one reader is one of several acceptors, which are not: not known.
+    reader = waited(unexplained=40, busy=0.6, at=threads(acceptor=(0.95, 0.02)))
+    assert reader.bottleneck == UNKNOWN
+
+
+def test_s14_an_invalid_trial_has_the_same_shares_and_no_sure_name() -> None:
+    trial: dict[str, Any] = {"queue": 20, "path": 20, "at": SHORT}
+    valid, invalid = waited(**trial), waited(**trial, reasons=("a backlog drained",))
+    assert (invalid.bottleneck, invalid.shares) == (valid.bottleneck, valid.shares)
+    assert (valid.strength, invalid.strength) == (STRONG, WEAK)
+
+
+def test_s16_a_spinner_s_doses_show_as_waiting_for_a_cpu_in_order() -> None:
+    shares = [
+        waited(queue=20, path=20, at=threads(worker=(0.3, runq), proxy=(0.3, runq))).shares.get(
+            "host CPU", 0.0
+        )
+        for runq in (0.0, 0.1, 0.3, 0.9, 2.7)
+    ]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] == pytest.approx(0.9, abs=0.02)
+
+
+THRESHOLDS = {
+    name: value
+    for module in (excess, stages, resource, rule, server_cpu, host_cpu, lock_resource)
+    for name, value in vars(module).items()
+    if name.isupper() and isinstance(value, float)
+}
+
+
+@pytest.mark.parametrize("times", [0.8, 1.25])
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_s17_no_threshold_makes_a_sure_name_wrong(
+    name: str, times: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [of for at, of in sys.modules.items() if at.startswith("lab.judge.")]:
+        if getattr(module, name, None) == THRESHOLDS[name]:
+            monkeypatch.setattr(module, name, times * THRESHOLDS[name])
+    for _, trial, named, *_ in CASES:
+        found = trial()
+        assert found.strength != STRONG or found.bottleneck == named, found.shares
+
+
+def test_a_trial_tells_how_far_its_figures_agree() -> None:
+    used = [counter("container_cpu_usage_seconds_total", cpus, service=service)
+            for service, cpus in (("a", 0.5), ("toxiproxy", 0.4), ("downstream", 0.2),
+                                  ("prometheus", 0.1), ("cadvisor", 0.1), ("loadgen", 0.1),
+                                  ("driver", 0.3))]  # fmt: skip
+    found = waited(*used, queue=20, path=20, busy=0.9, at=SHORT)
+    # Of 1.8 CPUs; the engine is a part of the driver.
+    assert found.balance.cpu == pytest.approx(1.7 / 1.8)
+    assert found.balance.in_flight == pytest.approx(1, abs=1e-3)
+    opened = waited(queue=20, path=20, offered_rps=5000)
+    assert (opened.balance.cpu, opened.balance.in_flight) == (None, None)
+
+
+def test_every_resource_has_one_name_and_a_lever_or_none() -> None:
+    assert len({*RESOURCES}) == len(ALL)
+    # CPUs of the machine can only be taken away.
+    can = {one.name for one in ALL if one.lever} | {"host CPU"}
+    assert can == {*_LEVERS}
+    assert {*RESOURCES} - can == {*_WITHOUT}
+    assert {*WORDS} == {*RESOURCES}
