@@ -2,7 +2,8 @@
 
 judged RESULTS NAME TRIALS HIT [NEXT]
     the run NAME in the folder RESULTS has each of TRIALS (ends of names, with commas) once; no
-    valid row says what is not so; one of them says HIT (each, where | is between several); and what
+    valid row says what is not so; one of them has a remark that begins with HIT (each, where | is
+    between several; one, where / is); and what
     was measured after the fault, NEXT or the last trial, can be trusted
 page [CELLS]
     CELLS are lines of the runner's cells.csv, each `fault,phase,date,seconds`: they take the
@@ -61,10 +62,12 @@ def problems(
         if len(found) != 1:
             yield f"{trial} is there {len(found)} times: {', '.join(names)}"
     yield from filter(None, map(false_figures, rows))
-    said = [text for row in rows for text in (*row["reasons"], *row["notes"])]
-    for one in filter(None, hit.split("|")):
-        if not any(one in text for text in said):
-            yield f"no trial says: {one}"
+    from lab.model import Remark
+
+    remarks = [Remark(**one).cell for row in rows for one in (*row["reasons"], *row["notes"])]
+    for wanted in filter(None, hit.split("|")):
+        if not any(one.startswith(tuple(wanted.split("/"))) for one in remarks):
+            yield f"no trial says: {wanted}"
 
 
 def judged(results: Path, name: str, trials: str, hit: str, after: str = "") -> int:
@@ -78,7 +81,7 @@ def judged(results: Path, name: str, trials: str, hit: str, after: str = "") -> 
     later = _run(results, after)[1] if after else rows
     found += filter(None, map(false_figures, later if after else ()))
     last = last_tries(later)[-1]
-    if not last["valid"] and not excused(last["reasons"], BUSY):
+    if not last["valid"] and not excused((one["code"] for one in last["reasons"]), BUSY):
         found.append(f"the trial after it, {last['trial']}, is invalid")
     for row in (*rows, *(later if after else ())):
         print(

@@ -48,11 +48,12 @@ def row(**other: Any) -> Mapping[str, Any]:
     return {**plain, "raw_p50_ms": 202.0, "reasons": [], "notes": [], **other}
 
 
-HIT = row(achieved_rps=120.0, valid=False, reasons=["it was hit"])
-RESTARTED = row(valid=False, reasons=["restarted: the proxy"])
-NAMED = "restarted: the proxy|restarted: the downstream"
+HIT = row(achieved_rps=120.0, valid=False, reasons=[{"code": "hit", "values": {}}])
+PROXY = {"code": "part-restarted", "values": {"part": "toxiproxy"}}
+RESTARTED = row(valid=False, reasons=[PROXY])
+NAMED = "part-restarted part=toxiproxy|part-restarted part=downstream"
 TWICE = ["the run is running", "a trial is there twice", "c40 is there 2 times"]
-NEVER = ["c50 is there 0 times", "no trial says: the JVM restarted"]
+NEVER = ["c50 is there 0 times", "no trial says: jvm-restarted/x"]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,14 @@ NEVER = ["c50 is there 0 times", "no trial says: the JVM restarted"]
         ("complete", [row(raw_p50_ms=900.0)], ["c40"], "", ["a p50 of 900 ms"]),
         ("complete", [HIT], ["c40"], "", []),
         # A trial or its reason is lacking, or that of one of several faults.
-        ("running", [row(), row()], ["c40", "c50"], "the JVM restarted", [*TWICE, *NEVER]),
-        ("complete", [RESTARTED], ["c40"], NAMED, ["no trial says: restarted: the downstream"]),
+        ("running", [row(), row()], ["c40", "c50"], "jvm-restarted/x", [*TWICE, *NEVER]),
+        (
+            "complete",
+            [RESTARTED],
+            ["c40"],
+            NAMED,
+            ["no trial says: part-restarted part=downstream"],
+        ),
     ],
 )
 def test_what_cannot_be_and_what_is_lacking_is_found(

@@ -15,7 +15,7 @@ from lab.experiments.objective import Objective
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
 from lab.store.records import to_json, write_json
-from support.fakes import IDENTITY, FakeEngine, plan, record, rounded, snapshot
+from support.fakes import IDENTITY, FakeEngine, cells, plan, record, rounded, snapshot
 from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 
 TABLES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json")
@@ -113,10 +113,12 @@ def test_trials_are_in_the_order_of_their_numbers_and_others_refused(tmp_path: P
 def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
     # The window's series say nothing of any job: each trial gets that as a note.
     raw, of = run_dir / "raw" / "01-a-closed", manifest.read(run_dir)
-    assert "series are missing" in str(read_trial(of, raw, [Jittery()]).judgement.notes)
+    notes = read_trial(of, raw, [Jittery()]).judgement.notes
+    assert "series-missing" in [note.code for note in notes]
     (raw / "series.jsonl.gz").write_bytes(b"not gzip")
     [reason] = read_trial(of, raw, [Jittery()]).judgement.reasons
-    assert reason.startswith("damaged: series.jsonl.gz: cannot be read: Not a gzipped file")
+    problem = str(reason.values["problem"])
+    assert problem.startswith("series.jsonl.gz: cannot be read: Not a gzipped file")
 
 
 def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path: Path) -> None:
@@ -131,10 +133,10 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
     write_json(raw / "trial.json", record(second, before=at, after=at))
     rows = derive(folder, [Jittery()]).rows
     # The first server's snapshot counts, whatever the second's own was.
-    assert [row.invalid_reasons for row in rows] == [
-        "",
-        "toxics differ from the start of the run: none became downstream/latency latency "
-        "latency=300; the downstream's delay differs from the start of the run: 200 became 100 ms",
+    assert rows[0].reasons == ()
+    assert cells(rows[1].reasons) == [
+        "differs what=toxics was=none now=downstream/latency latency latency=300",
+        "differs what=delay was=200 ms now=100 ms",
     ]
     assert derive(folder, [Jittery()]).changed == ()
 

@@ -14,6 +14,7 @@ from lab.campaign import gate
 from lab.campaign.derive import derive
 from lab.campaign.result_verbs import compare_verb, report_verb
 from lab.errors import LabError, RawDataError, WordError
+from lab.judge.checks.state import server_gone
 from lab.model import Counts, Fairness, Latency, Peak, Row
 from lab.report import table
 from lab.report.table import milliseconds
@@ -90,7 +91,14 @@ def test_engine_and_cpu_time_are_columns_where_they_tell_something() -> None:
     table, legend = shown([row(), row(cpu_server_us=7.25)]).split("open: ")
     assert [line.split()[-2] for line in table.splitlines()[2:]] == ["–/–", "7.2/–"]
     assert "of the server / of all around it" in legend
-    invalid = shown([judged_row("run", measurement(record(after=None, after_problem="gone")))])
+    invalid = shown(
+        [
+            judged_row(
+                "run",
+                measurement(record(after=None, after_problem=server_gone.remark(problem="gone"))),
+            )
+        ]
+    )
     assert "NO" in invalid
     assert "gone" in invalid
 
@@ -114,9 +122,12 @@ def test_a_latency_has_at_most_five_characters(value: float | None, text: str) -
     assert len(text) <= 5
 
 
+QUOTED = 'gone, with "quotes", and; more'
+
+
 def test_rows_are_appended_under_one_header_and_read_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
-    invalid = measurement(record(after=None, after_problem='gone, with "quotes", and; more'))
+    invalid = measurement(record(after=None, after_problem=server_gone.remark(problem=QUOTED)))
     closed = measurement(record(plan("closed", launch=3, arm="left")), reading(corrected=None))
     judged = [judged_row("run", whole) for whole in (invalid, closed)]
     rows = [row(), row(trial="02-a"), *judged]

@@ -8,6 +8,7 @@ import pytest
 from lab.campaign.engine_choice import choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.errors import EngineError
+from lab.judge.checks.state import cold_unsteady
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, Experiment, Line, TrialPlan, Warmth
 from support.bench import EXPERIMENT, WARM, Bench
@@ -15,7 +16,7 @@ from support.fakes import FakeEngine, toxic
 
 CLOSED: dict[str, object] = {"servers": ("a",), "modes": ("closed",)}
 CLOSED_100 = {**CLOSED, "concurrencies": (100,)}
-COLD = Warmth(False, WARM.cycles, "not steady within 60 s: 500 req/s (p50 205 ms, JIT 0.30 s/s)")
+COLD = Warmth(False, WARM.cycles, cold_unsteady.remark(limit_s=60.0))
 BOTH = ("wrk2", "pacer")
 
 
@@ -116,7 +117,7 @@ def test_a_cold_jvm_is_warmed_up_again_and_its_load_measured_again(ready: Bench)
     assert ready.cells("trial", "valid") == cells
     assert ready.warmed == ["a", "a"]
     trials = (ready.run_dir / "trials.jsonl").read_text()
-    assert "measured again: 01-a-closed-c100 was invalid" in trials
+    assert '"code": "measured-again", "values": {"trial": "01-a-closed-c100"}' in trials
     assert "3 trials, 2 of them valid, 1 of them to measure one again" in ready.report
 
 
@@ -155,8 +156,7 @@ def test_one_that_is_replaced_again_is_cold(ready: Bench) -> None:
     replaced(ready, 2).run(**CLOSED, concurrencies=(100, 200))
     assert ready.warmed == ["a", "a", "a"]
     # The next trial finds a JVM that stays, and warms it up.
-    cold = "cold JVM: its JVM was replaced after it was warmed up"
-    assert ready.column("invalid_reasons") == [cold, ""]
+    assert ready.column("invalid_reasons") == ["cold-replaced", ""]
     # Nor is anything known of what a request costs there.
     assert ready.column("binding") == ["connections", "host CPU"]
 

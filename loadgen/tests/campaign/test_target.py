@@ -12,6 +12,7 @@ from lab.campaign.resume import resume
 from lab.errors import EngineError, LabError, LabUnreachable
 from lab.experiments.explain import Explain
 from lab.experiments.reading import with_secrets
+from lab.judge.checks.data import warmth_unproven
 from lab.judge.same_lab import LIMITS
 from lab.load.engines import Schedule
 from lab.load.engines.pacer import Pacer
@@ -23,6 +24,8 @@ from support.bench import Bench
 from support.fakes import FakeEngine, FakeLab
 from support.foreign import URL
 from support.runs import rejudged
+
+UNPROVEN = warmth_unproven.remark(server="my-service", port=9404)
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Benc
 
     def warm(plan: TrialPlan, *_: object) -> Warmth:
         warmed.append(plan.launch)
-        return Warmth(False, (), "no exporter", provable=False)
+        return Warmth(False, (), UNPROVEN, provable=False)
 
     stages = {"fresh_container": lambda server, *_: made.append(server), "warm_foreign": warm}
     changes = {**TARGETED, "concurrencies": (100, 200), "launches": 2}
@@ -118,7 +121,7 @@ def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_nex
 
     def warm(plan: TrialPlan, *_: object) -> Warmth:
         warmed.append((plan.condition.text, len(asked)))
-        return Warmth(False, (), "no exporter", provable=False)
+        return Warmth(False, (), UNPROVEN, provable=False)
 
     levers = {"worker pool": OwnLever("POOL_SIZE", 20)}
     changes = {"kind": "explain", "own": to_json(Explain(2, 1)), "levers": levers}
@@ -195,9 +198,10 @@ def test_a_closed_load_has_no_bound_and_a_redirect_is_a_note(ready: Bench) -> No
     # 200 connections did 1,000 req/s, of which the probe takes one percent.
     assert ready.lab.probe_rates == {10.0}
     assert "no such bound is known" in ready.said
-    said = "my-service: /x?a=1 answers 302: redirects"
+    said = "/x?a=1 answers 302: redirects"
     for trial in ready.trials:
-        assert any(note.startswith(said) for note in trial["notes"])
+        [note] = [note for note in trial["notes"] if note["code"] == "target-answered"]
+        assert note["values"]["answer"].startswith(said)
 
 
 UNKNOWN_BUILD = "resumed: whether my-service is the same build is not known"

@@ -3,7 +3,6 @@
 import dataclasses
 
 from lab.experiments.searching.state import CURVE
-from lab.model import DAMAGED
 from support.altered import in_launches, invalid
 from support.searched import CAPACITY, found, order_of, ran, run, server
 
@@ -35,7 +34,7 @@ def test_after_a_damaged_trial_each_rate_of_the_curve_is_measured_once() -> None
     servers = {"a": server(1650)}
     of, rows = ran(servers, launches=2, own=WITH_CURVE)
     whole, *_ = found(of, rows)
-    lost = invalid(DAMAGED, **dict.fromkeys(("achieved_rps", "p99_ms", "max_ms", "bottleneck")))
+    lost = invalid("damaged", **dict.fromkeys(("achieved_rps", "p99_ms", "max_ms", "bottleneck")))
     for at, damaged in enumerate(rows):
         changed = dataclasses.replace(damaged, **lost)
         resumed = run(of, servers, rows=[*rows[:at], changed, *rows[at + 1 :]])

@@ -265,4 +265,4 @@ def test_a_lift_beyond_what_the_generator_sends_is_confirmed_from_below(tmp_path
     _, _, (proof, *_) = proven(tmp_path, answer, launches=6)
     assert proof.value is not None
     assert proof.text.startswith(f"lifted to pool_size=2400: holds at least {proof.value:,.0f} req")
-    assert "(confirmed); then: cannot be told: the generator was" in proof.text
+    assert "(confirmed); then: cannot be told: generator-full" in proof.text

@@ -11,8 +11,7 @@ import pytest
 from experiments.conftest import refusal
 from lab.experiments import capacity
 from lab.experiments.objective import Objective
-from lab.judge.gates import TOO_SHORT
-from lab.model import NOT_BACK, Experiment, Row, Spread, TrialPlan
+from lab.model import Experiment, Row, Spread, TrialPlan
 from support.altered import When, altered, invalid
 from support.fakes import snapshot
 from support.planned import planner, resumed, row
@@ -264,7 +263,7 @@ def test_where_one_rate_cannot_be_told_the_one_that_broke_above_it_is_the_upper_
 
 
 def test_a_server_that_is_away_costs_its_own_rows() -> None:
-    away = untold(lambda _: True, server(1), f"{NOT_BACK}: a: refused")
+    away = untold(lambda _: True, server(1), "server-not-back problem=a:%20refused")
     of, rows = ran({"a": away, "b": server(1650)})
     assert sum(one.server == "a" for one in rows) == 2
     first, second, *_ = found(of, rows)
@@ -338,7 +337,7 @@ def test_there_are_never_more_trials_than_were_said(most: int) -> None:
 
 def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
     of, rows = ran({"a": server(1650)})
-    short = f"{TOO_SHORT}: 15 s for a mean latency of 5 s, and … (DURATION=28s would do)"
+    short = "window-short needed_s=28"
     plan = order_of(of).next([dataclasses.replace(rows[0], **invalid(short), p99_ms=400.0)])
     assert (plan.offered_rps, plan.duration_s) == (500, 28)
 

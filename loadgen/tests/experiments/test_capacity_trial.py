@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 
 from lab.experiments.objective import judged
-from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, MOST_FAILED, NO_ANSWER, TOO_SHORT, UNSTEADY
-from lab.judge.gates.figures import BACKLOG
-from lab.judge.gates.server import COLD
 from lab.model import STRONG
 from support.altered import altered, invalid
 from support.planned import row
@@ -23,15 +20,19 @@ from support.searched import (
     server,
 )
 
-FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
-FELL_AND_LATE = f"{GOODPUT_FELL}; {LATE_GENERATOR}"
-NEVER_STEADY = f"{COLD}: not steady within 60 s: 972 req/s (p50 311 ms), then 896"
+FELL = "latency-drift first_ms=223 second_ms=203"
+FELL_TEXT = "not steady: the mean latency went from 223 to 203 ms between the halves of the window"
+FELL_AND_LATE = f"goodput-drift first_rps=900 second_rps=200; {LATE_GENERATOR}"
+LOST = "not steady: goodput went from 900 to 200 req/s between the halves of the window"
+NOTHING = "nothing was answered in the measured window"
+SHORT = "window-short"
 # 15 s of 1,000/s, and requests without an answer.
 HUNG = {"window_s": 15.0, "window_ok": 15_000, "window_http_errors": 0, "window_lost": 50}
 FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
 GENERATOR = {"p99_ms": 550.0, "late_p99_ms": 350.0}
 OVERLOADED = {"overloaded": True, "achieved_rps": 950.0}
-SLOWER = f"{LATENCY_ROSE} from 210 to 300 ms"
+SLOWER = "latency-drift first_ms=210 second_ms=300"
+SLOWER_TEXT = FELL_TEXT.replace("223 to 203", "210 to 300")
 SENT_LATE = "the generator itself sent late, p99 by 350 ms (p99 550 ms)"
 # Of 15,200 the answer of rank 15,048: there is none.
 NO_P99 = "p99 is one of the 200 requests without an answer and 1.32% errors, above 1.00%"
@@ -62,28 +63,28 @@ NO_P99 = "p99 is one of the 200 requests without an answer and 1.32% errors, abo
         ({**HUNG, "slo_p99_ms": None}, "untold", "not known: p99"),
         ({**HUNG, "window_lost": 200}, "broke", NO_P99),
         (invalid(LATE_GENERATOR), "untold", LATE_GENERATOR),
-        (invalid(NO_ANSWER), "broke", NO_ANSWER),
-        (invalid(MOST_FAILED), "broke", MOST_FAILED),
+        (invalid("nothing-answered"), "broke", NOTHING),
+        (invalid("mostly-errors"), "broke", "most answers were errors, and too few were a success"),
         # A backlog that grows.
-        (invalid(SLOWER), "broke", SLOWER),
-        (invalid(FELL_AND_LATE), "untold", FELL_AND_LATE),
+        (invalid(SLOWER), "broke", SLOWER_TEXT),
+        (invalid(FELL_AND_LATE), "untold", f"{LOST}; {LATE_GENERATOR}"),
         # A backlog of the warm-up that drains: the latencies are too high, if anything.
         (invalid(FELL), "held", ""),
-        (invalid(f"{BACKLOG}: x", p99_ms=400.0), "held", ""),
-        (invalid(FELL, p99_ms=501.0), "untold", FELL),
+        (invalid("backlog", p99_ms=400.0), "held", ""),
+        (invalid(FELL, p99_ms=501.0), "untold", FELL_TEXT),
         # A JVM that still compiled is slower, if anything.
         (invalid(JIT), "held", ""),
         (invalid(f"{JIT}; {FELL}"), "held", ""),
         # One that was never steady may have been anything.
-        (invalid(NEVER_STEADY), "untold", NEVER_STEADY),
+        (invalid("cold-unsteady"), "untold", "cold-unsteady"),
         (invalid(JIT, p99_ms=501.0), "untold", JIT),
         (invalid(f"{JIT}; {LATE_GENERATOR}"), "untold", f"{JIT}; {LATE_GENERATOR}"),
-        (invalid(FELL, p99_ms=None), "untold", FELL),
-        (invalid(TOO_SHORT, p99_ms=4000.0), "broke", "p99 4,000 ms"),
-        (invalid(TOO_SHORT), "untold", TOO_SHORT),
+        (invalid(FELL, p99_ms=None), "untold", FELL_TEXT),
+        (invalid(SHORT, p99_ms=4000.0), "broke", "p99 4,000 ms"),
+        (invalid(SHORT), "untold", SHORT),
         # A machine that others filled: what was not held says nothing of the rate,
         ({"others_cpu": 0.4, "p99_ms": 900.0}, "untold", f"{FILLED} (p99 900 ms)"),
-        (invalid(NO_ANSWER, others_cpu=0.4), "untold", f"{FILLED} ({NO_ANSWER})"),
+        (invalid("nothing-answered", others_cpu=0.4), "untold", f"{FILLED} ({NOTHING})"),
         # but what was held does, and so does a pool that gave all it can.
         ({"others_cpu": 0.4}, "held", ""),
         ({**FULL_POOL, "predicted_rps": 990.0}, "broke", "p99 900 ms"),

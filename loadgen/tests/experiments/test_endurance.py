@@ -132,7 +132,7 @@ def kept(
     return rows
 
 
-def lost(rows: list[Row], at: int, reason: str = "toxics changed") -> None:
+def lost(rows: list[Row], at: int, reason: str = "toxics-touched") -> None:
     """This leg is invalid."""
     rows[at] = dataclasses.replace(rows[at], **invalid(reason))
 
@@ -232,15 +232,15 @@ def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> No
     lost(rows, 1)
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
     found = findings(tmp_path, rows)[growth.RESIDENT]
-    assert "2 of 5 legs left out: 02-a: invalid: toxics changed; 03-a: " in found.text
+    assert "2 of 5 legs left out: 02-a: invalid: toxics-touched; 03-a: " in found.text
     # Memory grew while these legs put load on the JVM, so that time counts.
     assert found.value == pytest.approx(36, rel=5e-3)
     assert "over 0.43 h of load" in found.text
     # Without a record that time is not known.
-    lost(rows, 1, "its raw data is gone")
+    lost(rows, 1, "damaged")
     (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
     found = findings(tmp_path, rows)[growth.RESIDENT]
-    assert "02-a: invalid: its raw data is gone, and its load is not counted" in found.text
+    assert "02-a: invalid: damaged, and its load is not counted" in found.text
     assert "over 0.34 h of load" in found.text
 
 

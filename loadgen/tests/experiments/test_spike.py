@@ -8,7 +8,6 @@ import pytest
 from lab.errors import WordError
 from lab.experiments import spike
 from lab.experiments.kind import Outcome
-from lab.judge.gates.server import RESTARTED
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import PACKED, Pacer
 from lab.model import Experiment, Finding, Peak, Row, Spike
@@ -117,7 +116,7 @@ def test_error_answers_are_no_recovery_however_quick(tmp_path: Path) -> None:
 # Seven of which one may be anything have no interval; nine have.
 @pytest.mark.parametrize(("count", "end"), [(7, None), (9, 0.0)])
 def test_silent_launches_widen_the_interval(tmp_path: Path, count: int, end: float | None) -> None:
-    _, median = of_launches(tmp_path, count, {1: "the generator sent late"})
+    _, median = of_launches(tmp_path, count, {1: "generator-late"})
     assert (median.value, median.low, median.high) == (0.0, end, end)
 
 
@@ -130,7 +129,7 @@ def test_six_launches_have_an_interval(tmp_path: Path) -> None:
 
 
 def test_a_launch_in_which_the_server_failed_did_not_recover(tmp_path: Path) -> None:
-    rows, median = of_launches(tmp_path, 7, {3: RESTARTED, 4: "the generator sent late"})
+    rows, median = of_launches(tmp_path, 7, {3: "jvm-restarted", 4: "generator-late"})
     assert (median.value, median.low) == (0.0, None)
     assert median.text == (
         "recovered after 0.0 s, median over 10 spikes in 5 of 7 launches, and 1 in which the "
@@ -144,7 +143,7 @@ def test_a_launch_in_which_the_server_failed_did_not_recover(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("cells", "peaks", "seconds", "says"),
     [
-        (invalid("toxics"), PEAKS, felt(), "invalid: toxics"),
+        (invalid("toxics-touched"), PEAKS, felt(), "invalid: toxics-touched"),
         ({}, (), felt(), "no spike was run"),
         ({}, PEAKS, TOO_FEW, "300 of 400 req/s were answ"),
         ({}, PEAKS, {}, "0 of 400 req/s were answered before the first disturbance: there"),

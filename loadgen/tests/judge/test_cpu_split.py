@@ -6,7 +6,16 @@ from collections.abc import Sequence
 import pytest
 
 from lab.judge.cpu_split import CPUS, USED, cpu_split
-from lab.model import CpuSplit, Measurement, Observation, Series, Spike, Usage, around_server_us
+from lab.model import (
+    CpuSplit,
+    Measurement,
+    Observation,
+    Remark,
+    Series,
+    Spike,
+    Usage,
+    around_server_us,
+)
 from support.fakes import measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge
 
@@ -102,7 +111,10 @@ SPIKE = Spike(10, None, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1
 @pytest.mark.parametrize("of", [trial(rps=0.0), trial(spike=SPIKE)])
 def test_nothing_is_known_without_answers_and_beside_spikes(of: Measurement) -> None:
     assert cpu_split(of, seen()) == CpuSplit()
-    assert cpu_split(dataclasses.replace(of, reading=None), seen()) == CpuSplit()
+    assert (
+        cpu_split(dataclasses.replace(of, reading=None, problem=Remark("damaged")), seen())
+        == CpuSplit()
+    )
 
 
 def server(times: tuple[float, ...], values: tuple[float, ...]) -> float | None:

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from lab.experiments.proving.levers import USUAL_TIMEOUT_MS
-from lab.judge.gates import judge, needed_window_s
-from lab.judge.gates.figures import crossing_s, silent_by_draw_s
-from lab.judge.gates.steady import Step, silent_s
+from lab.judge.checks import judge
 from lab.judge.predict import Prediction, predict, rate_error, uncovered
+from lab.judge.quantities import crossing_s, needed_window_s
 from lab.judge.resources import verdict_of
+from lab.judge.steps import Step, silent_s
 from lab.model import STRONG, Demand, Judgement, Latency, Line, Snapshot, TrialRecord, Verdict
 from lab.model.routes import parse
 from support.drawn_delay import LATENCY_300, SPREAD, drawn
@@ -95,25 +95,25 @@ def test_a_deadline_within_the_delays_leaves_no_bound() -> None:
     assert closed(200, dataclasses.replace(until(60_000), spread=rare)).rps == 1000
     assert uncovered(parse("/block"), until(700)) == ()
     # What the deadline cuts off the few longest may make the others faster than the bound.
-    assert "faster than the bound" in str(of_rate(1070, settings={"downstream_timeout_ms": 9000}))
-    assert of_rate(1070, settings={"downstream_timeout_ms": 900}) == ()
+    assert "above-bound" in (of_rate(1070, settings={"downstream_timeout_ms": 9000}))
+    assert of_rate(1070, settings={"downstream_timeout_ms": 900}) == []
 
 
-def of_rate(rps: float, connections: int = 200, **changes: object) -> tuple[str, ...]:
-    """The reasons of a closed trial of 15 s with that bound of 1,000 req/s."""
+def of_rate(rps: float, connections: int = 200, **changes: object) -> list[str]:
+    """The codes of the reasons of a closed trial of 15 s with that bound of 1,000 req/s."""
     of = snapshot(**{"spread": SPREAD, **changes})
     at_bound = plan("closed", concurrency=connections, predicted_rps=connections * 5.0)
     mean_ms = connections / rps * 1000
     said = reading(rps, corrected=None, raw=latency(mean_ms))
     trial = record(at_bound, before=of, after=of)
-    return judge(measurement(trial, said), observation()).reasons
+    return [one.code for one in judge(measurement(trial, said), observation()).reasons]
 
 
 def test_a_window_may_be_faster_than_its_bound_by_the_luck_of_its_draws() -> None:
     # 20 connections, 100 req/s: 4 × 0.8 / √1650 = 8 % beside the 2 % and 1.3 req/s of the edges.
-    assert of_rate(110, 20) == ()
-    assert "faster than the bound" in str(of_rate(113, 20))
-    assert "faster than the bound" in str(of_rate(110, 20, spread=None))
+    assert of_rate(110, 20) == []
+    assert "above-bound" in (of_rate(113, 20))
+    assert "above-bound" in (of_rate(110, 20, spread=None))
 
 
 def test_windows_are_as_long_as_the_long_delays_ask_for() -> None:
@@ -127,24 +127,21 @@ def test_windows_are_as_long_as_the_long_delays_ask_for() -> None:
     assert needed_window_s(0.2, CALL, snapshot(spread=tail)) == 11
     long = dataclasses.replace(SPREAD, sd_ms=1000.0)
     # (0.2 + 1² / 0.2) × 4.5 = 23.4 s.
-    (reason,) = of_rate(1000, spread=long)
-    assert reason == (
-        "the window is too short: 15 s for a mean latency of 0.20 s, and it must be 117 times "
-        "as long (DURATION=29s would do)"
-    )
+    assert of_rate(1000, spread=long) == ["window-short"]
+    assert needed_window_s(0.2, CALL, snapshot(spread=long)) == 29
 
 
 def test_littles_law_allows_for_the_long_requests_at_the_edges() -> None:
     # 5 % and (0.2 + 0.4² / 0.2) / 15 = 6.7 %: 178 of 200 busy are within it, 175 are not.
-    def reasons(rps: float, sd_ms: float) -> tuple[str, ...]:
+    def reasons(rps: float, sd_ms: float) -> list[str]:
         of = snapshot(spread=dataclasses.replace(SPREAD, sd_ms=sd_ms))
         load = plan("closed", concurrency=200, predicted_rps=None)
         said = reading(rps, corrected=None, raw=latency(200.0))
-        return judge(measurement(record(load, before=of, after=of), said), observation()).reasons
+        whole = measurement(record(load, before=of, after=of), said)
+        return [one.code for one in judge(whole, observation()).reasons]
 
-    assert reasons(890, 400.0) == ()
-    assert "Little's law" in str(reasons(875, 400.0))
-    assert "Little's law" in str(reasons(890, 0.1))
+    assert reasons(890, 400.0) == []
+    assert reasons(875, 400.0) == reasons(890, 0.1) == ["littles-law"]
 
 
 def test_a_rate_of_few_draws_says_how_uncertain_it_is() -> None:
@@ -154,23 +151,24 @@ def test_a_rate_of_few_draws_says_how_uncertain_it_is() -> None:
     trial = record(plan("closed", concurrency=10, predicted_rps=50.0), before=of, after=of)
     judgement = judge(measurement(trial, said), observation())
     assert judgement.valid, judgement.reasons
-    drawn_note = "750 delays were drawn: by that alone the rate and the mean latency"
-    assert f"{drawn_note} of such a window vary by ±6%" in judgement.notes
+    [note] = judgement.notes
+    assert (note.code, note.values["draws"]) == ("few-draws", 750)
+    assert note.values["share"] == pytest.approx(0.0582, rel=1e-2)
     alike = judge(measurement(dataclasses.replace(trial, before=snapshot()), said), observation())
-    assert not [note for note in alike.notes if "drawn" in note]
+    assert alike.notes == ()
 
 
 def test_the_longest_delay_of_few_connections_is_no_silence() -> None:
     of_a_second = [Step(at, at + 1, 0.0 if 5 <= at < 8 else 2.0, 0.0, 200.0) for at in range(15)]
     said = reading(1.6, corrected=None, raw=latency(200.0))
-    assert silent_s(said, of_a_second) == 3.0
+    assert silent_s(record(), said, of_a_second) == 3.0
     few = record(plan("closed", concurrency=1), before=drawn())
-    assert silent_s(said, of_a_second, silent_by_draw_s(few, said)) is None
+    assert silent_s(few, said, of_a_second) is None
     # 200 connections are not all silent for longer than 169 ms by their draws, nor other routes.
     many = dataclasses.replace(said, achieved_rps=1000.0)
-    assert silent_by_draw_s(few, many) == pytest.approx(0.327 / 2 * 1000 ** (1 / 200), rel=1e-3)
+    assert silent_s(few, many, of_a_second) == 3.0
     blocked = record(plan("closed", route="/block"), before=drawn())
-    assert silent_by_draw_s(blocked, said) == 0
+    assert silent_s(blocked, said, of_a_second) == 3.0
 
 
 def judged(trial: TrialRecord, rps: float, raw: Latency, *series: object) -> Verdict:
@@ -239,8 +237,8 @@ def test_the_steps_of_a_long_window_are_no_silence() -> None:
         Step(at, at + 4.0, 4000.0 * (1 + 0.01 * (-1) ** number), 0.0, None)
         for number, at in enumerate(range(0, 1800, 4))
     )
-    assert silent_s(said, steps) is None
+    assert silent_s(record(), said, steps) is None
     # Three scrapes of them that are missing are one.
     gone = (*steps[:100], Step(400.0, 416.0, 4000.0, 0.0, None), *steps[104:])
-    found = silent_s(said, gone)
+    found = silent_s(record(), said, gone)
     assert 11.5 < found < 12.5

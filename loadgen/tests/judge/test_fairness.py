@@ -8,7 +8,7 @@ from lab.judge.fairness import compare, reasons
 from lab.model import Json, Snapshot
 from lab.report import fairness as report
 from lab.report.markdown import document
-from support.fakes import IDENTITY, snapshot
+from support.fakes import IDENTITY, cells, snapshot
 
 LIMITS: dict[str, Json] = {"backlog": 4096, "downstream_timeout_ms": 10_000}
 NONE: dict[str, Json] = dict.fromkeys(("pool_size", "queue_bound", "loops", "block_the_loop"))
@@ -41,7 +41,7 @@ def test_models_without_fronts_or_a_pool_differ_in_nothing_else() -> None:
     servers = {"a": server("a", **own), "b": server("b", **dict.fromkeys(own))}
     assert reasons(compare(servers)) == ()
     servers["b"] = server("b", **{**own, "fronts": 2})
-    assert reasons(compare(servers)) == ("unequal limits: fronts a=1 b=2",)
+    assert cells(reasons(compare(servers))) == ["unequal-limits limit=fronts servers=a=1 b=2"]
 
 
 def test_a_model_may_have_no_limit_where_others_have_one() -> None:
@@ -69,16 +69,16 @@ def test_models_may_have_another_number_of_loops_and_what_a_framework_brings() -
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"backlog": 50}, "unequal limits: backlog pool=4096 loop=50"),
-        ({"downstream_timeout_ms": 5}, "unequal limits: downstream_timeout_ms pool=10000 loop=5"),
+        ({"backlog": 50}, "backlog servers=pool=4096 loop=50"),
+        ({"downstream_timeout_ms": 5}, "downstream_timeout_ms servers=pool=10000 loop=5"),
         # A queue of 0 is one without a bound: not the same as a bound of 10.
-        ({"queue_bound": 10}, "unequal limits: queue_bound pool=0 loop=10"),
+        ({"queue_bound": 10}, "queue_bound servers=pool=0 loop=10"),
         # Not listed as any model's own: fails closed.
-        ({"new_limit": 5}, "unequal limits: new_limit pool=missing loop=5"),
+        ({"new_limit": 5}, "new_limit servers=pool=missing loop=5"),
     ],
 )
 def test_an_unequal_setting_is_named_with_values(changes: dict[str, Json], says: str) -> None:
-    assert reasons(compare(pair(**changes))) == (says,)
+    assert cells(reasons(compare(pair(**changes)))) == [f"unequal-limits limit={says}"]
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,20 @@ def test_an_unequal_setting_is_named_with_values(changes: dict[str, Json], says:
     [
         # The process itself may differ.
         ({"pid": 77, "start_time_ms": 5}, None),
-        ({"jdk": "26"}, "jdk pool=25 loop=26"),
-        ({"cpus": 1}, "cpus pool=2 loop=1"),
-        ({"max_heap_bytes": 2**30}, "max_heap_bytes pool=536870912 loop=1073741824"),
-        ({"gc": ("ZGC",)}, "gc pool=G1 Young Generation loop=ZGC"),
-        ({"jvm_flags": ("-Xmx512m", "-Xss8m")}, "jvm_flags pool=none loop=-Xss8m"),
-        ({"version": "2"}, "version pool=1 loop=2"),
+        ({"jdk": "26"}, "jdk servers=pool=25 loop=26"),
+        ({"cpus": 1}, "cpus servers=pool=2 loop=1"),
+        ({"max_heap_bytes": 2**30}, "max_heap_bytes servers=pool=536870912 loop=1073741824"),
+        ({"gc": ("ZGC",)}, "gc servers=pool=G1 Young Generation loop=ZGC"),
+        ({"jvm_flags": ("-Xmx512m", "-Xss8m")}, "jvm_flags servers=pool=none loop=-Xss8m"),
+        ({"version": "2"}, "version servers=pool=1 loop=2"),
     ],
 )
 def test_another_jvm_is_named(changes: dict[str, object], says: str | None) -> None:
     servers = pair()
     identity = dataclasses.replace(servers["loop"].identity, **changes)
     servers["loop"] = dataclasses.replace(servers["loop"], identity=identity)
-    assert reasons(compare(servers)) == ((f"unequal limits: {says}",) if says else ())
+    found = [f"unequal-limits limit={says}"] if says else []
+    assert cells(reasons(compare(servers))) == found
 
 
 def test_the_section_has_what_is_unequal_first_and_then_what_is_the_models_own_and_equal() -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from lab.judge.checks import judge
+from lab.judge.checks.data import warmth_unproven
+from lab.judge.checks.state import cold_silent
 from lab.judge.fairness import compare
-from lab.judge.gates import judge
 from lab.judge.predict import predict
 from lab.model import (
     STRONG,
@@ -20,7 +22,7 @@ from lab.model import (
     Verdict,
     Warmth,
 )
-from support.fakes import latency, measurement, observation, plan, reading
+from support.fakes import cells, latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
 from support.series import CLOSES, OPENS, counter, gauge
 
@@ -28,7 +30,7 @@ FULL = Usage(1, 1, 0.99, 0, 0.1, 10)
 POOLED = {"rps": 98, "raw_ms": 4080}
 IN_TIME = {"rps": 1990, "raw_ms": 201}
 FAST = reading(2000, raw=latency(200))
-UNPROVEN = Warmth(False, (), "nothing tells", provable=False)
+UNPROVEN = Warmth(False, (), warmth_unproven.remark(server="x", port=9404), provable=False)
 
 
 def named(of: TrialRecord, **load: Any) -> tuple[str, str]:
@@ -114,19 +116,20 @@ def test_an_r0_that_the_light_load_did_not_have_is_no_expectation() -> None:
 def test_a_trial_without_an_exporter_is_valid_and_says_what_was_not_asked() -> None:
     said = judge(measurement(foreign_record(None, warmth=UNPROVEN), FAST), observation())
     assert said.valid
-    assert any("identity, restart, settings" in note for note in said.notes)
-    assert "warm-up was not proven: nothing tells" in said.notes
+    notes = cells(said.notes)
+    assert "warmth-unproven server=x port=9404" in notes
 
 
 def test_gates_that_can_be_asked_are() -> None:
     restarted = foreign(dataclasses.replace(JVM, start_time_ms=2_000_000))
     for of, said, reason in (
-        (foreign_record(after=restarted), FAST, "the JVM restarted during the trial"),
-        (foreign_record(jit_share=0.5), FAST, "cold JVM"),
-        (foreign_record(warmth=Warmth(False, (), "never")), FAST, "cold JVM: never"),
-        (foreign_record(), reading(100, raw=latency(200)), "Little's law does not hold"),
+        (foreign_record(after=restarted), FAST, "jvm-restarted"),
+        (foreign_record(jit_share=0.5), FAST, "compiling"),
+        (foreign_record(warmth=Warmth(False, (), cold_silent.remark())), FAST, "cold-silent"),
+        (foreign_record(), reading(100, raw=latency(200)), "littles-law"),
     ):
-        assert any(reason in line for line in judge(measurement(of, said), observation()).reasons)
+        reasons = judge(measurement(of, said), observation()).reasons
+        assert reason in [one.code for one in reasons]
 
 
 def test_the_lab_s_own_downstream_is_no_evidence_against_it() -> None:
@@ -136,8 +139,7 @@ def test_the_lab_s_own_downstream_is_no_evidence_against_it() -> None:
         Observation((OPENS, CLOSES), (gauge("up", 1, job="cadvisor"), *late)),
     )
     assert said.valid
-    assert not any("downstream was late" in note for note in said.notes)
-    assert not any("did not see" in note for note in said.notes)
+    assert "downstream-late" not in [note.code for note in said.notes]
 
 
 def test_a_tomcat_whose_threads_are_all_busy_is_named_for_its_pool() -> None:
@@ -302,14 +304,15 @@ def test_the_quotas_of_several_containers_are_no_quota() -> None:
 
 
 def test_an_exporter_that_may_be_another_s_is_said_to_be_taken_for_the_service_s() -> None:
-    def notes(server: str, *series: Series) -> tuple[str, ...]:
+    def notes(server: str, *series: Series) -> list[str]:
         of = dataclasses.replace(plan("closed", server=server, predicted_rps=None), concurrency=400)
         whole = measurement(foreign_record(plan=of), FAST)
-        return judge(whole, Observation((OPENS, CLOSES), (gauge("up", 1), *series))).notes
+        seen = Observation((OPENS, CLOSES), (gauge("up", 1), *series))
+        return cells(judge(whole, seen).notes)
 
-    taken = "assumed: the JMX exporter on {}:9404 is that of the service on port 8080"
+    taken = "exporter-assumed server={} exporter=9404 port=8080"
     assert taken.format("my-service") in notes("my-service")
-    assert not any("assumed: " in one for one in notes("my-service", *CONTAINER))
+    assert not any("exporter-assumed" in one for one in notes("my-service", *CONTAINER))
     assert taken.format("a.b") in notes("a.b", *CONTAINER)
 
 

@@ -23,8 +23,7 @@ from lab.judge.compare import (
     launches_for,
     overall,
 )
-from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
-from lab.model import AWAY, Mode, Row
+from lab.model import Mode, Row
 from support.fakes import judged_row, measurement, plan, record
 from support.system import START
 
@@ -56,7 +55,7 @@ def row(mode: Mode, launch: int, **changes: object) -> Row:
     return dataclasses.replace(trial, **known)
 
 
-GONE = {"valid": False, "invalid_reasons": FAILED_ITSELF[-1]}
+GONE = {"valid": False, "invalid_reasons": "mostly-errors"}
 
 
 def fails(per_mille: int) -> dict[str, object]:
@@ -194,13 +193,13 @@ def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
     answer = answers_of(base, ("run:a@y", rows))["goodput"]
     assert (answer.place, answer.why, answer.facts) == ("cannot tell", "failures", (0, 8, 1, 8))
     # What others did to the lab is not the candidate's.
-    reasons = f"{FAILED_ITSELF[-1]}; {NOT_ITS_OWN[0]} during the trial"
+    reasons = "mostly-errors; wrong-server"
     rows[3] = dataclasses.replace(rows[3], invalid_reasons=reasons)
     assert goodput(base, ("run:a@y", rows)) == "within"
 
 
 def test_a_launch_that_says_nothing_is_no_launch_that_did_not_fail() -> None:
-    away = {"valid": False, "invalid_reasons": f"{AWAY}: downstream"}
+    away = {"valid": False, "invalid_reasons": "machine-away"}
     some, base = lane("closed", "y", 4, **GONE), lane("closed", "x", **away)
     # Of six against none of six that is worse; of a base that was measured once, or never, nothing
     # is known.

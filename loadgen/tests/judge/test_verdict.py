@@ -9,6 +9,7 @@ from lab.model import (
     STRONG,
     WEAK,
     Judgement,
+    Remark,
     Series,
     Spike,
     ToxicState,
@@ -58,7 +59,7 @@ CARRIERS = tuple(
     gauge(f"lab_virtual_thread_scheduler_{name}", value, server=SERVER)
     for name, value in (("parallelism", 1), ("mounted", 1), ("queued", 19))
 )
-STARVED = ("the generator was starved: its CPU quota stopped it for 7 s",)
+STARVED = (Remark("generator-throttled"),)
 THROTTLED = Usage(1, 0.2, 0.3, 0.0, 3.0, 100, 7.0)
 OPEN = {"offered_rps": 900}
 FULL_HOST = Usage(1, 1, 0.99, 0, 5, 9)
@@ -95,7 +96,7 @@ def host(busy: float | None, waited_s: float = 0.1, slices: int = 9) -> Usage:
         # Two thirds of the hold are not explained, and so are two thirds of the wait.
         case("pool, long held", *pool(20, 180, 0.6), rps=33).gives("unknown"),
         case("pool, whole window unseen", *POOL, without="up", rps=99).gives("worker pool", WEAK),
-        case("pool, invalid trial", *POOL, rps=99, reasons=("cold JVM: it compiled",)).gives(
+        case("pool, invalid trial", *POOL, rps=99, reasons=(Remark("compiling"),)).gives(
             "worker pool", WEAK
         ),
         *(case(name, *full, rps=99).gives(name, sure) for name, sure, full in FULL),
@@ -175,7 +176,7 @@ def test_a_jvm_that_ends_again_and_again_has_too_little_memory_for_its_load(
     if heap is not None:
         series.append(gauge("jvm_memory_used_bytes", heap, **HEAP))
         series.append(gauge("jvm_memory_max_bytes", 1000, **HEAP))
-    gone = ("the JVM restarted during the trial",)
+    gone = (Remark("jvm-restarted"),)
     found = judged(seen(*series), rps=0, usage=FULL_HOST, reasons=gone)
     assert (found.bottleneck, found.strength) == expected
 

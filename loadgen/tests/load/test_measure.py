@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError
+from lab.judge.checks.data import damaged
 from lab.load.engines.base import told_apart
 from lab.load.measure import RECORD, measure, supported
-from lab.model import Measurement, Reading, needed_samples
+from lab.model import Measurement, Reading, needed_samples, remarks_in
 from lab.store.records import write_json
-from support.fakes import FakeEngine, latency, reading, record
+from support.fakes import FakeEngine, cells, latency, reading, record
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_percentiles_without_support_are_left_out(samples: int, p95: bool, p99: 
     said = supported(reading(100.0, samples=samples))
     for one in (said.corrected, said.raw):
         assert (one.p95_ms is not None, one.p99_ms is not None) == (p95, p99)
-    assert bool(said.notes) == (not p99)
+    assert bool(said.remarks) == (not p99)
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
     # 600 answers have a p95 and no p99. 900 errors have that too, and 1,500 requests both.
     assert (said.raw.p95_ms, said.raw.p99_ms) == (210, None)
     assert (said.failed.p95_ms, said.failed.p99_ms, said.late.p99_ms) == (11, None, 20)
-    assert said.notes == ("p99 left out: 600 samples, p99 needs 1000",)
+    assert cells(said.remarks) == ["percentiles-left-out percentile=99 samples=600 needed=1000"]
     assert told_apart(said) is said
 
 
@@ -55,10 +56,12 @@ def test_unreadable_output_is_a_measurement_without_reading(raw: Path, engine: F
         raise ValueError("percentiles must not fall")
 
     engine.broken = "ends before the spectrum"
-    problem = "damaged: fake.txt:7: ends before the spectrum"
+    problem = damaged.remark(problem="fake.txt:7: ends before the spectrum")
     assert measure(raw, [engine]) == Measurement(record(), None, problem)
     engine.read = read
-    problem = "damaged: the output of wrk2 is not what it writes: percentiles must not fall"
+    problem = damaged.remark(
+        problem="the output of wrk2 is not what it writes: percentiles must not fall"
+    )
     assert measure(raw, [engine]) == Measurement(record(), None, problem)
     with pytest.raises(RawDataError, match="no engine is called wrk2"):
         measure(raw, [])
@@ -66,11 +69,15 @@ def test_unreadable_output_is_a_measurement_without_reading(raw: Path, engine: F
 
 @pytest.mark.parametrize(
     ("status", "how"),
-    [(1, "ended with status 1"), (-9, "was killed by SIGKILL"), (-40, "was killed by 40")],
+    [
+        (1, "failed engine=wrk2 status=1"),
+        (-9, "killed engine=wrk2 signal=SIGKILL"),
+        (-40, "killed engine=wrk2 signal=%340"),
+    ],
 )
 def test_an_engine_that_failed(raw: Path, engine: FakeEngine, status: int, how: str) -> None:
     failed = record(status=status)
     write_json(raw / RECORD, failed)
     (raw / "fake.txt").write_text("figures\nError: database or disk is full\n")
-    problem = f"wrk2 {how}: Error: database or disk is full"
+    [problem] = remarks_in(f"engine-{how} words=Error:%20database%20or%20disk%20is%20full")
     assert measure(raw, [engine]) == Measurement(failed, None, problem)

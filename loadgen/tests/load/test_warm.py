@@ -61,7 +61,8 @@ def test_errors_alone_prove_nothing_however_steady_they_are(lab: FakeLab, raw: P
     lab.failed = lab.answered
     warmth = warm_up(lab, raw)
     assert not warmth.steady
-    assert (warmth.problem or "").startswith("nothing was answered without an error for 1")
+    assert warmth.problem is not None
+    assert warmth.problem.code == "cold-silent"
     lab.failed = lambda at: 0.9 * lab.answered(at)
     assert warm_up(lab, raw).steady
 
@@ -100,15 +101,16 @@ def test_a_compiler_that_waits_for_cpus_has_calmed_down(lab: FakeLab, raw: Path)
     assert not warm_up(lab, raw).steady
     # And of this one most is not told.
     lab.jit_s = lambda at: (0.08 * at, 0.1 * at)
-    assert "JIT 0.45 s/s" in (warm_up(lab, raw).problem or "")
+    assert "jit_3=0.45" in str(warm_up(lab, raw).problem.cell)
 
 
 def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw: Path) -> None:
     lab.compiled_s = lambda at: 0.3 * at
     warmth = warm_up(lab, raw)
     assert not warmth.steady
-    assert "not steady within 60 s" in warmth.problem
-    assert "500 req/s (p50 205 ms, JIT 0.30 s/s)" in warmth.problem
+    assert warmth.problem.cell.startswith(
+        "cold-unsteady limit_s=60 rps_1=500 p50_ms_1=205 jit_1=0.3"
+    )
     assert lab.system.elapsed_s == pytest.approx(MAX_WARM_S, abs=3)
     assert len(warmth.cycles) >= 27
 
@@ -116,9 +118,9 @@ def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
-        ("restart", "the JVM restarted during the warm-up"),
-        ("end", "the load engine ended early: fake"),
-        ("no exporter", "not steady within 60 s: its metrics could not be read"),
+        ("restart", "cold-restarted"),
+        ("end", "cold-engine words=fake"),
+        ("no exporter", "cold-unsteady limit_s=60"),
     ],
 )
 def test_what_is_not_proven_is_cold(lab: FakeLab, raw: Path, fault: str, problem: str) -> None:
@@ -127,7 +129,7 @@ def test_what_is_not_proven_is_cold(lab: FakeLab, raw: Path, fault: str, problem
     elif fault == "end":
         lab.system.at(3.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
     lab.no_exporter = fault == "no exporter"
-    assert warm_up(lab, raw).problem == problem
+    assert warm_up(lab, raw).problem.cell == problem
     assert lab.system.processes[0].stopped_early == (fault != "end")
 
 

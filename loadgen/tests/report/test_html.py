@@ -17,7 +17,7 @@ import pytest
 from lab.campaign.derive import derive
 from lab.experiments.cases import Case
 from lab.experiments.planted import Planted
-from lab.judge.gates import judge
+from lab.judge.checks import judge
 from lab.judge.grouping import loads
 from lab.judge.resources import RESOURCES
 from lab.load.measure import measure

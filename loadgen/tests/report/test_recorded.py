@@ -86,9 +86,9 @@ def test_what_is_not_known_is_said() -> None:
         "it was lost",
         "what recording cost is not known: no trial without it was on the same JVM",
     ]
-    said = said_of(whole=False, row=trial(valid=False, invalid_reasons="cold JVM"))
+    said = said_of(whole=False, row=trial(valid=False, invalid_reasons="cold-restarted"))
     assert "it outgrew its room: the beginning of the window may be missing" in said
-    assert "the recorded trial is invalid: cold JVM" in said
+    assert "the recorded trial is invalid: cold JVM: the JVM restarted during the warm-up" in said
     assert said_of(beside=trial(valid=False, cpu_server_us=None))[-1] == (
         "with recording / without: CPU per answer not known, answers ×1.00 "
         "(one pair, the recorded one second, of which the one without is invalid)"

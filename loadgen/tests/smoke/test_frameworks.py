@@ -24,8 +24,7 @@ def test_a_measured_lane_has_a_row_that_can_be_trusted() -> None:
     assert {row.server for row in rows} == LANES
     for row in rows:
         # Seconds of a small load leave something to compile.
-        cold = "cold JVM: not steady within "
-        assert is_trusted(trials[row.trial], cold), (row.trial, row.invalid_reasons)
+        assert is_trusted(trials[row.trial], "cold-unsteady"), (row.trial, row.invalid_reasons)
         assert not row.http_errors, row.trial
         assert row.raw_p50_ms >= 200, row.trial
         assert row.predicted_rps is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.judge.gates.generator import HOST_CROWDED
+from lab.judge.quantities import HOST_CROWDED
 from lab.judge.resources.worker_pool import CPUS_LEFT
 from support.dashboards import lab
 from support.stored import Query, Values, is_trusted, offered_routes, results, series_of, trials_of
@@ -107,8 +107,8 @@ def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_cou
     for trial in by_arm.values():
         # Every answer to one of the requests is wrong on purpose, and none to the other.
         assert 0 < trial["unexpected"] == trial["window_http_errors"] < trial["window_ok"]
-        said = "pacer: request 2 (GET /health): "
-        assert any(one.startswith(said) and "without 'not ok'" in one for one in trial["notes"])
+        wrong = [note for note in trial["notes"] if note["code"] == "not-as-expected"]
+        assert any(one["values"].get("without") == "not ok" for one in wrong)
     if is_trusted(before) and is_trusted(after):
         assert after["achieved_rps"] > 1.5 * before["achieved_rps"]
 
@@ -120,7 +120,7 @@ def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said() -> None
         assert trial["server"] == "host.docker.internal"
         assert is_trusted(trial), trial["reasons"]
         assert trial["jvm_started_ms"] is None
-        assert any("warm-up was not proven" in note for note in trial["notes"])
+        assert "warmth-unproven" in [note["code"] for note in trial["notes"]]
         missing = {gap["code"] for gap in trial["verdict"]["missing"]}
         assert {"exporter", "container"} <= missing
     assert opened["verdict"]["bottleneck"] == "none" or not opened["valid"]

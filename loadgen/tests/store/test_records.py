@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import CannotWrite, RawDataError
-from lab.model import Experiment, Fairness, TrialPlan, TrialRecord, WarmCycle, Warmth
+from lab.model import Experiment, Fairness, Remark, TrialPlan, TrialRecord, WarmCycle, Warmth
 from lab.store import csv, manifest, records, series
 from lab.store.records import (
     MIB,
@@ -39,7 +39,11 @@ WARMTH = Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5), WarmCycle(5, 5, 99,
     "written",
     [
         record(),
-        record(plan("closed"), after=None, after_problem="gone"),
+        record(
+            plan("closed"),
+            after=None,
+            after_problem=Remark("server-gone", {"problem": "a b", "at": 1.5}),
+        ),
         record(warmth=WARMTH, jit_share=0.01),
     ],
 )

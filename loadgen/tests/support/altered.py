@@ -11,8 +11,8 @@ type Server = Callable[..., dict[str, Any]]
 type When = Callable[[TrialPlan, int], bool]
 
 
-def invalid(reason: str = "late", **cells: Any) -> dict[str, Any]:
-    """The cells of an invalid row."""
+def invalid(reason: str = "generator-late", **cells: Any) -> dict[str, Any]:
+    """The cells of an invalid row; `reason` as in a cell of a table."""
     return {"valid": False, "invalid_reasons": reason, **cells}
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 import httpx
 
 from lab.errors import RawDataError
+from lab.judge.checks import judge
 from lab.judge.cpu_split import CPUS, USED, cpu_split
-from lab.judge.gates import judge
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.thread_times import RUN, RUNQ
@@ -28,6 +28,7 @@ from lab.model import (
     Mode,
     Observation,
     Reading,
+    Remark,
     Row,
     Series,
     Snapshot,
@@ -514,6 +515,11 @@ def judged_row(run: str, whole: Measurement) -> Row:
     verdict = verdict_of(whole, judgement, None)
     split = cpu_split(whole, None)
     return row_of(run, whole, judgement, verdict, split, TimeSplit(), ThreadTimes())
+
+
+def cells(remarks: Iterable[Remark]) -> list[str]:
+    """Remarks as a file has them, with their spaces."""
+    return [unquote(remark.cell) for remark in remarks]
 
 
 def rounded(row: Row) -> Row:

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.experiments.order import Design, Planner
 from lab.load.engines import Engine
-from lab.model import DAMAGED, Experiment, Row, Snapshot, TrialPlan
+from lab.model import Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json
 from support.fakes import FakeEngine, snapshot
 
@@ -39,7 +39,7 @@ def row(plan: TrialPlan, **changes: Any) -> Row:
 
 def with_damaged(rows: Sequence[Row], at: int) -> list[Row]:
     """The rows, but the raw data of this one is damaged."""
-    damaged = {"valid": False, "invalid_reasons": f"{DAMAGED}: trial.json: x"}
+    damaged = {"valid": False, "invalid_reasons": "damaged problem=trial.json:%20x"}
     return [*rows[:at], dataclasses.replace(rows[at], **damaged), *rows[at + 1 :]]
 
 

@@ -46,7 +46,6 @@ from lab.experiments.searching.state import Capacity
 from lab.experiments.searching.summary import NAME as CAPACITY
 from lab.experiments.searching.summary import SEPARATOR
 from lab.judge.compare import Values
-from lab.judge.gates import LATENCY_ROSE
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.model import LIFTED, STRONG, Experiment, Finding, Row, goodput
@@ -61,6 +60,7 @@ from support.resampled import in_turn, shares
 published = script("published")
 
 PAIR = ("pair-proxied", "pair-direct")
+ENDED, ROSE = re.compile("ended-as-lost[^;]*"), "latency-drift first_ms=1 second_ms=2"
 
 NUMBER = r"(?:(?<!\w)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"
@@ -95,7 +95,7 @@ def rows_of(name: str) -> tuple[Row, ...]:
     with TemporaryDirectory() as folder:
         rows = csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
     return tuple(
-        replace(row, invalid_reasons=row.invalid_reasons.replace("ended as lost", LATENCY_ROSE))
+        replace(row, invalid_reasons=ENDED.sub(ROSE, row.invalid_reasons))
         for row in rows
         if row.arm not in PAIR
     )

@@ -13,7 +13,6 @@ from lab.experiments.objective import Objective
 from lab.experiments.order import Design
 from lab.experiments.searching.findings import findings
 from lab.experiments.searching.state import Capacity
-from lab.judge.gates.server import COMPILING
 from lab.model import Experiment, Finding, Row, TrialPlan
 from support.fakes import snapshot
 from support.planned import experiment, planner, row
@@ -24,9 +23,9 @@ UNBOUND = snapshot(settings={})
 
 FILLED = "work outside the lab used 40% of the CPUs"
 
-JIT = f"{COMPILING} for 0.12 s per second of the window (allowed 0.05 s)"
+JIT = "compiling"
 
-LATE_GENERATOR = "the generator was the limit"
+LATE_GENERATOR = "generator-full"
 
 Server = Callable[[TrialPlan], dict[str, Any]]
 

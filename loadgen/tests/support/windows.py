@@ -9,7 +9,17 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from lab.judge.resources import verdict_of
-from lab.model import Demand, Judgement, Latency, Observation, Series, ToxicState, Usage, Verdict
+from lab.model import (
+    Demand,
+    Judgement,
+    Latency,
+    Observation,
+    Remark,
+    Series,
+    ToxicState,
+    Usage,
+    Verdict,
+)
 from lab.model.verdict import Standing
 from support.fakes import IDENTITY, latency, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
@@ -68,7 +78,7 @@ def judged(
     cpus: int = IDENTITY.cpus,
     usage: Usage | None = None,
     demand: Demand | None = None,
-    reasons: tuple[str, ...] = (),
+    reasons: tuple[Remark, ...] = (),
     **planned: object,
 ) -> Verdict:
     """The verdict of a trial with this plan, closed unless that offers a rate; the downstream takes

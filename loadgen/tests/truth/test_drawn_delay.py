@@ -8,9 +8,10 @@ from random import Random
 
 import pytest
 
-from lab.judge.gates.figures import backlog
-from lab.judge.gates.generator import overloaded
+from lab.judge.checks.check import Evidence
+from lab.judge.checks.load import backlog
 from lab.judge.predict import most_beyond, predict, rate_error
+from lab.judge.quantities import overloaded
 from lab.load.warm import SPREAD as WARM_SPREAD
 from lab.load.warm import _by_draw_ms
 from lab.model import WarmCycle
@@ -90,7 +91,7 @@ def test_an_open_load_is_seldom_off_its_rate_by_its_draws(rate: int, window_s: i
     for at in range(5, 290, window_s):
         answers = sum(at <= one.end_s < at + window_s for one in done)
         said = reading(answers / window_s, window_s, raw=latency(200))
-        off += overloaded(of, said) or any(backlog(of, said))
+        off += overloaded(of, said) or bool(backlog(Evidence(of, said)))
     # It is 2 of 19, and 24 of 57, where what the edges cut off is not allowed for.
     assert off == 0
 

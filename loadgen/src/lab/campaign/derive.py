@@ -16,9 +16,10 @@ from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome, TrialKind
 from lab.experiments.loads import arms_of
 from lab.experiments.registry import kind_of
+from lab.judge.checks import judge
+from lab.judge.checks.data import damaged
 from lab.judge.compare import Comparison, lanes
 from lab.judge.cpu_split import cpu_split
-from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
@@ -27,9 +28,9 @@ from lab.judge.thread_times import thread_times
 from lab.judge.time_split import time_split
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
-from lab.model import DAMAGED, RECORDED, Finding, Judgement, Measurement, Row, SeriesError, Verdict
+from lab.model import RECORDED, Finding, Judgement, Measurement, Remark, Row, SeriesError, Verdict
 from lab.model.host_facts import cores_of, host_id
-from lab.report import answers, comparison, index, markdown, page, ruler, words
+from lab.report import answers, comparison, index, markdown, page, remarks, ruler, words
 from lab.report.recorded import Recorded
 from lab.report.verdicts import Said
 from lab.report.words import Content
@@ -62,7 +63,7 @@ class Derived:
     """
 
     rows: tuple[Row, ...]
-    notes: tuple[tuple[str, str], ...]
+    notes: tuple[tuple[str, Remark], ...]
     findings: tuple[Finding, ...]
     comparisons: tuple[Comparison, ...]
     unfinished: tuple[str, ...]
@@ -84,15 +85,15 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
     try:
         measurement = _own(measure(raw, engines), raw)
     except RawDataError as failure:
-        problem = f"{DAMAGED}: {failure.said}"
+        problem = damaged.remark(problem=failure.said)
         measurement = lost(raw, problem, measured.started_at, measured.servers)
     observation = None
     try:
         observation = load_or_none(raw)
     except RawDataError as failure:
         if measurement.reading is not None:
-            problems = (*measurement.reading.problems, f"{DAMAGED}: {failure.said}")
-            reading = replace(measurement.reading, problems=problems)
+            said = damaged.remark(problem=failure.said)
+            reading = replace(measurement.reading, remarks=(*measurement.reading.remarks, said))
             measurement = replace(measurement, reading=reading)
     start = start_of(measured, measurement.record.plan)
     judgement = judge(measurement, observation, start)
@@ -249,7 +250,7 @@ def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> I
         try:
             found = recording.load_or_none(raw)
         except RawDataError as failure:
-            problem = f"{DAMAGED}: {failure.said}"
+            problem = remarks.text(damaged.remark(problem=failure.said))
         beside = known.get(trial.row.trial.removesuffix(RECORDED))
         jvms = {one.measurement.record.before.jvm_started_ms for one in (trial, beside) if one}
         # A JVM has no start time where nobody reads its exporter: it may be another one.

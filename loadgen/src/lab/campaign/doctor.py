@@ -71,7 +71,7 @@ def _ask(check: Callable[[], str]) -> Finding:
 def _server(stack: Stack, server: str) -> str:
     identity = stack.management.identity(server)
     if identity.model != server:
-        raise LabUnreachable(f"{server}: {identity.model} answers under this name")
+        raise LabUnreachable.from_part(server, f"{identity.model} answers under this name")
     settings = stack.management.settings(server)
     heap = identity.max_heap_bytes / 2**20
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"

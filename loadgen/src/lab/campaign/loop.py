@@ -26,13 +26,24 @@ from lab.experiments import order
 from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
 from lab.experiments.registry import kind_of
+from lab.judge.checks import data, state
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
-from lab.model import AWAY, NOT_BACK, NOT_BEGUN, Row, TrialPlan
+from lab.model import Remark, Row, TrialPlan
 from lab.model.host_facts import cores_of, host_id
-from lab.report import answers, comparison, markdown, page, recorded, ruler, table, verdicts
+from lab.report import (
+    answers,
+    comparison,
+    markdown,
+    page,
+    recorded,
+    remarks,
+    ruler,
+    table,
+    verdicts,
+)
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
@@ -93,7 +104,7 @@ class Loop:
                 rows.append(row)
                 progress.finished(row, order.left(rows))
                 if not row.valid:
-                    progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
+                    progress.warn(f"{row.trial} is invalid: {remarks.text_of(row)}")
             if recorder:
                 recorder.end(rows)
 
@@ -189,25 +200,21 @@ class Loop:
     def _lost(self, plan: TrialPlan, failure: LabUnreachable, runner: Runner, raw: Path) -> None:
         """Keep a trial that could not begin. Raises what was in the way where it is no server's,
         and was in the way of too many trials in a row."""
-        problem = f"{NOT_BACK}: {failure}"
-        if away := self.tools.stack.away():
-            failure = LabUnreachable(f"{AWAY}: {', '.join(away)} ({failure})")
-        # As LabUnreachable names the part.
-        if not str(failure).startswith(f"{plan.server}: "):
-            problem = f"{NOT_BEGUN}: {failure}"
+        away = self.tools.stack.away()
+        if failure.part == plan.server and not away:
+            problem = state.server_not_back.remark(problem=str(failure))
+        else:
+            machines = {"machines": ", ".join(away)} if away else {}
+            problem = data.not_begun.remark(problem=str(failure), **machines)
             self._others_away += 1
             if self._others_away >= MOST_LOST:
-                raise failure
+                raise LabUnreachable(remarks.text(problem)) if away else failure
         runner.lost(plan, problem, self.record.servers[plan.server], raw)
 
-    def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
+    def _answers(self, plan: TrialPlan) -> tuple[Remark, ...]:
         """What a target said before the run that is no success, for the notes of its trials."""
-        said = f"warning: {plan.server}: {plan.route} answers "
-        return tuple(
-            note.removeprefix("warning: ")
-            for note in self.record.notes
-            if self.record.experiment.target and note.startswith(said)
-        )
+        answer = self.record.target_answers.get(plan.route)
+        return () if answer is None else (data.target_answered.remark(answer=answer),)
 
     def _observe(self, raw: Path, progress: Trials) -> None:
         try:

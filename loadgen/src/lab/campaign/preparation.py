@@ -12,6 +12,7 @@ from lab.campaign.quiet import Quiet
 from lab.campaign.tools import Tools
 from lab.errors import LabUnreachable
 from lab.experiments.registry import kind_of
+from lab.judge.checks import state
 from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
 from lab.judge.ruler import demand_of
@@ -31,8 +32,6 @@ from lab.report.progress import Trials
 from lab.system.conditions import at_start
 from lab.system.host import Clock
 from lab.system.proxy_reset import clear_proxy
-
-ANOTHER_JVM = "its JVM was replaced after it was warmed up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,8 @@ class Preparation:
             # Nothing is known of the JVM that is there now, neither warmth nor demand.
             demand, warmth = None, _unknown(warmth)
             if tries_left:
-                self.progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
+                said = "its JVM was replaced after it was warmed up: warming up again"
+                self.progress.warn(f"{plan.server}: {said}")
         if not before.foreign:
             schedule = engine.schedule(plan, Path())
             self.tools.attention.await_close_look(
@@ -232,4 +232,6 @@ class Preparation:
 
 def _unknown(warmth: Warmth) -> Warmth:
     """The warmth of a JVM that took the place of the one that was warmed up."""
-    return dataclasses.replace(warmth, steady=False, problem=ANOTHER_JVM, provable=True)
+    return dataclasses.replace(
+        warmth, steady=False, problem=state.cold_replaced.remark(), provable=True
+    )

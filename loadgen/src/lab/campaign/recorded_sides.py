@@ -11,6 +11,7 @@ from lab.judge.hot_difference import Side, side_of, why_not
 from lab.load.engines import Engine
 from lab.model import Row
 from lab.report.recorded import Recorded, changed
+from lab.report.remarks import text_of
 
 
 def between(a: Run, b: Run, paired: Paired, engines: Sequence[Engine]) -> Iterator[str]:
@@ -43,5 +44,5 @@ def _side(of: Recorded) -> Side | str:
     if of.recording is None:
         return of.problem
     if not of.row.valid:
-        return f"its recorded trial is invalid: {of.row.invalid_reasons}"
+        return f"its recorded trial is invalid: {text_of(of.row)}"
     return side_of(of.row, of.recording)

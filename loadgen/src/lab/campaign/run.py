@@ -23,6 +23,7 @@ from lab.model import Condition, Experiment, Fairness, Snapshot
 from lab.model.knobs import READ_BACK
 from lab.model.machines import MACHINES
 from lab.model.routes import parse
+from lab.report import remarks
 from lab.store.run_dir import check_space
 from lab.system.stack import Stack
 
@@ -80,9 +81,16 @@ def run(
             lab.console.print(line)
         return 0
     calls = _calls(experiment, order)
-    notes = (*chosen.notes, *notes, *order.notes, *_notes(experiment, calls, snapshots, stack))
+    wrong = _wrong_answers(experiment, calls, stack)
+    in_force = snapshots[experiment.servers[0]].toxics.in_force
+    toxics = (f"toxics in force: {'; '.join(in_force)}",) if in_force else ()
+    warnings = (f"warning: {server}: {answer}" for (server, _), answer in wrong.items())
+    notes = (*chosen.notes, *notes, *order.notes, *toxics, *warnings)
     common = _common(experiment, snapshots)
-    for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
+    for line in (
+        *notes,
+        *(f"warning: no row will be valid: {remarks.text(r)}" for r in reasons(common)),
+    ):
         lab.console.print(line)
     run_dir, record = begin(
         place,
@@ -94,6 +102,7 @@ def run(
         place.limits,
         {"engine": chosen.version, "engines": {one.name: one.version() for one in engines}},
         notes,
+        {route: answer for (_, route), answer in wrong.items()} if experiment.target else {},
     )
     tools = Tools(lab, chosen, engines, stages or Stages())
     code = Loop(run_dir, record, order, tools).go([])
@@ -147,20 +156,14 @@ def _without_settings(words: Sequence[str], servers: Mapping[str, Snapshot]) -> 
             yield text
 
 
-def _notes(
-    experiment: Experiment,
-    calls: Sequence[tuple[str, str]],
-    snapshots: Mapping[str, Snapshot],
-    stack: Stack,
-) -> Iterator[str]:
-    """Notes on the lab before the run. Raises LabUnreachable where a route is not served."""
-    in_force = snapshots[experiment.servers[0]].toxics.in_force
-    if in_force:
-        yield f"toxics in force: {'; '.join(in_force)}"
-    for server, route in dict.fromkeys((one, experiment.ready or its) for one, its in calls):
-        wrong = stack.traffic.check_route(server, route)
-        if wrong is not None:
-            yield f"warning: {server}: {wrong}"
+def _wrong_answers(
+    experiment: Experiment, calls: Sequence[tuple[str, str]], stack: Stack
+) -> dict[tuple[str, str], str]:
+    """What is wrong with the answers of servers and routes, where toxics may be why. Raises
+    LabUnreachable where a route is not served."""
+    asked = dict.fromkeys((server, experiment.ready or route) for server, route in calls)
+    answers = ((call, stack.traffic.check_route(*call)) for call in asked)
+    return {call: answer for call, answer in answers if answer is not None}
 
 
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:

@@ -39,6 +39,7 @@ def begin(
     limits: Mapping[str, Json],
     versions: Mapping[str, Json] | None = None,
     notes: tuple[str, ...] = (),
+    target_answers: Mapping[str, str] | None = None,
 ) -> tuple[Path, Manifest]:
     """The folder of a new run, and its manifest, which is written. `versions` are further versions,
     such as the engine's. Raises LabError."""
@@ -57,6 +58,7 @@ def begin(
         servers=servers,
         fairness=fairness,
         notes=notes,
+        target_answers=target_answers or {},
         settings=place.settings,
     )
     manifest.write(run_dir, record)

@@ -29,10 +29,11 @@ from lab.experiments.growth import (
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules, target
-from lab.judge.gates import UNSTEADY
+from lab.judge.checks.steady import DRIFTS
 from lab.judge.heap import AFTER, is_old
 from lab.load.measure import RECORD
 from lab.model import Finding, Observation, Row, TrialRecord, Warmth
+from lab.report.remarks import text_of
 from lab.store import series
 from lab.store.records import read_json
 
@@ -203,8 +204,8 @@ def _interrupted(legs: Sequence[Leg]) -> str:
 def _leg(row: Row, raw: Path) -> Leg | str:
     """The leg, or why nobody knows on which JVM it put its load."""
     # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
-    counts = all(one.startswith(UNSTEADY) for one in row.reasons)
-    why = "" if counts else f"invalid: {row.invalid_reasons}"
+    counts = row.codes <= DRIFTS
+    why = "" if counts else f"invalid: {text_of(row)}"
     try:
         record = read_json(raw / RECORD, TrialRecord)
     except RawDataError:

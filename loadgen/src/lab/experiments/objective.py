@@ -9,21 +9,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.experiments.reading.rules import TEXT, Rule
-from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import (
-    FAILED_ITSELF,
-    GOODPUT_FELL,
-    LATENCY_ROSE,
-    NOT_ITS_OWN,
-    TOO_SHORT,
-    UNSTEADY,
-)
-from lab.judge.gates.figures import BACKLOG, BOUND_SLACK
-from lab.judge.gates.generator import allowed_ms
-from lab.judge.gates.server import COMPILING
+from lab.judge.checks import lab_differed, server_failures
+from lab.judge.checks.data import window_short
+from lab.judge.checks.load import BOUND_SLACK, backlog
+from lab.judge.checks.state import compiling, server_not_back
+from lab.judge.checks.steady import goodput_drift, latency_drift
 from lab.judge.predict import MORE, SPARE, rate_with_spare
+from lab.judge.quantities import allowed_ms
 from lab.judge.slo import judged_ms, lost_in
-from lab.model import NOT_BACK, STRONG, Row, error_share, goodput, needed_samples
+from lab.model import STRONG, Remark, Row, error_share, goodput, needed_samples
+from lab.report.remarks import text, text_of, title
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
@@ -189,9 +184,7 @@ def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outco
     if why:
         return "broke", why
     if not row.valid:
-        return (
-            ("held", "") if _held_though_slowed(objective, row) else ("untold", row.invalid_reasons)
-        )
+        return ("held", "") if _held_though_slowed(objective, row) else ("untold", text_of(row))
     unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
     if unknown:
         return "untold", f"not known: {', '.join(unknown)}"
@@ -202,11 +195,10 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
     """The reason why an invalid trial shows that the server did not hold the load, else None. A
     server that was away before the load was sent shows that of the trial before (`after_miss`: it
     had this load, and did not hold it), and else nothing."""
-    if NOT_BACK in row.invalid_reasons and not after_miss:
+    if server_not_back.code in row.codes and not after_miss:
         return None
-    if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
-        return None
-    return next((reason for reason in FAILED_ITSELF if reason in row.invalid_reasons), None)
+    failures = () if lab_differed(row.reasons) else server_failures(row.reasons)
+    return title(failures[0]) if failures else None
 
 
 def ms_text(ms: float, row: Row) -> str:
@@ -247,18 +239,27 @@ def _backlog(objective: Objective, row: Row) -> str | None:
     """The sign that requests queued more and more in a trial that is invalid for nothing else: in
     an open load, latency that rises or goodput that falls within the window, or latencies above the
     objective that are too long for the window. Else None."""
-    signs = (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)
-    if not all(one.startswith(signs) for one in row.reasons):
+    if not all(one.code == window_short.code or _grew(one) for one in row.reasons):
         return None
-    rose = [one for one in row.reasons if not one.startswith(TOO_SHORT)]
-    return " and ".join(rose or _too_slow(objective, row)) or None
+    grew = [text(one) for one in row.reasons if _grew(one)]
+    return " and ".join(grew or _too_slow(objective, row)) or None
+
+
+def _grew(reason: Remark) -> bool:
+    """Whether it says that a queue grew in the window."""
+    values = reason.values
+    if reason.code == goodput_drift.code:
+        return float(values["second_rps"]) < float(values["first_rps"])
+    if reason.code == latency_drift.code:
+        return float(values["second_ms"]) > float(values["first_ms"])
+    return False
 
 
 def _held_though_slowed(objective: Objective, row: Row) -> bool:
     """Whether a trial kept the objective that is invalid only for what slowed it: requests of its
     warm-up still waited when its window began, or its JVM still compiled. Then its latencies are
     too high, if anything."""
-    slowed_by = (f"{UNSTEADY}: the mean latency fell", BACKLOG, COMPILING)
-    slowed = all(one.startswith(slowed_by) for one in row.reasons)
+    slowing = {latency_drift.code, backlog.code, compiling.code}
+    slowed = row.codes <= slowing and not any(map(_grew, row.reasons))
     limits = [judged_ms(row, name) for name, _ in objective.limits]
     return slowed and None not in limits and not list(_problems(objective, row))

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lab.experiments.reading import no_auto_rate
-from lab.judge.gates import by_accident, needed_window_s, wanted_window_s
+from lab.judge.checks import by_accident
+from lab.judge.checks.data import window_short
 from lab.judge.grouping import lane_of
 from lab.judge.predict import auto_rate_rps, predict
+from lab.judge.quantities import needed_window_s
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
 from lab.model import AGAIN, Condition, Experiment, Mode, Row, Snapshot, TrialPlan
@@ -80,7 +82,7 @@ class Listed:
     Where a window proved too short for the latencies in it, all later trials of that load have the
     longer one that would have done (`longer_s`).
 
-    `repeats`: a trial that is invalid by accident (`gates.by_accident`) is measured once more, and
+    `repeats`: a trial that is invalid by accident (`checks.by_accident`) is measured once more, and
     at once, while its JVM still runs. That trial is called as the first, with AGAIN after it. No
     more trials of a launch are repeated once REPEATS_IN_VAIN of its repeats in a row were invalid
     too: then it is no accident, but the machine or the lab. A trial of the launch that runs is also
@@ -164,8 +166,8 @@ def _load_of(one: Row | TrialPlan) -> _Load:
 def longer_s(row: Row) -> int | None:
     """The window that a trial takes, in seconds, whose own was too short: with another try it may
     be valid. None for any other trial, and where LONGEST_S would not do."""
-    wanted = [one for one in map(wanted_window_s, row.reasons) if one is not None]
-    others = [one for one in row.reasons if wanted_window_s(one) is None]
+    wanted = [int(one.values["needed_s"]) for one in row.reasons if one.code == window_short.code]
+    others = [one for one in row.reasons if one.code != window_short.code]
     if not wanted or wanted[0] > LONGEST_S or (others and not by_accident(others)):
         return None
     return wanted[0]

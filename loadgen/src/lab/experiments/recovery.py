@@ -19,6 +19,7 @@ from lab.load.engines import Pacer, Second
 from lab.load.engines.histogram import Histogram
 from lab.load.measure import RECORD
 from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
+from lab.report.remarks import text_of
 from lab.store.records import read_json
 
 NAME = "recovery time"
@@ -237,7 +238,7 @@ def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
 def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] | str:
     """The recovery from each disturbance of a trial with its text, or why there is none."""
     if not row.valid:
-        return f"invalid: {row.invalid_reasons}"
+        return f"invalid: {text_of(row)}"
     record = read_json(raw / RECORD, TrialRecord)
     made = watch.of(record)
     if not made:

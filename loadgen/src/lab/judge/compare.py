@@ -55,8 +55,7 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
 
-from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import FAILED_ITSELF, NOT_ITS_OWN
+from lab.judge.checks import lab_differed, server_failures
 from lab.judge.grouping import (
     Cell,
     Measure,
@@ -81,7 +80,7 @@ from lab.judge.intervals import (
 )
 from lab.judge.ruler import control_us
 from lab.judge.slo import SHARES, judged_ms
-from lab.model import AWAY, Row, TrialPlan, error_share, lost_rps, offered
+from lab.model import Row, TrialPlan, error_share, lost_rps, offered
 
 MARGIN = 0.05
 # The power of the control parts' ratio by which the server's follows the machine. Fitted through
@@ -551,10 +550,9 @@ def _failed(rows: Sequence[Row], cell: Cell, usual: float) -> dict[Launch, bool]
     where the lab was not its own."""
     launches: dict[Launch, bool] = {}
     for row in of_load(rows, cell):
-        failed = any(reason in row.invalid_reasons for reason in FAILED_ITSELF)
+        failed = bool(server_failures(row.reasons))
         failed = failed or (row.valid and error_share(row, row.offered_rps) > usual + MOST_ERRORS)
-        others = any(reason in row.invalid_reasons for reason in (AWAY, UNEQUAL, *NOT_ITS_OWN))
-        if (others or row.others_cpu is not None) if failed else not row.valid:
+        if (lab_differed(row.reasons) or row.others_cpu is not None) if failed else not row.valid:
             continue
         launch = row.run, row.arm, row.launch
         launches[launch] = launches.get(launch, False) or failed

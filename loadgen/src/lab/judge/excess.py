@@ -11,8 +11,8 @@ import math
 import statistics
 
 from lab.judge.cpu_split import cpu_split
-from lab.judge.gates.generator import BUSY_CONNECTIONS, connections_busy, overloaded
 from lab.judge.predict import SPIN, rate_error, response_spread
+from lab.judge.quantities import BUSY_CONNECTIONS, connections_busy, overloaded
 from lab.judge.seen import SeenTrial
 from lab.model import TO_CALLED, TO_SERVER, Excess, Latency
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lab.judge.checks.state import unequal_limits
 from lab.judge.same_lab import MISSING, Difference, between_ways, facts, kind_of
-from lab.model import Fairness, Json, Snapshot
+from lab.model import Fairness, Json, Remark, Snapshot
 
 # Settings that not every model has. Those that have one must agree on it …
 OWN = (
@@ -31,7 +32,6 @@ OWN = (
 )
 # … but not on these: a model's number of loops, and what a framework brings, are part of it.
 FREE = ("loops", "framework")
-UNEQUAL = "unequal limits"
 
 
 def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
@@ -64,11 +64,13 @@ def between_models(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
     yield from between_ways(was, now)
 
 
-def reasons(fairness: Fairness) -> tuple[str, ...]:
+def reasons(fairness: Fairness) -> tuple[Remark, ...]:
     """Why no row of the comparison is valid; empty when it is fair."""
     return tuple(
-        f"{UNEQUAL}: {name} "
-        + " ".join(f"{server}={_text(value, values)}" for server, value in values.items())
+        unequal_limits.remark(
+            limit=name,
+            servers=" ".join(f"{server}={_text(its, values)}" for server, its in values.items()),
+        )
         for name, values in fairness.unequal.items()
     )
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any, get_type_hints
 
 from lab.judge import slo
-from lab.judge.gates.generator import overloaded, think_ms, unanswered
+from lab.judge.quantities import overloaded, think_ms, unanswered
 from lab.model import (
-    REASON_SEPARATOR,
     Counts,
     CpuSplit,
     Judgement,
@@ -21,6 +20,7 @@ from lab.model import (
     TrialPlan,
     Usage,
     Verdict,
+    cell_of,
 )
 from lab.model.ref import Ref
 
@@ -56,7 +56,7 @@ def row_of(
         **_columns(TimeSplit, time),
         **_columns(ThreadTimes, threads),
         valid=judgement.valid,
-        invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
+        invalid_reasons=cell_of(judgement.reasons),
         others_cpu=judgement.others_cpu,
         bottleneck=verdict.bottleneck,
         strength=verdict.strength or None,

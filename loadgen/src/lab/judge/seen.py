@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.judge.cpu_split import machine_cpus
-from lab.judge.gates.generator import offered_rps, think_ms
-from lab.judge.gates.parts import CPUS
 from lab.judge.heap import AFTER, USED, heap_after_collections
 from lab.judge.predict import hold_spread, hold_time_ms
+from lab.judge.quantities import CPUS, offered_rps, think_ms
 from lab.judge.time_split import time_split
 from lab.model import (
     Evidence,

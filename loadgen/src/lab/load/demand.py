@@ -15,7 +15,7 @@ import math
 from pathlib import Path
 
 from lab.errors import LabUnreachable
-from lab.judge.gates.generator import think_ms
+from lab.judge.quantities import think_ms
 from lab.load.counters import Counters, CpuTimes, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable
+from lab.judge.checks import data
 from lab.load.engine_run import EngineRun
-from lab.model import TrialPlan
+from lab.model import Remark, TrialPlan
 from lab.system.jvm import live_heap
 from lab.system.stack import Stack
 
@@ -36,7 +37,7 @@ class HeldMemory:
         self._due_s = opens_s + SETTLE_S if plan.hold else None
         self._stack = stack
         self.memory: Memory | None = None
-        self.problem: str | None = None
+        self.problem: Remark | None = None
 
     def tick(self, elapsed_s: float, run: EngineRun) -> None:
         if self._due_s is None or elapsed_s < self._due_s or run.ended:
@@ -48,22 +49,19 @@ class HeldMemory:
             in_flight = self._stack.management.in_flight(self._server)
             self.problem = self._not_accepted()
         except LabUnreachable as failure:
-            self.problem = f"the memory is not known: {failure}"
+            self.problem = data.memory_unread.remark(problem=str(failure))
             return
         if run.process.poll() is not None:
-            self.problem = "the load ended while the memory was read"
+            self.problem = data.load_ended_early.remark()
         if self.problem is not None:
             return
         self.memory = Memory(heap_bytes, resident_bytes, in_flight)
 
-    def _not_accepted(self) -> str | None:
+    def _not_accepted(self) -> Remark | None:
         """Why calls of the requests may not have reached Toxiproxy. Raises LabUnreachable."""
         if self._proxy_files is None:
             return None
         used, most = self._stack.toxiproxy.files()
         if self._proxy_files <= used < most - SPARE_PROXY_FILES:
             return None
-        return (
-            f"Toxiproxy had {used:,.0f} of {most:,.0f} files open, and the calls take "
-            f"{self._proxy_files:,}: it may not have accepted all"
-        )
+        return data.proxy_files.remark(used=used, most=most, needed=self._proxy_files)

@@ -11,14 +11,20 @@ from datetime import datetime
 from pathlib import Path
 
 from lab.errors import RawDataError
+from lab.judge.checks.data import (
+    clock_set,
+    damaged,
+    engine_failed,
+    engine_killed,
+    percentiles_left_out,
+)
 from lab.load.engines import Engine
 from lab.load.engines.base import last_line, told_apart
 from lab.model import (
-    CLOCK_SET,
-    DAMAGED,
     Latency,
     Measurement,
     Reading,
+    Remark,
     Snapshot,
     TrialPlan,
     TrialRecord,
@@ -52,37 +58,38 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
         engine.condense(record.plan, raw)
         reading = told_apart(engine.read(record.plan, raw))
     except RawDataError as failure:
-        return Measurement(record, None, f"{DAMAGED}: {failure.said}")
+        return Measurement(record, None, damaged.remark(problem=failure.said))
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:
-        problem = f"{DAMAGED}: the output of {engine.name} is not what it writes: {failure}"
-        return Measurement(record, None, problem)
+        problem = f"the output of {engine.name} is not what it writes: {failure}"
+        return Measurement(record, None, damaged.remark(problem=problem))
     if record.status:
         return Measurement(record, None, _ended(record, engine, raw))
     stepped = _clock_stepped(record)
     if stepped is not None:
-        reading = dataclasses.replace(reading, problems=(*reading.problems, stepped))
+        reading = dataclasses.replace(reading, remarks=(*reading.remarks, stepped))
     return Measurement(record, supported(reading))
 
 
-def _ended(record: TrialRecord, engine: Engine, raw: Path) -> str:
+def _ended(record: TrialRecord, engine: Engine, raw: Path) -> Remark:
     """How the engine ended that printed a whole result and yet failed."""
-    how = f"ended with status {record.status}"
-    if record.status < 0:
-        names = {one.value: one.name for one in signal.Signals}
-        how = f"was killed by {names.get(-record.status, -record.status)}"
     output = raw / engine.schedule(record.plan, raw).output
-    return f"{engine.name} {how}: {last_line(output, 'it said nothing')}"
+    words = last_line(output, "it said nothing")
+    if record.status >= 0:
+        return engine_failed.remark(engine=engine.name, status=record.status, words=words)
+    names = {one.value: one.name for one in signal.Signals}
+    signal_name = names.get(-record.status, str(-record.status))
+    return engine_killed.remark(engine=engine.name, signal=signal_name, words=words)
 
 
-def _clock_stepped(record: TrialRecord) -> str | None:
+def _clock_stepped(record: TrialRecord) -> Remark | None:
     """Why the window's place in time is not known, if it is not."""
     if record.wall_s is None or abs(record.wall_s - record.run_s) <= CLOCK_STEP_S:
         return None
-    return f"{CLOCK_SET}: it took {record.run_s:.1f} s, and {record.wall_s:.1f} s by the wall clock"
+    return clock_set.remark(took_s=record.run_s, wall_s=record.wall_s)
 
 
 def lost(
-    raw: Path, problem: str, began_at: datetime, before: Mapping[str, Snapshot]
+    raw: Path, problem: Remark, began_at: datetime, before: Mapping[str, Snapshot]
 ) -> Measurement:
     """The measurement of a trial whose record cannot be read, from its plan. `before` are the
     servers as the run began. Raises RawDataError where there is no plan either."""
@@ -137,16 +144,16 @@ def supported(reading: Reading) -> Reading:
     if reading.all_ms is not None and reading.window_ok is not None:
         good, errors = reading.window_ok, reading.window_http_errors or 0
     missing = [p for p in (95, 99) if good < needed_samples(p / 100)]
-    notes = reading.notes
+    remarks = reading.remarks
     if missing and reading.raw:
-        names = " and ".join(f"p{p}" for p in missing)
-        need = needed_samples(min(missing) / 100)
-        notes = (*notes, f"{names} left out: {good} samples, p{min(missing)} needs {need}")
+        needed = needed_samples(missing[0] / 100)
+        least = percentiles_left_out.remark(percentile=missing[0], samples=good, needed=needed)
+        remarks = (*remarks, least)
     return dataclasses.replace(
         reading,
         corrected=supported_by(good, reading.corrected),
         raw=supported_by(good, reading.raw),
         failed=supported_by(errors, reading.failed),
         late=supported_by(reading.samples, reading.late),
-        notes=notes,
+        remarks=remarks,
     )

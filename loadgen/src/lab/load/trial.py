@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lab.errors import LabError, LabUnreachable
+from lab.judge.checks import data, state
 from lab.judge.predict import Prediction
 from lab.load.agent_marks import AgentMarks
 from lab.load.engine_run import STEP_S, EngineRun
@@ -23,7 +24,7 @@ from lab.load.held import HeldMemory
 from lab.load.measure import PLAN, RECORD
 from lab.load.peaks import Peaks
 from lab.load.window import Edge, Window
-from lab.model import Snapshot, TrialPlan, TrialRecord, Warmth
+from lab.model import Remark, Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.system.host import System
 from lab.system.jvm import live_heap, settled
@@ -60,7 +61,7 @@ class _Start:
 
     run: EngineRun
     tries: int
-    problem: str | None = None
+    problem: Remark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,9 @@ class _Ran:
     window: Window
     run_s: float
     wall_s: float
-    problem: str | None
+    problem: Remark | None
     late: bool
-    notes: tuple[str, ...]
+    notes: tuple[Remark, ...]
 
 
 class Runner:
@@ -102,13 +103,13 @@ class Runner:
         self,
         plan: TrialPlan,
         before: Snapshot,
-        unequal: tuple[str, ...],
+        unequal: tuple[Remark, ...],
         engine: Engine,
         version: str,
         raw: Path,
         warmth: Warmth,
         prediction: Prediction | None = None,
-        known: Sequence[str] = (),
+        known: Sequence[Remark] = (),
     ) -> None:
         """Run one trial. Its raw folder must not exist yet, and is complete when this returns.
 
@@ -186,7 +187,7 @@ class Runner:
         write_json(raw / PLAN, plan)
         sync_folder(raw)
 
-    def lost(self, plan: TrialPlan, problem: str, before: Snapshot, raw: Path) -> None:
+    def lost(self, plan: TrialPlan, problem: Remark, before: Snapshot, raw: Path) -> None:
         """Keep a trial that could not begin, as `trial` keeps one that ended. `before` is the
         server as the run began. Raises CannotWrite."""
         self.begin(plan, raw)
@@ -220,8 +221,7 @@ class Runner:
         finally:
             undone = self._undo(script)
         if late and problem is None:
-            problem = f"{plan.engine} did not end within {OVERTIME_S:.0f} s after its time"
-            problem += ", and was stopped"
+            problem = data.engine_overtime.remark(engine=plan.engine, overtime_s=OVERTIME_S)
         notes = _known(start.problem, undone)
         run_s = start.run.elapsed_s
         wall_s = (self._system.now() - start.run.started_at).total_seconds()
@@ -242,7 +242,7 @@ class Runner:
                     yield _Start(run, tries, problem)
                     return
 
-    def _start_problem(self, run: EngineRun, check: StartCheck | None) -> str | None:
+    def _start_problem(self, run: EngineRun, check: StartCheck | None) -> Remark | None:
         """Why this start is no good one. None also where the sockets cannot be counted, and where
         the engine has ended already: then its output tells the problem."""
         if check is None:
@@ -252,7 +252,7 @@ class Runner:
         good = sockets is None or run.ended or sockets >= check.least_sockets
         return None if good else check.why
 
-    def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> str | None:
+    def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> Remark | None:
         """The engine's warm-up run, where it has one; why that went wrong, if it did."""
         if schedule.warm_up is None:
             return None
@@ -261,7 +261,7 @@ class Runner:
             for elapsed_s in run.steps(schedule.warm_up_s + OVERTIME_S):
                 self._watcher.progress(plan, "warm-up", elapsed_s, schedule.total_s)
             if not run.ended:
-                return f"{plan.engine} did not end its warm-up in time, and was stopped"
+                return data.warm_up_overtime.remark(engine=plan.engine)
         return None
 
     def _attend(
@@ -318,29 +318,30 @@ class Runner:
                     raise
             self._system.sleep(STEP_S)
 
-    def _after(self, server: str) -> tuple[Snapshot | None, str | None]:
+    def _after(self, server: str) -> tuple[Snapshot | None, Remark | None]:
         try:
             return self.snapshot(server), None
         except LabUnreachable as failure:
-            return None, str(failure)
+            # Other parts of the lab are read back too.
+            away = state.server_gone if failure.part == server else data.lab_unreadable
+            return None, away.remark(problem=str(failure))
 
-    def _undo(self, script: Timeline) -> str | None:
+    def _undo(self, script: Timeline) -> Remark | None:
         """Take the script's toxics back. A note on what is in the way of that."""
         try:
             script.undo()
         except LabError as failure:
-            text = f"the scripted toxics could not be taken back: {failure}"
-            self._watcher.warn(text)
-            return text
+            self._watcher.warn(f"the scripted toxics could not be taken back: {failure}")
+            return state.script_left.remark(problem=str(failure))
         return None
 
-    def _unsettled(self, server: str) -> str | None:
+    def _unsettled(self, server: str) -> Remark | None:
         """Wait until the server has answered what it was sent. A note where it does not."""
         if settled(server, self._stack, self._system):
             return None
-        return "the server still had requests in flight long after the load"
+        return state.unsettled.remark()
 
-    def _live_heap(self, plan: TrialPlan) -> tuple[int | None, str | None]:
+    def _live_heap(self, plan: TrialPlan) -> tuple[int | None, Remark | None]:
         """What lives in the server's heap, where the plan asks; why that is not told. A server may
         still be closing the connections of the load, so the least of some looks counts: what lives
         for good is in each. A foreign service has nobody to ask, and that is no news."""
@@ -353,8 +354,8 @@ class Runner:
                 found.append(live_heap(plan.server, self._stack))
             return min(found), None
         except LabUnreachable as failure:
-            return min(found, default=None), f"the live heap is not known: {failure}"
+            return min(found, default=None), data.live_heap_unread.remark(problem=str(failure))
 
 
-def _known(*notes: str | None) -> tuple[str, ...]:
+def _known(*notes: Remark | None) -> tuple[Remark, ...]:
     return tuple(note for note in notes if note is not None)

@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.judge.checks import data, state
 from lab.load.counters import Counters, jit_between, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
@@ -29,7 +30,9 @@ from lab.load.short_load import Short, short_load
 from lab.model import (
     JIT_BUSY,
     JitCpu,
+    Remark,
     TrialPlan,
+    Value,
     WarmCycle,
     Warmth,
     all_of,
@@ -60,7 +63,6 @@ JIT_STEADY = 0.10
 SPREAD = 0.10
 # A median below the first bucket of the servers' histograms is a guess.
 LEAST_MS = 1.0
-RESTARTED = "the JVM restarted during the warm-up"
 
 
 def prove_warm(
@@ -87,7 +89,7 @@ def prove_warm(
         problem = _until_steady(load, run, stack, system, cycles, progress, watch)
         if run.ended:
             words = last_line(raw / schedule.output, "without a word")
-            problem = f"the load engine ended early: {words}"
+            problem = state.cold_engine.remark(words=words)
     settled(plan.server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -125,16 +127,14 @@ def warm_foreign(
 
     if _compiled_s(server, stack) is None:
         done = load(FIXED_WARM_S)
-        why = f"its JIT compile time is unknown (no JMX exporter at {server}:{EXPORTER_PORT} "
-        why += "that prometheus/own.json lists)"
-        if isinstance(done, str):
-            why += f", and {done}"
+        problem = {"problem": done} if isinstance(done, str) else {}
         settled(server, stack, system)
+        why = data.warmth_unproven.remark(server=server, port=EXPORTER_PORT, **problem)
         return Warmth(False, (), why, provable=False)
     cycles: list[WarmCycle] = []
-    problem = _until_steady_in_cycles(load, cycles, began_s, connections)
+    never_steady = _until_steady_in_cycles(load, cycles, began_s, connections)
     settled(server, stack, system)
-    return Warmth(problem is None, tuple(cycles), problem)
+    return Warmth(never_steady is None, tuple(cycles), never_steady)
 
 
 def _until_steady_in_cycles(
@@ -142,17 +142,17 @@ def _until_steady_in_cycles(
     cycles: list[WarmCycle],
     began_s: float,
     connections: int,
-) -> str | None:
+) -> Remark | None:
     """Load in cycles, adding to `cycles`. None once they are steady, else why they never were."""
     while True:
         done = load(CYCLE_S)
         if isinstance(done, str):
-            return done
+            return state.cold_load.remark(problem=done)
         (from_s, before), (at_s, after) = done.opened, done.closed
         if before is None or after is None:
-            return "the JMX exporter stopped answering during the warm-up"
+            return state.cold_exporter.remark()
         if after < before:
-            return RESTARTED
+            return state.cold_restarted.remark()
         p50_ms = done.reading.raw.p50_ms if done.reading.raw else None
         rps = done.reading.achieved_rps
         if not goodput(done.reading):
@@ -215,7 +215,7 @@ def _until_steady(
     cycles: list[WarmCycle],
     progress: Callable[[float], None],
     watch: Callable[[Counters], None],
-) -> str | None:
+) -> Remark | None:
     """Watch the load, adding to `cycles`. None once it is steady, else why it never was."""
     drawn_sd_ms = _drawn_sd_ms(plan, stack)
     began_s = system.monotonic()
@@ -233,12 +233,12 @@ def _until_steady(
         if last is not None and reading is not None:
             cycle = _between(last, reading, began_s)
             if cycle is None:
-                return RESTARTED
+                return state.cold_restarted.remark()
             cycles.append(cycle)
             if steady(cycles, plan.concurrency, drawn_sd_ms):
                 return None
             if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
-                return f"nothing was answered without an error for {elapsed_s:.0f} s"
+                return state.cold_silent.remark(elapsed_s=elapsed_s)
         last = reading or last
         if elapsed_s >= MAX_WARM_S:
             return _not_steady(cycles)
@@ -286,12 +286,10 @@ def _cycle(
     )
 
 
-def _not_steady(cycles: Sequence[WarmCycle]) -> str:
+def _not_steady(cycles: Sequence[WarmCycle]) -> Remark:
     """Why the cycles are not steady: the last of them."""
-    tail = ", then ".join(
-        f"{cycle.rps:.0f} req/s (p50 "
-        f"{'unknown' if cycle.p50_ms is None else f'{cycle.p50_ms:.0f} ms'}, "
-        f"JIT {cycle.jit_share:.2f} s/s)"
-        for cycle in cycles[-STEADY_CYCLES:]
-    )
-    return f"not steady within {MAX_WARM_S:.0f} s: {tail or 'its metrics could not be read'}"
+    values: dict[str, Value] = {"limit_s": MAX_WARM_S}
+    for number, cycle in enumerate(cycles[-STEADY_CYCLES:], 1):
+        p50_ms = {} if cycle.p50_ms is None else {f"p50_ms_{number}": cycle.p50_ms}
+        values |= {f"rps_{number}": cycle.rps, **p50_ms, f"jit_{number}": cycle.jit_share}
+    return state.cold_unsteady.remark(**values)

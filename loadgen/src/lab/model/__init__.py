@@ -24,13 +24,13 @@ from lab.model.experiment import (
 from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
 from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
+from lab.model.remark import REMARK_SEPARATOR, Remark, Value, cell_of, remarks_in
 from lab.model.result import (
     ALL_CPUS,
     BESIDE,
     FEWER_CPUS,
     LIFTED,
     NOT_AS_IT_IS,
-    REASON_SEPARATOR,
     Counts,
     CpuSplit,
     Dosed,
@@ -59,13 +59,7 @@ from lab.model.result import (
 )
 from lab.model.samples import needed_samples
 from lab.model.trial import (
-    AWAY,
-    CLOCK_SET,
-    CLOCKS_APART,
-    DAMAGED,
     JIT_BUSY,
-    NOT_BACK,
-    NOT_BEGUN,
     TO_CALLED,
     TO_SERVER,
     ClockOffset,

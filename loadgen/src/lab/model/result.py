@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import overload
 
-from lab.errors import harmless
+from lab.model.remark import Remark, remarks_in
 from lab.model.trial import TrialRecord
 from lab.model.verdict import Line
 
@@ -119,7 +119,7 @@ class Reading:
     `generator_run_s` and `generator_runq_s` are as those of `ThreadTimes`, of the engine's process;
     of several machines all of them. None where the engine does not tell them, and with spikes,
     whose extra load is another process'.
-    `problems` make the trial invalid, `notes` only explain.
+    `remarks` are what else the engine's output shows.
     """
 
     window_s: float
@@ -146,8 +146,7 @@ class Reading:
     began_s: float | None = None
     generator_run_s: float | None = None
     generator_runq_s: float | None = None
-    problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     def __post_init__(self) -> None:
         if self.window_s <= 0 or self.samples < 0:
@@ -167,33 +166,26 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A trial with its reading. `reading` is None where its raw data could not be read."""
+    """A trial with its reading. `reading` is None where its raw data could not be read: `problem`
+    is why."""
 
     record: TrialRecord
     reading: Reading | None
-    problem: str | None = None
+    problem: Remark | None = None
 
-
-# Between the reasons in a row's `invalid_reasons`.
-REASON_SEPARATOR = "; "
-
-
-def _reason(text: str) -> str:
-    """Other people's words are in it, as Docker's: the separator becomes a comma."""
-    return harmless(text).replace(REASON_SEPARATOR, ", ")
+    def __post_init__(self) -> None:
+        if self.reading is None and self.problem is None:
+            raise ValueError("there is a reading, or a problem")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a measurement may be believed. Notes tell what a reader must know about it. No reason
-    is empty, or has REASON_SEPARATOR in it. `others_cpu` is as of Row."""
+    """Whether a measurement may be believed. Notes tell what a reader must know about it.
+    `others_cpu` is as of Row."""
 
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...]
+    reasons: tuple[Remark, ...]
+    notes: tuple[Remark, ...]
     others_cpu: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reasons", tuple(filter(None, map(_reason, self.reasons))))
 
     @property
     def valid(self) -> bool:
@@ -303,7 +295,7 @@ class Row:
       unexpected: how many of these were in the window, empty without `expect`
     * socket_errors: requests whose connection was refused, reset or closed (only those that were
       sent; failed attempts are in a note)
-    * valid, invalid_reasons (separated by "; "); bottleneck: empty until judged;
+    * valid, invalid_reasons (as `remark.cell_of` writes them); bottleneck: empty until judged;
       strength: strong or weak, empty until judged and for an unknown bottleneck
     * started_at, ended_at, window_s: the measured window
     * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
@@ -431,9 +423,14 @@ class Row:
     generator_runq_s: float | None = None
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> tuple[Remark, ...]:
         """Why it is invalid, one by one; none of a valid one."""
-        return tuple(filter(None, self.invalid_reasons.split(REASON_SEPARATOR)))
+        return remarks_in(self.invalid_reasons)
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The codes of its reasons."""
+        return frozenset(reason.code for reason in self.reasons)
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -10,19 +10,8 @@ from lab.model.cpu_sets import cpus_of
 from lab.model.experiment import Json, TrialPlan
 from lab.model.knobs import DIRECT
 from lab.model.ref import Ref
+from lab.model.remark import Remark
 from lab.model.verdict import Bound, Demand
-
-# How the problem of a trial begins that could not begin: its server was away, or another part.
-NOT_BACK = "the server did not come back"
-NOT_BEGUN = "the trial could not begin"
-# How the reason begins, on several machines, where one of them or the way to it was away.
-AWAY = "a machine of the lab was away"
-# How the reason begins where a file of the trial is missing, cut off, or not in its format.
-DAMAGED = "damaged"
-# How the reason begins where the window's place in time is not known.
-CLOCK_SET = "the clock of the machine was set during the trial"
-# How the reason begins where the samples of Prometheus cannot be put into the window.
-CLOCKS_APART = "the clocks of the lab were apart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +320,7 @@ class Warmth:
 
     steady: bool
     cycles: tuple[WarmCycle, ...]
-    problem: str | None = None
+    problem: Remark | None = None
     provable: bool = True
     run: str | None = None
 
@@ -356,7 +345,7 @@ class Peak:
     due: int | None = None
     sent: int | None = None
     late_p95_ms: float | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,11 +416,11 @@ class TrialRecord:
     window_offset_s: float
     before: Snapshot
     after: Snapshot | None
-    after_problem: str | None
+    after_problem: Remark | None
     usage: Usage
     toxic_changes: tuple[str, ...] = ()
-    unequal: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    unequal: tuple[Remark, ...] = ()
+    notes: tuple[Remark, ...] = ()
     warmth: Warmth
     jit_share: float | None = None
     jit_cpu: JitCpu | None = None
@@ -442,7 +431,7 @@ class TrialRecord:
     demand: Demand | None = None
     expected_p95_ms: float | None = None
     unwatched: tuple[Unwatched, ...] = ()
-    problem: str | None = None
+    problem: Remark | None = None
     wall_s: float | None = None
     lost: bool = False
     live_heap_bytes: int | None = None
@@ -452,7 +441,9 @@ class TrialRecord:
     ref: Ref | None = None
 
     @classmethod
-    def of_lost(cls, plan: TrialPlan, problem: str, at: datetime, before: Snapshot) -> TrialRecord:
+    def of_lost(
+        cls, plan: TrialPlan, problem: Remark, at: datetime, before: Snapshot
+    ) -> TrialRecord:
         """The record of a trial with only a plan; `before` is the server as the run began."""
         return cls(
             plan=plan,
@@ -466,7 +457,7 @@ class TrialRecord:
             after=None,
             after_problem=problem,
             usage=Usage(0.0, None, None, None),
-            warmth=Warmth(steady=False, cycles=(), problem=problem, provable=False),
+            warmth=Warmth(steady=False, cycles=(), provable=False),
             problem=problem,
             lost=True,
         )

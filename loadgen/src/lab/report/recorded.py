@@ -14,6 +14,7 @@ from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, wai
 from lab.judge.hot_difference import COSTS, LEAST, Change, Side, answers_of, changes
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput, three
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
+from lab.report.remarks import text_of
 from lab.report.table import NOTHING, microseconds
 from lab.store import recording
 
@@ -84,7 +85,7 @@ def lines(of: Recorded) -> Iterator[str]:
         if not found.whole:
             yield "it outgrew its room: the beginning of the window may be missing"
     if not of.row.valid:
-        yield f"the recorded trial is invalid: {of.row.invalid_reasons}"
+        yield f"the recorded trial is invalid: {text_of(of.row)}"
     yield cost(of)
 
 

@@ -16,6 +16,7 @@ from lab.report import (
     loads,
     planted,
     recorded,
+    remarks,
     ruler,
     settings,
     spent,
@@ -141,7 +142,7 @@ def _validity(of: Content) -> list[Block]:
         Paragraph(said),
         Bullets(
             [
-                (Link(row.trial, f"#trial-{row.trial}"), f": {row.invalid_reasons}")
+                (Link(row.trial, f"#trial-{row.trial}"), f": {remarks.text_of(row)}")
                 for row in invalid
             ]
         ),

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.judge.intervals import MedianOf
-from lab.model import Row, around_server_us, goodput, three
+from lab.model import Remark, Row, around_server_us, goodput, three
+from lab.report.remarks import text, text_of
 
 WIDE = 118
 # From here on there is room for what limited.
@@ -31,7 +32,7 @@ def render(
         _with_legend(console, rows, foreign=foreign)
     for row in rows:
         if not row.valid:
-            console.print(Text(f"invalid {row.trial}: {row.invalid_reasons}", style="yellow"))
+            console.print(Text(f"invalid {row.trial}: {text_of(row)}", style="yellow"))
     for note in notes:
         console.print(Text(f"note {note}"))
 
@@ -108,14 +109,15 @@ def lane(row: Row) -> str:
     return f"{row.server}{arm}{f' #{row.launch}' if row.launch else ''}"
 
 
-def grouped(notes: Sequence[tuple[str, str]]) -> list[str]:
+def grouped(notes: Sequence[tuple[str, Remark]]) -> list[str]:
     """(trial, note) pairs as lines, one per note: the trials it is about, then the note."""
-    trials: dict[str, list[str]] = {}
+    trials: dict[Remark, list[str]] = {}
     for trial, note in notes:
         trials.setdefault(note, []).append(trial)
+    numbers = {note: ", ".join(t.partition("-")[0] for t in its) for note, its in trials.items()}
     return [
-        f"{whose[0] if len(whose) == 1 else ', '.join(t.partition('-')[0] for t in whose)}: {note}"
-        for note, whose in trials.items()
+        f"{its[0] if len(its) == 1 else numbers[note]}: {text(note)}"
+        for note, its in trials.items()
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
-from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
+from lab.model import AGAIN, Experiment, Finding, Json, Remark, Row, Verdict
 from lab.model.host_facts import host_id
 from lab.report import planted
 from lab.report.recorded import Recorded
@@ -31,7 +31,7 @@ class Content:
     loads: Sequence[Load]
     comparisons: Sequence[Comparison]
     findings: Sequence[Finding]
-    notes: Sequence[tuple[str, str]]
+    notes: Sequence[tuple[str, Remark]]
     unfinished: Sequence[str]
     verdicts: Sequence[tuple[str, Verdict]] = ()
     title: str = "trials"

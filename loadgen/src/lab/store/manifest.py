@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,8 @@ Status = Literal["running", "complete", "interrupted", "failed"]
 class Manifest:
     """The keys of manifest.json. `host` is what make read off the machine, as it is;
     `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
-    settings of .env that are not among those read back of the servers."""
+    settings of .env that are not among those read back of the servers; `target_answers` what is
+    wrong with the answers of a target's routes before the run."""
 
     run: str
     status: Status
@@ -36,6 +37,7 @@ class Manifest:
     servers: Mapping[str, Snapshot]
     fairness: Fairness
     notes: tuple[str, ...] = ()
+    target_answers: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     format: int = FORMAT
 

@@ -86,8 +86,8 @@ class Exporter:
         """Spares a foreign service without an exporter the wait for a deadline."""
         foreign = self._foreign.get(server)
         if foreign is not None and not foreign.exporter:
-            raise LabUnreachable(
-                f"{server}: no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists"
+            raise LabUnreachable.from_part(
+                server, f"no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists"
             )
         return self._by_name(server, name, deadline_s=COUNTER_DEADLINE_S)[name]
 
@@ -101,7 +101,7 @@ class Exporter:
         for sample in found:
             if sample.name == name:
                 return float(sample.value)
-        raise LabUnreachable(f"{server}: {_url(server)} has no {name}")
+        raise LabUnreachable.from_part(server, f"{_url(server)} has no {name}")
 
 
 def _one(found: list[Sample], name: str) -> int | None:

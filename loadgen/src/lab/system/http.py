@@ -143,9 +143,9 @@ class Http:
                 body = self.read(answer, most_bytes)
         except NoAnswer as failure:
             late = f" (in {deadline_s:g} s)" if failure.late else ""
-            raise LabUnreachable(f"{who}: {failure}{late}") from None
+            raise LabUnreachable.from_part(who, f"{failure}{late}") from None
         if body is None:
-            raise LabUnreachable(f"{who}: {url} answers with more than {most_bytes} bytes")
+            raise LabUnreachable.from_part(who, f"{url} answers with more than {most_bytes} bytes")
         return Answer(url, answer.status_code, answer.headers, body)
 
     def call(
@@ -160,7 +160,7 @@ class Http:
         """As `ask`. Also raises LabUnreachable for an answer that is no success."""
         answer = self.ask(who, method, url, json, deadline_s, content)
         if not answer.is_success:
-            raise LabUnreachable(f"{who}: {url} answers {answer.status_code}")
+            raise LabUnreachable.from_part(who, f"{url} answers {answer.status_code}")
         return answer
 
     def get(self, who: str, url: str, deadline_s: float = DEADLINE_S) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class Http:
         self, who: str, url: str, *names: str, deadline_s: float = DEADLINE_S
     ) -> list[Sample]:
         """The samples of these names on a page of metrics. Raises LabUnreachable."""
-        return samples(f"{who}: {url}", self.call(who, "GET", url, None, deadline_s).text, names)
+        return samples(who, url, self.call(who, "GET", url, None, deadline_s).text, names)
 
     def _network(self) -> httpx.HTTPTransport:
         # Only a service of the user's own speaks TLS, often with a certificate of its own making.
@@ -248,7 +248,7 @@ def json_object(who: str, answer: Answer) -> dict[str, Any]:
     except ValueError:
         body = None
     if not isinstance(body, dict) or not _is_plain(body):
-        raise LabUnreachable(f"{who}: {answer.url} does not answer with a JSON object")
+        raise LabUnreachable.from_part(who, f"{answer.url} does not answer with a JSON object")
     return body
 
 
@@ -272,13 +272,13 @@ def number(who: str, answer: Mapping[str, Any], name: str) -> float:
     """A number of an answer's JSON object. Raises LabUnreachable where it is none."""
     value = answer.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise LabUnreachable(f"{who}: its answer holds no {name}")
+        raise LabUnreachable.from_part(who, f"its answer holds no {name}")
     return float(value)
 
 
-def samples(page: str, text: str, names: tuple[str, ...]) -> list[Sample]:
-    """The samples of these names in the text of a page of metrics; `page` names it for errors.
-    Raises LabUnreachable, also for a value that is no number.
+def samples(who: str, page: str, text: str, names: tuple[str, ...]) -> list[Sample]:
+    """The samples of these names in the text of a page of metrics; `who` and `page` name it for
+    errors. Raises LabUnreachable, also for a value that is no number.
 
     Only lines that may be wanted are parsed: a server's page of 1,200 lines takes 10 ms as a
     whole and 0.1 ms so, and it is read while the lab measures.
@@ -288,8 +288,8 @@ def samples(page: str, text: str, names: tuple[str, ...]) -> list[Sample]:
         families = text_string_to_metric_families(wanted)
         found = [one for family in families for one in family.samples if one.name in names]
     except ValueError as failure:
-        raise LabUnreachable(f"{page} is no page of metrics: {failure}") from None
+        raise LabUnreachable.from_part(who, f"{page} is no page of metrics: {failure}") from None
     for one in found:
         if not math.isfinite(one.value):
-            raise LabUnreachable(f"{page}: {one.name} is {one.value}")
+            raise LabUnreachable.from_part(who, f"{page}: {one.name} is {one.value}")
     return found

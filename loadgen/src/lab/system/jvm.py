@@ -40,11 +40,12 @@ def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identit
                 stack.traffic.healthy(server)
                 return identity
         except LabUnreachable as failure:
-            problem = str(failure)
+            problem = failure.problem
         else:
-            problem = f"{server}: its JVM did not end when told to"
+            problem = "its JVM did not end when told to"
         if clock.monotonic() >= until:
-            raise LabUnreachable(f"{problem} ({RESTART_S:.0f} s after its restart)")
+            problem = f"{problem} ({RESTART_S:.0f} s after its restart)"
+            raise LabUnreachable.from_part(server, problem)
 
 
 def fresh_container(server: str, host_changes: HostChanges, stack: Stack, clock: Clock) -> None:

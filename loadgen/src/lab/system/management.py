@@ -49,21 +49,21 @@ class Management:
             known = {name: answer[name] for name in Identity.__dataclass_fields__}
             return from_json(Identity, known)
         except KeyError as failure:
-            raise LabUnreachable(f"{server}: its identity has no {failure}") from None
+            raise LabUnreachable.from_part(server, f"its identity has no {failure}") from None
         except ValueError as failure:
-            raise LabUnreachable(f"{server}: its identity is wrong: {failure}") from None
+            raise LabUnreachable.from_part(server, f"its identity is wrong: {failure}") from None
 
     def routes(self, server: str) -> tuple[str, ...]:
         routes = self._http.get(server, _url(server, "/identity")).get("routes")
         try:
             return from_json(tuple[str, ...], routes)
         except ValueError as failure:
-            raise LabUnreachable(f"{server}: its routes are wrong: {failure}") from None
+            raise LabUnreachable.from_part(server, f"its routes are wrong: {failure}") from None
 
     def settings(self, server: str) -> Mapping[str, Json]:
         settings = self._http.get(server, _url(server, "/settings")).get("settings")
         if not isinstance(settings, dict):
-            raise LabUnreachable(f"{server}: its settings hold no object 'settings'")
+            raise LabUnreachable.from_part(server, "its settings hold no object 'settings'")
         return settings
 
     def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
@@ -73,7 +73,9 @@ class Management:
         now = self.settings(server)
         for name, value in wanted.items():
             if now.get(name) != value:
-                raise LabUnreachable(f"{server}: {name} reads back {now.get(name)}, not {value}")
+                raise LabUnreachable.from_part(
+                    server, f"{name} reads back {now.get(name)}, not {value}"
+                )
 
     def time_s(self, server: str) -> float:
         """What the clock of its machine says, in seconds since 1970, to a millisecond."""
@@ -94,7 +96,7 @@ class Management:
         answer = self._http.call(server, "POST", url, deadline_s=SLOW_DEADLINE_S)
         used = json_object(server, answer).get("heap_used_bytes")
         if isinstance(used, bool) or not isinstance(used, int):
-            raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")
+            raise LabUnreachable.from_part(server, "its answer to /gc holds no heap_used_bytes")
         return used
 
     def check_recorder(self, server: str) -> None:
@@ -104,16 +106,18 @@ class Management:
         try:
             self._http.get(server, _url(server, "/health", RECORDER_PORT))
         except LabUnreachable:
-            raise LabUnreachable(
-                f"{server}: no recorder answers on port {RECORDER_PORT}; its JVM needs "
-                f"-javaagent:/jmx/lab-recorder.jar={RECORDER_PORT} (docs/your-own-service.md)"
+            raise LabUnreachable.from_part(
+                server,
+                f"no recorder answers on port {RECORDER_PORT}; its JVM needs "
+                f"-javaagent:/jmx/lab-recorder.jar={RECORDER_PORT} (docs/your-own-service.md)",
             ) from None
         # There is no such call: whoever has the token gets a 404.
         answer = self._http.ask(server, "GET", _url(server, "/", RECORDER_PORT))
         if answer.status_code == FORBIDDEN:
-            raise LabUnreachable(
-                f"{server}: its recorder does not know this lab's token: its jar must be in the "
-                "folder that make up fills (docs/your-own-service.md)"
+            raise LabUnreachable.from_part(
+                server,
+                "its recorder does not know this lab's token: its jar must be in the "
+                "folder that make up fills (docs/your-own-service.md)",
             )
 
     def start_recording(self, server: str, kind: str, most_s: int) -> None:
@@ -133,7 +137,7 @@ class Management:
             graph = str(told.pop("flamegraph", ""))
             return from_json(Recording, {**told, "kind": kind}), graph
         except ValueError as failure:
-            raise LabUnreachable(f"{server}: its recording is wrong: {failure}") from None
+            raise LabUnreachable.from_part(server, f"its recording is wrong: {failure}") from None
 
     def _ask(self, server: str, method: str, path: str, body: Mapping[str, int]) -> dict[str, Json]:
         """The answer to a call that may take long. Raises Refused with the server's own words."""
@@ -141,7 +145,7 @@ class Management:
         answer = self._http.ask(server, method, url, dict(body), deadline_s=SLOW_DEADLINE_S)
         told = json_object(server, answer)
         if not answer.is_success:
-            raise Refused(f"{server}: {told.get('error', answer.status_code)}")
+            raise Refused.from_part(server, f"{told.get('error', answer.status_code)}")
         return told
 
     def in_flight(self, server: str) -> int:
@@ -153,13 +157,15 @@ class Management:
         """The CPU seconds that the threads of its JIT compiler used so far, and the seconds in
         which they waited for a CPU. A service that is not the lab's does not tell."""
         if server in self._foreign:
-            raise LabUnreachable(f"{server}: it does not tell the CPU time of its JIT compiler")
+            raise LabUnreachable.from_part(
+                server, "it does not tell the CPU time of its JIT compiler"
+            )
         url = _url(server, "/metrics")
         found = self._http.samples(server, url, RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
         compiler = [one for one in found if one.labels.get("threads") == "compiler"]
         told = {one.name: float(one.value) for one in compiler}
         if len(told) < 2:
-            raise LabUnreachable(f"{server}: {url} has no {RUN} of the compiler")
+            raise LabUnreachable.from_part(server, f"{url} has no {RUN} of the compiler")
         return told[RUN], told[RUNQ]
 
     def work(self, server: str, route: str) -> RouteWork:

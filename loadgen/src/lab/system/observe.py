@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import LabUnreachable
-from lab.judge.gates import parts
+from lab.judge.checks.data import jobs
 from lab.model import Series, TrialRecord
 from lab.store import series
 from lab.system.host import System
@@ -74,8 +74,8 @@ def observe(
     opens, closes = (moment.timestamp() for moment in record.window(window_s))
     asked = selectors(record.plan.server, record.plan.route, foreign=record.before.foreign)
     try:
-        jobs = (*parts.jobs(record), "loadgen")
-        late = _wait(record.plan.server, jobs, closes, stack, system)
+        scraped = (*jobs(record), "loadgen")
+        late = _wait(record.plan.server, scraped, closes, stack, system)
         step_s = 0 if window_s <= MOST_SAMPLES else -(-window_s // MOST_SAMPLES)
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s

@@ -125,10 +125,11 @@ class Toxiproxy:
     def files(self) -> tuple[float, float]:
         """How many descriptors it has open, and how many it may have. Raises LabUnreachable."""
         text = self._ask("GET", "/metrics").text
-        page = f"toxiproxy: {self._url}/metrics"
-        known = {one.name: one.value for one in samples(page, text, _DESCRIPTORS)}
+        page = f"{self._url}/metrics"
+        found = samples("toxiproxy", page, text, _DESCRIPTORS)
+        known = {one.name: one.value for one in found}
         if len(known) < 2 or not known["process_max_fds"]:
-            raise LabUnreachable(f"{page} does not tell its descriptors")
+            raise LabUnreachable(f"toxiproxy: {page} does not tell its descriptors")
         return known["process_open_fds"], known["process_max_fds"]
 
     def answers(self, deadline_s: float) -> bool:

@@ -71,9 +71,9 @@ class Traffic:
             with self._http.stream("GET", url, ROUTE_DEADLINE_S) as answer:
                 status = answer.status_code
         except NoAnswer as failure:
-            raise LabUnreachable(f"{server}: {failure}") from None
+            raise LabUnreachable.from_part(server, f"{failure}") from None
         if status in NOT_SERVED or status >= 500:
-            raise LabUnreachable(f"{server}: {url} answers {status}")
+            raise LabUnreachable.from_part(server, f"{url} answers {status}")
 
     def check_route(self, server: str, route: str) -> str | None:
         """Send one request: the route must be served, and by the right model.
@@ -87,7 +87,9 @@ class Traffic:
         answer = self._http.ask(server, "GET", url, deadline_s=ROUTE_DEADLINE_S)
         _require_model(server, answer)
         if answer.status_code in NOT_SERVED:
-            raise LabUnreachable(f"{server}: {route} answers {answer.status_code}: not served")
+            raise LabUnreachable.from_part(
+                server, f"{route} answers {answer.status_code}: not served"
+            )
         return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
 
     def _check_foreign(self, server: str, route: str) -> str | None:
@@ -130,6 +132,6 @@ def _require_model(server: str, answer: Answer) -> None:
     """Raises LabUnreachable where the answer is of another server."""
     model = answer.headers.get(MODEL_HEADER)
     if model != server:
-        raise LabUnreachable(
-            f"{server}: {answer.url} is answered by {model or 'something without a name'}"
+        raise LabUnreachable.from_part(
+            server, f"{answer.url} is answered by {model or 'something without a name'}"
         )

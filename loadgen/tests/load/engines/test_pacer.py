@@ -12,11 +12,14 @@ import pytest
 import yaml
 
 from lab.errors import RawDataError
+from lab.judge.checks.data import damaged
+from lab.judge.checks.generator import generator_exhausted
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of, peak_told
 from lab.load.measure import supported
 from lab.model import NOT_STORED, Expect, Peak, Reading, Request, Spike, TrialPlan, error_share
 from load.engines.conftest import plan
 from support import fakes
+from support.fakes import cells
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -156,31 +159,27 @@ def test_every_request_is_accounted_for(tmp_path: Path) -> None:
     assert (counts.sent, counts.ok, counts.http_errors) == (42, 37, 2)
     assert (counts.socket_errors, counts.timeouts, counts.unfinished) == (1, 1, 1)
     assert (reading.window_ok, reading.window_http_errors, reading.due) == (17, 2, 23)
-    assert reading.notes == (
-        "pacer: socket errors: 1 × reset, 1 of them in the window",
-        "pacer: attempts to connect failed: 3 × refused, 3 of them in the window",
-        "pacer: 1 requests were due and not yet sent when the load ended",
-    )
+    assert cells(reading.remarks) == [
+        "socket-errors cause=reset count=1 in_window=1",
+        "connect-failed cause=refused count=3 in_window=3",
+        "unsent requests=1",
+    ]
     # The one that was reset and the one that timed out were in the window.
     assert error_share(reading, 10) == pytest.approx((2 + 2) / (17 + 2 + 2))
 
 
 def test_clients_that_no_latency_shows_are_told(tmp_path: Path) -> None:
-    def notes(**changes: Any) -> tuple[str, ...]:
-        return tuple(read_back(tmp_path, [*even(3), usual(3, **changes)]).notes)
+    def notes(**changes: Any) -> list[str]:
+        return cells(read_back(tmp_path, [*even(3), usual(3, **changes)]).remarks)
 
     # One good second hides no bad one.
-    assert notes(connections=4) == ("pacer: on average 7 of 10 connections were open",)
-    assert notes(connections=9) == ()
-    assert notes(reopened=1) == (
-        "pacer: connections were opened again 1 times in the window, which had 20 answers",
-    )
+    assert notes(connections=4) == ["connections-closed opened=7 planned=10"]
+    assert notes(connections=9) == []
+    assert notes(reopened=1) == ["reopened times=1 answers=20"]
     # Twice as long as any, and a second.
-    assert notes(oldest_us=2_100_000) == (
-        "pacer: a request had waited for 2.1 s when the window ended, and no answer took longer "
-        "than 0.1 s: who still waits is in no latency",
-    )
-    assert notes(oldest_us=900_000) == ()
+    [waits] = notes(oldest_us=2_100_000)
+    assert waits.startswith("request-waits waited_s=2.1 longest_s=0.1")
+    assert notes(oldest_us=900_000) == []
 
 
 def test_every_second_is_told_with_those_without_an_answer(tmp_path: Path) -> None:
@@ -379,12 +378,11 @@ def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(tmp_pat
     seconds = [usual(at, **half, **(missed if at >= 2 else {})) for at in range(4)]
     reading = read_back(tmp_path, seconds, of)
     assert (reading.window_ok, reading.window_http_errors, reading.unexpected) == (10, 10, 8)
-    assert reading.notes[-2:] == (
-        "pacer: request 1 (GET /x): 4 answers in the window were not as expected: "
-        f"4 × status 200 without '\"done\"{'!' * 34}'",
-        "pacer: request 2 (POST /y): 4 answers in the window were not as expected: "
-        "2 × status 200 where 201 or 409 is expected, 2 × status 500 where 201 or 409 is expected",
-    )
+    assert cells(reading.remarks)[-3:] == [
+        f'not-as-expected request=1 name=GET /x count=4 status=200 without="done"{"!" * 34}',
+        "not-as-expected request=2 name=POST /y count=2 status=200 statuses=201 or 409",
+        "not-as-expected request=2 name=POST /y count=2 status=500 statuses=201 or 409",
+    ]
     # Pacer knows best what an error is: no status is looked at again.
     told = Pacer().seconds(of, tmp_path)
     assert [(line.answers, line.http_errors) for line in told] == [(10, 5)] * 4
@@ -448,26 +446,25 @@ def test_servers_of_a_launch_get_the_same_arrivals() -> None:
 
 
 def test_what_the_generator_itself_could_not_open_makes_it_the_limit(tmp_path: Path) -> None:
-    def problems(**failed: int) -> tuple[str, ...]:
+    def problems(**failed: int) -> list[str]:
         early, last = usual(1, connect_failed={"no_port_left": 9}), usual(3, connect_failed=failed)
-        return read_back(tmp_path, [usual(0), early, usual(2), last]).problems
+        found = cells(read_back(tmp_path, [usual(0), early, usual(2), last]).remarks)
+        return [one for one in found if one.startswith("generator")]
 
-    limit = "the generator was the limit: it had no "
-    assert problems(refused=7, no_port_left=2, no_descriptor_left=1) == (
-        f"{limit}port left, and failed to connect 2 times in the window",
-        f"{limit}file descriptor left, and failed to connect 1 time in the window",
-    )
+    assert problems(refused=7, no_port_left=2, no_descriptor_left=1) == [
+        "generator-exhausted what=port count=2",
+        "generator-exhausted what=file descriptor count=1",
+    ]
     # Before the window, and by the server's doing.
-    assert problems(refused=7) == ()
+    assert problems(refused=7) == []
 
 
-LATE = "p95 may be in part the generator's own: it sent 5 % late by 11.0 ms"
 LATE_CASES = {
-    "https": ("https://a/", None, 11.0, (LATE,)),
-    "not by much": ("https://a/", None, 9.0, ()),
+    "https": ("https://a/", None, 11.0, ["partly-late"]),
+    "not by much": ("https://a/", None, 9.0, []),
     # By http the kernel dates the answers, and in an open load lateness is told besides.
-    "http": ("http://a/", None, 11.0, ()),
-    "open": ("https://a/", 10, 11.0, ()),
+    "http": ("http://a/", None, 11.0, []),
+    "open": ("https://a/", 10, 11.0, []),
 }
 
 
@@ -477,7 +474,7 @@ def test_an_answer_may_be_late_by_the_generator(tmp_path: Path, case: str) -> No
     of = dataclasses.replace(plan(10, rate, duration_s=2, warmup_s=2, engine="pacer"), url=url)
     due = None if rate is None else [100.0 + late_ms] * 10
     seconds = [second(at, [100.0] * 10, due, [late_ms] * 10) for at in range(4)]
-    assert read_back(tmp_path, seconds, of).notes == notes
+    assert [one.code for one in read_back(tmp_path, seconds, of).remarks] == notes
 
 
 SPIKE = Spike(100, 50, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1)
@@ -517,10 +514,9 @@ def test_a_peak_is_what_its_own_pacer_told(tmp_path: Path) -> None:
 def test_why_a_peak_was_less_than_planned(tmp_path: Path) -> None:
     write(tmp_path, even())
     failed = {"refused": 7, "no_port_left": 2}
-    limit = "the generator was the limit: it had no port left, and failed to connect 2 times in the"
     peak = peaked(tmp_path, [crowd(0, unfinished=10, connect_failed=failed)])
-    assert peak.problems == (f"{limit} spike",)
-    lost = "pacer.jsonl: 50 requests began, and 51 are accounted for"
+    assert peak.problems == (generator_exhausted.remark(what="port", count=2),)
+    lost = damaged.remark(problem="pacer.jsonl: 50 requests began, and 51 are accounted for")
     assert peaked(tmp_path, [crowd(0, unfinished=11)]) == Peak(14.5, 16.6, problems=(lost,))
 
 
@@ -528,10 +524,9 @@ def test_a_peak_that_the_server_kept_out_is_a_note(tmp_path: Path) -> None:
     spiked = dataclasses.replace(OPENED, spike=SPIKE)
     peaked(tmp_path, [crowd(0, connections=30, unfinished=10)])
     reading = read_back(tmp_path, even(), spiked)
-    assert reading.notes == (
-        "pacer: at most 30 of 100 connections of spike 1 were open at a time",
-        "pacer: 40 of 50 requests of spike 1 were sent, the others waited for a connection",
-    )
-    assert reading.problems == ()
+    assert cells(reading.remarks) == [
+        "spike-refused spike=1 opened=30 extra=100",
+        "spike-unsent spike=1 sent=40 due=50",
+    ]
     peaked(tmp_path, [second(0, [100.0] * 40, [100.0] * 40, connections=100)])
-    assert Pacer().read(spiked, tmp_path).notes == ()
+    assert Pacer().read(spiked, tmp_path).remarks == ()

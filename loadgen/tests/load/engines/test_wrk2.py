@@ -12,6 +12,7 @@ from lab.load.engines.wrk2 import OUTPUT, Wrk2, good_bounds, pause_s, start_chec
 from lab.load.engines.wrk2_output import Spectrum, parse
 from lab.model import Reading, TrialPlan, good_share
 from load.engines.conftest import plan
+from support.fakes import cells
 
 Raw = Callable[[str], Path]
 # Connections, rate and duration of the captures that have others than `plan`.
@@ -54,7 +55,7 @@ def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw) -> Non
     assert reading.corrected.mean_ms == 6.577
     assert (reading.raw.p50_ms, reading.raw.p95_ms) == (5.651, 6.267)
     assert reading.raw.p99_ms == pytest.approx(6.86)
-    assert reading.problems == reading.notes == ()
+    assert reading.remarks == ()
     # Counts cover the whole run and say so.
     counts = reading.counts
     assert (counts.ok, counts.http_errors, counts.socket_errors) == (38898, 0, 0)
@@ -66,11 +67,9 @@ def test_a_goodput_that_is_only_known_within_bounds_is_said(raw: Raw) -> None:
     # 240 of 2402 answers were 503, 380 of them in the window: none of these, or 240.
     reading = read(raw, "02c-mixed-10pct-503")
     assert good_share(reading) == pytest.approx(1 - 240 / 2402)
-    [note] = [one for one in reading.notes if "goodput" in one]
-    assert "36.8% to 100.0% of the window's answers were successes" in note
-    assert note.endswith("goodput takes the run's 90.0%")
+    assert cells(reading.remarks) == ["errors-of-run least=0.368421 most=1 run=0.900083"]
     # Where all were errors there is nothing to doubt.
-    assert not read(raw, "02-all-500").notes
+    assert not read(raw, "02-all-500").remarks
 
 
 @pytest.mark.parametrize(("capture", "errors"), [("02c-mixed-10pct-503", 240), ("02-all-500", 381)])
@@ -79,10 +78,8 @@ def test_latencies_that_may_be_of_errors_are_left_out(raw: Raw, capture: str, er
     reading = told_apart(mixed)
     assert (reading.corrected, reading.raw) == (None, None)
     assert mixed.corrected is not None
-    assert reading.notes[-1] == (
-        f"no latencies: up to {errors} of {mixed.samples} answers were errors, and this engine "
-        "does not tell their latencies apart (allowed 0.1%)"
-    )
+    left_out = f"latencies-mixed errors={errors} answers={mixed.samples} allowed=0.001"
+    assert cells(reading.remarks)[-1] == left_out
     healthy = read(raw, "01b-healthy-U")
     assert told_apart(healthy) is healthy
 
@@ -157,18 +154,15 @@ def test_a_closed_run_has_no_corrected_latency(raw: Raw) -> None:
 @pytest.mark.parametrize(
     ("capture", "says"),
     [
-        ("09c-5000conns-R1000-d30-false-timeouts", "not a number of requests"),
-        ("11-server-restart-midrun", "wrk2 failed 421225 times to connect or to "),
-        ("12-ulimit-200-c1000", "wrk2 failed 805 times"),
-        ("07-short-2s", "0 of its 2 threads"),
-        ("05c-conns-not-multiple-of-threads", "opened 48 of 50"),
+        ("09c-5000conns-R1000-d30-false-timeouts", "wrk2-waiting timeout_s=30 checks="),
+        ("11-server-restart-midrun", "wrk2-attempts attempts=421225"),
+        ("12-ulimit-200-c1000", "wrk2-attempts attempts=805"),
+        ("07-short-2s", "wrk2-uncalibrated calibrated=0 threads=2"),
+        ("05c-conns-not-multiple-of-threads", "wrk2-connections opened=48 planned=50 threads="),
     ],
 )
 def test_what_is_wrong_with_a_run_is_said(raw: Raw, capture: str, says: str) -> None:
-    reading = read(raw, capture)
-    # Notes, and problems, which make the trial invalid.
-    is_problem = capture.startswith(("05c", "07"))
-    assert any(says in one for one in (reading.problems if is_problem else reading.notes[:1]))
+    assert any(one.startswith(says) for one in cells(read(raw, capture).remarks))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from lab.experiments.objective import Objective, Outcome, by_others, gave_way, j
 from lab.judge.slo import judged_ms
 from lab.load.engines.base import MAX_THREADS
 from lab.model import Row, goodput
+from lab.report.remarks import text_of
 
 # So many trials of a load that do not hold it break it. One that holds it is enough: a load that a
 # server holds every other time counts as held in three of four cases, so near its limit the search
@@ -126,7 +127,7 @@ def outcome_of(
         # nor, slowed by its warm-up, that it answered as much as a smaller load.
         late = (judged_ms(row, "p95") or 0) > stress.p95_ms or gave_way(row, after_miss=after_miss)
         if outcome == "held" or not late:
-            return "untold", row.invalid_reasons
+            return "untold", text_of(row)
     if not row.valid or outcome == "untold":
         return outcome, why
     rps = goodput(row) or 0.0

@@ -9,8 +9,8 @@ from typing import Literal
 
 from lab.experiments.proving.levers import HOST_CPU
 from lab.judge.compare import MARGIN
-from lab.judge.gates.generator import HOST_CROWDED
 from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
+from lab.judge.quantities import HOST_CROWDED
 from lab.model import Row, around_server_us, goodput
 
 # A spinner that got less than this share of the CPUs has taken too little to be felt.

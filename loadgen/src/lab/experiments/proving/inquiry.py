@@ -35,11 +35,12 @@ from lab.experiments.proving.levers import (
     together,
 )
 from lab.experiments.proving.ties import behind, no_room, tied_with
+from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.compare import MARGIN, UNEVEN
-from lab.judge.gates import MOST_FAILED, NO_SUCCESS
 from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.judge.resources import RESOURCES
 from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Row, goodput, strength_text
+from lab.report.remarks import text_of
 from lab.system.conditions import starting
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -233,7 +234,7 @@ def _valid(ask: Ask, again: Counter[str]) -> Generator[Ask, Row, Row]:
 def usable(row: Row) -> bool:
     """Whether the goodput of a trial is known. It is next to nothing where most answers were
     errors."""
-    return row.valid or all(one.startswith((NO_SUCCESS, MOST_FAILED)) for one in row.reasons)
+    return row.codes <= {no_success.code, mostly_errors.code}
 
 
 def _machine_or_invalid(named: Row) -> str:
@@ -242,9 +243,9 @@ def _machine_or_invalid(named: Row) -> str:
     if usable(named):
         return ""
     if named.bottleneck == GENERATOR:
-        return f"{named.bottleneck}: {LIMIT} ({named.invalid_reasons})"
+        return f"{named.bottleneck}: {LIMIT} ({text_of(named)})"
     name = f"{HOST_CPU}, not proven" if named.bottleneck == HOST_CPU else UNKNOWN
-    return f"{name}: {TRIES} measurements were invalid: {named.invalid_reasons}"
+    return f"{name}: {TRIES} measurements were invalid: {text_of(named)}"
 
 
 def _end(named: Row, now: Present, resource: str) -> str:
@@ -311,7 +312,7 @@ def _tried(
                 continue
             side = ("without the change", "with the change", "with more connections")
             said = f"{TRIES} measurements {side[sides.index(ask)]} were invalid: "
-            said += row.invalid_reasons
+            said += text_of(row)
             if ask in sides[2:]:
                 not_more = said
             else:

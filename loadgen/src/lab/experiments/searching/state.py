@@ -18,7 +18,7 @@ from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective, Outcome, judged
 from lab.experiments.order import launches
 from lab.experiments.searching.rates import AGREE, AGREE_LATER, Tried, Way, bracket, ends
-from lab.judge.gates import UNSTEADY
+from lab.judge.checks.steady import DRIFTS
 from lab.judge.intervals import LEAST_VALUES, interval_of
 from lab.model import LIFTED, NONE, UNKNOWN, Experiment, Row
 
@@ -88,7 +88,7 @@ class Rung:
         """Whether its next trial has a longer window. Near the capacity a queue takes long to grow:
         what was held, or broke only as its latency rose, gets a longer look, and so does all that a
         search tries that confirms another one."""
-        grew = any(why.startswith(UNSTEADY) for _, why in self.broke)
+        grew = any(row.codes & DRIFTS for row, _ in self.broke)
         return grew or bool(self.held) or way.confirms
 
     def told(self, outcome: Outcome, why: str, row: Row, *, long: bool = False) -> Rung:

@@ -3,7 +3,7 @@ it waited for a CPU meanwhile is the host's."""
 
 from __future__ import annotations
 
-from lab.judge.gates.generator import cores_of
+from lab.judge.quantities import cores_of
 from lab.judge.resources.resource import FULL, Resource
 from lab.judge.seen import SeenTrial
 from lab.judge.stages import of_place

@@ -19,10 +19,10 @@ _DRIVER = "raw/<trial>/trial.json, usage"
 
 def _standing(seen: SeenTrial) -> Standing | None:
     usage = seen.record.usage
-    busy, machine = (usage.host_busy, "") if usage.host_busy is not None else _busiest(seen)
+    busy, machine = (usage.host_taken, "") if usage.host_taken is not None else _busiest(seen)
     if busy is None:
         return None
-    figures = [Evidence("busy", busy, "of the CPUs' time", _DRIVER)]
+    figures = [Evidence("busy or stolen", busy, "of the CPUs' time", _DRIVER)]
     if usage.host_pressure is not None:
         figures.append(Evidence("pressure", usage.host_pressure, "of the window", _DRIVER))
     used = known(*figures, seen.rate("used by the lab", "CPUs", USED))
@@ -36,7 +36,7 @@ def _waits(seen: SeenTrial, busy: float, cpus: float) -> Iterator[Wait]:
     limited = limit_of(seen) is not None
     # Who comes independently of others finds all m CPUs busy (M/M/m, shared). Run queues beyond
     # that are those of bursts, on CPUs that are idle in between: more CPUs may be no help.
-    at_random = min(1.0, busy + (seen.record.usage.host_steal or 0.0)) ** cpus
+    at_random = busy**cpus
     for place in PLACES:
         stage, of_server = of_place(seen, place), place in OF_SERVER
         if of_server and limited:

@@ -3,7 +3,7 @@ server while its knob `lock_watch_ms` is not 0, a service of the user's with the
 
 from __future__ import annotations
 
-from lab.judge.gates.generator import HOST_CROWDED
+from lab.judge.quantities import HOST_CROWDED
 from lab.judge.resources.resource import Resource
 from lab.judge.seen import SeenTrial, known
 from lab.judge.stages import of_place
@@ -30,7 +30,7 @@ def _standing(seen: SeenTrial) -> Standing | None:
         return None
     level, site, figure = max(sites, key=lambda entry: entry[0])
     stage = of_place(seen, "own")
-    crowded = (seen.record.usage.host_busy or 0.0) >= HOST_CROWDED
+    crowded = (seen.record.usage.host_taken or 0.0) >= HOST_CROWDED
     symptom = crowded if stage is None else stage.for_cpu >= SYMPTOM
     waits = (Wait("own", ms=seen.each_ms(level), measured=site != OTHER and not symptom),)
     return Standing("lock", None, None, "threads", site, waits=waits, evidence=known(figure))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.judge.gates import parts
+from lab.judge.checks.data import jobs_unseen
 from lab.judge.predict import release_of
 from lab.judge.resources.host_cpu import NEARLY_FULL
 from lab.judge.resources.lock import ended
@@ -19,7 +19,7 @@ FAILED_LOOKS = "lab_lock_watch_failed_looks_total"
 
 def missing(seen: SeenTrial, named: str) -> Iterator[Missing]:
     """`named` is what the rule names."""
-    for job in parts.jobs_unseen(seen.record, seen.observation):
+    for job in jobs_unseen(seen.record, seen.observation):
         yield Missing("job", job, doubts=True)
     if seen.plan.script:
         yield Missing("script", doubts=True)
@@ -39,7 +39,7 @@ def _r0(seen: SeenTrial, named: str) -> Iterator[Missing]:
     demand = seen.record.demand
     if seen.before.foreign and not (demand and demand.r0_ms):
         yield Missing("R0", (demand and demand.r0_problem) or "", doubts=named == NONE)
-    elif seen.before.foreign and (seen.record.usage.host_busy or 0.0) >= NEARLY_FULL:
+    elif seen.before.foreign and (seen.record.usage.host_taken or 0.0) >= NEARLY_FULL:
         # It may have been measured on a machine as full as this one, and be too long.
         yield Missing("R0 on free CPUs", doubts=named == NONE)
 

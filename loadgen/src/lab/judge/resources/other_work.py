@@ -15,20 +15,19 @@ def _standing(seen: SeenTrial) -> Standing | None:
         return None
     taken = max(steal or 0.0, others or 0.0)
     figure = Evidence("taken", taken, "of the CPUs' time", "trial.json, usage; the checks")
-    takes = (Wait("host CPU", part=_share(seen, taken, steal or 0.0), measured=False),)
+    takes = (Wait("host CPU", part=_share(seen, taken), measured=False),)
     use = taken * seen.cpus
     return Standing("work outside the lab", use, seen.cpus, "CPUs", takes=takes, evidence=(figure,))
 
 
-def _share(seen: SeenTrial, taken: float, steal: float) -> float:
+def _share(seen: SeenTrial, taken: float) -> float:
     """The share of the waiting for a CPU that is due to them. In M/M/1 the wait is u / (1 - u) of
     the CPUs that are left, so without them (1 - u) / (1 - u - taken) times shorter. By Little's law
     a request takes N / X, which falls by no more than what they took. The smaller counts."""
-    busy, excess = seen.record.usage.host_busy, excess_of(seen)
-    if not taken or busy is None or excess is None or excess.ms <= 0:
+    whole, excess = seen.record.usage.host_taken, excess_of(seen)
+    if not taken or whole is None or excess is None or excess.ms <= 0:
         return 0.0
-    # Steal is beside the busy time; the work of others on this machine is in it.
-    by_lab = busy - (taken if taken > steal else 0.0)
+    by_lab = whole - taken
     of_wait = taken / (1 - by_lab) if by_lab < 1 else 1.0
     of_time = taken * ((excess.r0_ms or 0.0) + excess.ms) / excess.ms
     return min(1.0, of_wait, of_time)

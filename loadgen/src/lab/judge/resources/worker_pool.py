@@ -50,7 +50,7 @@ def _standing(seen: SeenTrial) -> Standing | None:
 def _inferred(seen: SeenTrial) -> Standing | None:
     """A pool that nobody shows, of a service that is not the lab's: X · R0 requests were worked on
     at a time (Little's law), far fewer than were in flight, on CPUs that had time left."""
-    busy, working = seen.record.usage.host_busy, seen.rps * seen.hold_s
+    busy, working = seen.record.usage.host_taken, seen.rps * seen.hold_s
     waiting = seen.reading.in_flight - working
     kept_up = seen.is_open and answered(seen)
     if busy is None or busy >= CPUS_LEFT or kept_up or not 0 < QUEUED * working <= waiting:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from lab.model import Reading, TrialPlan, answered
+from lab.judge.checks import data
+from lab.model import Reading, Remark, TrialPlan, answered
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
@@ -29,12 +30,12 @@ DEFAULT_WARMUP_S = 10
 @dataclass(frozen=True, slots=True)
 class StartCheck:
     """How a bad start shows: `after_s` seconds after it, the engine has fewer than `least_sockets`
-    sockets open. The engine is then ended and started again. `why` is a note for when that did not
-    help."""
+    sockets open. The engine is then ended and started again. `why` is kept if that did not help.
+    """
 
     after_s: float
     least_sockets: int
-    why: str
+    why: Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +102,13 @@ def told_apart(reading: Reading) -> Reading:
     errors = min(answered(reading)[1], reading.samples)
     if reading.all_ms is not None or errors <= MOST_MIXED * reading.samples:
         return reading
-    note = (
-        f"no latencies: up to {errors:,} of {reading.samples:,} answers were errors, and this "
-        f"engine does not tell their latencies apart (allowed {MOST_MIXED:.1%})"
-    )
+    mixed = data.latencies_mixed.remark(errors=errors, answers=reading.samples, allowed=MOST_MIXED)
     return replace(
         reading,
         raw=None,
         corrected=None,
         all_ms=reading.answer_ms,
-        notes=(*reading.notes, note),
+        remarks=(*reading.remarks, mixed),
     )
 
 
@@ -153,16 +151,6 @@ def last_line(output: Path, otherwise: str) -> str:
     """The last line of text in an engine's output; `otherwise` where there is none."""
     lines = output.read_text(errors="replace").split("\n") if output.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), otherwise)
-
-
-def none_left(what: str, count: int, within: str) -> str:
-    """Why the generator was the limit where it could not connect `count` times, as it had nothing
-    left of what a connection takes."""
-    times = "time" if count == 1 else "times"
-    return (
-        f"the generator was the limit: it had no {what} left, and failed to connect {count:,} "
-        f"{times} in the {within}"
-    )
 
 
 def cores() -> int:

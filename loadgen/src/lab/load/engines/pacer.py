@@ -41,17 +41,18 @@ import msgspec
 
 from lab import model
 from lab.errors import RawDataError
-from lab.judge.gates.generator import allowed_ms
+from lab.judge.checks import data, generator
+from lab.judge.checks import load as checks
+from lab.judge.quantities import allowed_ms
 from lab.load.engines.base import (
     DEFAULT_WARMUP_S,
     REQUEST_TIMEOUT_S,
     Schedule,
     first_line,
     last_line,
-    none_left,
 )
 from lab.load.engines.histogram import Histogram, Second
-from lab.model import Counts, Latency, Mode, Peak, Reading, Share, TrialPlan
+from lab.model import Counts, Latency, Mode, Peak, Reading, Remark, Share, TrialPlan
 from lab.store.records import (
     UNREADABLE,
     json_text,
@@ -182,9 +183,9 @@ class Pacer:
             began_s=told.began_s,
             generator_run_s=_seconds_of(plan, [line.run_us for line in window]),
             generator_runq_s=_seconds_of(plan, [line.runq_us for line in window]),
-            problems=tuple(_own_limits(window, "window")),
-            notes=(
-                *_notes(told, window),
+            remarks=(
+                *_own_limits(window),
+                *_failures(told, window),
                 *_unseen(plan, window),
                 *_reopened(window),
                 *_read_late(plan, sent_late, latency),
@@ -549,44 +550,45 @@ def _seconds_of(plan: TrialPlan, window_us: Sequence[int | None]) -> float | Non
     return sum(known) / 1e6 if known and len(known) == len(window_us) and not plan.spike else None
 
 
-def _own_limits(seconds: Sequence[Line], within: str) -> Iterator[str]:
+def _own_limits(seconds: Sequence[Line]) -> Iterator[Remark]:
     """Why the generator itself had too few connections. What was due waited for these."""
     failed = _summed(line.connect_failed for line in seconds)
     for cause, what in _OWN_CAUSES.items():
         if failed[cause]:
-            yield none_left(what, failed[cause], within)
+            yield generator.generator_exhausted.remark(what=what, count=failed[cause])
 
 
-def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
+def _failures(told: _Told, window: Sequence[Line]) -> Iterator[Remark]:
     """Errors by cause, and requests that were never sent."""
-    parts = (
-        (_summed(line.socket_errors for line in told.seconds), "socket errors"),
-        (_summed(line.connect_failed for line in told.seconds), "attempts to connect failed"),
-    )
-    of_window = (
-        _summed(line.socket_errors for line in window),
-        _summed(line.connect_failed for line in window),
-    )
-    for (causes, what), inside in zip(parts, of_window, strict=True):
-        for cause, count in sorted(causes.items()):
-            yield f"pacer: {what}: {count} × {cause}, {inside[cause]} of them in the window"
+    whole = told.seconds
+    for check, all_causes, inside in (
+        (
+            checks.socket_errors,
+            _summed(line.socket_errors for line in whole),
+            _summed(line.socket_errors for line in window),
+        ),
+        (
+            checks.connect_failed,
+            _summed(line.connect_failed for line in whole),
+            _summed(line.connect_failed for line in window),
+        ),
+    ):
+        for cause, count in sorted(all_causes.items()):
+            yield check.remark(cause=cause, count=count, in_window=inside[cause])
     last = told.seconds[-1] if told.seconds else None
     if last and last.waiting > WAITING_SHARE * last.due:
-        yield f"pacer: {last.waiting} requests were due and not yet sent when the load ended"
+        yield checks.unsent.remark(requests=last.waiting)
 
 
-def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
+def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[Remark]:
     """Clients that no latency shows: those that were never connected, and those that wait for an
     answer for much longer than any took."""
     connected = sum(line.connections for line in window) / len(window) if window else 0
     if connected < CONNECTED * plan.concurrency:
-        yield f"pacer: on average {connected:,.0f} of {plan.concurrency:,} connections were open"
+        yield checks.connections_closed.remark(opened=connected, planned=plan.concurrency)
     if not plan.hold and _hangs(window):
-        yield (
-            f"pacer: a request had waited for {window[-1].oldest_us / 1e6:.1f} s when the window "
-            f"ended, and no answer took longer than {_longest_us(window) / 1e6:.1f} s: who still "
-            "waits is in no latency"
-        )
+        waited_s, longest_s = window[-1].oldest_us / 1e6, _longest_us(window) / 1e6
+        yield checks.request_waits.remark(waited_s=waited_s, longest_s=longest_s)
 
 
 def _hangs(window: Sequence[Line]) -> bool:
@@ -598,25 +600,22 @@ def _longest_us(window: Sequence[Line]) -> int:
     return max((max(line.raw.max_us, line.failed.max_us) for line in window), default=0)
 
 
-def _reopened(window: Sequence[Line]) -> Iterator[str]:
+def _reopened(window: Sequence[Line]) -> Iterator[Remark]:
     """Where an answer often costs a new connection, which is in no latency."""
     reopened = sum(line.reopened for line in window)
     answers = sum(line.ok + line.http_errors for line in window)
     if reopened and reopened >= REOPENED * answers:
-        yield (
-            f"pacer: connections were opened again {reopened:,} times in the window, which had "
-            f"{answers:,} answers"
-        )
+        yield checks.reopened.remark(times=reopened, answers=answers)
 
 
-def _read_late(plan: TrialPlan, late: Latency | None, raw: Latency | None) -> Iterator[str]:
+def _read_late(plan: TrialPlan, late: Latency | None, raw: Latency | None) -> Iterator[Remark]:
     """Where the p95 is in part its own: by https the kernel dates no answers, so what delays
     sending may delay reading as well. An open load has its lateness in what is told of it."""
     secure = plan.mode == "closed" and plan.url.startswith("https:")
     if not secure or late is None or raw is None or late.p95_ms is None or raw.p95_ms is None:
         return
     if late.p95_ms > allowed_ms(raw.p95_ms):
-        yield f"p95 may be in part the generator's own: it sent 5 % late by {late.p95_ms:.1f} ms"
+        yield generator.partly_late.remark(figure="p95", late_ms=late.p95_ms)
 
 
 def peak_folder(raw: Path, number: int) -> Path:
@@ -633,7 +632,7 @@ def peak_told(raw: Path, number: int, peak: Peak) -> Peak:
     try:
         told = _told(path, _lines(path))
     except RawDataError as failure:
-        return replace(peak, problems=(failure.said,))
+        return replace(peak, problems=(data.damaged.remark(problem=failure.said),))
     seconds, run_s = told.seconds, told.end.run_s
     late = Histogram.sum_of(line.late.histogram for line in seconds).latency()
     began_s, trial_began_s = told.began_s, _began_s(raw)
@@ -648,7 +647,7 @@ def peak_told(raw: Path, number: int, peak: Peak) -> Peak:
         due=told.end.due if any(line.corrected for line in seconds) else None,
         sent=told.end.sent,
         late_p95_ms=late.p95_ms if late else None,
-        problems=tuple(_own_limits(seconds, "spike")),
+        problems=tuple(_own_limits(seconds)),
     )
 
 
@@ -670,23 +669,17 @@ def _began_s(raw: Path) -> float | None:
     return head.unix_s if isinstance(head, Head) else None
 
 
-def _kept_out(plan: TrialPlan, raw: Path) -> Iterator[str]:
+def _kept_out(plan: TrialPlan, raw: Path) -> Iterator[Remark]:
     """Peaks of which the server took less than was put on. What the generator itself left out is a
-    reason (lab.judge.gates.generator)."""
+    reason (lab.judge.checks.load)."""
     if plan.spike is None:
         return
     for number in range(1, plan.spike.repeats + 1):
         peak, extra = peak_told(raw, number, Peak(0, 0)), plan.spike.extra
         if peak.connections is not None and peak.connections < CONNECTED * extra:
-            yield (
-                f"pacer: at most {peak.connections:,} of {extra:,} connections of spike {number} "
-                "were open at a time"
-            )
+            yield checks.spike_refused.remark(spike=number, opened=peak.connections, extra=extra)
         if peak.due and peak.sent is not None and peak.sent < CONNECTED * peak.due:
-            yield (
-                f"pacer: {peak.sent:,} of {peak.due:,} requests of spike {number} were sent, the "
-                "others waited for a connection"
-            )
+            yield checks.spike_unsent.remark(spike=number, sent=peak.sent, due=peak.due)
 
 
 def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:
@@ -698,22 +691,16 @@ def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:
     return whole
 
 
-def _misses(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
-    counts = _unexpected(window)
-    for number, one in enumerate(plan.requests):
-        parts = {status: n for (request, status), n in sorted(counts.items()) if request == number}
-        if one.expect is None or not parts:
+def _misses(plan: TrialPlan, window: Sequence[Line]) -> Iterator[Remark]:
+    for (number, status), count in sorted(_unexpected(window).items()):
+        request = plan.requests[number]
+        if request.expect is None:
             continue
-        wanted = " or ".join(map(str, one.expect.statuses)) or "below 400"
-        text = repr((one.expect.body_contains or "")[:SHOWN])
-        said = [
-            f"{n} × status {status} "
-            + (f"without {text}" if one.expect.takes(status) else f"where {wanted} is expected")
-            for status, n in parts.items()
-        ]
-        yield (
-            f"pacer: request {number + 1} ({one.name}): {sum(parts.values())} answers in the "
-            f"window were not as expected: {', '.join(said)}"
+        expected = {"statuses": " or ".join(map(str, request.expect.statuses)) or "below 400"}
+        if request.expect.takes(status):
+            expected = {"without": (request.expect.body_contains or "")[:SHOWN]}
+        yield checks.not_as_expected.remark(
+            request=number + 1, name=request.name, count=count, status=status, **expected
         )
 
 

@@ -36,6 +36,7 @@ import math
 from pathlib import Path
 
 from lab.errors import RawDataError, WordError
+from lab.judge.checks import data, load
 from lab.load.engines.base import REQUEST_TIMEOUT_S, Schedule, StartCheck, first_line, threads_for
 from lab.load.engines.wrk2_output import parse
 from lab.model import Reading, TrialPlan
@@ -103,28 +104,24 @@ class Wrk2:
         calibrated = said.calibrations == said.threads
         calibrated_s = calibration_s(said.connections, said.threads)
         window_s = self.schedule(plan, raw).run_s - calibrated_s if calibrated else said.run_s
-        problems = []
+        remarks = list(said.failures.remarks())
         if said.connections % said.threads:
             opened = said.connections // said.threads * said.threads
-            problems.append(
-                f"wrk2 opened {opened} of {said.connections} connections: they do not divide "
-                f"by {said.threads} threads"
+            remarks.append(
+                load.wrk2_connections.remark(
+                    opened=opened, planned=said.connections, threads=said.threads
+                )
             )
         if not calibrated:
-            problems.append(
-                f"wrk2 calibrated {said.calibrations} of its {said.threads} threads: "
-                "the latencies include the warm-up"
+            remarks.append(
+                data.wrk2_uncalibrated.remark(calibrated=said.calibrations, threads=said.threads)
             )
         samples = said.recorded.count
-        notes = said.failures.notes()
         errors = said.failures.http_errors
         least, most = good_bounds(said.requests, errors, samples) if samples else (1.0, 1.0)
         if least < most:
-            notes += (
-                f"wrk2 counts errors of its whole run, warm-up included: {least:.1%} to {most:.1%} "
-                "of the window's answers were successes, and goodput takes the run's "
-                f"{1 - errors / said.requests:.1%}",
-            )
+            run = 1 - errors / said.requests
+            remarks.append(data.errors_of_run.remark(least=least, most=most, run=run))
         corrected = said.recorded.latency(path) if plan.mode == "open" else None
         return Reading(
             window_s=window_s,
@@ -134,8 +131,7 @@ class Wrk2:
             raw=said.uncorrected.latency(path) if said.uncorrected else None,
             counts=said.failures.counts(said.requests, said.run_s),
             pause_s=pause_s(plan, said.threads),
-            problems=tuple(problems),
-            notes=notes,
+            remarks=tuple(remarks),
         )
 
 
@@ -165,7 +161,7 @@ def start_check(concurrency: int, threads: int) -> StartCheck:
     return StartCheck(
         after_s=START_CHECK_S,
         least_sockets=math.ceil((threads - 0.5) * each),
-        why="wrk2 opened the connections of a thread at the same moment, so it sends in bursts",
+        why=load.wrk2_bursts.remark(),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import RawDataError
+from lab.judge.checks.load import wrk2_attempts, wrk2_waiting
 from lab.load.engines.base import REQUEST_TIMEOUT_S
-from lab.model import Counts
+from lab.model import Counts, Remark
 
 _SOCKET = re.compile(r"\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$")
 _STATUS = re.compile(r"\s+Non-2xx or 3xx responses: (\d+)$")
@@ -65,16 +67,9 @@ class Failures:
             accounted_s=run_s,
         )
 
-    def notes(self) -> tuple[str, ...]:
-        notes = []
+    def remarks(self) -> Iterator[Remark]:
+        """What was counted, but not in requests."""
         if self.attempts:
-            notes.append(
-                f"wrk2 failed {self.attempts} times to connect or to send (attempts, not a "
-                "number of requests: it tries again at once)"
-            )
+            yield wrk2_attempts.remark(attempts=self.attempts)
         if self.timeouts:
-            notes.append(
-                f"wrk2 found connections waiting above {REQUEST_TIMEOUT_S} s at "
-                f"{self.timeouts} checks (not a number of requests)"
-            )
-        return tuple(notes)
+            yield wrk2_waiting.remark(timeout_s=REQUEST_TIMEOUT_S, checks=self.timeouts)

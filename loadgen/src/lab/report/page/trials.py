@@ -25,6 +25,7 @@ from lab.report.page.markup import folded, inline, markup
 from lab.report.page.observed import Observed, moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
+from lab.report.remarks import texts
 from lab.report.resources import missing_text, sentence
 from lab.report.table import NOTHING, data, microseconds, with_unit
 from lab.store.records import time_text
@@ -72,10 +73,10 @@ def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
     count = len(of.judgement.notes)
     notes = f", {count} note{'s' if count > 1 else ''}" if count else ""
     summary = f'{title}<span class="soft">{inline(_result(of) + notes)}</span>'
-    reasons = markup([Bullets(of.judgement.reasons)])
+    reasons = markup([Bullets(texts(of.judgement.reasons))])
     parts = [
         f'<div class="loud">{reasons}</div>' if reasons else "",
-        markup([Bullets(of.judgement.notes), Facts(tuple(_facts(of)))]),
+        markup([Bullets(texts(of.judgement.notes)), Facts(tuple(_facts(of)))]),
         _standings(of.verdict, row),
     ]
     if drawn:

@@ -15,8 +15,9 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from lab.judge.gates import by_accident, judge
-from lab.judge.gates.steady import FALSE_ALARM, UNSTEADY
+from lab.judge.checks import by_accident, judge
+from lab.judge.checks.steady import DRIFTS
+from lab.judge.steps import FALSE_ALARM
 from lab.model import Latency, Second
 from support.fakes import latency, measurement, observation, plan, reading, record
 
@@ -55,7 +56,7 @@ def test_independent_latencies_are_one_state(latencies: Latencies, rps: int, win
             seconds=tuple(Second(rps, rps, float(mean)) for mean in means),
         )
         reasons = judge(measurement(of, said), observation()).reasons
-        alarms += any(one.startswith(UNSTEADY) for one in reasons)
+        alarms += bool(DRIFTS & {one.code for one in reasons})
     assert alarms / WINDOWS <= MOST
 
 
@@ -110,6 +111,6 @@ def test_an_even_overload_is_seldom_taken_for_an_accident() -> None:
             seconds=tuple(Second(int(one), int(one), 900.0) for one in answers),
         )
         reasons = judge(measurement(of_load, said), observation()).reasons
-        unsteady += any(one.startswith(UNSTEADY) for one in reasons)
+        unsteady += bool(DRIFTS & {one.code for one in reasons})
     # The 1 % that the check promises, and two standard errors of such a count.
     assert unsteady <= 0.01 * windows + 2 * (0.01 * windows) ** 0.5

@@ -1,15 +1,15 @@
-"""Did the window show one state? Its halves are compared, and times without an answer are found.
+"""The window second by second: its halves compared, and times without an answer.
 
 Rates and latencies come second by second: from the engine where it keeps them, else from the
 server's own counters, which Prometheus reads once a second.
 
-The window is not steady where the means of its halves differ by more than LEAST_DRIFT, and by more
-than the scatter of the seconds explains. Two tests ask that: Welch's t-test of the halves (B. L.
-Welch, Biometrika 34 (1947) 28) sees a jump, and the t-test of a line through all seconds sees a
-slope, in short windows too. Each gets half of FALSE_ALARM (Bonferroni). So at most FALSE_ALARM of
-the steady windows are called unsteady while their seconds are independent. The seconds of real
-trials scatter by 0 to 2 %, and then LEAST_DRIFT leaves next to none, independent or not. Where they
-scatter by 5 to 10 % and depend on each other, it can be one in seven (docs/method.md).
+The means of two halves differ where they do by more than LEAST_DRIFT, and by more than the scatter
+of the seconds explains. Two tests ask that: Welch's t-test of the halves (B. L. Welch, Biometrika
+34 (1947) 28) sees a jump, and the t-test of a line through all seconds sees a slope, in short
+windows too. Each gets half of FALSE_ALARM (Bonferroni). So at most FALSE_ALARM of the steady
+windows are called unsteady while their seconds are independent. The seconds of real trials scatter
+by 0 to 2 %, and then LEAST_DRIFT leaves next to none, independent or not. Where they scatter by 5
+to 10 % and depend on each other, it can be one in seven (docs/method.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.judge.gates.generator import ended_rps, offered_rps, overloaded
+from lab.judge.predict import response_spread
+from lab.judge.quantities import (
+    drawn_call,
+    ended_rps,
+    offered_rps,
+    overloaded,
+    trial_crossing_s,
+)
 from lab.model import Observation, Reading, TrialRecord
 from lab.model.routes import parse
 
@@ -43,10 +50,6 @@ SILENT = 0.1
 # one between.
 LONG_STEP_S = 2.0
 LONG_STEPS = 1.5
-UNSTEADY = "not steady"
-GOODPUT_FELL = f"{UNSTEADY}: goodput fell"
-LATENCY_ROSE = f"{UNSTEADY}: the mean latency rose"
-STOPPED = "the server stopped answering"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,11 @@ class Step:
 def steps_of(
     record: TrialRecord, reading: Reading, observation: Observation | None
 ) -> tuple[Step, ...]:
-    """The steps of the window, in their order; none where nobody can tell them."""
+    """The steps of the window, in their order; none where they are unknown."""
     if reading.seconds:
         return tuple(
-            Step(at, at + 1, one.answers, one.good, one.mean_ms)
-            for at, one in enumerate(reading.seconds)
+            Step(at, at + 1, second.answers, second.good, second.mean_ms)
+            for at, second in enumerate(reading.seconds)
         )
     if observation is None or record.before.foreign:
         return ()
@@ -102,46 +105,25 @@ def steps_of(
     )
 
 
-def drift(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> str | None:
-    """Why the window did not show one state: its second half differs from the first.
-
-    In a closed load goodput tells all (N = X·R). In an open load that is held, only latency can
-    drift. A burst of late answers is in the percentiles wherever in the window it falls, so both
-    ways count alike: else a trial with an early burst would be measured again, and one with a late
-    burst kept. The corrected latency of an overloaded load grows by nature, and is not asked.
-    Spikes and scripts are unsteady on purpose.
-    """
-    if _on_purpose(record):
-        return None
-    rates = [(step, step.good / step.length_s) for step in steps]
-    halves = _drifted(rates, reading.window_s, 0.0)
-    if halves is not None:
-        return f"{UNSTEADY}: goodput {_change(halves, 'req/s')}"
-    if record.plan.mode == "closed" or overloaded(record, reading):
-        return None
-    times = [(step, step.mean_ms) for step in steps if step.mean_ms is not None]
-    halves = _drifted(times, reading.window_s, LEAST_DRIFT_MS)
-    return None if halves is None else f"{UNSTEADY}: the mean latency {_change(halves, 'ms')}"
+def rates(steps: Sequence[Step], *, good: bool) -> list[tuple[Step, float]]:
+    return [(step, (step.good if good else step.answers) / step.length_s) for step in steps]
 
 
-def overload_drift(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> str | None:
-    """Why an open load was overloaded in one half of its window only: by more than half, what the
-    whole window lacks is the difference between its halves. A server that the load itself overloads
-    lacks as much in both. A burst of late answers lets a window end with a backlog as it lets
-    another begin with one (`figures.backlog`), and neither is a finding."""
-    rates = [(step, step.answers / step.length_s) for step in steps]
-    first, second = _halves(rates, reading.window_s)
+def overload_drift(
+    record: TrialRecord, reading: Reading, steps: Sequence[Step]
+) -> tuple[float, float] | None:
+    """The rates of both halves of an open load that was overloaded in one of them only: by more
+    than half, what the whole window lacks is the difference between its halves."""
+    first, second = _halves(rates(steps, good=False), reading.window_s)
     offered = offered_rps(record, reading)
-    if _on_purpose(record) or offered is None or not overloaded(record, reading):
+    if offered is None or not overloaded(record, reading):
         return None
     if min(len(first), len(second)) < LEAST_STEPS:
         return None
     means = statistics.fmean(first), statistics.fmean(second)
     if abs(means[1] - means[0]) <= offered - ended_rps(record, reading):
         return None
-    if abs(means[1] - means[0]) <= SCATTERS * _usual_scatter(first, second):
-        return None
-    return f"{UNSTEADY}: goodput {_change(means, 'req/s')}"
+    return means if abs(means[1] - means[0]) > SCATTERS * _usual_scatter(first, second) else None
 
 
 def _usual_scatter(first: Sequence[float], second: Sequence[float]) -> float:
@@ -150,12 +132,8 @@ def _usual_scatter(first: Sequence[float], second: Sequence[float]) -> float:
     1 / 1.4826 of its standard deviation), which some outliers do not change."""
     seconds = [*first, *second]
     middle = statistics.median(seconds)
-    usual = 1.4826 * statistics.median([abs(one - middle) for one in seconds])
+    usual = 1.4826 * statistics.median([abs(rate - middle) for rate in seconds])
     return usual * math.sqrt(1 / len(first) + 1 / len(second))
-
-
-def _on_purpose(record: TrialRecord) -> bool:
-    return record.plan.spike is not None or bool(record.plan.script)
 
 
 def _halves(
@@ -168,7 +146,7 @@ def _halves(
     )
 
 
-def _drifted(
+def drifted(
     values: Sequence[tuple[Step, float]], window_s: float, least: float
 ) -> tuple[float, float] | None:
     """The means of both halves, where they differ by more than matters and by more than the scatter
@@ -191,20 +169,13 @@ def _drifted(
     return means if min(jump, slope) < FALSE_ALARM / 2 else None
 
 
-def _change(means: tuple[float, float], unit: str) -> str:
-    """Which way the mean went, and from where to where."""
-    way = "rose" if means[1] > means[0] else "fell"
-    return f"{way} from {means[0]:.0f} to {means[1]:.0f} {unit} between the halves of the window"
-
-
-def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) -> float | None:
+def silent_s(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> float | None:
     """The longest time on end in which the server answered next to nothing; None where it always
-    answered, or where nobody can tell.
+    answered, or where that is unknown.
 
     A long step, in which the server did not answer Prometheus either, counts without the time
     that its answers usually take. So does the time after the last step, with the answers that the
-    engine counted beyond those of the steps. Delays that are drawn explain a silence of `by_draw_s`
-    (`figures.silent_by_draw_s`).
+    engine counted beyond those of the steps.
     """
     rates = [step.answers / step.length_s for step in steps if step.answers]
     if not rates or reading.answer_ms is None:
@@ -224,4 +195,20 @@ def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) ->
         longest_s = max(longest_s, silence_s)
     usual_ms = reading.raw.p50_ms if reading.raw else reading.answer_ms
     pause_s = LEAST_SILENT_LATENCIES * usual_ms / 1000
-    return longest_s if longest_s >= max(LEAST_SILENT_S, pause_s, by_draw_s) else None
+    least_s = max(LEAST_SILENT_S, pause_s, _silent_by_draw_s(record, reading))
+    return longest_s if longest_s >= least_s else None
+
+
+def _silent_by_draw_s(record: TrialRecord, reading: Reading) -> float:
+    """How long no answer may come for no other reason than the draw of the delays; 0 where all
+    requests wait alike. Each of those in flight has (E[R²] / E[R]) / 2 left on average
+    (`crossing_s`). So at most one moment in 1,000 finds all of them with more than this left
+    (Markov's inequality), and none has more than the longest delay."""
+    call = drawn_call(record)
+    spread = response_spread(call, record.before) if call else None
+    if spread is None or reading.answer_ms is None:
+        return 0.0
+    latency_s = reading.answer_ms / 1000
+    in_flight = max(1.0, reading.achieved_rps * latency_s)
+    left_s = trial_crossing_s(record, latency_s) / 2 * math.pow(1000, 1 / in_flight)
+    return min(spread.longest_ms / 1000, left_s)

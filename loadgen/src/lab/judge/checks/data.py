@@ -1,0 +1,209 @@
+"""Is the data there? What is missing, damaged, or too little to say anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.judge.checks.check import Evidence, Values, check, stored
+from lab.judge.quantities import (
+    beside_lab,
+    drawn_call,
+    in_window,
+    least_window_s,
+    needed_window_s,
+    rate_error_of,
+    window_is_short,
+)
+from lab.model import Observation, TrialRecord, answered, needed_samples
+from lab.model.routes import EXPORTER_PORT
+
+# A rate is no better known than to twice this share where the delays of so few requests were drawn.
+# The lab calls sides the same within 5 %, and looks for 7 % less than a bound.
+RATE_ERROR = 0.025
+# Enough for p95.
+MIN_SAMPLES = needed_samples(0.95)
+# Half of the second between two scrapes: what is further off is in another second of the window.
+CLOCKS_APART_S = 0.5
+JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
+# The jobs of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
+JOBS_FOREIGN = ("jvm", "cadvisor")
+
+damaged = stored("damaged", "invalidates")
+not_begun = stored("not-begun", "invalidates", repeatable=True)
+lab_unreadable = stored("lab-unreadable", "invalidates")
+engine_overtime = stored("engine-overtime", "invalidates")
+warm_up_overtime = stored("warm-up-overtime", "invalidates")
+engine_failed = stored("engine-failed", "invalidates")
+engine_killed = stored("engine-killed", "invalidates")
+wrk2_uncalibrated = stored("wrk2-uncalibrated", "invalidates", repeatable=True)
+clock_set = stored("clock-set", "invalidates", repeatable=True)
+warmth_unproven = stored("warmth-unproven", "notes")
+percentiles_left_out = stored("percentiles-left-out", "notes")
+latencies_mixed = stored("latencies-mixed", "notes")
+errors_of_run = stored("errors-of-run", "notes")
+live_heap_unread = stored("live-heap-unread", "notes")
+memory_unread = stored("memory-unread", "notes")
+load_ended_early = stored("load-ended-early", "notes")
+proxy_files = stored("proxy-files", "notes")
+target_answered = stored("target-answered", "notes")
+
+
+@check("clocks-apart", "invalidates")
+def clocks_apart(evidence: Evidence) -> Iterator[Values]:
+    """Just before or after the load two clocks were surely more than {CLOCKS_APART_S:g} s apart, so
+    a sample may be of another second than it says. Rates and latencies are the driver's own; what
+    the parts did meanwhile is not known"""
+    for clock in evidence.record.clocks:
+        if abs(clock.offset_s) - clock.uncertainty_s > CLOCKS_APART_S:
+            yield {
+                "part": clock.of,
+                "offset_s": clock.offset_s,
+                "uncertainty_s": clock.uncertainty_s,
+            }
+            return
+
+
+@check("window-unobserved", "invalidates", "load", repeatable=True)
+def window_unobserved(evidence: Evidence) -> Iterator[Values]:
+    """Neither the generator's CPU time nor the JIT compile time could be read at the edges of the
+    window: the engine may have ended before it began"""
+    if evidence.record.usage.window_cpu_s is None and compiler_unread(evidence.record):
+        yield {}
+
+
+@check("nothing-answered", "invalidates", "load", server_failed=True)
+def nothing_answered(evidence: Evidence) -> Iterator[Values]:
+    """No answer in the window, although the generator did its part. This is the server's
+    finding"""
+    if not evidence.reading.samples:
+        yield {}
+
+
+@check("no-success", "invalidates", "answers", server_failed=True)
+def no_success(evidence: Evidence) -> Iterator[Values]:
+    """Only errors. This is the server's finding"""
+    if not answered(evidence.reading)[0]:
+        yield {}
+
+
+@check("window-short", "invalidates", "answers")
+def window_short(evidence: Evidence) -> Iterator[Values]:
+    """The window is shorter than {LEAST_LATENCIES:g} latencies ([drawn delays](delays.md): than
+    {LEAST_LATENCIES:g} of those that the edges of a window meet). It is measured
+    [once more](#measured-again) in the window that would do, if that is at most 60 s"""
+    record, reading = evidence.record, evidence.reading
+    if window_is_short(record, reading) and reading.answer_ms is not None:
+        latency_s = reading.answer_ms / 1000
+        yield {
+            "window_s": reading.window_s,
+            "latency_s": latency_s,
+            "times": least_window_s(record, latency_s) / latency_s,
+            "needed_s": needed_window_s(latency_s, drawn_call(record), record.before),
+        }
+
+
+@check("few-answers", "invalidates", "load", symptom=True)
+def few_answers(evidence: Evidence) -> Iterator[Values]:
+    """Fewer than {MIN_SAMPLES} answers without an error in the window"""
+    good, failed = in_window(evidence.reading)
+    if good < MIN_SAMPLES and (failed <= good or good + failed < MIN_SAMPLES):
+        errors = {"errors": failed} if failed else {}
+        yield {"answers": good, **errors, "needed": MIN_SAMPLES}
+
+
+@check("mostly-errors", "invalidates", "load", server_failed=True, symptom=True)
+def mostly_errors(evidence: Evidence) -> Iterator[Values]:
+    """Fewer than {MIN_SAMPLES} answers without an error, and more errors than these: there is no
+    p95. This is the server's finding"""
+    good, failed = in_window(evidence.reading)
+    if 0 < good < min(MIN_SAMPLES, failed) and good + failed >= MIN_SAMPLES:
+        yield {"answers": good, "of": good + failed, "needed": MIN_SAMPLES}
+
+
+@check("few-draws", "notes", "answers")
+def few_draws(evidence: Evidence) -> Iterator[Values]:
+    """With delays drawn for each call ([delays](delays.md)): two standard errors of their mean are
+    more than twice {RATE_ERROR:.1%}. A verdict has weak evidence then. A longer window, or more
+    connections, draws more"""
+    error = rate_error_of(evidence.record, evidence.reading)
+    if error > RATE_ERROR:
+        yield {"draws": evidence.reading.samples, "share": 2 * error}
+
+
+@check("series-missing", "notes", "load")
+def series_missing(evidence: Evidence) -> Iterator[Values]:
+    """Prometheus did not answer"""
+    if evidence.observation is None:
+        yield {}
+
+
+@check("unread", "notes", "load")
+def unread(evidence: Evidence) -> Iterator[Values]:
+    """Names the readings that checks lack"""
+    record, usage = evidence.record, evidence.record.usage
+    known = {
+        "jit": not compiler_unread(record),
+        "generator-cpu": usage.window_cpu_s is not None,
+        "generator-waits": usage.window_wait_s is not None and usage.window_slices is not None,
+        "generator-quota": usage.window_throttled_s is not None,
+        "host-cpu": usage.host_taken is not None,
+        "others-cpu": not others_unread(record, evidence.observation),
+    }
+    if not all(known.values()):
+        yield {"readings": ",".join(name for name, is_known in known.items() if not is_known)}
+
+
+@check("exporter-assumed", "notes", "load")
+def exporter_assumed(evidence: Evidence) -> Iterator[Values]:
+    """`TARGET=`: the host of the exporter may run other things beside the service"""
+    server, before = evidence.record.plan.server, evidence.record.before
+    if not before.foreign or before.exported is None:
+        return
+    container = evidence.observation is not None and evidence.observation.series(
+        "container_cpu_usage_seconds_total", service=server
+    )
+    if "." in server or not container:
+        port = str(before.settings.get("url", "")).rpartition(":")[2]
+        yield {"server": server, "exporter": EXPORTER_PORT, "port": port}
+
+
+@check("measured-again", "notes")
+def measured_again(evidence: Evidence) -> Iterator[Values]:
+    """This trial [repeats](#measured-again) that one"""
+    if evidence.record.plan.repeats is not None:
+        yield {"trial": evidence.record.plan.repeats}
+
+
+def jobs(record: TrialRecord) -> tuple[str, ...]:
+    """The jobs that Prometheus should have scraped during a trial."""
+    if not record.before.foreign:
+        return JOBS
+    return JOBS_FOREIGN if record.before.scraped else JOBS_FOREIGN[1:]
+
+
+def jobs_unseen(record: TrialRecord, observation: Observation) -> Iterator[str]:
+    """Those of them of which Prometheus did not see the whole window."""
+    return (job for job in jobs(record) if not observation.covers(job))
+
+
+def compiler_unread(record: TrialRecord) -> bool:
+    """Whether it is unknown what the compiler of a JVM did that tells it: a foreign service needs a
+    JMX exporter for that."""
+    tells = not record.before.foreign or record.before.exported is not None
+    return tells and record.jit_share is None and record.jit_cpu is None
+
+
+def unknown_r0(record: TrialRecord) -> str:
+    """Why the R0 of a foreign service is not known, in words of the load before the trial."""
+    if record.demand is not None and record.demand.r0_problem is not None:
+        return record.demand.r0_problem
+    return "a single connection got no figures before the load"
+
+
+def others_unread(record: TrialRecord, observation: Observation | None) -> bool:
+    """Whether it is unknown what work outside the lab used, although the machine's CPUs were seen,
+    and all that the lab measures is its own."""
+    busy = record.usage.host_taken
+    if observation is None or record.before.foreign or busy is None:
+        return False
+    return beside_lab(busy, observation) is None
