@@ -10,6 +10,7 @@ sensitivity FOLDER…
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -22,8 +23,8 @@ from lab.judge.checks import CHECKS, QUESTIONS, judge
 from lab.judge.checks.check import Check, Evidence
 from lab.load.engines import engines_of
 from lab.load.measure import measure
-from lab.model import JIT_BUSY
-from lab.report.remarks import TEXTS, pattern
+from lab.model import JIT_BUSY, Measurement
+from lab.report.remarks import action, pattern
 from lab.store import manifest, series
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +43,7 @@ def table(checks: Sequence[Check], *, notes: bool = False) -> str:
     for check in checks:
         again = "; *again*" if check.repeatable else ""
         cells = [f"`{check.code}`", pattern(check.code), check.when + again]
-        cells += [] if notes else [TEXTS[check.code].action]
+        cells += [] if notes else [action(check.code)]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 
@@ -50,10 +51,11 @@ def table(checks: Sequence[Check], *, notes: bool = False) -> str:
 def tables() -> Iterator[tuple[str, str]]:
     """The tables of the page, by the names of their places."""
     for name, modules in SECTIONS.items():
-        its = [one for module in modules for one in vars(module).values() if _is_check(one)]
-        yield name, table([one for one in its if one.severity == "invalidates"])
+        checks = [each for module in modules for each in vars(module).values() if _is_check(each)]
+        yield name, table([each for each in checks if each.severity == "invalidates"])
     for name, severity in (("warnings", "warns"), ("notes", "notes")):
-        yield name, table([one for one in CHECKS.values() if one.severity == severity], notes=True)
+        checks = [each for each in CHECKS.values() if each.severity == severity]
+        yield name, table(checks, notes=True)
 
 
 def with_tables(page: str) -> str:
@@ -90,7 +92,7 @@ def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Evidence]]:
 def thresholds() -> Iterator[tuple[str, float]]:
     """The numbers of the checks, by their names."""
     known: dict[str, float] = {"JIT_BUSY": JIT_BUSY}
-    for module in (quantities, steps, *(one for modules in QUESTIONS.values() for one in modules)):
+    for module in (quantities, steps, *chain.from_iterable(QUESTIONS.values())):
         for name, value in vars(module).items():
             if name.isupper() and isinstance(value, int | float) and name not in NO_THRESHOLDS:
                 known.setdefault(name, value)
@@ -113,8 +115,8 @@ def sensitivity(stored: Mapping[str, Evidence]) -> str:
             finally:
                 for module in put:
                     setattr(module, name, value)
-            valid = sum(now[one][0] != before[one][0] for one in stored)
-            cells += [str(valid), str(sum(now[one] != before[one] for one in stored) - valid)]
+            valid = sum(now[trial][0] != before[trial][0] for trial in stored)
+            cells += [str(valid), str(sum(now[trial] != before[trial] for trial in stored) - valid)]
         lines.append(f"| `{name}` {value:g} | {' | '.join(cells)} |")
     invalid = sum(not valid for valid, _ in before.values())
     return "\n".join([f"{len(stored)} trials, {invalid} of them invalid.", "", *lines])
@@ -134,11 +136,10 @@ def _put(name: str, was: float, now: float) -> list[ModuleType]:
     return having
 
 
-def _codes(of: Evidence) -> tuple[bool, frozenset[str]]:
-    from lab.model import Measurement
-
-    found = judge(Measurement(of.record, of.measured, of.problem), of.observation, of.start)
-    return found.valid, frozenset(one.code for one in (*found.reasons, *found.notes))
+def _codes(trial: Evidence) -> tuple[bool, frozenset[str]]:
+    measurement = Measurement(trial.record, trial.measured, trial.problem)
+    found = judge(measurement, trial.observation, trial.start)
+    return found.valid, frozenset(remark.code for remark in (*found.reasons, *found.notes))
 
 
 def main(words: Sequence[str]) -> int:
@@ -146,7 +147,7 @@ def main(words: Sequence[str]) -> int:
         case ["page"]:
             PAGE.write_text(with_tables(PAGE.read_text()))
         case ["sensitivity", *folders] if folders:
-            print(sensitivity(dict(trials([Path(one) for one in folders]))))
+            print(sensitivity(dict(trials([Path(folder) for folder in folders]))))
         case _:
             print("checks.py: page, or sensitivity FOLDER…", file=sys.stderr)
             return 2

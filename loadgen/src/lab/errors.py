@@ -12,11 +12,8 @@
 The message of each is one line for the user: what is wrong, what is allowed, where.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Self
 
 # Control characters (C0, DEL, C1), line separators, marks that turn the direction of text, a byte
 # order mark, and what no encoding has: a terminal acts on them, or a reader is misled.
@@ -57,17 +54,12 @@ class WordError(LabError):
 
 
 class LabUnreachable(LabError):  # noqa: N818 - it names what happened
-    """A part of the lab does not answer in time, or not as its contract says. `part` is its name;
-    None if unknown, and `problem` the message without it."""
+    """A part of the lab does not answer in time, or not as its contract says. `part` is its name,
+    which the message begins with, and `problem` the rest; None if unknown."""
 
     def __init__(self, problem: str = "", part: str | None = None) -> None:
         super().__init__(problem if part is None else f"{part}: {problem}")
         self.problem, self.part = problem, part
-
-    @classmethod
-    def from_part(cls, part: str, problem: str) -> Self:
-        """Of this part, which the message names first."""
-        return cls(problem, part)
 
 
 class Refused(LabUnreachable):

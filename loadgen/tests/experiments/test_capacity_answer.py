@@ -18,7 +18,7 @@ CPU = "host CPU"
 
 def test_what_gave_way_has_its_figures() -> None:
     of, rows = ran({"a": server(1650, name="worker pool")})
-    pool = Standing("worker pool", 40, 40, "threads")
+    pool = Standing(40, 40, "threads", resource="worker pool")
     verdicts = {
         one.trial: Verdict(one.bottleneck or NONE, STRONG, "excess", None, (pool,)) for one in rows
     }

@@ -222,7 +222,7 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE + "knob = 1\n", "case 1: knob is not a key; allowed: name, server"),
         (CASE + CASE, "case 2: name=pool is there twice; allowed: each once"),
         (CASE.replace("fixed-pool", "nosuch"), "server=nosuch is not a server of the lab"),
-        (CASE.replace("worker pool", "bad luck"), "expected=bad luck is not allowed; allowed: wor"),
+        (CASE.replace("worker pool", "bad luck"), "expected=bad luck is not allowed; allowed: acc"),
         (CASE.replace("200", "0"), "concurrency=0 is not allowed; allowed: a whole number 1..1000"),
         (CASE + "rate = 0\n", "rate=0 is not allowed; allowed: a whole number 1..10000000"),
         (CASE + "rate = 9\npeak_extra = 5\n", "rate=9 is not allowed; allowed: none beside peak"),

@@ -479,7 +479,7 @@ def test_what_gave_way_is_told_by_the_valid_trial() -> None:
     rows, *_ = alone(altered(plain, second, **invalid(ROSE)))
     verdicts = {}
     for one in rows:
-        busy = Standing("Toxiproxy", (70, 90)[one.valid], 100, "CPUs")
+        busy = Standing((70, 90)[one.valid], 100, "CPUs", resource="Toxiproxy")
         verdicts[one.trial] = Verdict("Toxiproxy", "weak", "excess", None, (busy,))
     first = findings(Outcome(ALONE, rows, Path(), verdicts))[0]
     assert first.text.endswith("; then: Toxiproxy, 90 of 100 CPUs (weak, at 1,656 by 2 trials)")

@@ -376,11 +376,11 @@ def test_what_happened_to_the_lab(trial: Trial, reasons: Any, notes: Any) -> Non
     Trial(spiked(Peak(13.6, 16.7), Peak(19.6, 22.6))).passes(),
     Trial(spiked(Peak(13.6, 16.7))).because("spikes-missing made=1 planned=2"),
     Trial(spiked(Peak(13.6, 16.7), Peak(19.6, 20.0))).because(
-        "spike-length spike=2 length_s=0.4 planned_s=3"
+        "spike-flawed spike=2 length_s=0.4 planned_s=3"
     ),
     Trial(second_peak(untried=5.0, late_p95_ms=500.0)).passes(),
-    Trial(second_peak(untried=5.2)).because("spike-sparse spike=2 untried=5.2 extra=100"),
-    Trial(second_peak(late_p95_ms=501.0)).because("spike-late spike=2 late_ms=501"),
+    Trial(second_peak(untried=5.2)).because("spike-flawed spike=2 untried=5.2 extra=100"),
+    Trial(second_peak(late_p95_ms=501.0)).because("spike-flawed spike=2 late_ms=501"),
     Trial(second_peak(problems=(generator_exhausted.remark(what="port", count=2),))).because(
         "spike-flawed spike=2 what=port count=2"
     ),

@@ -3,7 +3,7 @@
 from lab.judge.checks import CHECKS, QUESTIONS
 from lab.judge.checks.check import Check
 from lab.model import Remark
-from lab.report.remarks import TEXTS, text, text_of, title
+from lab.report.remarks import TEXTS, action, text, text_of, title
 from support.fakes import judged_row, measurement, record
 from support.repo import REPO, script
 
@@ -17,13 +17,14 @@ def test_the_page_has_the_tables_of_the_checks() -> None:
 
 
 def test_every_check_has_a_text_and_a_condition_and_every_reason_says_what_to_do() -> None:
-    assert TEXTS.keys() == CHECKS.keys()
+    assert TEXTS.keys() <= CHECKS.keys()
     modules = [module for modules in QUESTIONS.values() for module in modules]
     made = [one for module in modules for one in vars(module).values() if isinstance(one, Check)]
     assert len(made) == len(CHECKS), "two checks have the same code"
     for code, check in CHECKS.items():
         assert check.when or code in TEXTS, code
-        assert bool(TEXTS[code].action) == (check.severity == "invalidates"), code
+        if code in TEXTS:
+            assert bool(action(code)) == (check.severity == "invalidates"), code
 
 
 def test_a_text_has_the_values_that_are_there() -> None:

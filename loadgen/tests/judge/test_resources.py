@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from lab.experiments.proving.levers import _LEVERS, _WITHOUT
 from lab.judge import excess, stages
-from lab.judge.resources import ALL, RESOURCES, host_cpu, resource, rule, server_cpu
+from lab.judge.resources import host_cpu, resource, rule, server_cpu
 from lab.judge.resources import lock as lock_resource
 from lab.model import NONE, STRONG, UNEXPLAINED, UNKNOWN, WEAK, Series, Verdict
-from lab.report.resources import WORDS
 from support.series import counter, gauge
 from support.waits import IDLE, threads, waited
 from support.windows import SERVER
@@ -242,12 +240,3 @@ def test_a_trial_tells_how_far_its_figures_agree() -> None:
     assert found.balance.in_flight == pytest.approx(1, abs=1e-3)
     opened = waited(queue=20, path=20, offered_rps=5000)
     assert (opened.balance.cpu, opened.balance.in_flight) == (None, None)
-
-
-def test_every_resource_has_one_name_and_a_lever_or_none() -> None:
-    assert len({*RESOURCES}) == len(ALL)
-    # CPUs of the machine can only be taken away.
-    can = {one.name for one in ALL if one.lever} | {"host CPU"}
-    assert can == {*_LEVERS}
-    assert {*RESOURCES} - can == {*_WITHOUT}
-    assert {*WORDS} == {*RESOURCES}

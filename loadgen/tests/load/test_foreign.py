@@ -144,11 +144,11 @@ def test_r0_is_unknown_if_many_connections_met_less(outside: FakeLab, tmp_path: 
     assert "in 200 ms on average, sooner than a single one in 300 ms" in demand.r0_problem
     # What the light load did is known anyway.
     assert demand.light_rps == 500
-    unknown = "R0 unknown: 100 connections"
     of_trial = foreign_record(None, demand=demand)
     found = judged(of_trial, *CONTAINER, rps=2000, raw_ms=200)
     assert found.bottleneck == "unknown"
-    assert any(line.startswith(unknown) for line in found.missing)
+    why = next(gap.detail for gap in found.missing if gap.code == "R0")
+    assert why.startswith("100 connections")
     assert predict("/x", 400, None, foreign(None), demand, 2).bounds == ()
 
 
@@ -173,5 +173,5 @@ def test_a_service_of_two_speeds_may_have_more_to_give(outside: FakeLab, tmp_pat
     of_trial = foreign_record(None, concurrency=50, demand=demand)
     found = judged(of_trial, *CONTAINER, rps=500, raw_ms=100)
     assert found.bottleneck == "unknown"
-    assert "60% of N / R0" in found.sentence
+    assert (found.excess.r0_ms, found.excess.ms) == (60.4, pytest.approx(39.6, abs=1))
     assert judged(of_trial, *CONTAINER, rps=820, raw_ms=61).bottleneck == "none"

@@ -328,8 +328,8 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
     assert record.peaks == (Peak(14.0, 17.0), told)
     reasons = judge(measure(lab.raw, [lab.fake.engine]), load_or_none(lab.raw)).reasons
     assert cells(reasons)[-2:] == [
-        "spike-length spike=2 length_s=2.3 planned_s=3",
-        "spike-sparse spike=2 untried=58 extra=70",
+        "spike-flawed spike=2 length_s=2.3 planned_s=3",
+        "spike-flawed spike=2 untried=58 extra=70",
     ]
 
 
@@ -363,7 +363,7 @@ def test_lines_at_the_end_are_not_handed_on(lab: Lab, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("process", "reason"),
-    [(1, "spike-length spike=1 length_s=1 planned_s=3"), (0, "spikes-missing made=0 planned=2")],
+    [(1, "spike-flawed spike=1 length_s=1 planned_s=3"), (0, "spikes-missing made=0 planned=2")],
 )
 def test_what_ends_in_a_peak_makes_the_trial_invalid(lab: Lab, process: int, reason: str) -> None:
     lab.ends(15.0, process)

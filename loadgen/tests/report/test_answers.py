@@ -16,7 +16,7 @@ TAKES = (
 )
 MOST_SUSPECT = "limit: unknown (worker pool 20%, unexplained 80%)"
 OVER_1000 = "req/s over 1,000 connections"
-POOL = Standing("worker pool", 200, 200, "threads", share=0.2)
+POOL = Standing(200, 200, "threads", resource="worker pool", share=0.2)
 EXCESS = Excess(200.0, 800.0, 10.0, {"queue": 160.0, "unexplained": 640.0})
 
 

@@ -268,7 +268,7 @@ EXCESS = Excess(200.0, 800.0, 10.0, {"queue": 800.0})
 def test_no_folder_s_name_becomes_markup(run_dir: Path, record: Measurement, row: Row) -> None:
     evil = "01-x\" onfocus='alert(1)' autofocus><img src=x>&"
     row = replace(row, trial=evil, valid=False)
-    pool = Standing("worker pool", 1, 1, evil, evil, share=0.9)
+    pool = Standing(1, 1, evil, evil, resource="worker pool", share=0.9)
     [figure] = drawn(evil, "a", WITH_A_LINE, {})
     page = of_trial(
         row, record, Verdict(NONE, STRONG, "none", EXCESS, (pool,), (Missing("job", evil),)), figure
@@ -435,13 +435,13 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
 def test_every_standing_of_a_trial_is_a_row_with_its_query(record: Measurement, row: Row) -> None:
     evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
     shares = {"share": 0.97, "measured": 0.9}
-    pool = Standing("worker pool", 200, 200, "threads", **shares, evidence=(evidence,))
+    pool = Standing(200, 200, "threads", resource="worker pool", **shares, evidence=(evidence,))
     missing = (Missing("job", "jvm"),)
     verdict = Verdict("worker pool", STRONG, "excess", EXCESS, (pool,), missing)
     packed = trials([Shown(row, record, judge(record), None, verdict)], [()])
     assert "lab_worker_pool_active" not in packed
     page = of_trial(row, record, verdict)
-    said = "the worker pool, 200 of 200 threads: 800 ms above R0 are worker pool 97%"
+    said = "worker pool, 200 of 200 threads: 800 ms above R0 are worker pool 97%"
     assert f"Verdict : {said}, unexplained 3% (strong evidence)" in page.text
     assert "worker pool 200 of 200 threads 97% 90% – –" in page.text
     assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
@@ -515,7 +515,8 @@ def test_100_trials_have_at_most_3_mb(run_dir: Path, record: Measurement, row: R
     query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
     ranked = tuple(
         Standing(
-            *(resource, random.random(), 1.0, "of the time"),
+            *(random.random(), 1.0, "of the time"),
+            resource=resource,
             share=random.random(),
             evidence=tuple(
                 Evidence(f"number {one} of it", random.random() * 1000, "threads", query)

@@ -15,10 +15,10 @@ from support.fakes import plan
 from support.planned import row
 
 EXCESS = Excess(200.0, 1800.0, 10.0, {"queue": 1800.0})
-FULL = Standing("worker pool", 200, 200, "threads", share=0.98, measured=0.98)
+FULL = Standing(200, 200, "threads", resource="worker pool", share=0.98, measured=0.98)
 POOL = Verdict("worker pool", STRONG, "excess", EXCESS, (FULL,))
-SAID = "the worker pool, 200 of 200 threads: 1,800 ms above R0 are worker pool 98%, unexplained 2%"
-LATE = Standing("generator", 0.5, 2, "CPUs", share=0.6)
+SAID = "worker pool, 200 of 200 threads: 1,800 ms above R0 are worker pool 98%, unexplained 2%"
+LATE = Standing(0.5, 2, "CPUs", resource="generator", share=0.6)
 GENERATOR = Verdict("generator", WEAK, "excess", EXCESS, (LATE,))
 NO_SERIES = Verdict(UNKNOWN, "", "no series", None)
 NOTHING = Verdict(NONE, STRONG, "none", Excess(200.0, 1.5, 10.0, {}))
@@ -89,7 +89,7 @@ def test_what_only_invalid_trials_say_is_marked() -> None:
     [one] = told(rows, GENERATOR, GENERATOR, POOL)
     said = "2 of 3 trials, none of them valid; also worker pool (1); 1 of 3 trials valid"
     late = "1,800 ms above R0 are generator 60%, unexplained 40%"
-    assert one.text == f"the generator, 0.5 of 2 CPUs: {late} (weak evidence; {said})"
+    assert one.text == f"generator, 0.5 of 2 CPUs: {late} (weak evidence; {said})"
 
 
 def test_what_a_resource_limits_is_said_first() -> None:
@@ -121,7 +121,7 @@ def test_the_console_says_it_in_a_line_and_names_the_bottleneck_where_there_is_r
     text = io.StringIO()
     render(Console(file=text, width=120), told([trial(1)]))
     [line] = text.getvalue().splitlines()
-    assert line.startswith("fixed-pool, closed 100: the worker pool, 200 of 200 threads")
+    assert line.startswith("fixed-pool, closed 100: worker pool, 200 of 200 threads")
     rows = [trial(1, bottleneck="worker pool", strength=STRONG)]
     for width, named in ((120, False), (140, True)):
         text = io.StringIO()

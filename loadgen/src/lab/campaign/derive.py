@@ -5,8 +5,6 @@ manifest.json and raw/ only, reaches nothing outside the run's folder, and write
 bytes every time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

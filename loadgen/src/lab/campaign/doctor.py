@@ -1,7 +1,5 @@
 """The verb `doctor`: what is up and what this machine can do, one line each."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,7 +69,7 @@ def _ask(check: Callable[[], str]) -> Finding:
 def _server(stack: Stack, server: str) -> str:
     identity = stack.management.identity(server)
     if identity.model != server:
-        raise LabUnreachable.from_part(server, f"{identity.model} answers under this name")
+        raise LabUnreachable(f"{identity.model} answers under this name", server)
     settings = stack.management.settings(server)
     heap = identity.max_heap_bytes / 2**20
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"

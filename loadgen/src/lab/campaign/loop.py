@@ -3,8 +3,6 @@
 What is on disk after every trial is enough to go on after a crash (see lab.campaign.resume).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,18 +31,9 @@ from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
 from lab.model import Remark, Row, TrialPlan
 from lab.model.host_facts import cores_of, host_id
-from lab.report import (
-    answers,
-    comparison,
-    markdown,
-    page,
-    recorded,
-    remarks,
-    ruler,
-    table,
-    verdicts,
-)
+from lab.report import answers, comparison, markdown, page, recorded, ruler, table, verdicts
 from lab.report.progress import Trials
+from lab.report.remarks import text, text_of
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
 
@@ -104,7 +93,7 @@ class Loop:
                 rows.append(row)
                 progress.finished(row, order.left(rows))
                 if not row.valid:
-                    progress.warn(f"{row.trial} is invalid: {remarks.text_of(row)}")
+                    progress.warn(f"{row.trial} is invalid: {text_of(row)}")
             if recorder:
                 recorder.end(rows)
 
@@ -208,7 +197,7 @@ class Loop:
             problem = data.not_begun.remark(problem=str(failure), **machines)
             self._others_away += 1
             if self._others_away >= MOST_LOST:
-                raise LabUnreachable(remarks.text(problem)) if away else failure
+                raise LabUnreachable(text(problem)) if away else failure
         runner.lost(plan, problem, self.record.servers[plan.server], raw)
 
     def _answers(self, plan: TrialPlan) -> tuple[Remark, ...]:

@@ -1,7 +1,5 @@
 """All that a trial needs before its load: the lab in its condition, a warm JVM, a prediction."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What was recorded on both sides of a comparison: which code costs more for each answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from lab.campaign.derive import recorded_of

@@ -1,7 +1,5 @@
 """Begins a run of trials: reads the servers back, records and prints them, then starts the loop."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """The record of a run while it is measured: its folder, and manifest.json from begin to end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The planted bottlenecks of an experiment's file: [[case]] tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

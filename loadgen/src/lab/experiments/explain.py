@@ -7,8 +7,6 @@ change is a live one, so the interval is about these JVMs, not about all that co
 started. A change that takes another JVM has a fresh one for each trial.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from collections import Counter

@@ -1,7 +1,5 @@
 """A service level objective as people write it (p99<500ms,errors<1%), and if it was kept."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

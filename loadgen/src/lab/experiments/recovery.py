@@ -3,8 +3,6 @@
 A disturbance is a spike of load (`spike`) or a fault of the downstream (`faults`).
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence

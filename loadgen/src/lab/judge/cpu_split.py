@@ -5,8 +5,6 @@ the window. The driver's container holds the engine and the driver itself: what 
 without the engine, and without a spinner, is observation.
 """
 
-from __future__ import annotations
-
 from lab.model import CpuSplit, Measurement, Observation, Usage
 
 PROXY, DOWNSTREAM, DRIVER = "toxiproxy", "downstream", "driver"

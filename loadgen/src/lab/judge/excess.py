@@ -5,8 +5,6 @@ it. A closed load loses throughput by the same excess: X = N / (R0 + Z + excess)
 generator's turn-round, is one of its places.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 
@@ -64,16 +62,11 @@ def tail_as_expected(seen: SeenTrial, excess: Excess) -> bool:
     if latency is None or excess.r0_ms is None or before.foreign or before.toxics.jittered:
         return True
     spread = response_spread(seen.call, before)
-    beyond = (0.0, 0.0)
-    if spread is not None:
-        beyond = (
-            spread.p95_ms - before.downstream_delay_ms,
-            spread.p99_ms - before.downstream_delay_ms,
-        )
-    found = ((latency.p99_ms, P99, beyond[1]), (latency.p95_ms, P95, beyond[0]))
-    for seen_ms, times, spread_ms in found:
-        if seen_ms is not None:
-            return seen_ms <= excess.r0_ms + spread_ms + times * excess.resolved_ms
+    for name, times in (("p99_ms", P99), ("p95_ms", P95)):
+        found_ms: float | None = getattr(latency, name)
+        if found_ms is not None:
+            drawn_ms = getattr(spread, name) - before.downstream_delay_ms if spread else 0.0
+            return found_ms <= excess.r0_ms + drawn_ms + times * excess.resolved_ms
     return True
 
 
@@ -167,7 +160,7 @@ def _path_ms(seen: SeenTrial, toxics_ms: float) -> dict[str, float]:
     call = seen.mean_time("mean call", name, phase="call", server=seen.server)
     if call is None or seen.before.foreign:
         return {}
-    return {"path": max(0.0, call.value * 1000 - seen.hold_s * 1000 + toxics_ms)}
+    return {"path": max(0.0, call * 1000 - seen.hold_s * 1000 + toxics_ms)}
 
 
 def _until_sent_ms(seen: SeenTrial) -> dict[str, float]:

@@ -4,8 +4,6 @@ Fails closed: whatever a server reads back must be equal for all, unless it is l
 the model's own. A silent difference of limits would be measured as one of models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.judge.checks.state import unequal_limits

@@ -1,7 +1,5 @@
 """The heap that a JVM uses after garbage collections, from its exporter's figures of each pool."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lab.model import Observation, Series
@@ -10,7 +8,6 @@ AFTER = "jvm_memory_pool_collection_used_bytes"
 USED = "jvm_memory_pool_used_bytes"
 # Pools of old objects: "G1 Old Gen", "PS Old Gen", "Tenured Gen", "ZGC Old Generation".
 OLD_WORDS = ("Old", "Tenured")
-OLD = f".*({'|'.join(OLD_WORDS)}).*"
 
 
 def heap_after_collections(seen: Observation, **labels: str) -> tuple[tuple[float, float], ...]:

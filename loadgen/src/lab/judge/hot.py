@@ -1,7 +1,5 @@
 """The methods that a recording saw most: each with its share, alone and with what it calls."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ server's container, bytes allocated, or time spent waiting for locks. So a side 
 work in less time does not look as if all of its methods had changed. Pure.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

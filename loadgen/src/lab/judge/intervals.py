@@ -10,8 +10,6 @@ averages of F. Wilcoxon's signed ranks. For the slope: P. K. Sen, J. Amer. Stati
 Clopper and E. S. Pearson, Biometrika 26 (1934) 404.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence

@@ -23,8 +23,6 @@ more. Percentiles need more, and are predicted only where a request waits for no
 delay.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

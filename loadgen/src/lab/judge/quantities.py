@@ -1,11 +1,9 @@
 """What several checks, the row and the verdict compute of a trial: rates, shares and tolerances."""
 
-from __future__ import annotations
-
 import math
 
 from lab.judge.cpu_split import USED, machine_cpus
-from lab.judge.predict import rate_error, response_spread
+from lab.judge.predict import response_spread
 from lab.model import Observation, Reading, Snapshot, TrialRecord, good_share, lost_rps
 from lab.model.routes import RouteCall, parse
 
@@ -160,24 +158,13 @@ def needed_window_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot
     return math.ceil(PLANNED_LATENCIES * crossing_s(latency_s, call, snapshot) - 1e-9)
 
 
-def least_window_s(record: TrialRecord, latency_s: float) -> float:
+def least_window_s(record: TrialRecord, reading: Reading) -> float:
     """The shortest window in which this mean latency can be judged."""
-    return LEAST_LATENCIES * trial_crossing_s(record, latency_s)
+    return LEAST_LATENCIES * trial_crossing_s(record, (reading.answer_ms or 0.0) / 1000)
 
 
 def window_is_short(record: TrialRecord, reading: Reading) -> bool:
-    if reading.answer_ms is None:
-        return False
-    return reading.window_s < least_window_s(record, reading.answer_ms / 1000)
-
-
-def rate_error_of(record: TrialRecord, reading: Reading) -> float:
-    """The standard error of the rate of this window, as a share of it, by the draw of its delays; 0
-    where all requests wait alike. An open load that keeps up has the rate that is offered."""
-    call = drawn_call(record)
-    if call is None or (record.plan.mode == "open" and not overloaded(record, reading)):
-        return 0.0
-    return rate_error(call, record.before, reading.samples)
+    return reading.window_s < least_window_s(record, reading)
 
 
 def in_window(reading: Reading) -> tuple[int, int]:
@@ -221,20 +208,14 @@ def allowed_ms(latency_ms: float) -> float:
 
 
 def by_others(record: TrialRecord, observation: Observation | None) -> float | None:
-    """The share of the machine's CPUs that work outside the lab used in the window. None if
-    unknown. The CPU time of a service that is not the lab's cannot be told from theirs: then it is
-    what other machines took (steal)."""
-    usage = record.usage
-    if observation is None or record.before.foreign or usage.host_taken is None:
-        return usage.host_steal
-    share = beside_lab(usage.host_taken, observation)
-    return usage.host_steal if share is None else share
-
-
-def beside_lab(busy: float, observation: Observation) -> float | None:
-    """What is left of the machine's busy CPUs without the lab's containers, as a share of all."""
+    """The share of the machine's CPUs that work outside the lab took in the window: what was not
+    idle without the lab's containers. None if unknown, and of a service that is not the lab's,
+    whose CPU time cannot be told from theirs."""
+    taken = record.usage.host_taken
+    if observation is None or record.before.foreign or taken is None:
+        return None
     lab, cpus = _by_lab(observation), machine_cpus(observation)
-    return None if lab is None or not cpus else max(0.0, busy - lab / cpus)
+    return None if lab is None or not cpus else max(0.0, taken - lab / cpus)
 
 
 def _by_lab(observation: Observation) -> float | None:
@@ -262,11 +243,7 @@ def crowded_out(
     """The share of the CPUs that others used, where that left the lab too few: its figures are then
     a lower bound of what it can do. None where it did not. While some CPU is always idle, other
     processes take nothing from the lab."""
-    busy, share = record.usage.host_taken, by_others(record, observation)
-    stolen = record.usage.host_steal or 0.0
-    if stolen >= STOLEN:
-        return max(stolen, share or 0.0)
-    if busy is None or share is None or share < OTHERS:
-        return None
+    busy, stolen = record.usage.host_taken or 0.0, record.usage.host_steal or 0.0
+    share = max(stolen, by_others(record, observation) or 0.0)
     short = busy >= HOST_CROWDED or (waited_share(record, reading) or 0.0) >= WAITED
-    return share if short else None
+    return share if stolen >= STOLEN or (short and share >= OTHERS) else None

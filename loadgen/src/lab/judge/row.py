@@ -1,7 +1,5 @@
 """A judged measurement as a row: what trials.csv and every answer are made of. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, get_type_hints
 

@@ -6,8 +6,6 @@ lab change during a trial. Each caller says which kinds of difference it allows.
 Fails closed: what one of the two did not record differs from everything.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

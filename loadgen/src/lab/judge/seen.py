@@ -1,17 +1,15 @@
 """A measured trial with the observation of its window: figures, each with the query it came from.
 
-A method gives None for a figure that the observation does not have."""
-
-from __future__ import annotations
+A method gives None for a figure that the observation does not have, and notes every other."""
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from lab.judge.cpu_split import machine_cpus
 from lab.judge.heap import AFTER, USED, heap_after_collections
-from lab.judge.predict import hold_spread, hold_time_ms
+from lab.judge.predict import hold_time_ms
 from lab.judge.quantities import CPUS, offered_rps, think_ms
 from lab.judge.time_split import time_split
 from lab.model import (
@@ -41,6 +39,8 @@ class SeenTrial:
     judgement: Judgement
     reading: Reading
     observation: Observation
+    # The numbers that were looked up, with where each came from: the evidence of a resource.
+    figures: list[Evidence] = field(default_factory=list, compare=False)
 
     @property
     def record(self) -> TrialRecord:
@@ -108,48 +108,49 @@ class SeenTrial:
             return (self.record.demand.r0_ms or 0.0) / 1000 if self.record.demand else 0.0
         return hold_time_ms(self.call, self.before) / 1000
 
-    @property
-    def p95_hold_s(self) -> float:
-        spread = None if self.before.foreign else hold_spread(self.call, self.before)
-        return spread.p95_ms / 1000 if spread else self.hold_s
-
     @cached_property
     def cpus(self) -> float | None:
         """CPUs of the machine, or those that the server sees."""
         return machine_cpus(self.observation) or self.before.cpus
 
+    def noted(self, what: str, number: float | None, unit: str, source: str) -> float | None:
+        """A number that is evidence."""
+        if number is not None:
+            self.figures.append(Evidence(what, number, unit, source))
+        return number
+
     def each_ms(self, level: float | None) -> float | None:
         """The mean time per request of what `level` requests are in at a time (Little's law)."""
         return None if level is None or self.rps <= 0 else level * 1000 / self.rps
 
-    def mean(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+    def mean(self, what: str, unit: str, name: str, **labels: str) -> float | None:
         """The mean of a gauge's samples in the window, its series summed."""
         means = [statistics.fmean(values) for values in self._values(name, labels)]
         query = f"sum(avg_over_time({self.range_of(name, labels)}))"
-        return _figure(what, sum(means) if means else None, unit, query)
+        return self.noted(what, sum(means) if means else None, unit, query)
 
-    def peak(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+    def peak(self, what: str, unit: str, name: str, **labels: str) -> float | None:
         peak = max(map(max, self._values(name, labels)), default=None)
-        return _figure(what, peak, unit, f"max(max_over_time({self.range_of(name, labels)}))")
+        return self.noted(what, peak, unit, f"max(max_over_time({self.range_of(name, labels)}))")
 
-    def total(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+    def total(self, what: str, unit: str, name: str, **labels: str) -> float | None:
         """By how much counters rose in the window, in sum."""
         rise = self.observation.increase(name, **labels)
-        return _figure(what, rise, unit, f"sum(increase({self.range_of(name, labels)}))")
+        return self.noted(what, rise, unit, f"sum(increase({self.range_of(name, labels)}))")
 
-    def rate(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+    def rate(self, what: str, unit: str, name: str, **labels: str) -> float | None:
         """By how much counters rose per second of the window, in sum."""
         rise = self.observation.increase(name, **labels)
         rate = None if rise is None else rise / self.window_s
-        return _figure(what, rate, unit, f"sum(rate({self.range_of(name, labels)}))")
+        return self.noted(what, rate, unit, f"sum(rate({self.range_of(name, labels)}))")
 
-    def mean_time(self, what: str, name: str, **labels: str) -> Evidence | None:
+    def mean_time(self, what: str, name: str, **labels: str) -> float | None:
         """The mean of a histogram's observations in the window, in seconds."""
         total = self.observation.increase(f"{name}_sum", **labels)
         count = self.observation.increase(f"{name}_count", **labels)
         sums, counts = (self.range_of(f"{name}_{part}", labels) for part in ("sum", "count"))
         each = total / count if total is not None and count else None
-        return _figure(what, each, "s", f"sum(increase({sums})) / sum(increase({counts}))")
+        return self.noted(what, each, "s", f"sum(increase({sums})) / sum(increase({counts}))")
 
     def each(self, label: str, name: str, **labels: str) -> list[str]:
         """The values of a label among a metric's series, sorted."""
@@ -163,17 +164,17 @@ class SeenTrial:
         found = (self.observation.increase(name, outcome=outcome, **mine) for outcome in outcomes)
         return sum(known(*found)) / every if every else 0.0
 
-    def cpu_of(self, job: str) -> tuple[Evidence | None, Evidence | None]:
+    def cpu_of(self, job: str) -> tuple[float | None, float | None]:
         """The CPUs that a Go process used, and the most that it may use."""
         used = self.rate("used", "CPUs", "process_cpu_seconds_total", job=job)
         return used, self.peak("CPUs", "CPUs", CPUS[job], job=job)
 
-    def heap_after_collections(self) -> Evidence | None:
+    def heap_after_collections(self) -> float | None:
         left = heap_after_collections(self.observation, server=self.server)
         opens, closes = self.observation.window
         within = [used for at, used in left if opens <= at <= closes]
         mean = statistics.fmean(within) if within else None
-        return _figure("heap after collections", mean, "bytes", f"{AFTER}, {USED}")
+        return self.noted("heap after collections", mean, "bytes", f"{AFTER}, {USED}")
 
     def range_of(self, name: str, labels: dict[str, str]) -> str:
         matchers = ", ".join(f'{label}="{text}"' for label, text in labels.items())
@@ -199,11 +200,3 @@ class SeenTrial:
 
 def known[T](*figures: T | None) -> tuple[T, ...]:
     return tuple(figure for figure in figures if figure is not None)
-
-
-def value(figure: Evidence | None) -> float | None:
-    return None if figure is None else figure.value
-
-
-def _figure(what: str, number: float | None, unit: str, query: str) -> Evidence | None:
-    return None if number is None else Evidence(what, number, unit, query)

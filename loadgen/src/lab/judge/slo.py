@@ -7,8 +7,6 @@ answer of rank ⌈p·(n + k)⌉, and where that is above n, no limit is kept. An
 and are judged by their share.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -7,8 +7,6 @@ the window at work is *for want of a CPU*, and run / (run + runq) × that share 
 work. What is left waited for neither. This is a model.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.judge.seen import SeenTrial
@@ -47,11 +45,6 @@ class Stage:
         return self.runq_s / spent * self.at_work if spent > 0 else 0.0
 
     @property
-    def own_part(self) -> float:
-        """Of the time at work, that on a CPU."""
-        return self.own_work / self.at_work if self.at_work else 0.0
-
-    @property
     def own_work(self) -> float:
         return self.at_work - self.for_cpu
 
@@ -83,7 +76,7 @@ def for_cpu(seen: SeenTrial, place: str, stage: Stage, cpus: float) -> float:
     """The part of the waiting at a place of the server that is for want of one of so many CPUs.
     Carriers share one queue: where there are as many as CPUs, who waits for one waits for a CPU."""
     carriers = seen.mean("threads", "threads", "lab_threads", server=seen.server, threads="carrier")
-    if place == "queue" and carriers is not None and carriers.value >= cpus:
+    if place == "queue" and carriers is not None and carriers >= cpus:
         return stage.at_work
     return 1.0 if saturates(seen, cpus) else stage.for_cpu
 
@@ -94,9 +87,9 @@ def saturates(seen: SeenTrial, cpus: float) -> bool:
     for name in FEW:
         stage = of_classes(seen, (name,))
         count = seen.mean("threads", "threads", "lab_threads", server=seen.server, threads=name)
-        if stage is None or count is None or count.value < cpus:
+        if stage is None or count is None or count < cpus:
             continue
-        if stage.run_s + stage.runq_s >= HOT * count.value * seen.window_s:
+        if stage.run_s + stage.runq_s >= HOT * count * seen.window_s:
             return True
     return False
 

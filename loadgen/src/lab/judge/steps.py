@@ -12,8 +12,6 @@ by 0 to 2 %, and then LEAST_DRIFT leaves next to none, independent or not. Where
 to 10 % and depend on each other, it can be one in seven (docs/method.md).
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence
@@ -79,10 +77,10 @@ def steps_of(
         )
     if observation is None or record.before.foreign:
         return ()
-    of = {"job": "server", "server": record.plan.server}
-    of["route"] = parse(record.plan.route).route.path
+    server, route = record.plan.server, parse(record.plan.route).route.path
+    labels = {"job": "server", "server": server, "route": route}
     ended, aborted, good, timed, time_s = (
-        {(start, end): rise for start, end, rise in observation.steps(name, **of, **only)}
+        {(start, end): rise for start, end, rise in observation.steps(name, **labels, **only)}
         for name, only in (
             ("lab_http_requests_total", {}),
             ("lab_http_requests_total", {"outcome": "aborted"}),

@@ -4,8 +4,6 @@ The server tells its own threads by class, the downstream those of its process a
 (`schedstat` of the kernel). Of pacer its own lines tell.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -11,8 +11,6 @@ how long an answer lay there before it was read, and virtual threads by how much
 than it could: that is time in the server's queue, and not on the path. No clocks are compared.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable
 from dataclasses import replace

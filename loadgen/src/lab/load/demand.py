@@ -8,8 +8,6 @@ garbage collection. It is one rate, so D is the b of a line without a. Trials of
 replace it (lab.judge.ruler).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

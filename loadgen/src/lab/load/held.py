@@ -1,7 +1,5 @@
 """The memory of a server while its connections are held: read once, within the window."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable

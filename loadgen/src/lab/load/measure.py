@@ -1,7 +1,5 @@
 """A trial's raw files to a Measurement. Works on raw data alone, without the lab."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import signal
@@ -11,13 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.judge.checks.data import (
-    clock_set,
-    damaged,
-    engine_failed,
-    engine_killed,
-    percentiles_left_out,
-)
+from lab.judge.checks import data
 from lab.load.engines import Engine
 from lab.load.engines.base import last_line, told_apart
 from lab.model import (
@@ -58,10 +50,10 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
         engine.condense(record.plan, raw)
         reading = told_apart(engine.read(record.plan, raw))
     except RawDataError as failure:
-        return Measurement(record, None, damaged.remark(problem=failure.said))
+        return Measurement(record, None, data.damaged.remark(problem=failure.said))
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:
         problem = f"the output of {engine.name} is not what it writes: {failure}"
-        return Measurement(record, None, damaged.remark(problem=problem))
+        return Measurement(record, None, data.damaged.remark(problem=problem))
     if record.status:
         return Measurement(record, None, _ended(record, engine, raw))
     stepped = _clock_stepped(record)
@@ -75,17 +67,17 @@ def _ended(record: TrialRecord, engine: Engine, raw: Path) -> Remark:
     output = raw / engine.schedule(record.plan, raw).output
     words = last_line(output, "it said nothing")
     if record.status >= 0:
-        return engine_failed.remark(engine=engine.name, status=record.status, words=words)
+        return data.engine_failed.remark(engine=engine.name, status=record.status, words=words)
     names = {one.value: one.name for one in signal.Signals}
     signal_name = names.get(-record.status, str(-record.status))
-    return engine_killed.remark(engine=engine.name, signal=signal_name, words=words)
+    return data.engine_killed.remark(engine=engine.name, signal=signal_name, words=words)
 
 
 def _clock_stepped(record: TrialRecord) -> Remark | None:
     """Why the window's place in time is not known, if it is not."""
     if record.wall_s is None or abs(record.wall_s - record.run_s) <= CLOCK_STEP_S:
         return None
-    return clock_set.remark(took_s=record.run_s, wall_s=record.wall_s)
+    return data.clock_set.remark(took_s=record.run_s, wall_s=record.wall_s)
 
 
 def lost(
@@ -147,7 +139,7 @@ def supported(reading: Reading) -> Reading:
     remarks = reading.remarks
     if missing and reading.raw:
         needed = needed_samples(missing[0] / 100)
-        least = percentiles_left_out.remark(percentile=missing[0], samples=good, needed=needed)
+        least = data.percentiles_left_out.remark(percentile=missing[0], samples=good, needed=needed)
         remarks = (*remarks, least)
     return dataclasses.replace(
         reading,

@@ -4,8 +4,6 @@ The plan goes to `plan.json` before the load, and everything that happened to `t
 the engine's own output. Nothing is computed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import signal
 from collections.abc import Callable, Iterator, Sequence

@@ -14,8 +14,6 @@ server's own figures are read after each. They stand still when, over the last S
   answers them all at once, and a burst falls into one cycle or the next.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress

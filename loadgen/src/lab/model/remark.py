@@ -8,8 +8,6 @@ In a cell of trials.csv a remark is its code and its values, as
 percent sign and a semicolon of a value are written as in an address (%20, %25, %3B).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The results of trials: a reading, its judgement, its row, and findings of several trials."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The resource that limited a trial: how each resource did in its window, and the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
@@ -188,12 +186,12 @@ class Standing:
 
     `share` is its share of the excess, `measured` the part of that by measured waiting."""
 
-    resource: str
     use: float | None = None
     capacity: float | None = None
     unit: str = ""
     detail: str = ""
     _: KW_ONLY
+    resource: str = ""
     failed: float = 0.0
     waits: tuple[Wait, ...] = ()
     held: Held | None = None
@@ -201,6 +199,11 @@ class Standing:
     evidence: tuple[Evidence, ...] = ()
     share: float = 0.0
     measured: float = 0.0
+
+    @property
+    def full(self) -> float:
+        """The share of it that is in use; 0 where that is not known."""
+        return self.use / self.capacity if self.use and self.capacity else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,19 +216,8 @@ class Missing:
 
 
 # What a verdict rests on: `tail` is an excess that is none but for the slowest requests.
-Basis = Literal[
-    "errors",
-    "none",
-    "excess",
-    "tail",
-    "unanswered",
-    "spike",
-    "no figures",
-    "held",
-    "no series",
-    "no such route",
-    "bad series",
-]
+Unjudged = Literal["spike", "no figures", "held", "no series", "no such route", "bad series"]
+Basis = Literal["errors", "none", "excess", "tail", "unanswered"] | Unjudged
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """The answer of a run, which comes first on the console and in both reports: a line a server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap

@@ -1,8 +1,6 @@
 """What was recorded of each server: the methods that take most, and what recording cost. For the
 console and both reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """The sections of a run's report, answers first: built here once, written by `markdown` and by
 `page.html`, which adds what is drawn. A new section is one more of `sections`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from lab.judge.grouping import lane_of

@@ -1,7 +1,5 @@
 """The table at the end of a bench, on a terminal that is wide enough for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from rich.console import Console, Group, RenderableType

@@ -5,8 +5,6 @@ Trials of one load on one lane (its launches) are said together; where trials ha
 conditions of their own (planted, explain) these tell them apart.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

@@ -1,7 +1,5 @@
 """The content of a report, and its texts: what was run, on which machine, and the notes."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

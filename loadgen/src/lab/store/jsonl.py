@@ -3,8 +3,6 @@
 null means that nobody can tell.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

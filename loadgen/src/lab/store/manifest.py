@@ -1,7 +1,5 @@
 """manifest.json: what a run was made with and on, written when it starts, and at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Asks the JMX exporter beside a JVM under test what that JVM holds and used so far."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from prometheus_client.samples import Sample
@@ -86,8 +84,8 @@ class Exporter:
         """Spares a foreign service without an exporter the wait for a deadline."""
         foreign = self._foreign.get(server)
         if foreign is not None and not foreign.exporter:
-            raise LabUnreachable.from_part(
-                server, f"no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists"
+            raise LabUnreachable(
+                f"no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists", server
             )
         return self._by_name(server, name, deadline_s=COUNTER_DEADLINE_S)[name]
 
@@ -101,7 +99,7 @@ class Exporter:
         for sample in found:
             if sample.name == name:
                 return float(sample.value)
-        raise LabUnreachable.from_part(server, f"{_url(server)} has no {name}")
+        raise LabUnreachable(f"{_url(server)} has no {name}", server)
 
 
 def _one(found: list[Sample], name: str) -> int | None:

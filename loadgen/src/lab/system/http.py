@@ -4,8 +4,6 @@ all of it, and a longest answer.
 A part that does not answer, or not as its contract says, is a LabUnreachable that names the part.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -143,9 +141,9 @@ class Http:
                 body = self.read(answer, most_bytes)
         except NoAnswer as failure:
             late = f" (in {deadline_s:g} s)" if failure.late else ""
-            raise LabUnreachable.from_part(who, f"{failure}{late}") from None
+            raise LabUnreachable(f"{failure}{late}", who) from None
         if body is None:
-            raise LabUnreachable.from_part(who, f"{url} answers with more than {most_bytes} bytes")
+            raise LabUnreachable(f"{url} answers with more than {most_bytes} bytes", who)
         return Answer(url, answer.status_code, answer.headers, body)
 
     def call(
@@ -160,7 +158,7 @@ class Http:
         """As `ask`. Also raises LabUnreachable for an answer that is no success."""
         answer = self.ask(who, method, url, json, deadline_s, content)
         if not answer.is_success:
-            raise LabUnreachable.from_part(who, f"{url} answers {answer.status_code}")
+            raise LabUnreachable(f"{url} answers {answer.status_code}", who)
         return answer
 
     def get(self, who: str, url: str, deadline_s: float = DEADLINE_S) -> dict[str, Any]:
@@ -248,7 +246,7 @@ def json_object(who: str, answer: Answer) -> dict[str, Any]:
     except ValueError:
         body = None
     if not isinstance(body, dict) or not _is_plain(body):
-        raise LabUnreachable.from_part(who, f"{answer.url} does not answer with a JSON object")
+        raise LabUnreachable(f"{answer.url} does not answer with a JSON object", who)
     return body
 
 
@@ -272,7 +270,7 @@ def number(who: str, answer: Mapping[str, Any], name: str) -> float:
     """A number of an answer's JSON object. Raises LabUnreachable where it is none."""
     value = answer.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise LabUnreachable.from_part(who, f"its answer holds no {name}")
+        raise LabUnreachable(f"its answer holds no {name}", who)
     return float(value)
 
 
@@ -288,8 +286,8 @@ def samples(who: str, page: str, text: str, names: tuple[str, ...]) -> list[Samp
         families = text_string_to_metric_families(wanted)
         found = [one for family in families for one in family.samples if one.name in names]
     except ValueError as failure:
-        raise LabUnreachable.from_part(who, f"{page} is no page of metrics: {failure}") from None
+        raise LabUnreachable(f"{page} is no page of metrics: {failure}", who) from None
     for one in found:
         if not math.isfinite(one.value):
-            raise LabUnreachable.from_part(who, f"{page}: {one.name} is {one.value}")
+            raise LabUnreachable(f"{page}: {one.name} is {one.value}", who)
     return found

@@ -1,7 +1,5 @@
 """Brings a server into a known state: a fresh JVM or container, or one with nothing left to do."""
 
-from __future__ import annotations
-
 from lab.errors import LabUnreachable
 from lab.model import Identity
 from lab.system.host import Clock, System
@@ -45,7 +43,7 @@ def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identit
             problem = "its JVM did not end when told to"
         if clock.monotonic() >= until:
             problem = f"{problem} ({RESTART_S:.0f} s after its restart)"
-            raise LabUnreachable.from_part(server, problem)
+            raise LabUnreachable(problem, server)
 
 
 def fresh_container(server: str, host_changes: HostChanges, stack: Stack, clock: Clock) -> None:

@@ -1,8 +1,6 @@
 """Asks a server of the lab on its management port: who it is, its settings, what it counted; and a
 foreign service's JVM, by its recorder, what it recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -49,21 +47,21 @@ class Management:
             known = {name: answer[name] for name in Identity.__dataclass_fields__}
             return from_json(Identity, known)
         except KeyError as failure:
-            raise LabUnreachable.from_part(server, f"its identity has no {failure}") from None
+            raise LabUnreachable(f"its identity has no {failure}", server) from None
         except ValueError as failure:
-            raise LabUnreachable.from_part(server, f"its identity is wrong: {failure}") from None
+            raise LabUnreachable(f"its identity is wrong: {failure}", server) from None
 
     def routes(self, server: str) -> tuple[str, ...]:
         routes = self._http.get(server, _url(server, "/identity")).get("routes")
         try:
             return from_json(tuple[str, ...], routes)
         except ValueError as failure:
-            raise LabUnreachable.from_part(server, f"its routes are wrong: {failure}") from None
+            raise LabUnreachable(f"its routes are wrong: {failure}", server) from None
 
     def settings(self, server: str) -> Mapping[str, Json]:
         settings = self._http.get(server, _url(server, "/settings")).get("settings")
         if not isinstance(settings, dict):
-            raise LabUnreachable.from_part(server, "its settings hold no object 'settings'")
+            raise LabUnreachable("its settings hold no object 'settings'", server)
         return settings
 
     def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
@@ -73,9 +71,7 @@ class Management:
         now = self.settings(server)
         for name, value in wanted.items():
             if now.get(name) != value:
-                raise LabUnreachable.from_part(
-                    server, f"{name} reads back {now.get(name)}, not {value}"
-                )
+                raise LabUnreachable(f"{name} reads back {now.get(name)}, not {value}", server)
 
     def time_s(self, server: str) -> float:
         """What the clock of its machine says, in seconds since 1970, to a millisecond."""
@@ -96,7 +92,7 @@ class Management:
         answer = self._http.call(server, "POST", url, deadline_s=SLOW_DEADLINE_S)
         used = json_object(server, answer).get("heap_used_bytes")
         if isinstance(used, bool) or not isinstance(used, int):
-            raise LabUnreachable.from_part(server, "its answer to /gc holds no heap_used_bytes")
+            raise LabUnreachable("its answer to /gc holds no heap_used_bytes", server)
         return used
 
     def check_recorder(self, server: str) -> None:
@@ -106,18 +102,18 @@ class Management:
         try:
             self._http.get(server, _url(server, "/health", RECORDER_PORT))
         except LabUnreachable:
-            raise LabUnreachable.from_part(
-                server,
+            raise LabUnreachable(
                 f"no recorder answers on port {RECORDER_PORT}; its JVM needs "
                 f"-javaagent:/jmx/lab-recorder.jar={RECORDER_PORT} (docs/your-own-service.md)",
+                server,
             ) from None
         # There is no such call: whoever has the token gets a 404.
         answer = self._http.ask(server, "GET", _url(server, "/", RECORDER_PORT))
         if answer.status_code == FORBIDDEN:
-            raise LabUnreachable.from_part(
-                server,
+            raise LabUnreachable(
                 "its recorder does not know this lab's token: its jar must be in the "
                 "folder that make up fills (docs/your-own-service.md)",
+                server,
             )
 
     def start_recording(self, server: str, kind: str, most_s: int) -> None:
@@ -137,7 +133,7 @@ class Management:
             graph = str(told.pop("flamegraph", ""))
             return from_json(Recording, {**told, "kind": kind}), graph
         except ValueError as failure:
-            raise LabUnreachable.from_part(server, f"its recording is wrong: {failure}") from None
+            raise LabUnreachable(f"its recording is wrong: {failure}", server) from None
 
     def _ask(self, server: str, method: str, path: str, body: Mapping[str, int]) -> dict[str, Json]:
         """The answer to a call that may take long. Raises Refused with the server's own words."""
@@ -145,7 +141,7 @@ class Management:
         answer = self._http.ask(server, method, url, dict(body), deadline_s=SLOW_DEADLINE_S)
         told = json_object(server, answer)
         if not answer.is_success:
-            raise Refused.from_part(server, f"{told.get('error', answer.status_code)}")
+            raise Refused(f"{told.get('error', answer.status_code)}", server)
         return told
 
     def in_flight(self, server: str) -> int:
@@ -157,15 +153,13 @@ class Management:
         """The CPU seconds that the threads of its JIT compiler used so far, and the seconds in
         which they waited for a CPU. A service that is not the lab's does not tell."""
         if server in self._foreign:
-            raise LabUnreachable.from_part(
-                server, "it does not tell the CPU time of its JIT compiler"
-            )
+            raise LabUnreachable("it does not tell the CPU time of its JIT compiler", server)
         url = _url(server, "/metrics")
         found = self._http.samples(server, url, RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
         compiler = [one for one in found if one.labels.get("threads") == "compiler"]
         told = {one.name: float(one.value) for one in compiler}
         if len(told) < 2:
-            raise LabUnreachable.from_part(server, f"{url} has no {RUN} of the compiler")
+            raise LabUnreachable(f"{url} has no {RUN} of the compiler", server)
         return told[RUN], told[RUNQ]
 
     def work(self, server: str, route: str) -> RouteWork:

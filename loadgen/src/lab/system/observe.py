@@ -4,8 +4,6 @@ The samples are kept as they were scraped, so every later question goes to the s
 or without the lab. A margin on both sides of the window tells a counter's rise at its exact edges.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Each change returns the state read back. A toxic is in force when Toxiproxy says
 was asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """Asks a service under test on its traffic port, as its clients do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -71,9 +69,9 @@ class Traffic:
             with self._http.stream("GET", url, ROUTE_DEADLINE_S) as answer:
                 status = answer.status_code
         except NoAnswer as failure:
-            raise LabUnreachable.from_part(server, f"{failure}") from None
+            raise LabUnreachable(f"{failure}", server) from None
         if status in NOT_SERVED or status >= 500:
-            raise LabUnreachable.from_part(server, f"{url} answers {status}")
+            raise LabUnreachable(f"{url} answers {status}", server)
 
     def check_route(self, server: str, route: str) -> str | None:
         """Send one request: the route must be served, and by the right model.
@@ -87,9 +85,7 @@ class Traffic:
         answer = self._http.ask(server, "GET", url, deadline_s=ROUTE_DEADLINE_S)
         _require_model(server, answer)
         if answer.status_code in NOT_SERVED:
-            raise LabUnreachable.from_part(
-                server, f"{route} answers {answer.status_code}: not served"
-            )
+            raise LabUnreachable(f"{route} answers {answer.status_code}: not served", server)
         return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
 
     def _check_foreign(self, server: str, route: str) -> str | None:
@@ -132,6 +128,6 @@ def _require_model(server: str, answer: Answer) -> None:
     """Raises LabUnreachable where the answer is of another server."""
     model = answer.headers.get(MODEL_HEADER)
     if model != server:
-        raise LabUnreachable.from_part(
-            server, f"{answer.url} is answered by {model or 'something without a name'}"
+        raise LabUnreachable(
+            f"{answer.url} is answered by {model or 'something without a name'}", server
         )

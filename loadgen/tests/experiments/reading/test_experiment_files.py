@@ -308,7 +308,11 @@ def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "says"),
     [
-        (EXPLAIN, {"SUSPECT": "disk"}, "run: SUSPECT=disk is not allowed; allowed: worker pool, c"),
+        (
+            EXPLAIN,
+            {"SUSPECT": "disk"},
+            "run: SUSPECT=disk is not allowed; allowed: accept queue, c",
+        ),
         (EXPLAIN, {"PAIRS": "0"}, "run: PAIRS=0 is not allowed; allowed: 1..100"),
         (EXPLAIN, {"STEPS": "21"}, "run: STEPS=21 is not allowed; allowed: 1..20"),
         (EXPLAIN, {"LAUNCHES": "6"}, "run: LAUNCHES does not apply to experiments/x.toml (kind ex"),

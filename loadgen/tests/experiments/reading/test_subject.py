@@ -174,7 +174,7 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
             f'{X}headers = {{accept-encoding = "br"}}\nexpect = {{body_contains = "a"}}',
             "beside Accept-Encoding: the body may come compressed",
         ),
-        (f"levers = {{pool = {{cpus = 1}}}}\n{X}", "levers: pool is not a resource; allowed: w"),
+        (f"levers = {{pool = {{cpus = 1}}}}\n{X}", "levers: pool is not a resource; allowed: a"),
         (f'levers = {{"server CPU" = {{}}}}\n{X}', "levers: server CPU: it is empty; allow"),
         (f'levers = {{"server CPU" = {{cpu = 1}}}}\n{X}', "has no field cpu"),
         (

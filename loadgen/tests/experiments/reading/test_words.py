@@ -133,7 +133,7 @@ def test_a_wrong_word_of_bench_is_refused(words: dict[str, str], says: str) -> N
     [
         ({"CONC": "5", "LAUNCHES": "6"}, "unknown word LAUNCHES; allowed: CONC, SERVER"),
         ({"CONC": "5,6"}, "CONC=5,6 is more than one; allowed: one in this kind"),
-        ({"CONC": "5", "SUSPECT": "disk"}, "SUSPECT=disk is not allowed; allowed: worker"),
+        ({"CONC": "5", "SUSPECT": "disk"}, "SUSPECT=disk is not allowed; allowed: accept"),
         ({"CONC": "999999"}, "CONC=999999 is more than this machine holds"),
     ],
 )

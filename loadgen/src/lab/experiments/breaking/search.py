@@ -2,8 +2,6 @@
 load is not held, then bisect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What pairs of trials without and with a change say of what was changed. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace

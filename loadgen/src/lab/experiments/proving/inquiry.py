@@ -9,8 +9,6 @@ Resources that are full alike change together in one step: those that bind right
 prediction, and then the one that the trials with R changed name.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
@@ -92,15 +90,15 @@ class Step:
     suspected: bool
     strength: str | None
     lever: Lever
-    before: tuple[Row, ...]
-    after: tuple[Row, ...]
-    goodput: RatioOf | None
-    p95: RatioOf | None
-    least: bool
-    dose: float | None
-    more: RatioOf | None
-    answer: Answer
-    why: str
+    before: tuple[Row, ...] = ()
+    after: tuple[Row, ...] = ()
+    goodput: RatioOf | None = None
+    p95: RatioOf | None = None
+    least: bool = False
+    dose: float | None = None
+    more: RatioOf | None = None
+    answer: Answer = "inconclusive"
+    why: str = "goodput cannot be told"
 
     @property
     def name(self) -> str:
@@ -197,7 +195,7 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]
             told.steps.append(NotTried(resource, change))
         else:
             strength = named.strength if named.bottleneck in resources else None
-            step = _Trying(resources, why, suspect is not None, strength, change)
+            step = Step(resources, why, suspect is not None, strength, change)
             done = yield from _tried(explain, number, step, now, told.again)
             told.steps.append(done)
             if done.answer == "confirmed" and change.takes:
@@ -272,19 +270,8 @@ def _in_force(condition: Condition) -> str:
     return "the lab as it is" if condition == AS_IT_IS else condition.text
 
 
-@dataclass(frozen=True, slots=True)
-class _Trying:
-    """What a step is about to change: see Step."""
-
-    resources: tuple[str, ...]
-    tie: str
-    suspected: bool
-    strength: str | None
-    lever: Lever
-
-
 def _tried(
-    explain: Explain, number: int, step: _Trying, now: Present, again: Counter[str]
+    explain: Explain, number: int, step: Step, now: Present, again: Counter[str]
 ) -> Generator[Ask, Row, Step]:
     """Makes the pairs of one step, A B B A A B …, and decides on its resources. A condition that
     must not raise goodput is a third side. The pairs end where a side cannot be measured; those
@@ -326,8 +313,7 @@ def _tried(
     more = goodput_ratio(before, others[0])[0] if others and enough and not not_more else None
     doses = [row.spun for row in after if row.spun is not None]
     dose = statistics.median(doses) if doses else None
-    answer: Answer = "inconclusive"
-    why = problem or "goodput cannot be told"
+    answer, why = step.answer, problem or step.why
     if ratio is not None and change.takes:
         answer, why = answer_of_fall(ratio, dose, more)
         if not_more and answer == "confirmed":
@@ -347,12 +333,8 @@ def _tried(
         why = f"measured again: {' and '.join(texts)}, which may decide the answer"
     if problem and ratio is not None:
         why += f"; {pairs} of {explain.pairs} pairs count: then {problem}"
-    return Step(
-        resources=step.resources,
-        tie=step.tie,
-        suspected=step.suspected,
-        strength=step.strength,
-        lever=change,
+    return replace(
+        step,
         before=before,
         after=after,
         goodput=ratio,
@@ -366,7 +348,7 @@ def _tried(
 
 
 def _answer_of_rise(
-    step: _Trying, now: Present, before: Sequence[Row], after: Sequence[Row], ratio: RatioOf
+    step: Step, now: Present, before: Sequence[Row], after: Sequence[Row], ratio: RatioOf
 ) -> tuple[Answer, str]:
     """The answer of more of the resources, and why."""
     change = step.lever
@@ -383,7 +365,7 @@ def _answer_of_rise(
     return answer, why
 
 
-def _other_than_no_limit(step: _Trying, now: Present, before: Sequence[Row], why: str) -> str:
+def _other_than_no_limit(step: Step, now: Present, before: Sequence[Row], why: str) -> str:
     """Why goodput may not have risen although the resources are the limit; empty where only another
     limit explains it. `why` is what goodput says."""
     change = step.lever

@@ -14,8 +14,6 @@ Of a service that is not the lab's, only the last two apply, and what its subjec
 (lab.model.own_lever): each is × 2, and lifted to × 4, CPUs to all, a pool to the connections.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -4,8 +4,6 @@ By the prediction under the changed condition, where that knows bounds; else by 
 trials with the change.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence

@@ -17,8 +17,6 @@ expect = {status = 201, body_contains = '"order":'}      # any status below 400 
 "server CPU" = {cpus = 1}
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import tomllib

@@ -1,8 +1,6 @@
 """What one or more searches of a server found, in words: what it holds, what gave way, and how each
 search ended. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from lab.experiments.kind import OTHER_RULES

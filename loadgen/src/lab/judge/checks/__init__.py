@@ -8,8 +8,6 @@ check is one object in one of these modules, and is registered by being there. I
 A server that is overloaded is a finding, not a fault.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from lab.judge.checks import data, generator, held, load, machine, state, steady
@@ -23,20 +21,16 @@ QUESTIONS = {
     "Was the state constant?": (state, steady, machine),
 }
 CHECKS: Mapping[str, Check] = {
-    one.code: one
+    found.code: found
     for modules in QUESTIONS.values()
     for module in modules
-    for one in vars(module).values()
-    if isinstance(one, Check)
+    for found in vars(module).values()
+    if isinstance(found, Check)
 }
 # With one of these the server is away, and what it did not answer follows from that.
 _AWAY = {state.jvm_restarted.code, state.server_gone.code, machine.machine_away.code}
 # With one of these the generator lacked a CPU.
-_STARVED = {
-    generator.generator_full.code,
-    generator.generator_throttled.code,
-    generator.generator_starved.code,
-}
+_STARVED = {"generator-full", "generator-throttled", "generator-starved"}
 
 
 def judge(
@@ -91,7 +85,7 @@ def _leave_symptoms_out(found: dict[str, tuple[Remark, ...]], evidence: Evidence
         if symptoms and _did_its_part(evidence, invalid):
             symptoms = {silent}
         else:
-            found[paused.code] = tuple(paused.remark(**one.values) for one in found[silent])
+            found[paused.code] = tuple(paused.remark(**remark.values) for remark in found[silent])
     if nothing in invalid or invalid & _AWAY:
         symptoms = set()
     every = {code for code in found if CHECKS[code].symptom} | {silent}
@@ -101,23 +95,23 @@ def _leave_symptoms_out(found: dict[str, tuple[Remark, ...]], evidence: Evidence
 
 def _did_its_part(evidence: Evidence, invalid: set[str]) -> bool:
     """Whether the generator sent what was due, so that the server is why it was not answered."""
-    own = {one.code for one in evidence.measured.remarks} if evidence.measured else set()
-    return evidence.record.usage.window_cpu_s is not None and not invalid & (own | _STARVED)
+    shown = {remark.code for remark in evidence.measured.remarks} if evidence.measured else set()
+    return evidence.record.usage.window_cpu_s is not None and not invalid & (shown | _STARVED)
 
 
 def by_accident(reasons: Iterable[Remark]) -> bool:
     """Whether a trial with these reasons should be measured once more: none of them is a finding,
     and none would come again for certain. All others may follow from a machine that was away."""
-    codes = {one.code for one in reasons}
+    codes = {reason.code for reason in reasons}
     away = machine.machine_away.code in codes
     return away or (bool(codes) and all(CHECKS[code].repeatable for code in codes))
 
 
 def server_failures(reasons: Iterable[Remark]) -> tuple[Remark, ...]:
     """Those that say that the server itself failed."""
-    return tuple(one for one in reasons if CHECKS[one.code].server_failed)
+    return tuple(reason for reason in reasons if CHECKS[reason.code].server_failed)
 
 
 def lab_differed(reasons: Iterable[Remark]) -> bool:
     """Whether the lab was not the planned one, so that the server may have failed for that."""
-    return any(CHECKS[one.code].lab_differed for one in reasons)
+    return any(CHECKS[reason.code].lab_differed for reason in reasons)

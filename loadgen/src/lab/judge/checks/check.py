@@ -5,8 +5,6 @@ It is a format string over the names of its module, of `lab.judge.quantities` an
 `lab.judge.steps`, so it has the thresholds that the code has.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +21,7 @@ Severity = Literal["invalidates", "warns", "notes"]
 # its connections, one of any other load, and answers in it.
 Asks = Literal["record", "reading", "held", "load", "answers"]
 Values = Mapping[str, Value]
+Found = Iterator[Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Evidence:
         """What was known before any check: of the record, the warm-up and the reading."""
         record = self.record
         single = (self.problem, record.after_problem, record.warmth.problem)
-        yield from (one for one in single if one is not None)
+        yield from (remark for remark in single if remark is not None)
         yield from (*record.unequal, *record.notes)
         yield from self.measured.remarks if self.measured is not None else ()
 
@@ -94,20 +93,20 @@ def check(
 ) -> Callable[[Callable[[Evidence], Iterable[Values]]], Check]:
     """Makes a check of the function that asks."""
 
-    def of(find: Callable[[Evidence], Iterable[Values]]) -> Check:
+    def made(find: Callable[[Evidence], Iterable[Values]]) -> Check:
         when = inspect.cleandoc(find.__doc__ or "").partition("\n\n")[0]
         when = " ".join(when.split()).format_map(
             ChainMap(find.__globals__, vars(quantities), vars(steps))
         )
         return Check(code, severity, find, when, asks, **meaning)  # type: ignore[arg-type]
 
-    return of
+    return made
 
 
 def stored(code: str, severity: Severity, when: str = "", **meaning: bool | Severity) -> Check:
     """A check whose finding was made where it happened, and is kept in the record or reading."""
 
     def find(evidence: Evidence) -> Iterator[Values]:
-        return (dict(one.values) for one in evidence.kept if one.code == code)
+        return (dict(remark.values) for remark in evidence.kept if remark.code == code)
 
     return Check(code, severity, find, when, **meaning)  # type: ignore[arg-type]

@@ -1,17 +1,16 @@
 """Is the data there? What is missing, damaged, or too little to say anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from lab.judge.checks.check import Evidence, Values, check, stored
+from lab.judge.checks.check import Evidence, Found, check, stored
+from lab.judge.predict import rate_error
 from lab.judge.quantities import (
-    beside_lab,
+    by_others,
     drawn_call,
     in_window,
     least_window_s,
     needed_window_s,
-    rate_error_of,
+    overloaded,
     window_is_short,
 )
 from lab.model import Observation, TrialRecord, answered, needed_samples
@@ -49,7 +48,7 @@ target_answered = stored("target-answered", "notes")
 
 
 @check("clocks-apart", "invalidates")
-def clocks_apart(evidence: Evidence) -> Iterator[Values]:
+def clocks_apart(evidence: Evidence) -> Found:
     """Just before or after the load two clocks were surely more than {CLOCKS_APART_S:g} s apart, so
     a sample may be of another second than it says. Rates and latencies are the driver's own; what
     the parts did meanwhile is not known"""
@@ -64,7 +63,7 @@ def clocks_apart(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("window-unobserved", "invalidates", "load", repeatable=True)
-def window_unobserved(evidence: Evidence) -> Iterator[Values]:
+def window_unobserved(evidence: Evidence) -> Found:
     """Neither the generator's CPU time nor the JIT compile time could be read at the edges of the
     window: the engine may have ended before it began"""
     if evidence.record.usage.window_cpu_s is None and compiler_unread(evidence.record):
@@ -72,7 +71,7 @@ def window_unobserved(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("nothing-answered", "invalidates", "load", server_failed=True)
-def nothing_answered(evidence: Evidence) -> Iterator[Values]:
+def nothing_answered(evidence: Evidence) -> Found:
     """No answer in the window, although the generator did its part. This is the server's
     finding"""
     if not evidence.reading.samples:
@@ -80,14 +79,14 @@ def nothing_answered(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("no-success", "invalidates", "answers", server_failed=True)
-def no_success(evidence: Evidence) -> Iterator[Values]:
+def no_success(evidence: Evidence) -> Found:
     """Only errors. This is the server's finding"""
     if not answered(evidence.reading)[0]:
         yield {}
 
 
 @check("window-short", "invalidates", "answers")
-def window_short(evidence: Evidence) -> Iterator[Values]:
+def window_short(evidence: Evidence) -> Found:
     """The window is shorter than {LEAST_LATENCIES:g} latencies ([drawn delays](delays.md): than
     {LEAST_LATENCIES:g} of those that the edges of a window meet). It is measured
     [once more](#measured-again) in the window that would do, if that is at most 60 s"""
@@ -97,13 +96,13 @@ def window_short(evidence: Evidence) -> Iterator[Values]:
         yield {
             "window_s": reading.window_s,
             "latency_s": latency_s,
-            "times": least_window_s(record, latency_s) / latency_s,
+            "times": least_window_s(record, reading) / latency_s,
             "needed_s": needed_window_s(latency_s, drawn_call(record), record.before),
         }
 
 
 @check("few-answers", "invalidates", "load", symptom=True)
-def few_answers(evidence: Evidence) -> Iterator[Values]:
+def few_answers(evidence: Evidence) -> Found:
     """Fewer than {MIN_SAMPLES} answers without an error in the window"""
     good, failed = in_window(evidence.reading)
     if good < MIN_SAMPLES and (failed <= good or good + failed < MIN_SAMPLES):
@@ -112,7 +111,7 @@ def few_answers(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("mostly-errors", "invalidates", "load", server_failed=True, symptom=True)
-def mostly_errors(evidence: Evidence) -> Iterator[Values]:
+def mostly_errors(evidence: Evidence) -> Found:
     """Fewer than {MIN_SAMPLES} answers without an error, and more errors than these: there is no
     p95. This is the server's finding"""
     good, failed = in_window(evidence.reading)
@@ -121,40 +120,46 @@ def mostly_errors(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("few-draws", "notes", "answers")
-def few_draws(evidence: Evidence) -> Iterator[Values]:
+def few_draws(evidence: Evidence) -> Found:
     """With delays drawn for each call ([delays](delays.md)): two standard errors of their mean are
-    more than twice {RATE_ERROR:.1%}. A verdict has weak evidence then. A longer window, or more
+    more than twice {RATE_ERROR:.1%}. A verdict resolves that much less. A longer window, or more
     connections, draws more"""
-    error = rate_error_of(evidence.record, evidence.reading)
+    record, reading = evidence.record, evidence.reading
+    call = drawn_call(record)
+    # An open load that keeps up has the rate that is offered.
+    if call is None or (record.plan.mode == "open" and not overloaded(record, reading)):
+        return
+    error = rate_error(call, record.before, reading.samples)
     if error > RATE_ERROR:
-        yield {"draws": evidence.reading.samples, "share": 2 * error}
+        yield {"draws": reading.samples, "share": 2 * error}
 
 
 @check("series-missing", "notes", "load")
-def series_missing(evidence: Evidence) -> Iterator[Values]:
+def series_missing(evidence: Evidence) -> Found:
     """Prometheus did not answer"""
     if evidence.observation is None:
         yield {}
 
 
 @check("unread", "notes", "load")
-def unread(evidence: Evidence) -> Iterator[Values]:
+def unread(evidence: Evidence) -> Found:
     """Names the readings that checks lack"""
-    record, usage = evidence.record, evidence.record.usage
+    record, usage, seen = evidence.record, evidence.record.usage, evidence.observation
+    tells = seen is not None and not record.before.foreign and usage.host_taken is not None
     known = {
         "jit": not compiler_unread(record),
         "generator-cpu": usage.window_cpu_s is not None,
         "generator-waits": usage.window_wait_s is not None and usage.window_slices is not None,
         "generator-quota": usage.window_throttled_s is not None,
         "host-cpu": usage.host_taken is not None,
-        "others-cpu": not others_unread(record, evidence.observation),
+        "others-cpu": not tells or by_others(record, seen) is not None,
     }
     if not all(known.values()):
         yield {"readings": ",".join(name for name, is_known in known.items() if not is_known)}
 
 
 @check("exporter-assumed", "notes", "load")
-def exporter_assumed(evidence: Evidence) -> Iterator[Values]:
+def exporter_assumed(evidence: Evidence) -> Found:
     """`TARGET=`: the host of the exporter may run other things beside the service"""
     server, before = evidence.record.plan.server, evidence.record.before
     if not before.foreign or before.exported is None:
@@ -168,7 +173,7 @@ def exporter_assumed(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("measured-again", "notes")
-def measured_again(evidence: Evidence) -> Iterator[Values]:
+def measured_again(evidence: Evidence) -> Found:
     """This trial [repeats](#measured-again) that one"""
     if evidence.record.plan.repeats is not None:
         yield {"trial": evidence.record.plan.repeats}
@@ -191,19 +196,3 @@ def compiler_unread(record: TrialRecord) -> bool:
     JMX exporter for that."""
     tells = not record.before.foreign or record.before.exported is not None
     return tells and record.jit_share is None and record.jit_cpu is None
-
-
-def unknown_r0(record: TrialRecord) -> str:
-    """Why the R0 of a foreign service is not known, in words of the load before the trial."""
-    if record.demand is not None and record.demand.r0_problem is not None:
-        return record.demand.r0_problem
-    return "a single connection got no figures before the load"
-
-
-def others_unread(record: TrialRecord, observation: Observation | None) -> bool:
-    """Whether it is unknown what work outside the lab used, although the machine's CPUs were seen,
-    and all that the lab measures is its own."""
-    busy = record.usage.host_taken
-    if observation is None or record.before.foreign or busy is None:
-        return False
-    return beside_lab(busy, observation) is None

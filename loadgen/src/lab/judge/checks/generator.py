@@ -1,16 +1,15 @@
 """Was the load what it was to be: did the generator put it on, in time and by itself?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lab.judge.checks.check import Evidence, Values, check, stored
+from lab.judge.checks.check import Evidence, Found, Values, check, stored
 from lab.judge.quantities import (
     BUSY_CONNECTIONS,
     HOST_CROWDED,
     LAG_SHARE,
     LEAST_SHARE,
+    PART_CPU,
     THROTTLED,
     WAITED,
     allowed_ms,
@@ -22,10 +21,8 @@ from lab.judge.quantities import (
     think_share,
     waited_share,
 )
-from lab.model import Peak, Reading, Spike
+from lab.model import Reading
 
-# A generator that used this share of its cores was at its limit.
-GENERATOR_CPU = 0.95
 # The window is placed by when its process was started. Series are of each second.
 LATEST_START_S = 0.5
 # The driver starts and ends a peak within two of its steps. Nor may what it sends be later.
@@ -37,17 +34,17 @@ generator_exhausted = stored("generator-exhausted", "invalidates")
 
 
 @check("generator-full", "invalidates", "load")
-def generator_full(evidence: Evidence) -> Iterator[Values]:
-    """At least {GENERATOR_CPU:.0%} of its cores; of pacer, of those that its threads can use (one
+def generator_full(evidence: Evidence) -> Found:
+    """At least {PART_CPU:.0%} of its cores; of pacer, of those that its threads can use (one
     for four)"""
     record, reading = evidence.record, evidence.reading
     cpu_s, cores = record.usage.window_cpu_s, cores_of(record, reading)
-    if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
+    if cpu_s is not None and cpu_s / reading.window_s >= PART_CPU * cores:
         yield {"used": cpu_s / reading.window_s, "cores": cores}
 
 
 @check("generator-throttled", "invalidates", "load")
-def generator_throttled(evidence: Evidence) -> Iterator[Values]:
+def generator_throttled(evidence: Evidence) -> Found:
     """More than {THROTTLED:.0%} of the window"""
     throttled_s, window_s = evidence.record.usage.window_throttled_s, evidence.reading.window_s
     if throttled_s is not None and throttled_s > THROTTLED * window_s:
@@ -55,7 +52,7 @@ def generator_throttled(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("generator-starved", "invalidates", "load", repeatable=True)
-def generator_starved(evidence: Evidence) -> Iterator[Values]:
+def generator_starved(evidence: Evidence) -> Found:
     """Each turn on a CPU took more than {LEAST_LAG_MS:g} ms of waiting, and more than
     {LAG_SHARE:.0%} of p50"""
     usage, reading = evidence.record.usage, evidence.reading
@@ -69,7 +66,7 @@ def generator_starved(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("generator-began-late", "invalidates", "answers", repeatable=True)
-def generator_began_late(evidence: Evidence) -> Iterator[Values]:
+def generator_began_late(evidence: Evidence) -> Found:
     """More than {LATEST_START_S:g} s (pacer; not of several machines, which wait for each other)"""
     reading = evidence.reading
     if reading.began_s is not None and not reading.shares:
@@ -79,7 +76,7 @@ def generator_began_late(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("generator-late", "invalidates", "answers", repeatable=True)
-def generator_late(evidence: Evidence) -> Iterator[Values]:
+def generator_late(evidence: Evidence) -> Found:
     """Open load (pacer): it sent more than {LEAST_LAG_MS:g} ms late and more than {LAG_SHARE:.0%}
     of a raw latency: on average against p50, and at p95 against p95. Where all machines together
     are in time, each is asked"""
@@ -88,7 +85,7 @@ def generator_late(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("generator-thinks", "invalidates", "answers", repeatable=True)
-def generator_thinks(evidence: Evidence) -> Iterator[Values]:
+def generator_thinks(evidence: Evidence) -> Found:
     """Closed load: more than {LAG_SHARE:.0%} of the cycle of a connection (answer, next request,
     next answer) is [think time](method.md#think-time) for want of a CPU (pacer). Of the think time
     that is the share that the generator's threads stood in the run queue while they did not sleep,
@@ -115,7 +112,7 @@ def generator_thinks(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("generator-short", "invalidates", "answers", repeatable=True, symptom=True)
-def generator_short(evidence: Evidence) -> Iterator[Values]:
+def generator_short(evidence: Evidence) -> Found:
     """Fewer requests ended than {KEPT_UP:.0%} of offered, although fewer than
     {BUSY_CONNECTIONS:.0%} of the connections were busy and the server always answered. Not asked of
     pacer, which tells exactly how late it was. The {KEPT_UP:.0%} falls by the engine's longest
@@ -133,50 +130,37 @@ def generator_short(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("spikes-missing", "invalidates", "load")
-def spikes_missing(evidence: Evidence) -> Iterator[Values]:
+def spikes_missing(evidence: Evidence) -> Found:
     """The load ended early"""
     spike, made = evidence.record.plan.spike, len(evidence.record.peaks)
     if spike is not None and made < spike.repeats:
         yield {"made": made, "planned": spike.repeats}
 
 
-@check("spike-length", "invalidates", "load", repeatable=True)
-def spike_length(evidence: Evidence) -> Iterator[Values]:
-    """Off by more than {PEAK_SLACK_S:g} s, from when its own engine began to when it ended
-    (pacer)"""
-    for number, peak, spike in _peaks(evidence):
-        length_s = peak.ended_s - peak.started_s
+@check("spike-flawed", "invalidates", "load", repeatable=True)
+def spike_flawed(evidence: Evidence) -> Found:
+    """Of its own engine (pacer): it had no port or descriptor left for a connection, or what it
+    told is damaged. Its length is off by more than {PEAK_SLACK_S:g} s. On average more than
+    {UNTRIED:.0%} of its connections were not tried yet (those that the server did not accept are
+    tried: they are [a note](#valid-with-a-note)). Or the p95 of its lateness is more than
+    {PEAK_SLACK_S:g} s"""
+    spike = evidence.record.plan.spike
+    if spike is None:
+        return
+    for number, peak in enumerate(evidence.record.peaks, 1):
+        length_s, late_ms = peak.ended_s - peak.started_s, peak.late_p95_ms or 0.0
+        untried = peak.untried or 0.0
         if abs(length_s - spike.peak_s) > PEAK_SLACK_S:
             yield {"spike": number, "length_s": length_s, "planned_s": spike.peak_s}
-
-
-@check("spike-flawed", "invalidates", "load", repeatable=True)
-def spike_flawed(evidence: Evidence) -> Iterator[Values]:
-    """Its own engine had no port or descriptor left for a connection, or what it told is damaged
-    (pacer)"""
-    for number, peak, _ in _peaks(evidence):
+        if untried > UNTRIED * spike.extra:
+            yield {"spike": number, "untried": untried, "extra": spike.extra}
+        if late_ms > 1000 * PEAK_SLACK_S:
+            yield {"spike": number, "late_ms": late_ms}
         yield from ({"spike": number, **problem.values} for problem in peak.problems)
 
 
-@check("spike-sparse", "invalidates", "load", repeatable=True)
-def spike_sparse(evidence: Evidence) -> Iterator[Values]:
-    """More than {UNTRIED:.0%} of its connections, on average over the spike (pacer). Those that the
-    server did not accept are tried: they are [a note](#valid-with-a-note)"""
-    for number, peak, spike in _peaks(evidence):
-        if peak.untried is not None and peak.untried > UNTRIED * spike.extra:
-            yield {"spike": number, "untried": peak.untried, "extra": spike.extra}
-
-
-@check("spike-late", "invalidates", "load", repeatable=True)
-def spike_late(evidence: Evidence) -> Iterator[Values]:
-    """The p95 of its own engine's lateness is more than {PEAK_SLACK_S:g} s (pacer)"""
-    for number, peak, _ in _peaks(evidence):
-        if peak.late_p95_ms is not None and peak.late_p95_ms > 1000 * PEAK_SLACK_S:
-            yield {"spike": number, "late_ms": peak.late_p95_ms}
-
-
 @check("generator-waited", "warns", "answers")
-def generator_waited(evidence: Evidence) -> Iterator[Values]:
+def generator_waited(evidence: Evidence) -> Found:
     """At least {WAITED:.0%}"""
     share = waited_share(evidence.record, evidence.reading)
     if share is not None and share >= WAITED:
@@ -184,7 +168,7 @@ def generator_waited(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("think-time", "notes", "answers")
-def think_time(evidence: Evidence) -> Iterator[Values]:
+def think_time(evidence: Evidence) -> Found:
     """Closed load: {LEAST_SHARE:.0%} or more of the cycle of a connection (pacer). From
     {LAG_SHARE:.0%} on the [verdict](verdict.md) may name the generator"""
     share, think = think_share(evidence.reading), think_ms(evidence.reading)
@@ -193,13 +177,13 @@ def think_time(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("partly-late", "warns", "answers")
-def partly_late(evidence: Evidence) -> Iterator[Values]:
+def partly_late(evidence: Evidence) -> Found:
     """Open load (pacer): the mean of its lateness is more than {LAG_SHARE:.0%} of the mean of the
     corrected latency, as the checks allow up to {LEAST_LAG_MS:g} ms; or its p99 is more than
     {LEAST_LAG_MS:g} ms and more than {LAG_SHARE:.0%} of p99. Closed load by `https`: the same of
     p95, as what delays sending may delay reading; by `http` the kernel dates the answers"""
     late, whole = evidence.reading.late, evidence.reading.corrected
-    yield from (dict(one.values) for one in evidence.kept if one.code == "partly-late")
+    yield from (dict(remark.values) for remark in evidence.kept if remark.code == "partly-late")
     if evidence.record.plan.mode == "closed" or late is None or whole is None:
         return
     if late.mean_ms > LAG_SHARE * whole.mean_ms:
@@ -208,22 +192,6 @@ def partly_late(evidence: Evidence) -> Iterator[Values]:
         return
     if late.p99_ms > allowed_ms(whole.p99_ms):
         yield {"figure": "p99", "late_ms": late.p99_ms}
-
-
-# With one of these the generator was the limit, or may have been.
-OWN_LIMITS = frozenset(
-    one.code
-    for one in (
-        generator_exhausted,
-        generator_full,
-        generator_throttled,
-        generator_starved,
-        generator_began_late,
-        generator_late,
-        generator_thinks,
-        generator_short,
-    )
-)
 
 
 def _of_each(reading: Reading, find: Callable[[Reading], Values | None]) -> Iterator[Values]:
@@ -249,10 +217,3 @@ def _late(reading: Reading) -> Values | None:
         if late_ms is not None and took_ms is not None and late_ms > allowed_ms(took_ms):
             return {"figure": figure, "late_ms": late_ms, "allowed_ms": allowed_ms(took_ms)}
     return None
-
-
-def _peaks(evidence: Evidence) -> Iterator[tuple[int, Peak, Spike]]:
-    """The peaks of a trial with spikes, numbered from 1."""
-    spike = evidence.record.plan.spike
-    if spike is not None:
-        yield from ((number, peak, spike) for number, peak in enumerate(evidence.record.peaks, 1))

@@ -3,15 +3,11 @@
 No speed is measured, so nothing else of the figures and of the generator is asked.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from lab.judge.checks.check import Evidence, Values, check
+from lab.judge.checks.check import Evidence, Found, check
 
 
 @check("held-unread", "invalidates", "held")
-def held_unread(evidence: Evidence) -> Iterator[Values]:
+def held_unread(evidence: Evidence) -> Found:
     """The server did not tell its memory, the load ended first, or (in flight) Toxiproxy may not
     have accepted all calls; a note says which"""
     if evidence.record.live_heap_bytes is None or evidence.record.resident_bytes is None:
@@ -19,7 +15,7 @@ def held_unread(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("held-incomplete", "invalidates", "held")
-def held_incomplete(evidence: Evidence) -> Iterator[Values]:
+def held_incomplete(evidence: Evidence) -> Found:
     """A connection was lost and opened again (and sent again), or was not open when the load ended.
     Or idle connections had no answer, or an error; requests in flight had an answer, or the server
     worked on others as well"""

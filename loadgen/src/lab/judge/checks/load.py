@@ -1,10 +1,6 @@
 """Was the load what it was to be, or was the generator itself the limit?"""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from lab.judge.checks.check import Evidence, Values, check, stored
+from lab.judge.checks.check import Evidence, Found, check, stored
 from lab.judge.predict import most_beyond
 from lab.judge.quantities import (
     KEPT_UP,
@@ -31,7 +27,7 @@ wrk2_connections = stored(
 
 
 @check("backlog", "invalidates", "answers", repeatable=True)
-def backlog(evidence: Evidence) -> Iterator[Values]:
+def backlog(evidence: Evidence) -> Found:
     """Open load: as much more than offered was answered as may be missing from it ({KEPT_UP:.0%}),
     plus the engine's longest pause ÷ window: requests of the warm-up waited when the window
     began"""
@@ -44,7 +40,7 @@ def backlog(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("littles-law", "invalidates", "answers", symptom=True)
-def littles_law(evidence: Evidence) -> Iterator[Values]:
+def littles_law(evidence: Evidence) -> Found:
     """Closed load: rate × (latency + think time) differs from the connections by more than
     {LITTLE_TOLERANCE:.0%} + latency ÷ window. Only pacer tells the
     [think time](method.md#think-time). Of others the reason says how long it would be
@@ -74,7 +70,7 @@ def littles_law(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("above-bound", "invalidates", "answers")
-def above_bound(evidence: Evidence) -> Iterator[Values]:
+def above_bound(evidence: Evidence) -> Found:
     """Goodput above bound + {BOUND_SLACK:.0%} + connections ÷ window: another server or a cache
     may have answered
 
@@ -93,7 +89,7 @@ def above_bound(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("overload", "notes", "answers")
-def overload(evidence: Evidence) -> Iterator[Values]:
+def overload(evidence: Evidence) -> Found:
     """Open load: fewer requests ended than {KEPT_UP:.0%} of offered while the connections were
     busy. Requests that may never be answered count as ended here. This is a finding. Corrected
     latencies then grow with the run's length"""
@@ -104,7 +100,7 @@ def overload(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("errors", "notes", "answers")
-def errors(evidence: Evidence) -> Iterator[Values]:
+def errors(evidence: Evidence) -> Found:
     """Any HTTP errors, or errors of which so many are not as the subject's file
     [expects](your-own-service.md#what-an-answer-has-to-be): then a second note for each request
     says what came instead. The latencies are
@@ -122,7 +118,7 @@ def errors(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("without-answer", "notes", "answers")
-def without_answer(evidence: Evidence) -> Iterator[Values]:
+def without_answer(evidence: Evidence) -> Found:
     """Any"""
     reading = evidence.reading
     lost = lost_rps(reading, evidence.record.plan.offered_rps)
@@ -131,7 +127,7 @@ def without_answer(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("never-answered", "notes", "answers")
-def never_answered(evidence: Evidence) -> Iterator[Values]:
+def never_answered(evidence: Evidence) -> Found:
     """Open load of pacer, where a request had waited for much longer than any answer took: more
     than chance (three deviations of those in flight), a pause of the engine, a latency that rises
     by a tenth and a queue explain. In a queue that is served first come, first served, who is

@@ -1,11 +1,8 @@
 """Was the lab's state constant: its parts, its machines, and what others did on them?"""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from itertools import pairwise
 
-from lab.judge.checks.check import Evidence, Values, check
+from lab.judge.checks.check import Evidence, Found, check
 from lab.judge.quantities import (
     CPUS,
     HOST_FULL,
@@ -30,7 +27,7 @@ PARTS = ("downstream", "toxiproxy")
 
 
 @check("machine-away", "invalidates", repeatable=True, lab_differed=True)
-def machine_away(evidence: Evidence) -> Iterator[Values]:
+def machine_away(evidence: Evidence) -> Found:
     """[Several machines](several-machines.md): neither its cAdvisor nor a part on it answered a
     scrape for at least {AWAY_S:g} s and {AWAY_SCRAPES} scrapes, in the window or after it. So what
     its server did is no finding, whatever else is found
@@ -57,7 +54,7 @@ def machine_away(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("part-restarted", "invalidates", repeatable=True, lab_differed=True)
-def part_restarted(evidence: Evidence) -> Iterator[Values]:
+def part_restarted(evidence: Evidence) -> Found:
     """The downstream or the proxy ended in the window and came back: its start time differs by more
     than {BOOT_MOVES_S:g} s between the scrapes around the window
 
@@ -79,7 +76,7 @@ def part_restarted(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("downstream-late", "warns", "answers")
-def downstream_late(evidence: Evidence) -> Iterator[Values]:
+def downstream_late(evidence: Evidence) -> Found:
     """More than {LEAST_LATE_MS:g} ms and more than {LATE_SHARE:.0%} of its delay. That time is in
     the latencies, and the verdict counts it as the downstream's"""
     observation, before = evidence.observation, evidence.record.before
@@ -92,7 +89,7 @@ def downstream_late(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("part-throttled", "invalidates", "answers")
-def part_throttled(evidence: Evidence) -> Iterator[Values]:
+def part_throttled(evidence: Evidence) -> Found:
     """The CPU quota of the downstream or the proxy stopped it for more than {THROTTLED:.0%} of the
     window"""
     observation = evidence.observation
@@ -106,7 +103,7 @@ def part_throttled(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("part-full", "invalidates", "answers")
-def part_full(evidence: Evidence) -> Iterator[Values]:
+def part_full(evidence: Evidence) -> Found:
     """The downstream or the proxy used at least {PART_CPU:.0%} of the CPUs that it can use"""
     observation = evidence.observation
     if observation is None or evidence.record.before.foreign:
@@ -121,7 +118,7 @@ def part_full(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("others-cpu", "warns", "load")
-def others_cpu(evidence: Evidence) -> Iterator[Values]:
+def others_cpu(evidence: Evidence) -> Found:
     """{OTHERS:.0%} of the machine's CPU time or more went to processes outside the lab's containers
     and to other machines (steal), and the CPUs were at least {HOST_CROWDED:.0%} busy, or the
     generator waited for one for {WAITED:.0%} of its cores' time. Or other machines took
@@ -136,7 +133,7 @@ def others_cpu(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("host-full", "warns", "load")
-def host_full(evidence: Evidence) -> Iterator[Values]:
+def host_full(evidence: Evidence) -> Found:
     """The host's CPUs were at least {HOST_FULL:.0%} busy"""
     busy = evidence.record.usage.host_taken
     if busy is not None and busy >= HOST_FULL:
@@ -144,7 +141,7 @@ def host_full(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("host-steal", "warns", "load")
-def host_steal(evidence: Evidence) -> Iterator[Values]:
+def host_steal(evidence: Evidence) -> Found:
     """At least {STEAL_FELT:.0%}"""
     steal = evidence.record.usage.host_steal
     if steal is not None and steal >= STEAL_FELT:

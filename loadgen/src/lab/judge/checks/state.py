@@ -1,10 +1,8 @@
 """Was the server's state constant: the right server, one warm JVM, and the planned toxics?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
-from lab.judge.checks.check import Evidence, Values, check, stored
+from lab.judge.checks.check import Evidence, Found, Values, check, stored
 from lab.judge.same_lab import Difference, between_snapshots
 from lab.model import JIT_BUSY, Json, Snapshot, TrialRecord, Value, all_of
 from lab.model.knobs import READ_BACK
@@ -43,7 +41,7 @@ script_left = stored("script-left", "notes")
 
 
 @check("wrong-server", "invalidates", lab_differed=True)
-def wrong_server(evidence: Evidence) -> Iterator[Values]:
+def wrong_server(evidence: Evidence) -> Found:
     """The server names another model than the plan"""
     identity, planned = evidence.record.before.identity, evidence.record.plan.server
     if identity is not None and identity.model != planned:
@@ -51,7 +49,7 @@ def wrong_server(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("jvm-restarted", "invalidates", server_failed=True)
-def jvm_restarted(evidence: Evidence) -> Iterator[Values]:
+def jvm_restarted(evidence: Evidence) -> Found:
     """Its start time changed. This is the server's finding"""
     before, after = evidence.record.before, evidence.record.after
     if after is not None and after.jvm_started_ms != before.jvm_started_ms:
@@ -59,7 +57,7 @@ def jvm_restarted(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("changed", "invalidates", lab_differed=True)
-def changed(evidence: Evidence) -> Iterator[Values]:
+def changed(evidence: Evidence) -> Found:
     """The server's version, JDK, flags or limits, a setting, a toxic or the downstream's delay
     differs before and after the trial"""
     before, after = evidence.record.before, evidence.record.after
@@ -67,21 +65,21 @@ def changed(evidence: Evidence) -> Iterator[Values]:
         return
     if after.identity != before.identity and after.jvm_started_ms == before.jvm_started_ms:
         yield {"what": "identity"}
-    yield from (_values(one) for one in _differences(before, after) if one.now is not None)
+    yield from (_values(change) for change in _differences(before, after) if change.now is not None)
 
 
 @check("settings-unread", "invalidates")
-def settings_unread(evidence: Evidence) -> Iterator[Values]:
+def settings_unread(evidence: Evidence) -> Found:
     """The server told them before. One without a free file descriptor cannot read its own limits"""
     before, after = evidence.record.before, evidence.record.after
     differences = _differences(before, after) if after is not None else ()
-    unread = [one.name for one in differences if one.now is None]
+    unread = [change.name for change in differences if change.now is None]
     if unread:
         yield {"settings": ", ".join(unread)}
 
 
 @check("toxics-touched", "invalidates", lab_differed=True)
-def toxics_touched(evidence: Evidence) -> Iterator[Values]:
+def toxics_touched(evidence: Evidence) -> Found:
     """The agent saw a change that was undone before the end (it looks once a second)"""
     record = evidence.record
     if record.after is None or record.before.direct or not record.toxic_changes:
@@ -91,7 +89,7 @@ def toxics_touched(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("differs", "invalidates", lab_differed=True, foreign="notes")
-def differs(evidence: Evidence) -> Iterator[Values]:
+def differs(evidence: Evidence) -> Found:
     """A toxic or the downstream's delay differs from the start of the run, or a setting from the
     server's first trial, as after a new JVM lost a live change"""
     if evidence.start is not None:
@@ -99,7 +97,7 @@ def differs(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("not-in-force", "invalidates", lab_differed=True)
-def not_in_force(evidence: Evidence) -> Iterator[Values]:
+def not_in_force(evidence: Evidence) -> Found:
     """The lab had changed a limit, the heap or another setting of its container for this trial, and
     the server tells another one"""
     condition, before = evidence.record.plan.condition, evidence.record.before
@@ -123,7 +121,7 @@ def not_in_force(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("toxics-passed-by", "invalidates")
-def toxics_passed_by(evidence: Evidence) -> Iterator[Values]:
+def toxics_passed_by(evidence: Evidence) -> Found:
     """The experiment's toxics were in force, and the server's calls go past Toxiproxy"""
     plan = evidence.record.plan
     if evidence.record.before.direct and (plan.script or plan.condition.toxics):
@@ -131,7 +129,7 @@ def toxics_passed_by(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("without-toxiproxy", "notes")
-def without_toxiproxy(evidence: Evidence) -> Iterator[Values]:
+def without_toxiproxy(evidence: Evidence) -> Found:
     """The server's calls go to the downstream without Toxiproxy, as `SERVER_DOWNSTREAM_URL` says.
     Changed or unwatched toxics then count for nothing"""
     if evidence.record.before.direct:
@@ -139,19 +137,19 @@ def without_toxiproxy(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("toxics-unwatched", "invalidates", repeatable=True, lab_differed=True)
-def toxics_unwatched(evidence: Evidence) -> Iterator[Values]:
+def toxics_unwatched(evidence: Evidence) -> Found:
     """The agent did not watch for more than {LONGEST_UNWATCHED_S:g} s"""
     return _unwatched(evidence.record, long=True)
 
 
 @check("toxics-unwatched-briefly", "notes")
-def toxics_unwatched_briefly(evidence: Evidence) -> Iterator[Values]:
+def toxics_unwatched_briefly(evidence: Evidence) -> Found:
     """For up to {LONGEST_UNWATCHED_S:g} s; with `TARGET=` however long"""
     return _unwatched(evidence.record, long=False)
 
 
 @check("script-failed", "invalidates")
-def script_failed(evidence: Evidence) -> Iterator[Values]:
+def script_failed(evidence: Evidence) -> Found:
     """A scripted step failed, or others changed toxics as well"""
     for number, done in enumerate(evidence.record.script, 1):
         if done.problem is not None:
@@ -159,7 +157,7 @@ def script_failed(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("script-late", "invalidates", repeatable=True)
-def script_late(evidence: Evidence) -> Iterator[Values]:
+def script_late(evidence: Evidence) -> Found:
     """More than {SCRIPT_SLACK_S:g} s late"""
     record = evidence.record
     steps = zip(record.plan.script, record.script, strict=False)
@@ -170,7 +168,7 @@ def script_late(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("script-short", "invalidates")
-def script_short(evidence: Evidence) -> Iterator[Values]:
+def script_short(evidence: Evidence) -> Found:
     """The load ended early"""
     made, planned = len(evidence.record.script), len(evidence.record.plan.script)
     if made < planned:
@@ -178,7 +176,7 @@ def script_short(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("compiling", "invalidates", repeatable=True)
-def compiling(evidence: Evidence) -> Iterator[Values]:
+def compiling(evidence: Evidence) -> Found:
     """The JIT compiler took more than {JIT_COLD:.0%} of the CPUs that the server may use, or more
     than {JIT_MOST:g} s of CPU time per second (of elapsed time, where CPU time is not known, as of
     a service of your own). Or it was at work or waited for a CPU for more than {JIT_BUSY:g} s per
@@ -201,15 +199,15 @@ def compiling(evidence: Evidence) -> Iterator[Values]:
 def _differences(was: Snapshot, now: Snapshot) -> list[Difference]:
     """What differs in the settings, and on the way to the downstream, which loads are planned
     for."""
-    found = [one for one in between_snapshots(was, now) if one.kind in KINDS]
-    delays = was.delay_text, now.delay_text
-    found = [Difference("delay", "delay", *delays) if one.kind == "delay" else one for one in found]
-    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.name))
+    found = [change for change in between_snapshots(was, now) if change.kind in KINDS]
+    delay = Difference("delay", "delay", was.delay_text, now.delay_text)
+    found = [delay if change.kind == "delay" else change for change in found]
+    return sorted(found, key=lambda change: (KINDS.index(change.kind), change.name))
 
 
-def _values(one: Difference) -> Values:
-    what = one.name if one.kind == "settings" else one.kind
-    return {"what": what, "was": _plain(one.was), "now": _plain(one.now)}
+def _values(change: Difference) -> Values:
+    what = change.name if change.kind == "settings" else change.kind
+    return {"what": what, "was": _plain(change.was), "now": _plain(change.now)}
 
 
 def _plain(value: object) -> Value:

@@ -1,17 +1,13 @@
 """Was the server's state constant: one state in both halves of the window, and always answering?"""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from lab.judge.checks.check import Evidence, Values, check, stored
+from lab.judge.checks.check import Evidence, Found, check, stored
 from lab.judge.quantities import overloaded
 from lab.judge.steps import LEAST_DRIFT_MS, drifted, overload_drift, rates, silent_s, steps_of
 from lab.model import TrialRecord
 
 
 @check("goodput-drift", "invalidates", "load", repeatable=True, symptom=True)
-def goodput_drift(evidence: Evidence) -> Iterator[Values]:
+def goodput_drift(evidence: Evidence) -> Found:
     """The halves of the window differ in goodput by more than {LEAST_DRIFT:.0%}, and by more than
     chance explains. Or, in an overloaded open load, by more than the whole window lacks and
     {SCATTERS:g} times what its seconds scatter: then only one half was overloaded
@@ -32,7 +28,7 @@ def goodput_drift(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("latency-drift", "invalidates", "load", repeatable=True, symptom=True)
-def latency_drift(evidence: Evidence) -> Iterator[Values]:
+def latency_drift(evidence: Evidence) -> Found:
     """The same of the mean latency, and by more than {LEAST_DRIFT_MS:g} ms, in an open load that
     was kept, whether it rose or fell"""
     record, reading = evidence.record, evidence.reading
@@ -48,7 +44,7 @@ def latency_drift(evidence: Evidence) -> Iterator[Values]:
 
 
 @check("server-silent", "invalidates", "load", server_failed=True)
-def server_silent(evidence: Evidence) -> Iterator[Values]:
+def server_silent(evidence: Evidence) -> Found:
     """Next to no answers for at least {LEAST_SILENT_S:g} s and {LEAST_SILENT_LATENCIES:g} median
     latencies, for longer than [drawn delays](delays.md) explain, and the figures of the window do
     not fit the load for it. This is the server's finding"""

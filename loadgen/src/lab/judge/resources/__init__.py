@@ -1,62 +1,24 @@
 """What limited a trial: where the time above R0 went (docs/verdict.md).
 
-A resource is one object in one file. To add one: its file, a line of ALL, and its words in
-`lab.report.resources`.
+A resource is one object in one file. To add one, add its file.
 """
 
-from __future__ import annotations
+from importlib import import_module
+from pkgutil import iter_modules
 
 from lab.judge.resources import rule
-from lab.judge.resources.accept_queue import ACCEPT_QUEUE
-from lab.judge.resources.carrier_threads import CARRIER_THREADS
-from lab.judge.resources.connection_set_up import CONNECTION_SET_UP
-from lab.judge.resources.downstream import DOWNSTREAM
-from lab.judge.resources.downstream_connections import DOWNSTREAM_CONNECTIONS
-from lab.judge.resources.downstream_timeout import DOWNSTREAM_TIMEOUT
-from lab.judge.resources.event_loop import EVENT_LOOP
-from lab.judge.resources.file_descriptors import FILE_DESCRIPTORS
-from lab.judge.resources.front import FRONT
-from lab.judge.resources.garbage_collection import GARBAGE_COLLECTION
-from lab.judge.resources.generator import GENERATOR
-from lab.judge.resources.host_cpu import HOST_CPU
-from lab.judge.resources.load_connections import LOAD_CONNECTIONS
-from lab.judge.resources.lock import LOCK
-from lab.judge.resources.network import NETWORK
-from lab.judge.resources.other_work import OTHER_WORK
-from lab.judge.resources.pinned_carriers import PINNED_CARRIERS
-from lab.judge.resources.ports import PORTS
 from lab.judge.resources.resource import Resource
-from lab.judge.resources.server_cpu import SERVER_CPU
-from lab.judge.resources.toxiproxy import TOXIPROXY
-from lab.judge.resources.worker_pool import WORKER_POOL
 from lab.judge.seen import SeenTrial
 from lab.model import UNKNOWN, Basis, Judgement, Measurement, Observation, SeriesError, Verdict
 
-ALL: tuple[Resource, ...] = (
-    WORKER_POOL,
-    CARRIER_THREADS,
-    PINNED_CARRIERS,
-    EVENT_LOOP,
-    FRONT,
-    LOCK,
-    SERVER_CPU,
-    GARBAGE_COLLECTION,
-    ACCEPT_QUEUE,
-    FILE_DESCRIPTORS,
-    PORTS,
-    DOWNSTREAM_CONNECTIONS,
-    DOWNSTREAM_TIMEOUT,
-    NETWORK,
-    CONNECTION_SET_UP,
-    TOXIPROXY,
-    DOWNSTREAM,
-    HOST_CPU,
-    OTHER_WORK,
-    LOAD_CONNECTIONS,
-    GENERATOR,
-)
+_BY_NAME = {
+    found.name: found
+    for module in iter_modules(__path__)
+    for found in vars(import_module(f"{__name__}.{module.name}")).values()
+    if isinstance(found, Resource)
+}
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
-RESOURCES = tuple(resource.name for resource in ALL)
+RESOURCES = tuple(_BY_NAME)
 
 
 def verdict_of(
@@ -77,7 +39,7 @@ def verdict_of(
     except ValueError:
         return _unknown("no such route")
     try:
-        return rule.verdict(seen, ALL)
+        return rule.verdict(seen, _BY_NAME.values())
     except SeriesError:
         return _unknown("bad series")
 

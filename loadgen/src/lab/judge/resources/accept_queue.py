@@ -1,33 +1,26 @@
 """The connections that the kernel holds until the server accepts them (listen(2), backlog). One
 that finds the queue full is sent again after a second or more."""
 
-from __future__ import annotations
-
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known, value
-from lab.model import Standing, Wait
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 
 RESENT_MS = 1000.0
 # Fewer are an accident: p95 of 200 connections is the tenth slowest.
 OVERFLOWS = 10
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("accept queue")
+def accept_queue(seen: SeenTrial) -> Standing | None:
     mine, name = {"server": seen.server}, "lab_kernel_accept_queue_length"
     over = seen.total("refused", "connections", "lab_kernel_listen_overflows_total", **mine)
     if over is None:
         return None
     length = seen.mean("length", "connections", name, **mine)
     longest = seen.peak("longest", "connections", name, **mine)
-    refused, spike = over.value if over.value >= OVERFLOWS else 0.0, seen.plan.spike
+    refused, spike = over if over >= OVERFLOWS else 0.0, seen.plan.spike
     again = Wait("connect", ms=refused * RESENT_MS / seen.requests, measured=False)
     return Standing(
-        *("accept queue", value(longest), seen.before.setting("backlog"), "connections"),
+        *(longest, seen.before.setting("backlog"), "connections"),
         # A peak's connections are none of the measured requests.
         failed=min(1.0, refused / spike.extra) if spike else 0.0,
-        waits=(Wait("connect", ms=seen.each_ms(value(length)) or 0.0), again),
-        evidence=known(over, length, longest),
+        waits=(Wait("connect", ms=seen.each_ms(length) or 0.0), again),
     )
-
-
-ACCEPT_QUEUE = Resource("accept queue", "SERVER_BACKLOG", _standing)

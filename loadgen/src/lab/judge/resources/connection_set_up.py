@@ -2,18 +2,14 @@
 the downstream, and only then accepts the next: meanwhile the kernel holds the others, and the calls
 on them wait (go/downstream/service/accept_queues.go)."""
 
-from __future__ import annotations
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known, value
-from lab.model import Standing, Wait
-
-NAME = "connection set-up"
 # A peak's own connections are not measured: so many of them stand in the queues, on average.
 STANDING = 0.05
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("connection set-up")
+def connection_set_up(seen: SeenTrial) -> Standing | None:
     queue, unit = "lab_path_accept_queue_", "connections"
     proxy, called = (
         seen.rate(f"at {at}", unit, f"{queue}connection_seconds_total", listener=at)
@@ -22,17 +18,13 @@ def _standing(seen: SeenTrial) -> Standing | None:
     # The downstream is quick to accept: without the proxy's queue nothing is known.
     if not seen.call.route.calls_downstream or proxy is None:
         return None
-    level, spike = proxy.value + (value(called) or 0.0), seen.plan.spike
-    longest = seen.peak("longest", unit, f"{queue}length")
-    made = seen.rate("set up", "per s", "lab_downstream_accepted_connections_total")
+    level, spike = proxy + (called or 0.0), seen.plan.spike
+    seen.peak("longest", unit, f"{queue}length")
+    seen.rate("set up", "per s", "lab_downstream_accepted_connections_total")
     calls = seen.observation.increase("lab_downstream_calls_total", server=seen.server)
     each_ms = level * seen.window_s * 1000 / calls if calls else seen.each_ms(level)
     return Standing(
-        *(NAME, level, None, unit),
+        *(level, None, unit),
         failed=level / spike.extra if spike and level >= STANDING * spike.extra else 0.0,
         waits=(Wait("path", ms=each_ms or 0.0),),
-        evidence=known(proxy, called, longest, made),
     )
-
-
-CONNECTION_SET_UP = Resource(NAME, "SERVER_DOWNSTREAM_URL", _standing)

@@ -1,15 +1,12 @@
 """The server's own limit of connections to the downstream."""
 
-from __future__ import annotations
-
-from lab.judge.resources.resource import FULL, Resource, holding
-from lab.judge.seen import SeenTrial, known, value
-from lab.model import Standing, Wait
+from lab.judge.resources.resource import FULL, SeenTrial, Standing, Wait, holding, resource
 
 INSIDE = ("path", "downstream")
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("downstream connections")
+def downstream_connections(seen: SeenTrial) -> Standing | None:
     mine, name, times = (
         {"server": seen.server},
         "lab_downstream_connections_",
@@ -18,19 +15,15 @@ def _standing(seen: SeenTrial) -> Standing | None:
     cap, leased, pending = (
         seen.mean(what, "connections", name + what, **mine) for what in ("cap", "leased", "pending")
     )
-    if not cap or not leased or cap.value <= 0 or not seen.call.route.calls_downstream:
+    if not cap or cap <= 0 or leased is None or not seen.call.route.calls_downstream:
         return None
-    wait = seen.mean_time("mean wait", times, phase="pending", **mine)
-    call = seen.mean_time("mean call", times, phase="call", **mine)
-    waited_ms = wait.value * 1000 if wait else seen.each_ms(value(pending))
-    held_s = value(call) or (cap.value / seen.rps if seen.rps else seen.hold_s)
-    full = max(leased.value, seen.rps * held_s) >= FULL * cap.value
+    wait_s = seen.mean_time("mean wait", times, phase="pending", **mine)
+    call_s = seen.mean_time("mean call", times, phase="call", **mine)
+    waited_ms = seen.each_ms(pending) if wait_s is None else wait_s * 1000
+    held_s = call_s or (cap / seen.rps if seen.rps else seen.hold_s)
+    full = max(leased, seen.rps * held_s) >= FULL * cap
     return Standing(
-        *("downstream connections", min(cap.value, leased.value), cap.value, "connections"),
+        *(min(cap, leased), cap, "connections"),
         waits=(Wait("pending", ms=waited_ms),) if full and waited_ms else (),
-        held=holding(seen, cap.value, seen.hold_s, held_s, INSIDE),
-        evidence=known(cap, leased, pending, wait, call),
+        held=holding(seen, cap, seen.hold_s, held_s, INSIDE),
     )
-
-
-DOWNSTREAM_CONNECTIONS = Resource("downstream connections", "downstream_connections", _standing)

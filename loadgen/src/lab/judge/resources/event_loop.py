@@ -1,28 +1,22 @@
 """Event loop threads: all time outside the selector is work, or blocked. A connection stays with
 its loop, so the busiest counts."""
 
-from __future__ import annotations
-
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, known, resource
 from lab.judge.stages import HOT, OF_SERVER, of_classes
-from lab.model import Standing, Wait
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("event loop")
+def event_loop(seen: SeenTrial) -> Standing | None:
     mine, name = {"server": seen.server}, "lab_event_loop_busy_seconds_total"
     loops = seen.each("loop", name, **mine)
     rates = known(*(seen.rate(at, "of its time", name, loop=at, **mine) for at in loops))
     if not rates or seen.before.foreign:
         return None
-    busy, stage = [min(1.0, rate.value) for rate in rates], of_classes(seen, ("loop",))
+    busy, stage = [min(1.0, rate) for rate in rates], of_classes(seen, ("loop",))
     sleeps = seen.before.settings.get("block_the_loop") is True
     # With as many loops as CPUs, all of them at work, the CPUs are short, unless loops sleep.
     hot = max(busy) >= HOT and (sleeps or len(busy) < (seen.cpus or len(busy)))
     part = 1 - min(1.0, stage.runq_s / (sum(busy) * seen.window_s)) if hot and stage else 1.0
     sure = sum(busy) >= HOT * len(busy) and (sleeps or stage is not None)
     waits = tuple(Wait(place, part=part, measured=sure) for place in OF_SERVER if hot)
-    return Standing("event loop", sum(busy), len(busy), "loops", waits=waits, evidence=rates)
-
-
-EVENT_LOOP = Resource("event loop", "LOOPS", _standing)
+    return Standing(sum(busy), len(busy), "loops", waits=waits)

@@ -1,10 +1,8 @@
 """The open files of the server, the proxy and the downstream, each against its own limit."""
 
-from __future__ import annotations
+from dataclasses import replace
 
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known
-from lab.model import Evidence, Standing, Wait
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 
 OPEN = "process_open_fds"
 # Toxiproxy needs two for each connection, and accepts nothing more for good when it has none: the
@@ -14,32 +12,29 @@ NEARLY_ALL = 0.97
 COUNTED = 0.5
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("file descriptors")
+def file_descriptors(seen: SeenTrial) -> Standing | None:
     owners = {"server": {"job": "jvm", "server": seen.server}}
     owners |= {job: {"job": job} for job in ("toxiproxy", "downstream")}
-    found: list[tuple[float, str, tuple[Evidence, ...]]] = []
-    for owner, labels in owners.items():
-        opened = seen.peak("open", "files", OPEN, **labels)
-        most = seen.peak("most", "files", "process_max_fds", **labels)
-        if opened and most and most.value > 0:
-            found.append((opened.value / most.value, owner, (opened, most)))
-    if lost := _uncounted(seen):
-        found.append((1.0, "server", (lost,)))
-    if not found:
+    found = [standing for owner, labels in owners.items() if (standing := _of(seen, owner, labels))]
+    return max(found, key=lambda standing: (len(standing.waits), standing.full), default=None)
+
+
+def _of(seen: SeenTrial, owner: str, labels: dict[str, str]) -> Standing | None:
+    opened = seen.peak("open", "files", OPEN, **labels)
+    most = seen.peak("most", "files", "process_max_fds", **labels)
+    lost = owner == "server" and _uncounted(seen)
+    if not lost and (opened is None or not most):
         return None
-    share, owner, figures = max(found, key=lambda entry: entry[0])
-    gone = share >= NEARLY_ALL
-    used, most_of_it = (figure.value for figure in figures) if not lost else (None, None)
-    return Standing(
-        *("file descriptors", used, most_of_it, "files", owner),
-        failed=seen.error_share if gone else 0.0,
-        # What is not accepted for want of one waits anywhere, and nothing counts it.
-        waits=(Wait("unexplained", part=1.0, measured=False),) if gone else (),
-        evidence=known(*figures),
-    )
+    standing = Standing(most if lost else opened, most, "files", owner)
+    if not lost and standing.full < NEARLY_ALL:
+        return standing
+    # What is not accepted for want of one waits anywhere, and nothing counts it.
+    waits = (Wait("unexplained", part=1.0, measured=False),)
+    return replace(standing, failed=seen.error_share, waits=waits)
 
 
-def _uncounted(seen: SeenTrial) -> Evidence | None:
+def _uncounted(seen: SeenTrial) -> bool:
     """A JVM without a spare descriptor cannot open /proc to count its open files: that count is
     missing from its scrapes, which hold everything else. One that is not the lab's may never tell
     them, for reasons of its own."""
@@ -50,8 +45,6 @@ def _uncounted(seen: SeenTrial) -> Evidence | None:
     )
     within = [sum(opens <= at <= closes for at in times) for times in (counted, threads)]
     if not within[1] or within[0] > COUNTED * within[1] or (seen.before.foreign and not counted):
-        return None
-    return Evidence("counted", within[0] / within[1], "of the scrapes", f"count_over_time({OPEN})")
-
-
-FILE_DESCRIPTORS = Resource("file descriptors", "NOFILE", _standing)
+        return False
+    share, query = within[0] / within[1], f"count_over_time({OPEN})"
+    return seen.noted("counted", share, "of the scrapes", query) is not None

@@ -1,36 +1,33 @@
 """What the collector takes: pauses, in which every thread of the server stands, and CPU time. A
 JVM that ends again and again has too little memory for its load."""
 
-from __future__ import annotations
-
 from itertools import accumulate, pairwise
 
 from lab.judge.cpu_split import USED
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, known, resource
 from lab.judge.stages import OF_SERVER, of_place
 from lab.judge.thread_times import RUN
-from lab.model import Evidence, Standing, Wait
 
 # One end of a JVM may be anything.
 ENDS = 2
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("garbage collection")
+def garbage_collection(seen: SeenTrial) -> Standing | None:
     ends, mine, name = _ends(seen), {"server": seen.server}, "jvm_gc_collection_seconds_sum"
     # Cycles of concurrent collectors run beside the program, and are no pauses.
     names = [gc for gc in seen.each("gc", name, **mine) if "Cycles" not in gc]
     pauses = known(*(seen.rate(gc, "of the time", name, gc=gc, **mine) for gc in names))
-    again = ends is not None and ends.value >= ENDS
+    again = ends is not None and ends >= ENDS
     if not pauses and not again:
         return None
-    paused = min(1.0, sum(rate.value for rate in pauses))
+    paused = min(1.0, sum(pauses))
+    seen.heap_after_collections()
     return Standing(
-        *("garbage collection", paused, 1.0, "of the time"),
+        *(paused, 1.0, "of the time"),
         failed=float(again),
         waits=tuple(Wait(place, part=_stopped(seen, place, paused)) for place in OF_SERVER),
         takes=_cpu_taken(seen),
-        evidence=known(*pauses, seen.heap_after_collections(), ends),
     )
 
 
@@ -54,7 +51,7 @@ def _cpu_taken(seen: SeenTrial) -> tuple[Wait, ...]:
     )
 
 
-def _ends(seen: SeenTrial) -> Evidence | None:
+def _ends(seen: SeenTrial) -> float | None:
     """How often the server's JVM was followed by a later one. None of a service that is not the
     lab's: it may be several JVMs behind one name."""
     name, mine = "process_start_time_seconds", {"job": "jvm", "server": seen.server}
@@ -62,7 +59,4 @@ def _ends(seen: SeenTrial) -> Evidence | None:
     if not starts or seen.before.foreign:
         return None
     later = sum(now > before for before, now in pairwise(accumulate(starts, max)))
-    return Evidence("ended", later, "times", f"changes({seen.range_of(name, mine)})")
-
-
-GARBAGE_COLLECTION = Resource("garbage collection", "SERVER_JVM_FLAGS", _standing)
+    return seen.noted("ended", later, "times", f"changes({seen.range_of(name, mine)})")

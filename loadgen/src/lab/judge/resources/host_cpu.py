@@ -1,35 +1,28 @@
 """All CPUs of the machine, whoever uses them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from lab.judge.cpu_split import CPUS_OF_EACH, USED, machine_busy
-from lab.judge.resources.resource import Resource
+from lab.judge.resources.resource import DRIVER, SeenTrial, Standing, Wait, resource
 from lab.judge.resources.server_cpu import limit_of
-from lab.judge.seen import SeenTrial, known
 from lab.judge.stages import OF_SERVER, PLACES, for_cpu, of_place
-from lab.model import Evidence, Standing, Wait
 
-NAME = "host CPU"
 # Where no run queue is known, some requests waited for a CPU from this share on; below, who knows.
 NEARLY_FULL = 0.9
-_DRIVER = "raw/<trial>/trial.json, usage"
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("host CPU")
+def host_cpu(seen: SeenTrial) -> Standing | None:
     usage = seen.record.usage
     busy, machine = (usage.host_taken, "") if usage.host_taken is not None else _busiest(seen)
     if busy is None:
         return None
-    figures = [Evidence("busy or stolen", busy, "of the CPUs' time", _DRIVER)]
-    if usage.host_pressure is not None:
-        figures.append(Evidence("pressure", usage.host_pressure, "of the window", _DRIVER))
-    used = known(*figures, seen.rate("used by the lab", "CPUs", USED))
-    cpus = seen.cpus
-    waits = tuple(_waits(seen, busy, cpus or 1.0))
+    seen.noted("busy or stolen", busy, "of the CPUs' time", DRIVER)
+    seen.noted("pressure", usage.host_pressure, "of the window", DRIVER)
+    seen.rate("used by the lab", "CPUs", USED)
+    cpus, waits = seen.cpus, tuple(_waits(seen, busy, seen.cpus or 1.0))
     use = None if cpus is None else busy * cpus
-    return Standing(NAME, use, cpus, "CPUs", machine, waits=waits, evidence=used)
+    return Standing(use, cpus, "CPUs", machine, waits=waits)
 
 
 def _waits(seen: SeenTrial, busy: float, cpus: float) -> Iterator[Wait]:
@@ -58,6 +51,3 @@ def _busiest(seen: SeenTrial) -> tuple[float | None, str]:
     shares = [(machine_busy(seen.observation, name), name) for name in names]
     busy = [(share, name) for share, name in shares if share is not None]
     return max(busy) if busy and len(busy) == len(shares) else (None, "")
-
-
-HOST_CPU = Resource(NAME, "", _standing)

@@ -1,13 +1,9 @@
 """The site where most threads waited for a monitor or a lock, where a server watches them: a lab
 server while its knob `lock_watch_ms` is not 0, a service of the user's with the lab's recorder."""
 
-from __future__ import annotations
-
 from lab.judge.quantities import HOST_CROWDED
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 from lab.judge.stages import of_place
-from lab.model import Standing, Wait
 
 WAITED, WATCHES = "lab_wait_seconds_total", "lab_lock_watch_ms"
 # What a server calls all sites beyond the most that it names (LockWatch.java).
@@ -17,23 +13,27 @@ OTHER = "other"
 SYMPTOM = 0.5
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("lock")
+def lock(seen: SeenTrial) -> Standing | None:
     """The seconds that threads waited there, per second, are the mean number of threads that wait
     (Little's law), so their time per request follows. For how long it was held is not known, so
     neither is its use."""
-    mine, sites = {"server": seen.server}, []
-    for kind in ("monitor", "lock"):
-        for site in seen.each("site", WAITED, kind=kind, **mine):
-            figure = seen.rate("waiting", "threads", WAITED, kind=kind, site=site, **mine)
-            sites += [(rate.value, site, rate) for rate in known(figure)]
+    mine, rise = {"server": seen.server}, seen.observation.increase
+    sites = [
+        (waited_s, kind, site)
+        for kind in ("monitor", "lock")
+        for site in seen.each("site", WAITED, kind=kind, **mine)
+        if (waited_s := rise(WAITED, kind=kind, site=site, **mine)) is not None
+    ]
     if not watched(seen) or not sites:
         return None
-    level, site, figure = max(sites, key=lambda entry: entry[0])
+    _, kind, site = max(sites, key=lambda entry: entry[0])
+    level = seen.rate("waiting", "threads", WAITED, kind=kind, site=site, **mine)
     stage = of_place(seen, "own")
     crowded = (seen.record.usage.host_taken or 0.0) >= HOST_CROWDED
     symptom = crowded if stage is None else stage.for_cpu >= SYMPTOM
     waits = (Wait("own", ms=seen.each_ms(level), measured=site != OTHER and not symptom),)
-    return Standing("lock", None, None, "threads", site, waits=waits, evidence=known(figure))
+    return Standing(None, None, "threads", site, waits=waits)
 
 
 def watched(seen: SeenTrial) -> bool:
@@ -49,6 +49,3 @@ def ended(seen: SeenTrial) -> bool:
     return bool(seen.before.lock_watch_ms) and any(
         opens <= at <= closes for series in watches for at in series.times_of(0)
     )
-
-
-LOCK = Resource("lock", "lock_ms", _standing)

@@ -1,7 +1,5 @@
 """What is not known of a trial that a verdict would rest on, as codes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from lab.judge.checks.data import jobs_unseen

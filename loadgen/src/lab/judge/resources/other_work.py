@@ -1,23 +1,19 @@
 """Work outside the lab on its CPUs: other machines of the same host (steal), and processes of this
 one, as far as the checks found that they left the lab too few CPUs."""
 
-from __future__ import annotations
-
 from lab.judge.excess import excess_of
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial
-from lab.model import Evidence, Standing, Wait
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("work outside the lab")
+def other_work(seen: SeenTrial) -> Standing | None:
     steal, others = seen.record.usage.host_steal, seen.judgement.others_cpu
     if (steal is None and others is None) or not seen.cpus:
         return None
     taken = max(steal or 0.0, others or 0.0)
-    figure = Evidence("taken", taken, "of the CPUs' time", "trial.json, usage; the checks")
+    seen.noted("taken", taken, "of the CPUs' time", "trial.json, usage; the checks")
     takes = (Wait("host CPU", part=_share(seen, taken), measured=False),)
-    use = taken * seen.cpus
-    return Standing("work outside the lab", use, seen.cpus, "CPUs", takes=takes, evidence=(figure,))
+    return Standing(taken * seen.cpus, seen.cpus, "CPUs", takes=takes)
 
 
 def _share(seen: SeenTrial, taken: float) -> float:
@@ -31,6 +27,3 @@ def _share(seen: SeenTrial, taken: float) -> float:
     of_wait = taken / (1 - by_lab) if by_lab < 1 else 1.0
     of_time = taken * ((excess.r0_ms or 0.0) + excess.ms) / excess.ms
     return min(1.0, of_wait, of_time)
-
-
-OTHER_WORK = Resource("work outside the lab", "", _standing)

@@ -1,11 +1,7 @@
 """The local ports of the server's container for connections to the downstream. One in TIME_WAIT is
 free for the next call after a second (ip-sysctl, tcp_tw_reuse=1, as compose.yaml has it)."""
 
-from __future__ import annotations
-
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known
-from lab.model import Standing, Wait
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 
 # Those of a container that does not tell them: 10000 to 65535 (compose.yaml).
 USUAL = 55_536
@@ -13,23 +9,20 @@ USUAL = 55_536
 NEARLY_ALL = 0.9
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
+@resource("ports")
+def ports(seen: SeenTrial) -> Standing | None:
     mine = {"server": seen.server}
     gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
     out = seen.peak("leased", "connections", "lab_downstream_connections_leased", **mine)
-    if not gone or not out:
+    if gone is None or out is None:
         return None
     most, failed = seen.before.local_ports or USUAL, seen.failed_calls("error")
-    full = out.value >= NEARLY_ALL * most
+    full = out >= NEARLY_ALL * most
     # With those in TIME_WAIT they are taken only where calls fail.
-    taken = full or (failed and out.value + gone.value >= NEARLY_ALL * most)
+    taken = full or (failed and out + gone >= NEARLY_ALL * most)
     places = ("pending", "path") if full else ()
     return Standing(
-        *("ports", min(out.value, float(most)), most, "ports"),
+        *(min(out, float(most)), most, "ports"),
         failed=failed if taken else 0.0,
         waits=tuple(Wait(place, part=1.0, measured=False) for place in places),
-        evidence=known(gone, out),
     )
-
-
-PORTS = Resource("ports", "SERVER_PORTS", _standing)

@@ -1,13 +1,15 @@
-"""What a resource is. Each is one object in a file of its own, listed once in `__init__`."""
-
-from __future__ import annotations
+"""What a resource is: one object in a file of this folder, which is registered by being there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lab.judge.seen import SeenTrial
-from lab.model import Held, Standing
+from lab.judge.seen import SeenTrial, known
+from lab.model import Held, Standing, Wait
 
+# What the files of resources are written with, too.
+__all__ = ["SeenTrial", "Standing", "Wait", "known"]
+# The driver reads it at the edges of the window.
+DRIVER = "raw/<trial>/trial.json, usage"
 # In use for this share of its capacity a pool is full: a sample every 1 or 2 s finds a worker
 # between two requests, and the edges of the window lose some.
 FULL = 0.95
@@ -15,13 +17,23 @@ FULL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """`lever` is the setting that gives more of it (docs/next-bottleneck.md), "" if there is none.
-    `standing` tells use, capacity, and what waited for it in a window; None where a trial has no
+    """`find` gives use, capacity, and what waited for it in a window; None where a trial has no
     such resource, or its use is not known."""
 
     name: str
-    lever: str
-    standing: Callable[[SeenTrial], Standing | None]
+    find: Callable[[SeenTrial], Standing | None]
+
+    def standing(self, seen: SeenTrial) -> Standing | None:
+        seen.figures.clear()
+        if (standing := self.find(seen)) is None:
+            return None
+        evidence = tuple(dict.fromkeys(seen.figures))
+        return replace(standing, resource=self.name, evidence=evidence)
+
+
+def resource(name: str) -> Callable[[Callable[[SeenTrial], Standing | None]], Resource]:
+    """Makes a resource of the function that finds its standing."""
+    return lambda find: Resource(name, find)
 
 
 def holding(

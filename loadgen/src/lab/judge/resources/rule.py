@@ -6,17 +6,15 @@
    measured waiting, weak where less, or estimated; unknown where most is unexplained.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lab.judge.balance import balance_of
+from lab.judge.cpu_split import cpu_split
 from lab.judge.excess import answered, excess_of, tail_as_expected
 from lab.judge.resources import missing
-from lab.judge.resources.generator import GENERATOR
+from lab.judge.resources.generator import generator
 from lab.judge.resources.resource import Resource
 from lab.judge.seen import SeenTrial, known
 from lab.model import (
@@ -25,6 +23,7 @@ from lab.model import (
     UNEXPLAINED,
     UNKNOWN,
     WEAK,
+    Balance,
     Basis,
     Excess,
     Standing,
@@ -49,13 +48,14 @@ class Claim:
     measured: bool
 
 
-def verdict(seen: SeenTrial, resources: Sequence[Resource]) -> Verdict:
+def verdict(seen: SeenTrial, resources: Iterable[Resource]) -> Verdict:
     standings = known(*(resource.standing(seen) for resource in resources))
     excess, errors = excess_of(seen), seen.error_share
     if excess is not None:
         standings = apportioned(excess, standings)
     named = partial(_named, seen, excess, standings)
-    failing = max(standings, key=lambda standing: standing.failed, default=None)
+    # Who fails for want of something that is full cannot call what comes behind it.
+    failing = max(standings, key=lambda standing: (standing.failed, standing.full), default=None)
     failed = failing.failed if failing else 0.0
     # A peak's own connections are not measured, nor are requests without an answer.
     unmeasured = failed > OBJECTIVE and (seen.plan.spike is not None or excess is None)
@@ -184,8 +184,23 @@ def _named(
     basis: Basis,
 ) -> Verdict:
     gaps = tuple(missing.missing(seen, name))
-    invalid = not seen.judgement.valid and name != GENERATOR.name
+    invalid = not seen.judgement.valid and name != generator.name
     if name != UNKNOWN and (invalid or any(gap.doubts for gap in gaps)):
         strength = WEAK
     ranked = tuple(sorted(standings, key=lambda standing: (-standing.share, -standing.failed)))
-    return Verdict(name, strength, basis, excess, ranked, gaps, balance_of(seen))
+    return Verdict(name, strength, basis, excess, ranked, gaps, _balance(seen))
+
+
+def _balance(seen: SeenTrial) -> Balance:
+    """Whether the figures that a verdict rests on agree: the parts' CPU time with the busy time of
+    the CPUs, and the connections of a closed load with X · (R + Z)."""
+    split = cpu_split(seen.measurement, seen.observation)
+    parts = [getattr(split, name) for name in split.columns()]
+    busy, cpus = seen.record.usage.host_busy, seen.cpus
+    cpu = in_flight = None
+    if busy and cpus and None not in parts:
+        cpu = sum(parts) * seen.reading.achieved_rps / 1e6 / (busy * cpus)
+    if not seen.is_open and seen.reading.answer_ms is not None:
+        cycle_s = (seen.reading.answer_ms + seen.think_ms) / 1000
+        in_flight = seen.reading.achieved_rps * cycle_s / seen.plan.concurrency
+    return Balance(cpu, in_flight)

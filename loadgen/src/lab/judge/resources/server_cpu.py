@@ -1,13 +1,9 @@
 """The CPUs of the server alone: its container's quota (cgroup CFS bandwidth control), its CPU set,
 or its own machine of several. A container with none of these uses the machine's."""
 
-from __future__ import annotations
-
 from lab.judge.cpu_split import USED
-from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial, known, value
+from lab.judge.resources.resource import SeenTrial, Standing, Wait, known, resource
 from lab.judge.stages import OF_SERVER, for_cpu, of_place
-from lab.model import Evidence, Standing, Wait
 
 # A quota binds when this share of it is used: what a period (100 ms) leaves, later ones do not get.
 QUOTA_FULL = 0.85
@@ -18,14 +14,14 @@ THROTTLED_PERIODS, THROTTLED_USE = 0.5, 0.7
 SET_FULL = 0.9
 
 
-def _standing(seen: SeenTrial) -> Standing | None:
-    used, limit, quota, hit = _used(seen), limit_of(seen), quota_of(seen), _periods_hit(seen)
+@resource("server CPU")
+def server_cpu(seen: SeenTrial) -> Standing | None:
+    used, limit = _used(seen), limit_of(seen)
     if used is None:
         return None
     waits = [] if limit is None else [_wait(seen, place, limit) for place in OF_SERVER]
-    most = limit or quota or _set(seen) or seen.cpus
-    figures = known(used, hit)
-    return Standing("server CPU", used.value, most, "CPUs", waits=known(*waits), evidence=figures)
+    most = limit or quota_of(seen) or _set(seen) or seen.cpus
+    return Standing(used, most, "CPUs", waits=known(*waits))
 
 
 def limit_of(seen: SeenTrial) -> float | None:
@@ -34,7 +30,7 @@ def limit_of(seen: SeenTrial) -> float | None:
     used, quota, cpus = _used(seen), quota_of(seen), _set(seen)
     if used is None or quota is None:
         return cpus
-    use, hit = used.value / quota, value(_periods_hit(seen)) or 0.0
+    use, hit = used / quota, _periods_hit(seen) or 0.0
     binds = use >= QUOTA_FULL or (hit >= THROTTLED_PERIODS and use >= THROTTLED_USE)
     return quota if binds else cpus
 
@@ -46,23 +42,21 @@ def quota_of(seen: SeenTrial) -> float | None:
     quota = seen.peak("quota", "µs", f"{name}quota", **mine)
     period = seen.peak("period", "µs", f"{name}period", **mine)
     several = len(seen.observation.series(f"{name}quota", **mine)) > 1
-    if several or not value(quota) or not quota or not period or quota.value < 0:
+    if several or not quota or not period or quota < 0:
         return None
-    limit, most = quota.value / period.value, _set(seen) or seen.cpus
+    limit, most = quota / period, _set(seen) or seen.cpus
     return limit if most is None or limit < most else None
 
 
-def _used(seen: SeenTrial) -> Evidence | None:
+def _used(seen: SeenTrial) -> float | None:
     return seen.rate("used by the server", "CPUs", USED, service=seen.server)
 
 
-def _periods_hit(seen: SeenTrial) -> Evidence | None:
+def _periods_hit(seen: SeenTrial) -> float | None:
     name, mine = "container_cpu_cfs_{}periods_total", {"service": seen.server}
-    hit = seen.total("throttled", "of its periods", name.format("throttled_"), **mine)
-    periods = seen.observation.increase(name.format(""), **mine)
-    return (
-        Evidence(hit.what, hit.value / periods, hit.unit, hit.source) if hit and periods else None
-    )
+    hit = seen.total("throttled", "periods", name.format("throttled_"), **mine)
+    every = seen.total("all", "periods", name.format(""), **mine)
+    return hit / every if hit is not None and every else None
 
 
 def _set(seen: SeenTrial) -> float | None:
@@ -72,14 +66,10 @@ def _set(seen: SeenTrial) -> float | None:
 
 
 def _wait(seen: SeenTrial, place: str, limit: float) -> Wait | None:
-    stage, used, hit = of_place(seen, place), value(_used(seen)) or 0.0, _periods_hit(seen)
+    stage, use, hit = of_place(seen, place), (_used(seen) or 0.0) / limit, _periods_hit(seen)
     if stage is not None:
         part = for_cpu(seen, place, stage, limit)
         return Wait(place, part=part, measured=seen.split is not None)
-    use = min(1.0, used / limit)
     if hit is not None and quota_of(seen) is not None:
-        return Wait(place, part=hit.value, measured=False)
-    return Wait(place, part=use**limit, measured=False) if use >= SET_FULL else None
-
-
-SERVER_CPU = Resource("server CPU", "SERVER_CPUS", _standing)
+        return Wait(place, part=hit, measured=False)
+    return Wait(place, part=min(1.0, use) ** limit, measured=False) if use >= SET_FULL else None

@@ -1,7 +1,5 @@
 """The interface of a load engine: a command line out, raw files in."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

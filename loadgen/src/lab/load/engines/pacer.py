@@ -26,8 +26,6 @@ cover the whole run, warm-up included:
 What does not add up is damaged: a line, a histogram and the totals at the end are compared.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -560,20 +558,12 @@ def _own_limits(seconds: Sequence[Line]) -> Iterator[Remark]:
 
 def _failures(told: _Told, window: Sequence[Line]) -> Iterator[Remark]:
     """Errors by cause, and requests that were never sent."""
-    whole = told.seconds
-    for check, all_causes, inside in (
-        (
-            checks.socket_errors,
-            _summed(line.socket_errors for line in whole),
-            _summed(line.socket_errors for line in window),
-        ),
-        (
-            checks.connect_failed,
-            _summed(line.connect_failed for line in whole),
-            _summed(line.connect_failed for line in window),
-        ),
-    ):
-        for cause, count in sorted(all_causes.items()):
+    kinds = (checks.socket_errors, "socket_errors"), (checks.connect_failed, "connect_failed")
+    for check, name in kinds:
+        whole, inside = (
+            _summed(getattr(line, name) for line in lines) for lines in (told.seconds, window)
+        )
+        for cause, count in sorted(whole.items()):
             yield check.remark(cause=cause, count=count, in_window=inside[cause])
     last = told.seconds[-1] if told.seconds else None
     if last and last.waiting > WAITING_SHARE * last.due:

@@ -30,8 +30,6 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs tell what its output me
   spectrum means anything.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

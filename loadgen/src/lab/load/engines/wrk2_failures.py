@@ -1,7 +1,5 @@
 """What wrk2 prints of failures: why it did not run, and the requests that failed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Every trial for itself, as the page shows it: its facts, its verdict, its figures over time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

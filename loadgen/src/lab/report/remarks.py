@@ -1,0 +1,70 @@
+"""The text of each remark, made of its code and its values; and what a reader can do about it.
+
+texts.toml has both by code. A text is a format string, of which a part in brackets is left out
+where a value of it is missing. `!w` writes a name of the lab as people read it, `!t` a number with
+three digits. A code that is not there is printed as it is in a file.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from lab.model import REMARK_SEPARATOR, Remark, Row, three
+
+_CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
+TEXTS: Mapping[str, list[str]] = _CATALOGUE["texts"]
+WORDS: Mapping[str, str] = _CATALOGUE["words"]
+# Of verdicts: why there is none, by its basis; and what is not known, by its code.
+UNJUDGED: Mapping[str, str] = _CATALOGUE["unjudged"]
+MISSING: Mapping[str, str] = _CATALOGUE["missing"]
+_OPTIONAL = re.compile(r"\[([^\]]*)\]")
+
+
+class _Words(Formatter):
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        if conversion == "w":
+            return ", ".join(WORDS.get(name, name) for name in str(value).split(","))
+        return three(value) if conversion == "t" else super().convert_field(value, conversion)
+
+    def has(self, template: str, values: Mapping[str, Any]) -> bool:
+        return all(name in values for _, name, _, _ in self.parse(template) if name)
+
+
+_WORDS = _Words()
+
+
+def text(remark: Remark) -> str:
+    """A remark as people read it; as it is in a file where it lacks a value, or is unknown."""
+    template, values = TEXTS.get(remark.code, [""])[0], remark.values
+    known = _OPTIONAL.sub(lambda part: part[1] if _WORDS.has(part[1], values) else "", template)
+    if not known or not _WORDS.has(known, values):
+        return remark.cell
+    return _WORDS.vformat(known, (), values)
+
+
+def texts(remarks: Iterable[Remark]) -> tuple[str, ...]:
+    return tuple(map(text, remarks))
+
+
+def text_of(row: Row) -> str:
+    """Why a row is invalid."""
+    return REMARK_SEPARATOR.join(texts(row.reasons))
+
+
+def pattern(code: str) -> str:
+    """The text with … for each value."""
+    template = TEXTS.get(code, [code.replace("-", " ")])[0]
+    return re.sub(r"\{[^}]*\}", "…", _OPTIONAL.sub(r"\1", template))
+
+
+def action(code: str) -> str:
+    """What a reader can do about it; empty for a note."""
+    return "".join(TEXTS.get(code, [])[1:])
+
+
+def title(remark: Remark) -> str:
+    """The text without its values, as far as it needs none."""
+    return re.split(r":? …|: | for …", pattern(remark.code))[0]
