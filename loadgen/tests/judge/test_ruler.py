@@ -152,23 +152,37 @@ def over_time(times: Sequence[float]) -> list[Row]:
 
 
 def test_a_machine_that_slows_down_is_named_by_quarters() -> None:
-    assert drift(over_time([1.0] * 16)) == ()
+    assert drift(over_time([1.0] * 16), 2) == ()
     # In the last quarter a fifth slower. The control parts differ from the median of all.
     slowed = over_time([1.0] * 12 + [1.2] * 4)
-    found = {part.what: part for part in drift(slowed)}
-    assert {*found} == {"ref_wake", "ref_net", "control parts"}
+    found = {part.what: part for part in drift(slowed, 2)}
+    assert {*found} == {"ref_wake", "ref_net", "control parts", "all but the server"}
     assert found["control parts"].value == pytest.approx(0.2)
     assert found["ref_wake"].value == pytest.approx(0.2)
     assert found["ref_wake"].quarters == pytest.approx((1e5, 1e5, 1e5, 1e5 / 1.2))
     # The order is that of time, whatever that of the rows.
-    assert {part.what for part in drift(slowed[::-1])} == {*found}
+    assert {part.what for part in drift(slowed[::-1], 2)} == {*found}
     # Trials scatter, and three of each quarter are enough.
     scattered = [1.0, 1.02, 0.98, 1.01, 0.97, 1.0, 1.03, 0.99, 1.01, 1.2, 1.22, 1.17]
-    assert {part.what for part in drift(over_time(scattered))} == {*found}
+    assert {part.what for part in drift(over_time(scattered), 2)} == {*found}
     # One odd trial is none, nor are too few trials, nor rates that differ.
-    assert drift(over_time([1.0] * 15 + [1.5])) == ()
-    assert drift(over_time([1.0] * 8 + [1.2] * 3)) == ()
-    assert drift(over_time([1.0] * 12 + [1.05] * 4)) == ()
+    assert drift(over_time([1.0] * 15 + [1.5]), 2) == ()
+    assert drift(over_time([1.0] * 8 + [1.2] * 3), 2) == ()
+    assert drift(over_time([1.0] * 12 + [1.05] * 4), 2) == ()
     # Nor are quarters whose scatter explains it: 31 % between medians.
-    assert drift(over_time([1.0, 1.4, 0.9, 1.2, 0.8, 1.3, 1.1, 0.9, 1.5, 1.2, 1.0, 1.4])) == ()
-    assert drift([]) == ()
+    assert drift(over_time([1.0, 1.4, 0.9, 1.2, 0.8, 1.3, 1.1, 0.9, 1.5, 1.2, 1.0, 1.4]), 2) == ()
+    assert drift([], 2) == ()
+
+
+def test_other_work_beside_a_part_of_a_run_is_named_though_no_part_of_the_lab_costs_more() -> None:
+    rows = over_time([1.0] * 16)
+    beside = [replace(row, host_busy=(row.host_busy or 0) + 0.3) for row in rows[8:]]
+    (found,) = drift([*rows[:8], *beside], 2)
+    assert found.what == "all but the server"
+    # A server that gets cheaper as its JVM compiles is no other machine.
+    warming = [
+        replace(row, cpu_server_us=2 * us, host_busy=busy + us * rate / 1e6 / 2)
+        for row in rows[:8]
+        if (us := row.cpu_server_us) and (busy := row.host_busy) and (rate := row.achieved_rps)
+    ]
+    assert drift([*warming, *rows[8:]], 2) == ()

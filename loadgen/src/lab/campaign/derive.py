@@ -169,7 +169,7 @@ def derive(
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
     complete = record.status == "complete"
     outcome = Outcome(experiment, rows, run_dir, verdicts, complete, cores_of(record.host))
-    findings = (*_findings(kind, outcome), *drift(rows))
+    findings = (*_findings(kind, outcome), *drift(rows, outcome.cpus))
     first = ruler.with_units(_first(kind, outcome, findings), findings)
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)

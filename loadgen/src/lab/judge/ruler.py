@@ -12,6 +12,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 
@@ -38,6 +39,8 @@ CPUS_OR_NOTHING = ("host CPU", NONE, UNKNOWN, None)
 DRIFT, FALSE_ALARM = 0.1, 0.01
 QUARTERS, LEAST_EACH = 4, 3
 CONTROL = "control parts"
+# Of a machine: the CPU time of all but the server under test, whoever uses it.
+BESIDES = "all but the server"
 
 
 def fit(points: Sequence[tuple[float, float]]) -> Line | None:
@@ -174,23 +177,28 @@ def expected_rps(line: Line, cpus: float, busy: float, slower: float = 1.0) -> f
     return (cpus * busy / slower - line.a) / line.b
 
 
-def drift(rows: Sequence[Row]) -> tuple[Drift, ...]:
+def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
     """What differs between quarters of a run's trials, in the order of time, by more than DRIFT and
-    than chance: figures of ref, and the cost of the control parts over that in trials of the same
-    rate."""
+    than chance: figures of ref, and the cost of the control parts, and of all but the server, over
+    that in trials of the same rate. What a server costs changes while its JVM compiles."""
     known = [(row.started_at, row) for row in rows if row.started_at is not None]
     ordered = [row for _, row in sorted(known, key=itemgetter(0))]
 
-    def relative(row: Row) -> float | None:
-        us = control_us(row)
+    def besides_us(row: Row) -> float | None:
+        used = used_us(cpus)(row)
+        return used - row.cpu_server_us if used and row.cpu_server_us else None
+
+    def relative(cost_us: Callable[[Row], float | None], row: Row) -> float | None:
+        us = cost_us(row)
         if not us or not row.valid:
             return None
         alike = [trial for trial in rows if _load(trial) == _load(row) and trial.valid]
-        costs = [cost for trial in _about(row, alike, NEAR) if (cost := control_us(trial))]
+        costs = [cost for trial in _about(row, alike, NEAR) if (cost := cost_us(trial))]
         return us / statistics.median(costs)
 
     values: dict[str, Callable[[Row], float | None]]
-    values = {CONTROL: relative, **{name: attrgetter(name) for name in FIGURES}}
+    values = {CONTROL: partial(relative, control_us), BESIDES: partial(relative, besides_us)}
+    values |= {name: attrgetter(name) for name in FIGURES}
     found = []
     for what, value in values.items():
         quarters: list[list[float]] = [[] for _ in range(QUARTERS)]

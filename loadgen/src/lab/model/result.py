@@ -514,7 +514,7 @@ class InUnits(Finding):
 
 @dataclass(frozen=True, slots=True)
 class Drift(Finding):
-    """The machine's speed changed during the run: `value` is by what share the medians of `what`
+    """The machine changed during the run: `value` is by what share the medians of `what`
     differ between `quarters` of the trials."""
 
     what: str

@@ -66,6 +66,6 @@ def drifts(findings: Sequence[Finding]) -> Iterator[str]:
         if isinstance(drift, Drift):
             quarters = ", ".join(map(three, drift.quarters))
             yield (
-                f"the machine's speed changed by {drift.value or 0:.0%} ({drift.what}, medians of "
-                f"quarters of the run: {quarters})"
+                f"the machine changed during the run: {drift.what} by {drift.value or 0:.0%} "
+                f"(medians of quarters: {quarters})"
             )
