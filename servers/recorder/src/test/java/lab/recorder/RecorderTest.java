@@ -80,23 +80,28 @@ class RecorderTest {
   void theShareOfAMethodIsThatOfItsCpuTime() throws Exception {
     String started = text(recorder.start(Recorder.CPU, A_MINUTE));
     assumeThat(started).contains("jdk.CPUTimeSample");
-    var random = new Random(19);
-    long begun = cpuNanos();
-    long planted = 0;
-    while (cpuNanos() - begun < TimeUnit.SECONDS.toNanos(4)) {
-      long before = cpuNanos();
-      plant(8_000 + random.nextInt(8_000));
-      planted += cpuNanos() - before;
-      other(8_000 + random.nextInt(8_000));
-    }
-    double expected = (double) planted / (cpuNanos() - begun);
+    double expected = plantInTurns();
     String recorded = text(recorder.end(Map.of()));
-    long all = weight(recorded, "RecorderTest.theShareOf");
+    long all = weight(recorded, "RecorderTest.plantInTurns:");
     assertThat(all).isGreaterThan(200);
     assertThat((double) weight(recorded, "RecorderTest.plant:") / all)
         .isCloseTo(expected, within(0.06));
     assertThat(recorded).contains("\"whole\":true");
     assertThat(result).isNotZero();
+  }
+
+  /** Returns the share that the planted method has of this one's CPU time, by the thread's clock. */
+  private double plantInTurns() {
+    var random = new Random(19);
+    long begun = cpuNanos();
+    long planted = 0;
+    while (cpuNanos() - begun < TimeUnit.SECONDS.toNanos(4)) {
+      long before = cpuNanos();
+      plant(32_000 + random.nextInt(32_000));
+      planted += cpuNanos() - before;
+      other(32_000 + random.nextInt(32_000));
+    }
+    return (double) planted / (cpuNanos() - begun);
   }
 
   @Test
