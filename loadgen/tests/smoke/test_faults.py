@@ -8,7 +8,7 @@ from support.stored import rows_of
 @pytest.mark.parametrize(
     ("concurrency", "reason"),
     [
-        ("40", "changed what=toxics"),
+        ("40", "toxics-touched"),
         ("200", "generator-throttled"),
         ("2", "few-answers"),
         ("42", "server-silent"),

@@ -90,7 +90,7 @@ class RecorderTest {
     assertThat(result).isNotZero();
   }
 
-  /** Returns the share that the planted method has of this one's CPU time, by the thread's clock. */
+  /** The planted method's share of this one's CPU time, by the thread's clock. */
   private double plantInTurns() {
     var random = new Random(19);
     long begun = cpuNanos();
