@@ -323,7 +323,7 @@ part_cells() {
   # The agent last: it is what sees the others' moments.
   if [[ -z ${CELLS-} ]]; then
     step smoke-parts one cell kill-toxiproxy+kill-downstream+kill-agent window goes-on \
-      'a part of the lab was restarted during the trial: the proxy|a part of the lab was restarted during the trial: the downstream'
+      'part-restarted part=toxiproxy|part-restarted part=downstream'
   fi
   cells full
 }
