@@ -64,9 +64,9 @@ def problems(
     yield from filter(None, map(false_figures, rows))
     from lab.model import Remark
 
-    remarks = [Remark(**one).cell for row in rows for one in (*row["reasons"], *row["notes"])]
+    remarks = [Remark(**at).cell for row in rows for at in (*row["reasons"], *row["notes"])]
     for wanted in filter(None, hit.split("|")):
-        if not any(one.startswith(tuple(wanted.split("/"))) for one in remarks):
+        if not any(remark.startswith(tuple(wanted.split("/"))) for remark in remarks):
             yield f"no trial says: {wanted}"
 
 
@@ -81,7 +81,7 @@ def judged(results: Path, name: str, trials: str, hit: str, after: str = "") -> 
     later = _run(results, after)[1] if after else rows
     found += filter(None, map(false_figures, later if after else ()))
     last = last_tries(later)[-1]
-    if not last["valid"] and not excused((one["code"] for one in last["reasons"]), BUSY):
+    if not last["valid"] and not excused((reason["code"] for reason in last["reasons"]), BUSY):
         found.append(f"the trial after it, {last['trial']}, is invalid")
     for row in (*rows, *(later if after else ())):
         print(

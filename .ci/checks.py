@@ -19,7 +19,7 @@ from pages import between
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
 from lab.judge import quantities, steps
-from lab.judge.checks import CHECKS, QUESTIONS, judge
+from lab.judge.checks import CHECKS, QUESTIONS, checks_of, judge
 from lab.judge.checks.check import Check, Evidence
 from lab.load.engines import engines_of
 from lab.load.measure import measure
@@ -51,7 +51,7 @@ def table(checks: Sequence[Check], *, notes: bool = False) -> str:
 def tables() -> Iterator[tuple[str, str]]:
     """The tables of the page, by the names of their places."""
     for name, modules in SECTIONS.items():
-        checks = [each for module in modules for each in vars(module).values() if _is_check(each)]
+        checks = checks_of(modules)
         yield name, table([each for each in checks if each.severity == "invalidates"])
     for name, severity in (("warnings", "warns"), ("notes", "notes")):
         checks = [each for each in CHECKS.values() if each.severity == severity]
@@ -63,10 +63,6 @@ def with_tables(page: str) -> str:
     for name, text in tables():
         page = between(page, f"checks: {name}", text)
     return page
-
-
-def _is_check(value: object) -> bool:
-    return isinstance(value, Check)
 
 
 def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Evidence]]:
@@ -123,7 +119,7 @@ def sensitivity(stored: Mapping[str, Evidence]) -> str:
 
 
 def _scaled(value: float, factor: float) -> float:
-    """The threshold, less or more strict. Of a share near 1 its distance to 1 is what matters."""
+    """The threshold, less or more strict; for a share near 1 its distance to 1 is scaled."""
     return 1 - (1 - value) * factor if 0.5 < value < 1 else value * factor
 
 

@@ -1,9 +1,8 @@
 """The tables of docs/invalid.md follow from the checks, and each check has its text."""
 
-from lab.judge.checks import CHECKS, QUESTIONS
-from lab.judge.checks.check import Check
+from lab.judge.checks import CHECKS, QUESTIONS, checks_of
 from lab.model import Remark
-from lab.report.remarks import TEXTS, action, text, text_of, title
+from lab.report.remarks import FAILURES, TEXTS, action, text, text_of
 from support.fakes import judged_row, measurement, record
 from support.repo import REPO, script
 
@@ -18,8 +17,8 @@ def test_the_page_has_the_tables_of_the_checks() -> None:
 
 def test_every_check_has_a_text_and_a_condition_and_every_reason_says_what_to_do() -> None:
     assert TEXTS.keys() <= CHECKS.keys()
-    modules = [module for modules in QUESTIONS.values() for module in modules]
-    made = [one for module in modules for one in vars(module).values() if isinstance(one, Check)]
+    made = [check for modules in QUESTIONS.values() for check in checks_of(modules)]
+    assert FAILURES.keys() == {check.code for check in made if check.server_failed}
     assert len(made) == len(CHECKS), "two checks have the same code"
     for code, check in CHECKS.items():
         assert check.when or code in TEXTS, code
@@ -37,8 +36,6 @@ def test_a_text_has_the_values_that_are_there() -> None:
     # Of a file that another version wrote.
     assert text(Remark("generator-late")) == "generator-late"
     assert text(Remark("unheard-of", {"x": 1})) == "unheard-of x=1"
-    assert title(Remark("server-gone", {"problem": "x"})) == (
-        "the server did not answer after the load"
-    )
+    assert FAILURES["server-gone"] == "the server did not answer after the load"
     row = judged_row("run", measurement(record(jit_share=0.3)))
     assert text_of(row).startswith("cold JVM: the JIT compiler ran for 0.30 s per second of")

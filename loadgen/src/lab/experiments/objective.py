@@ -16,7 +16,7 @@ from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.quantities import allowed_ms
 from lab.judge.slo import judged_ms, lost_in
 from lab.model import STRONG, Remark, Row, error_share, goodput, needed_samples
-from lab.report.remarks import text, text_of, title
+from lab.report.remarks import FAILURES, text, text_of
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
@@ -196,7 +196,7 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
     if server_not_back.code in row.codes and not after_miss:
         return None
     failures = () if lab_differed(row.reasons) else server_failures(row.reasons)
-    return title(failures[0]) if failures else None
+    return FAILURES[failures[0].code] if failures else None
 
 
 def ms_text(ms: float, row: Row) -> str:
@@ -237,9 +237,9 @@ def _backlog(objective: Objective, row: Row) -> str | None:
     """The sign that requests queued more and more in a trial that is invalid for nothing else: in
     an open load, latency that rises or goodput that falls within the window, or latencies above the
     objective that are too long for the window. Else None."""
-    if not all(one.code == window_short.code or _grew(one) for one in row.reasons):
+    if not all(reason.code == window_short.code or _grew(reason) for reason in row.reasons):
         return None
-    grew = [text(one) for one in row.reasons if _grew(one)]
+    grew = [text(reason) for reason in row.reasons if _grew(reason)]
     return " and ".join(grew or _too_slow(objective, row)) or None
 
 

@@ -17,6 +17,8 @@ from lab.model import REMARK_SEPARATOR, Remark, Row, three
 _CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
 TEXTS: Mapping[str, list[str]] = _CATALOGUE["texts"]
 WORDS: Mapping[str, str] = _CATALOGUE["words"]
+# What a failure of the server is called in a finding, by the code of its check.
+FAILURES: Mapping[str, str] = _CATALOGUE["failures"]
 # Of verdicts: why there is none, by its basis; and what is not known, by its code.
 UNJUDGED: Mapping[str, str] = _CATALOGUE["unjudged"]
 MISSING: Mapping[str, str] = _CATALOGUE["missing"]
@@ -63,8 +65,3 @@ def pattern(code: str) -> str:
 def action(code: str) -> str:
     """What a reader can do about it; empty for a note."""
     return "".join(TEXTS.get(code, [])[1:])
-
-
-def title(remark: Remark) -> str:
-    """The text without its values, as far as it needs none."""
-    return re.split(r":? …|: | for …", pattern(remark.code))[0]

@@ -8,7 +8,8 @@ check is one object in one of these modules, and is registered by being there. I
 A server that is overloaded is a finding, not a fault.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
 
 from lab.judge.checks import data, generator, held, load, machine, state, steady
 from lab.judge.checks.check import Check, Evidence
@@ -20,12 +21,16 @@ QUESTIONS = {
     "Was the load what it was to be?": (generator, load, held),
     "Was the state constant?": (state, steady, machine),
 }
+
+
+def checks_of(modules: Iterable[ModuleType]) -> Iterator[Check]:
+    """The checks of these modules, in the order of their definition."""
+    for module in modules:
+        yield from (found for found in vars(module).values() if isinstance(found, Check))
+
+
 CHECKS: Mapping[str, Check] = {
-    found.code: found
-    for modules in QUESTIONS.values()
-    for module in modules
-    for found in vars(module).values()
-    if isinstance(found, Check)
+    check.code: check for modules in QUESTIONS.values() for check in checks_of(modules)
 }
 # With one of these the server is away, and what it did not answer follows from that.
 _AWAY = {state.jvm_restarted.code, state.server_gone.code, machine.machine_away.code}

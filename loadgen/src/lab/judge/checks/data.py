@@ -145,14 +145,14 @@ def series_missing(evidence: Evidence) -> Found:
 def unread(evidence: Evidence) -> Found:
     """Names the readings that checks lack"""
     record, usage, seen = evidence.record, evidence.record.usage, evidence.observation
-    tells = seen is not None and not record.before.foreign and usage.host_taken is not None
+    measured = seen is not None and not record.before.foreign and usage.host_taken is not None
     known = {
         "jit": not compiler_unread(record),
         "generator-cpu": usage.window_cpu_s is not None,
         "generator-waits": usage.window_wait_s is not None and usage.window_slices is not None,
         "generator-quota": usage.window_throttled_s is not None,
         "host-cpu": usage.host_taken is not None,
-        "others-cpu": not tells or by_others(record, seen) is not None,
+        "others-cpu": not measured or by_others(record, seen) is not None,
     }
     if not all(known.values()):
         yield {"readings": ",".join(name for name, is_known in known.items() if not is_known)}
@@ -192,7 +192,7 @@ def jobs_unseen(record: TrialRecord, observation: Observation) -> Iterator[str]:
 
 
 def compiler_unread(record: TrialRecord) -> bool:
-    """Whether it is unknown what the compiler of a JVM did that tells it: a foreign service needs a
+    """Whether the compile time of a JVM is unknown that should report it: a foreign service needs a
     JMX exporter for that."""
-    tells = not record.before.foreign or record.before.exported is not None
-    return tells and record.jit_share is None and record.jit_cpu is None
+    reports = not record.before.foreign or record.before.exported is not None
+    return reports and record.jit_share is None and record.jit_cpu is None

@@ -115,7 +115,7 @@ def generator_thinks(evidence: Evidence) -> Found:
 def generator_short(evidence: Evidence) -> Found:
     """Fewer requests ended than {KEPT_UP:.0%} of offered, although fewer than
     {BUSY_CONNECTIONS:.0%} of the connections were busy and the server always answered. Not asked of
-    pacer, which tells exactly how late it was. The {KEPT_UP:.0%} falls by the engine's longest
+    pacer, which measures how late it was. The {KEPT_UP:.0%} falls by the engine's longest
     pause ÷ window (with Poisson arrivals or [drawn delays](delays.md): by what chance does at both
     edges), the {BUSY_CONNECTIONS:.0%} by latency ÷ window"""
     record, reading = evidence.record, evidence.reading
@@ -140,7 +140,7 @@ def spikes_missing(evidence: Evidence) -> Found:
 @check("spike-flawed", "invalidates", "load", repeatable=True)
 def spike_flawed(evidence: Evidence) -> Found:
     """Of its own engine (pacer): it had no port or descriptor left for a connection, or what it
-    told is damaged. Its length is off by more than {PEAK_SLACK_S:g} s. On average more than
+    reported is damaged. Its length is off by more than {PEAK_SLACK_S:g} s. On average more than
     {UNTRIED:.0%} of its connections were not tried yet (those that the server did not accept are
     tried: they are [a note](#valid-with-a-note)). Or the p95 of its lateness is more than
     {PEAK_SLACK_S:g} s"""

@@ -8,7 +8,7 @@ from lab.judge.checks.check import Evidence, Found, check
 
 @check("held-unread", "invalidates", "held")
 def held_unread(evidence: Evidence) -> Found:
-    """The server did not tell its memory, the load ended first, or (in flight) Toxiproxy may not
+    """The server did not report its memory, the load ended first, or (in flight) Toxiproxy may not
     have accepted all calls; a note says which"""
     if evidence.record.live_heap_bytes is None or evidence.record.resident_bytes is None:
         yield {}

@@ -42,7 +42,7 @@ def backlog(evidence: Evidence) -> Found:
 @check("littles-law", "invalidates", "answers", symptom=True)
 def littles_law(evidence: Evidence) -> Found:
     """Closed load: rate × (latency + think time) differs from the connections by more than
-    {LITTLE_TOLERANCE:.0%} + latency ÷ window. Only pacer tells the
+    {LITTLE_TOLERANCE:.0%} + latency ÷ window. Only pacer measures the
     [think time](method.md#think-time). Of others the reason says how long it would be
 
     N = X·(R + Z) (Little 1961), where every connection is always busy: with a request, or until the
@@ -131,7 +131,7 @@ def never_answered(evidence: Evidence) -> Found:
     """Open load of pacer, where a request had waited for much longer than any answer took: more
     than chance (three deviations of those in flight), a pause of the engine, a latency that rises
     by a tenth and a queue explain. In a queue that is served first come, first served, who is
-    answered last has waited longer than who was first. A timeout is told only after 30 s"""
+    answered last has waited longer than who was first. A timeout is reported only after 30 s"""
     if left := unanswered(evidence.record, evidence.reading):
         yield {"requests": left}
 
@@ -150,7 +150,7 @@ request_waits = stored(
     "request-waits",
     "notes",
     "it had waited for more than twice as long as any answer took, and for more than a second "
-    "(pacer). A timeout is told only after 30 s",
+    "(pacer). A timeout is reported only after 30 s",
 )
 reopened = stored(
     "reopened",

@@ -21,7 +21,7 @@ LEAST_LATE_MS = 5.0
 # of each may fail by chance where it is busy.
 AWAY_S = 3.0
 AWAY_SCRAPES = 3
-# A process tells when it began by the machine's time of boot, which some kernels move by a second.
+# A process dates its start by the machine's time of boot, which some kernels move by a second.
 BOOT_MOVES_S = 2.0
 PARTS = ("downstream", "toxiproxy")
 

@@ -23,7 +23,7 @@ LONGEST_UNWATCHED_S = 7.0
 SCRIPT_SLACK_S = 0.5
 # Limits are set in microseconds of a period: they are read back rounded.
 ROUNDED = 0.01
-# In the order in which they are told.
+# In the order of their reports.
 KINDS = ("settings", "toxics", "delay")
 
 server_gone = stored("server-gone", "invalidates", server_failed=True)
@@ -70,7 +70,7 @@ def changed(evidence: Evidence) -> Found:
 
 @check("settings-unread", "invalidates")
 def settings_unread(evidence: Evidence) -> Found:
-    """The server told them before. One without a free file descriptor cannot read its own limits"""
+    """The server reported them before. One without a free file descriptor cannot read its own limits"""
     before, after = evidence.record.before, evidence.record.after
     differences = _differences(before, after) if after is not None else ()
     unread = [change.name for change in differences if change.now is None]
@@ -99,7 +99,7 @@ def differs(evidence: Evidence) -> Found:
 @check("not-in-force", "invalidates", lab_differed=True)
 def not_in_force(evidence: Evidence) -> Found:
     """The lab had changed a limit, the heap or another setting of its container for this trial, and
-    the server tells another one"""
+    the server reports another one"""
     condition, before = evidence.record.plan.condition, evidence.record.before
     if before.identity is None:
         return
@@ -236,7 +236,7 @@ def _other_heap(asked: str | None, flags: Sequence[str]) -> str:
 
 
 def _unwatched(record: TrialRecord, *, long: bool) -> Iterator[Values]:
-    """When nobody watched the toxics. With a foreign service no gap is `long`: it is unknown
+    """When the agent did not watch the toxics. With a foreign service no gap is `long`: it is unknown
     whether it calls the lab's downstream. No gap counts where no toxic reaches the server."""
     for gap in record.unwatched if not record.before.direct else ():
         gap_s = (gap.ended_at - gap.started_at).total_seconds()

@@ -8,7 +8,7 @@ OPEN = "process_open_fds"
 # Toxiproxy needs two for each connection, and accepts nothing more for good when it has none: the
 # last 3 % are spikes between two scrapes.
 NEARLY_ALL = 0.97
-# A JVM with a descriptor left to count its open files tells them in most scrapes.
+# A JVM with a descriptor left to count its open files reports them in most scrapes.
 COUNTED = 0.5
 
 
@@ -29,7 +29,7 @@ def _of(seen: SeenTrial, owner: str, labels: dict[str, str]) -> Standing | None:
     standing = Standing(most if lost else opened, most, "files", owner)
     if not lost and standing.full < NEARLY_ALL:
         return standing
-    # What is not accepted for want of one waits anywhere, and nothing counts it.
+    # What is not accepted for want of one waits anywhere, and is not counted.
     waits = (Wait("unexplained", part=1.0, measured=False),)
     return replace(standing, failed=seen.error_share, waits=waits)
 

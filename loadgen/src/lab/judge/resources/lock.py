@@ -42,7 +42,7 @@ def watched(seen: SeenTrial) -> bool:
 
 
 def ended(seen: SeenTrial) -> bool:
-    """A server that was to watch tells 0 once its stream of events has ended: what was counted
+    """A server that was to watch reports 0 once its stream of events has ended: what was counted
     until then is too little."""
     opens, closes = seen.observation.window
     watches = seen.observation.series(WATCHES, server=seen.server)

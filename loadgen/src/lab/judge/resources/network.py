@@ -12,7 +12,7 @@ LEAST = 10
 def network(seen: SeenTrial) -> Standing | None:
     """What server and generator sent again, in their network namespaces. A full accept queue drops,
     too: attempts to connect are left out, and all that was sent again to a queue that overflowed.
-    What Toxiproxy and further generators send again nothing counts."""
+    What Toxiproxy and further generators send again is not counted."""
     mine, name = {"server": seen.server}, "lab_kernel_{}_total"
     every = seen.total("by the server", "segments", name.format("tcp_retransmits"), **mine)
     syn = seen.observation.increase(name.format("tcp_syn_retransmits"), **mine)

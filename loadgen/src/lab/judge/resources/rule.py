@@ -121,7 +121,7 @@ def _depth(standing: Standing) -> int:
 
 def _at(place: str, excess: Excess, standings: Sequence[Standing]) -> list[Claim]:
     """The claims at a place: times before parts of what these leave, measured before inferred. A
-    time at a place that is not told apart is one of the unexplained time."""
+    time at a place that is not measured apart is one of the unexplained time."""
     waits = [
         (standing.resource, wait)
         for standing in standings

@@ -17,7 +17,7 @@ def toxiproxy(seen: SeenTrial) -> Standing | None:
         part = stage.own_work if stage else 1.0
         waits.append(Wait("path", part=part, measured=stage is not None))
     if toxics and call:
-        # Their delay is measured as part of the path only: nothing tells it from other waits.
+        # Their delay is measured as part of the path only, together with other waits.
         more_ms = max(0.0, call - seen.hold_s) * 1000
         waits.append(Wait("path", ms=more_ms, measured=False))
     return Standing(

@@ -3,7 +3,7 @@
 from lab.judge.excess import answered
 from lab.judge.resources.resource import FULL, SeenTrial, Standing, Wait, holding, resource
 
-# A pool that nobody shows is inferred where the CPUs were busy for less than this share of the
+# A pool without figures is inferred where the CPUs were busy for less than this share of the
 # time, and where at least so many times as many requests waited as were worked on.
 CPUS_LEFT, QUEUED = 0.7, 1.0
 INSIDE = ("own", "pending", "path", "downstream")
@@ -42,7 +42,7 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
 
 
 def _inferred(seen: SeenTrial) -> Standing | None:
-    """A pool that nobody shows, of a service that is not the lab's: X · R0 requests were worked on
+    """A pool without figures, of a service that is not the lab's: X · R0 requests were worked on
     at a time (Little's law), far fewer than were in flight, on CPUs that had time left."""
     busy, working = seen.record.usage.host_taken, seen.rps * seen.hold_s
     waiting = seen.reading.in_flight - working
