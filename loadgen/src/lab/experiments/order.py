@@ -166,7 +166,8 @@ def _load_of(one: Row | TrialPlan) -> _Load:
 def longer_s(row: Row) -> int | None:
     """The window that a trial takes, in seconds, whose own was too short: with another try it may
     be valid. None for any other trial, and where LONGEST_S would not do."""
-    wanted = [int(short.values["needed_s"]) for short in row.reasons if short.code == window_short.code]
+    short = [reason for reason in row.reasons if reason.code == window_short.code]
+    wanted = [int(reason.values["needed_s"]) for reason in short]
     others = [reason for reason in row.reasons if reason.code != window_short.code]
     if not wanted or wanted[0] > LONGEST_S or (others and not by_accident(others)):
         return None

@@ -33,8 +33,8 @@ WAITED = 0.2
 MOST_RISE = 0.1
 # A part that used this share of the CPUs it may use was at its limit.
 PART_CPU = 0.95
-# The metric of how many CPUs a part uses at most, by its job: each of the downstream's loops uses one,
-# of however many its runtime may use.
+# The metric of how many CPUs a part uses at most, by its job: each of the downstream's loops uses
+# one, of however many its runtime may use.
 CPUS = {"downstream": "lab_downstream_loops", "toxiproxy": "go_sched_gomaxprocs_threads"}
 # Where the CPUs are short, a rate that they limit is lower by the share that others use. On a quiet
 # machine 2 to 9 % of two CPUs were nobody's in the lab: the kernel, Docker, its host.

@@ -70,7 +70,7 @@ def changed(evidence: Evidence) -> Found:
 
 @check("settings-unread", "invalidates")
 def settings_unread(evidence: Evidence) -> Found:
-    """The server reported them before. One without a free file descriptor cannot read its own limits"""
+    """The server reported them before. Without a free descriptor it cannot read its own limits"""
     before, after = evidence.record.before, evidence.record.after
     differences = _differences(before, after) if after is not None else ()
     unread = [change.name for change in differences if change.now is None]
@@ -236,8 +236,8 @@ def _other_heap(asked: str | None, flags: Sequence[str]) -> str:
 
 
 def _unwatched(record: TrialRecord, *, long: bool) -> Iterator[Values]:
-    """When the agent did not watch the toxics. With a foreign service no gap is `long`: it is unknown
-    whether it calls the lab's downstream. No gap counts where no toxic reaches the server."""
+    """When the agent did not watch the toxics. With a foreign service no gap is `long`: it may call
+    no downstream of the lab. No gap counts where no toxic reaches the server."""
     for gap in record.unwatched if not record.before.direct else ():
         gap_s = (gap.ended_at - gap.started_at).total_seconds()
         if (gap_s > LONGEST_UNWATCHED_S and not record.before.foreign) == long:
