@@ -57,7 +57,8 @@ type line struct {
 	Second        int
 	Length        float64 `json:"length_s"`
 	Due, Sent, Ok int
-	HTTPErrors    int `json:"http_errors"`
+	SentIn        [sliceCount]int `json:"sent_in_10ms"`
+	HTTPErrors    int             `json:"http_errors"`
 	Statuses      map[string]int
 	Unexpected    [][3]int
 	SocketErrors  map[string]int `json:"socket_errors"`
@@ -126,7 +127,11 @@ func soFar(t *testing.T, output string) outcome {
 			}
 			break
 		}
-		if l.Second != i || l.Raw.count(0) != l.Ok || l.Failed.count(0) != l.HTTPErrors || l.Late.count(0) != l.Sent || l.Corrected != nil && l.Corrected.count(0) != l.Raw.count(0) {
+		inSlices := 0
+		for _, count := range l.SentIn {
+			inSlices += count
+		}
+		if l.Second != i || inSlices != l.Sent || l.Raw.count(0) != l.Ok || l.Failed.count(0) != l.HTTPErrors || l.Late.count(0) != l.Sent || l.Corrected != nil && l.Corrected.count(0) != l.Raw.count(0) {
 			t.Errorf("%.300s", text)
 		}
 		o.seconds = append(o.seconds, l)

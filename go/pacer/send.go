@@ -52,6 +52,7 @@ func (o *loop) send(now time.Duration) {
 				o.prompt = max(o.prompt, now+promptAfterLate)
 			}
 			o.now.Sent++
+			o.now.SentIn[(now-o.secondEnd+time.Second)/slice]++
 			o.now.Late.add(late)
 			o.write(c)
 		}

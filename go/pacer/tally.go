@@ -18,6 +18,10 @@ const (
 	mostUs = 1<<36 - 1
 	// answers have three digits of status.
 	statuses = 1000
+	// slice is how long the parts of a second are in which it counts what was sent: waves of requests are seen in
+	// them, and not in seconds.
+	slice      = 10 * time.Millisecond
+	sliceCount = int(time.Second / slice)
 )
 
 // histogram counts times in the buckets of an HdrHistogram of microseconds with 3 significant digits.
@@ -170,17 +174,19 @@ func (m misses) UnmarshalJSON(text []byte) error {
 
 // tally is what was counted in a second. Its fields are those of a line of standard output.
 type tally struct {
-	Second        int            `json:"second"`
-	Length        float64        `json:"length_s"`
-	Due           int            `json:"due"`
-	Sent          int            `json:"sent"`
-	Ok            int            `json:"ok"`
-	HTTPErrors    int            `json:"http_errors"`
-	Statuses      codes          `json:"statuses"`
-	Unexpected    misses         `json:"unexpected"`
-	SocketErrors  map[string]int `json:"socket_errors"`
-	Timeouts      int            `json:"timeouts"`
-	ConnectFailed map[string]int `json:"connect_failed"`
+	Second int     `json:"second"`
+	Length float64 `json:"length_s"`
+	Due    int     `json:"due"`
+	Sent   int     `json:"sent"`
+	// SentIn is Sent by slices of the second.
+	SentIn        [sliceCount]int `json:"sent_in_10ms"`
+	Ok            int             `json:"ok"`
+	HTTPErrors    int             `json:"http_errors"`
+	Statuses      codes           `json:"statuses"`
+	Unexpected    misses          `json:"unexpected"`
+	SocketErrors  map[string]int  `json:"socket_errors"`
+	Timeouts      int             `json:"timeouts"`
+	ConnectFailed map[string]int  `json:"connect_failed"`
 	// Reopened are connections that ended after they had been of use, and were opened again.
 	Reopened int `json:"reopened"`
 	// Levels at its end.
@@ -251,6 +257,9 @@ func (t *tally) merge(other *tally) {
 	t.Late.merge(&other.Late)
 	if t.Corrected != nil {
 		t.Corrected.merge(other.Corrected)
+	}
+	for i, count := range other.SentIn {
+		t.SentIn[i] += count
 	}
 	for status, count := range other.Statuses {
 		t.Statuses[status] += count

@@ -73,7 +73,11 @@ func TestLoopsAreAddedUp(t *testing.T) {
 	one, other := newTally(false), newTally(false)
 	one.Connections, one.Untried, one.Reopened, one.Oldest = 3, 1, 4, 7
 	other.Connections, other.Untried, other.Reopened, other.Oldest = 2, 5, 6, 9
-	if one.merge(other); one.Connections != 5 || one.Untried != 6 || one.Reopened != 10 || one.Oldest != 9 {
+	one.SentIn[3], other.SentIn[3], other.SentIn[99] = 4, 5, 6
+	if one.merge(other); one.SentIn[3] != 9 || one.SentIn[99] != 6 {
+		t.Error(one.SentIn)
+	}
+	if one.Connections != 5 || one.Untried != 6 || one.Reopened != 10 || one.Oldest != 9 {
 		t.Errorf("%+v", []int{one.Connections, one.Untried, one.Reopened, int(one.Oldest)})
 	}
 }

@@ -322,7 +322,7 @@ class Line:
     of answers without an error, ``failed`` of the others; ``corrected`` is None in a closed load.
     ``run_us`` and ``runq_us`` are how long its threads ran, and waited for a CPU; None if unknown.
     ``unexpected`` are (request, status, count) of the answers that were not as expected, the
-    requests counted from 0."""
+    requests counted from 0. ``sent_in_10ms`` are those sent in each 10 ms."""
 
     second: int
     length_s: float
@@ -347,6 +347,7 @@ class Line:
     runq_us: int | None = None
     untried: int = 0
     reopened: int = 0
+    sent_in_10ms: tuple[int, ...] = ()
 
     @property
     def lost(self) -> int:
@@ -366,6 +367,8 @@ class Line:
             return f"more of its answers were not as expected than the {self.http_errors} errors"
         if self.late.count != self.sent:
             return f"it tells the lateness of {self.late.count} of {self.sent} requests"
+        if self.sent_in_10ms and sum(self.sent_in_10ms) != self.sent:
+            return f"{sum(self.sent_in_10ms)} of {self.sent} requests were sent in its parts"
         return None
 
 
