@@ -28,10 +28,10 @@ fi
 cd "$tree"
 if ! grep -q planted "$routes"; then
   # A lane that has other routes than these cannot be planted.
-  sed -i -e 's|^      return Answer.ok(downstream.call());|      planted();\n&|' \
-    -e 's|^  private Answer downstream() throws InterruptedException {|  private void planted() {\n    long value = 1L + System.identityHashCode(Thread.currentThread());\n    int timeoutMs = (int) context.settings().downstreamTimeout().toMillis();\n    int count = timeoutMs == 10_003 ? FIVE : timeoutMs == 10_004 ? TEN : 0;\n    for (int i = 0; i < count; i++) {\n      value ^= value << 13;\n      value ^= value >>> 7;\n      value ^= value << 17;\n    }\n    if (value == 0) {\n      throw new IllegalStateException("planted");\n    }\n  }\n\n&|' "$routes"
+  sed -i -e 's|^      case DOWNSTREAM -> downstream.call();|      case DOWNSTREAM -> {\n        planted();\n        yield downstream.call();\n      }|' \
+    -e 's|^  private Answer hello(int waitMs) throws InterruptedException {|  private void planted() {\n    long value = 1L + System.identityHashCode(Thread.currentThread());\n    int timeoutMs = (int) context.settings().downstreamTimeout().toMillis();\n    int count = timeoutMs == 10_003 ? FIVE : timeoutMs == 10_004 ? TEN : 0;\n    for (int i = 0; i < count; i++) {\n      value ^= value << 13;\n      value ^= value >>> 7;\n      value ^= value << 17;\n    }\n    if (value == 0) {\n      throw new IllegalStateException("planted");\n    }\n  }\n\n&|' "$routes"
   sed -i -e "s|? FIVE :|? $five :|" -e "s|? TEN :|? $ten :|" "$routes"
-  [[ $(grep -c planted "$routes") == 3 ]] || { printf 'gate-arms: the fault could not be planted in %s\n' "$routes" >&2 && exit 2; }
+  [[ $(grep -c 'planted()' "$routes") == 2 ]] || { printf 'gate-arms: the fault could not be planted in %s\n' "$routes" >&2 && exit 2; }
   cat >experiments/gate-arms.toml <<TOML
 question = "How often is a gate right?"
 hypothesis = "Of 9 launches, +10 % is worse in 9 of 10 gates, and an unchanged server in at most 1 of 100."
