@@ -13,7 +13,7 @@ from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.experiments.proving.answers import answer_of, answer_of_fall
 from lab.experiments.proving.inquiry import Explain
-from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
+from lab.judge.intervals import Interval, MedianOf, RatioOf, ratio_of_pairs
 from lab.model import (
     AS_IT_IS,
     Condition,
@@ -130,13 +130,13 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
     assert [one.arm for one in rows[:5]] == [
         "1-named", "1-before", "1-after", "1-after", "1-before",
     ]  # fmt: skip
-    assert len(rows) == 13 + 13 + 1 + 18
+    assert len(rows) == 13 + 13 + 1 + 36
     found = told(of, rows)
     first, _, third, end = found
     assert (first.name, first.server, first.launch, first.unit) == ("step 1", "a", 0, "×")
     assert first.value == pytest.approx(2.0, abs=0.03)
     assert 1.9 < first.low < first.high < 2.1
-    assert third.value == pytest.approx(0.8, abs=0.015)
+    assert third.value == pytest.approx(0.9, abs=0.015)
     assert (end.name, end.value) == ("next bottleneck", None)
     check_texts(
         (one.text for one in found),
@@ -144,9 +144,9 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
         "goodput ×2.00 [… of at most ×2.00, raw p95 ×0.50 […(1000 → 2000 req/s); lifted to "
         "pool_size=5000\n"
         "step 2, downstream connections (named, strong evidence): conf…\n"
-        "step 3, host CPU (named, strong evidence): confirmed: 20% of the CPUs taken away (20.0% "
-        "measured) makes goodput ×…; with more connections goodput ×…the whole interval is at "
-        "most 0.89, with ×0.80 of the CPUs\n"
+        "step 3, host CPU (named, strong evidence): confirmed: 6% and 10% of the CPUs taken away "
+        "(6.0% and 10.0% measured) makes goodput ×…; goodput falls by 1.0… of the share of the "
+        "CPUs that is taken: it follows them\n"
         "next bottleneck: host CPU, with pool_size=5000, downstream_connections=5000: the machine "
         "itself is the limit: goodput follows its CPUs",
     )
@@ -253,15 +253,16 @@ def test_twice_invalid_ends_the_step_and_says_why() -> None:
 @pytest.mark.parametrize("pairs", [5, 6, 8])
 def test_the_pairs_before_a_side_that_cannot_be_measured_count_if_they_are_six(pairs: int) -> None:
     over: When = lambda plan, nth: plan.arm == "1-before" and nth > pairs  # noqa: E731
-    of, rows = ran(altered(cpu_bound, over, **invalid()), own=Explain(12, 1))
+    of, rows = ran(altered(cpu_bound, over, **invalid()), own=Explain(6, 1))
     assert rows[-1].arm == "1-before"
-    taken = "20% of the CPUs taken away (20.0% measured)"
+    taken = "6% and 10% of the CPUs taken away"
     check_texts(
         (one.text for one in told(of, rows)),
         f"…inconclusive: {taken}: 2 meas…\n…"
         if pairs < 6
-        else f"…confirmed: {taken} makes goodput ×0.80…; {pairs} of 12 pairs count: then 2 "
-        "measurements without the change were invalid: generator-late…\n"
+        else f"…confirmed: {taken} (6.0% and 10.0% measured) makes goodput ×0.90…; "
+        f"{pairs} of 12 pairs count: then 2 measurements "
+        "without the change were invalid: generator-late…\n"
         "bottleneck: host CPU, with the lab as it is…",
     )
 
@@ -396,8 +397,8 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count(reason: str) -> No
 @pytest.mark.parametrize("suspect", [None, "downstream connections", "worker pool"])
 def test_never_more_trials_than_were_said(steps: int, suspect: str | None) -> None:
     of, rows = ran(servers=("a", "b"), own=Explain(6, steps, suspect))
-    # Host CPU has a third side, of six trials.
-    assert len(rows) <= order_of(of).most == 2 * (13 * steps + 1 + 6)
+    # Host CPU has 36 trials.
+    assert len(rows) <= order_of(of).most == 2 * (13 * steps + 1 + 24)
 
 
 def drifting(plan: TrialPlan, number: int) -> dict[str, Any]:
@@ -406,76 +407,67 @@ def drifting(plan: TrialPlan, number: int) -> dict[str, Any]:
     return answered(rps, plan) | {"bottleneck": "worker pool"}
 
 
-def cpu_bound(
-    plan: TrialPlan, number: int, falls: float = 1.0, each: float = 0.0
-) -> dict[str, Any]:
-    """All CPUs are busy: goodput is what they give, and `each` req/s more for each connection."""
-    rps = 8000.0 * (1 - falls * (plan.condition.spin or 0.0)) + each * plan.concurrency
+def cpu_bound(plan: TrialPlan, _: int, busy: float = 1.0) -> dict[str, Any]:
+    """All CPUs are busy for the load; or something else limits, at so many busy CPUs."""
+    left = 1 - (plan.condition.spin or 0.0)
+    rps = 8000.0 * min(1.0, left / busy)
     return answered(rps, plan) | {"bottleneck": "host CPU"}
 
 
 def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
     of, rows = ran(cpu_bound, own=Explain(6, 1))
-    a, b, more = "1-before", "1-after", "1-more"
-    assert [one.arm for one in rows] == ["1-named", *[a, b, more, more, b, a] * 3]
+    a, b, less = "1-before", "1-after", "1-less"
+    assert [one.arm for one in rows] == ["1-named", *[a, b, less, less, b, a] * 6]
     conditions = {plan.arm: plan.condition for plan in plans(of, rows)}
-    assert (conditions[b], conditions[more]) == (Condition(spin=0.2), Condition(connections=10_000))
-    assert {one.concurrency for one in rows if one.arm == more} == {10_000}
+    assert (conditions[b], conditions[less]) == (Condition(spin=0.1), Condition(spin=0.06))
     check_texts(
         (one.text for one in told(of, rows)),
-        "…confirmed: 20% of the CPUs taken away (20.0% measured) makes goodput ×0.80…\n"
-        "bottleneck: host CPU, with the lab as it is: the machine itself is the limit: goodput "
-        "follows its CPUs",
+        "…confirmed: 6% and 10% of the CPUs taken away (6.0% and 10.0% measured) makes goodput "
+        "×0.90…\nbottleneck: host CPU, with the lab as it is: the machine itself is the limit: "
+        "goodput follows its CPUs",
     )
-    # A machine that holds no more connections has no third side.
-    assert len(run(inquiry(own=Explain(6, 1, None, 5000)), cpu_bound)) == 13
 
 
-def test_without_more_connections_that_were_to_be_measured_nothing_is_confirmed() -> None:
-    more: When = lambda plan, _: bool(plan.condition.connections)  # noqa: E731
-    of, rows = ran(altered(cpu_bound, more, **invalid()), own=Explain(6, 1))
-    assert sum(one.arm == "1-more" for one in rows) == 2
+def test_without_a_dose_that_was_to_be_measured_nothing_is_confirmed() -> None:
+    less: When = lambda plan, _: plan.arm == "1-less"  # noqa: E731
+    of, rows = ran(altered(cpu_bound, less, **invalid()), own=Explain(6, 1))
+    assert sum(one.arm == "1-less" for one in rows) == 2
     text = told(of, rows)[0].text
-    assert "inconclusive: 20% of the CPUs taken away" in text
-    assert "2 measurements with more connections were invalid: generator-late" in text
+    assert "inconclusive: 6% and 10% of the CPUs taken away" in text
+    assert "2 measurements with less of it were invalid: generator-late" in text
 
 
 @pytest.mark.parametrize(
-    ("interval", "dose", "more", "answer"),
+    ("busy", "answer"),
+    [(1.0, "confirmed"), (0.95, "withdrawn"), (0.92, "withdrawn"), (0.85, "withdrawn")],
+)
+def test_a_limit_beside_busy_cpus_is_not_that_of_the_cpus(busy: float, answer: str) -> None:
+    """A lock, or a hot thread: from a dose of 1 - busy on goodput falls with the CPUs, too."""
+    of, rows = ran(partial(cpu_bound, busy=busy), own=Explain(6, 1))
+    assert f"host CPU (named, strong evidence): {answer}: " in told(of, rows)[0].text
+
+
+@pytest.mark.parametrize(
+    ("interval", "dose", "answer"),
     [
-        ((0.78, 0.82), 0.2, None, "confirmed"),
+        ((0.8, 1.2), 0.06, "confirmed"),
         # The lab's own work does not shrink, and requests may get cheaper.
-        ((0.74, 0.77), 0.2, None, "confirmed"),
-        ((0.84, 0.89), 0.2, None, "confirmed"),
-        # Half of a proportional fall is √0.8 = 0.894.
-        ((0.84, 0.90), 0.2, None, "inconclusive"),
-        ((0.90, 0.94), 0.2, None, "inconclusive"),
-        ((0.75, 1.02), 0.2, None, "inconclusive"),
-        ((0.96, 0.99), 0.2, None, "withdrawn"),
-        ((0.97, 1.03), 0.2, None, "withdrawn"),
-        ((1.02, 1.2), 0.2, None, "withdrawn"),
-        # 0.8 to the power of 1.5 is 0.716.
-        ((0.5, 0.7), 0.2, None, "inconclusive"),
-        ((0.88, 0.92), 0.1, None, "confirmed"),
-        ((0.88, 0.92), 0.04, None, "inconclusive"),
-        ((0.8, 0.8), None, None, "inconclusive"),
-        (None, 0.2, None, "inconclusive"),
-        # More connections raise goodput, or do not.
-        ((0.78, 0.82), 0.2, (1.06, 1.1), "withdrawn"),
-        ((0.78, 0.82), 0.2, (0.99, 1.06), "confirmed"),
+        ((1.3, 1.6), 0.06, "confirmed"),
+        ((0.51, 0.8), 0.06, "confirmed"),
+        ((0.5, 0.8), 0.06, "inconclusive"),
+        ((0.0, 1.3), 0.06, "inconclusive"),
+        ((0.2, 0.5), 0.06, "withdrawn"),
+        ((-0.3, 0.3), 0.06, "withdrawn"),
+        ((1.6, 2.0), 0.06, "inconclusive"),
+        ((0.8, 1.2), 0.02, "inconclusive"),
+        (None, 0.06, "inconclusive"),
     ],
 )
 def test_the_answer_of_a_fall_follows_from_what_was_really_taken(
-    interval: tuple[float, float] | None,
-    dose: float | None,
-    more: tuple[float, float] | None,
-    answer: str,
+    interval: tuple[float, float] | None, dose: float, answer: str
 ) -> None:
-    def ratio(low: float, high: float) -> RatioOf:
-        return RatioOf(6, 6, (low + high) / 2, Interval(low, high, 0.969))
-
-    fall = ratio(*interval) if interval else RatioOf(5, 5, 0.8, None)
-    assert answer_of_fall(fall, dose, more and ratio(*more))[0] == answer
+    fall = MedianOf(12, 1.0, Interval(*interval, 0.95) if interval else None)
+    assert answer_of_fall(fall, dose)[0] == answer
 
 
 def pool_and_connections(plan: TrialPlan, number: int) -> dict[str, Any]:
@@ -714,15 +706,9 @@ SAID: dict[str, tuple[tuple[Any, ...], str]] = {
         "⋮\nbottleneck: host CPU, with the lab as it is: the machine itself is the limit…",
     ),
     "goodput that stays without CPUs": (
-        (inquiry(), partial(cpu_bound, falls=0.0)),
-        "step 1, host CPU (named, strong evidence): withdrawn: …goodput does not follow the "
-        "CPUs, of which ×0.80 are left\n"
+        (inquiry(), partial(cpu_bound, busy=0.5)),
+        "step 1, host CPU (named, strong evidence): withdrawn: …it does not follow them\n"
         "bottleneck: unknown: host CPU was named, and is withdrawn: …",
-    ),
-    "goodput that more connections raise": (
-        (inquiry(), partial(cpu_bound, each=1.0)),
-        "…withdrawn…; with more connections goodput ×1.38 [1.38, 1.38]; …more connections "
-        "raise goodput: there were CPUs left\n⋮",
     ),
     "a bound right behind the resource": (
         (inquiry(own=Explain(6, 1)), pool_and_connections, FEW_CONNECTIONS),

@@ -12,7 +12,6 @@ from lab.experiments.proving.levers import (
     _LEVERS,
     _WITHOUT,
     MOST,
-    SPIN,
     Lever,
     Present,
     lever,
@@ -358,12 +357,11 @@ def test_the_largest_latency_toxic_is_halved(toxic: str, proxy: dict[str, str]) 
 
 def test_of_the_host_s_cpus_some_are_taken_away() -> None:
     found = pulled("host CPU", knobs(pool_size=5000))
-    assert (found.takes, found.step_text) == (True, "20% of the CPUs taken away")
-    assert found.step == Condition({"pool_size": 5000}, spin=SPIN)
-    # Nothing is left behind, and twice the connections must not help.
+    assert (found.takes, found.step_text) == (True, "6% and 10% of the CPUs taken away")
+    assert found.step == Condition({"pool_size": 5000}, spin=0.1)
+    assert found.less == Condition({"pool_size": 5000}, spin=0.06)
+    # Nothing is left behind.
     assert found.lift == knobs(pool_size=5000)
-    assert found.refuting == Condition({"pool_size": 5000}, connections=9500)
-    assert pulled("host CPU", most_connections=5000).refuting is None
 
 
 def test_the_load_has_twice_its_connections_as_far_as_the_machine_holds_them() -> None:

@@ -217,7 +217,7 @@ def _again(of: Story, number: int | None = None) -> str:
     only name a resource."""
     arms = {"named": "to name it"}
     if number is not None:
-        arms = {"before": "without", "after": "with the change", "more": "with more connections"}
+        arms = {"before": "without", "after": "with the change", "less": "with less of it"}
     found: Counter[str] = Counter()
     for arm, count in of.again.items():
         step, _, part = arm.partition("-")
@@ -236,8 +236,8 @@ def _how_named(step: Step) -> str:
 
 def _text(step: Step) -> str:
     change = step.lever.step_text
-    if step.dose is not None:
-        change += f" ({step.dose:.1%} measured)"
+    if step.doses:
+        change += f" ({' and '.join(f'{dose:.1%}' for dose in step.doses)} measured)"
     if step.tie:
         change += f" ({step.tie})"
     if step.goodput is None:
@@ -250,8 +250,6 @@ def _text(step: Step) -> str:
         parts.append(f"{name} {_ratio(step.p95)}")
     middle = [f"{_median(rows):.0f}" for rows in (step.before, step.after)]
     said = f"{step.answer}: {change} makes {', '.join(parts)} ({' → '.join(middle)} req/s)"
-    if step.more is not None:
-        said += f"; with more connections goodput {_ratio(step.more)}"
     if step.answer == "confirmed" and not step.lever.takes:
         return f"{said}; lifted to {step.lever.lift_text}"
     return f"{said}; {step.why}"

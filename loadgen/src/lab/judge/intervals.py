@@ -13,7 +13,7 @@ Clopper and E. S. Pearson, Biometrika 26 (1934) 404.
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from statistics import NormalDist
 
@@ -219,6 +219,15 @@ def ratio_of_pairs(
     ratios = sorted(math.sqrt(x * y) for i, x in enumerate(of_pairs) for y in of_pairs[i:])
     interval = _narrowest(ratios, _coverages(signed_rank_ways(len(of_pairs))), confidence)
     return RatioOf(len(a), len(b), _middle(ratios), interval)
+
+
+def pseudo_median_of(values: Sequence[float]) -> MedianOf:
+    """The median of the Walsh averages of values that are distributed symmetrically, with the
+    interval of `ratio_of_pairs`, of whose logarithms it is that."""
+    ratio = ratio_of_pairs([1.0] * len(values), [math.exp(value) for value in values])
+    ends = ratio.interval
+    interval = ends and replace(ends, low=math.log(ends.low), high=math.log(ends.high))
+    return MedianOf(len(values), math.log(ratio.ratio), interval)
 
 
 def rank_sum_ways(m: int, n: int) -> list[int]:

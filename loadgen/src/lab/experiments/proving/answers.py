@@ -1,5 +1,6 @@
 """What pairs of trials without and with a change say of what was changed. Pure."""
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,14 +8,20 @@ from typing import Literal
 
 from lab.experiments.proving.levers import HOST_CPU
 from lab.judge.compare import MARGIN
-from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
+from lab.judge.intervals import (
+    LEAST_VALUES,
+    MedianOf,
+    RatioOf,
+    pseudo_median_of,
+    ratio_of_pairs,
+)
 from lab.judge.quantities import HOST_CROWDED
 from lab.model import Row, around_server_us, goodput
 
 # A spinner that got less than this share of the CPUs has taken too little to be felt.
-LEAST_SPUN = 0.05
-# Shares of a proportional fall, of the logarithms: a goodput that surely falls by more than half of
-# it follows the CPUs; one that surely falls by more than one and a half was disturbed otherwise.
+LEAST_SPUN = 0.03
+# Goodput that surely falls by more than this share of a proportional fall follows the CPUs; one
+# that surely falls by more than the other was disturbed otherwise.
 FOLLOWS, DISTURBED = 0.5, 1.5
 Answer = Literal["confirmed", "withdrawn", "inconclusive"]
 
@@ -36,39 +43,51 @@ def answer_of_ends(low: float, high: float) -> tuple[Answer, str]:
     return "inconclusive", f"the interval reaches from {low:.2f} to above {1 + MARGIN:g}"
 
 
-def answer_of_fall(ratio: RatioOf, dose: float | None, more: RatioOf | None) -> tuple[Answer, str]:
-    """The answer of taking the share `dose` of the CPUs away: `ratio` is the goodput then, `more`
-    the goodput with more connections, both as multiples of the goodput before.
+def fall_of(before: Sequence[Row], *dosed: Sequence[Row]) -> MedianOf | None:
+    """How steeply goodput falls with the CPUs that are taken away: b of (1 - dose)^b, by least
+    squares through the round's trial without a dose, round by round. None without trials whose
+    goodput and doses are known.
 
-    Where all CPUs are busy for the load, goodput is CPUs / CPU time per request, so it falls to
-    1 - dose. It falls somewhat deeper, as the lab's own steady work does not shrink, and less deep
-    where requests get cheaper. So the middle between no fall and a proportional one decides, in
-    logarithms √(1 - dose). An interval below it is confirmed, unless it is so far below a
-    proportional fall that the spinner must have done more than take CPUs. An interval above it is
-    withdrawn if it also reaches 1 / (1 + MARGIN): a smaller fall that is surely one is neither.
-    Goodput that more connections raise by MARGIN had CPUs left."""
-    interval = ratio.interval
+    Where all CPUs are busy for the load, goodput is CPUs / CPU time per request, so b is 1 from the
+    smallest dose on. Where something else limits at U busy CPUs, goodput falls to (1 - dose) / U,
+    and not before the dose is 1 - U. So with the DOSES b is 0.16 at 92 % busy, 0.43 at
+    95 %, and 0.66 at 97 %: a limit that leaves so few CPUs cannot be told from them."""
+    without, sides = goodputs(before), [goodputs(rows) for rows in dosed]
+    slopes = []
+    for at, (value, least) in enumerate(without):
+        points = []
+        for rows, values in zip(dosed, sides, strict=True):
+            if at < len(values) and rows[at].spun:
+                x = math.log(1 - (rows[at].spun or 0.0))
+                points.append((x, math.log(max(values[at]) / max(value, least))))
+        if len(points) < len(dosed):
+            return None
+        slopes.append(sum(x * y for x, y in points) / sum(x * x for x, _ in points))
+    return pseudo_median_of(slopes) if slopes else None
+
+
+def answer_of_fall(fall: MedianOf, least_dose: float) -> tuple[Answer, str]:
+    """The answer of taking some of the CPUs away: `fall` is b of `fall_of`, `least_dose` the
+    smallest share that was really taken.
+
+    b is somewhat above 1 where the lab's own steady work does not shrink, and below 1 where
+    requests get cheaper. So the middle between no fall and a proportional one decides."""
+    interval = fall.interval
     if interval is None:
-        return "inconclusive", _no_interval(ratio)
-    if dose is None or dose < LEAST_SPUN:
-        return "inconclusive", f"the spinner got {dose or 0:.0%} of the CPUs only"
-    if more is not None and more.interval is not None and more.interval.low > 1 + MARGIN:
-        return "withdrawn", "more connections raise goodput: there were CPUs left"
-    left = 1 - dose
-    middle, deep = left**FOLLOWS, left**DISTURBED
-    if interval.high < deep:
-        return "inconclusive", f"goodput falls much deeper than to the ×{left:.2f} of the CPUs left"
-    if interval.high <= middle:
-        return (
-            "confirmed",
-            f"the whole interval is at most {middle:.2f}, with ×{left:.2f} of the CPUs",
-        )
-    if interval.low > middle and interval.high >= 1 / (1 + MARGIN):
-        return "withdrawn", f"goodput does not follow the CPUs, of which ×{left:.2f} are left"
-    return "inconclusive", (
-        f"the interval reaches from {interval.low:.2f} to {interval.high:.2f}, with ×{left:.2f} of "
-        "the CPUs"
+        return "inconclusive", f"no interval: it takes {LEAST_VALUES} rounds, not {fall.count}"
+    if least_dose < LEAST_SPUN:
+        return "inconclusive", f"the spinner got {least_dose:.0%} of the CPUs only"
+    taken = (
+        f"goodput falls by {fall.median:.2f} [{interval.low:.2f}, {interval.high:.2f}] of the "
+        "share of the CPUs that is taken"
     )
+    if interval.low > DISTURBED:
+        return "inconclusive", f"{taken}: the spinner does more than take CPUs"
+    if interval.low > FOLLOWS:
+        return "confirmed", f"{taken}: it follows them"
+    if interval.high <= FOLLOWS:
+        return "withdrawn", f"{taken}: it does not follow them"
+    return "inconclusive", taken
 
 
 def answer_of_time(

@@ -20,6 +20,7 @@ from lab.experiments.proving.answers import (
     answer_of_fall,
     answer_of_time,
     crowded,
+    fall_of,
     goodput_ratio,
     goodputs,
     p95_ratio,
@@ -43,6 +44,8 @@ from lab.system.conditions import starting
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2
+# A small dose is felt less than a doubled resource: so many times the rounds.
+ROUNDS = 2
 # The arm of the first trial, of the load as it is.
 FIRST = "1-named"
 SIDES = ("the server as it was", "the changed one")
@@ -69,8 +72,8 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …; 1-more has
-    more connections. `fresh`: on a JVM of its own."""
+    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …; 1-less
+    takes less away than 1-after. `fresh`: on a JVM of its own."""
 
     condition: Condition
     arm: str
@@ -81,9 +84,9 @@ class Ask:
 class Step:
     """What was tried at once: one resource, or several, and then `tie` says why. `before` and
     `after` are the valid trials without and with the change, in pairs. `goodput` and `p95` are the
-    ratios after / before, `more` that of the goodput with more connections; None where there is no
-    ratio. `least` says that the ratio is a lower bound, because the goodput before was 0. `dose` is
-    the share of the CPUs that was really taken away. `why` is the reason for the answer."""
+    ratios after / before; None where there is no ratio. `least` says that the ratio is a lower
+    bound, because the goodput before was 0. `doses` are the shares of the CPUs that were really
+    taken away, the smallest first. `why` is the reason for the answer."""
 
     resources: tuple[str, ...]
     tie: str
@@ -95,8 +98,7 @@ class Step:
     goodput: RatioOf | None = None
     p95: RatioOf | None = None
     least: bool = False
-    dose: float | None = None
-    more: RatioOf | None = None
+    doses: tuple[float, ...] = ()
     answer: Answer = "inconclusive"
     why: str = "goodput cannot be told"
 
@@ -155,10 +157,11 @@ def story(
 
 def most_trials(explain: Explain) -> int:
     """The most trials of an inquiry, without invalid ones: each step is named and has its pairs,
-    and one more trial tells what is next. Host CPU has a third side; it is tried last, or as a
-    suspect too."""
-    sides = 2 if explain.suspect == HOST_CPU else 1
-    return explain.steps * (1 + 2 * explain.pairs) + sides * explain.pairs + 1
+    and one more trial tells what is next. Host CPU has three sides and ROUNDS times the rounds; it
+    is tried last, or as a suspect too."""
+    times = min(explain.steps, 2 if explain.suspect == HOST_CPU else 1)
+    more = (3 * ROUNDS - 2) * explain.pairs
+    return explain.steps * (1 + 2 * explain.pairs) + times * more + 1
 
 
 def _is_asked(row: Row, wanted: Ask, conditions: Mapping[str, Condition]) -> bool:
@@ -273,9 +276,9 @@ def _in_force(condition: Condition) -> str:
 def _tried(
     explain: Explain, number: int, step: Step, now: Present, again: Counter[str]
 ) -> Generator[Ask, Row, Step]:
-    """Makes the pairs of one step, A B B A A B …, and decides on its resources. A condition that
-    must not raise goodput is a third side. The pairs end where a side cannot be measured; those
-    before it count if they are enough for an interval.
+    """Makes the pairs of one step, A B B A A B …, and decides on its resources. What takes away has
+    a third side, which takes less. The rounds end where a side cannot be measured; those before it
+    count if they are enough for an interval.
 
     Where the change takes another JVM, each trial has one of its own: A A and B B on one each would
     leave 7 for six pairs, which do not vary independently then, as the interval supposes."""
@@ -285,40 +288,31 @@ def _tried(
         Ask(now.condition, f"{number}-before", fresh),
         Ask(change.step, f"{number}-after", fresh),
     ]
-    if change.refuting is not None:
-        sides.append(Ask(change.refuting, f"{number}-more"))
+    if change.less is not None:
+        sides.append(Ask(change.less, f"{number}-less"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
-    problem = not_more = ""
-    for turn in range(explain.pairs):
+    problem, rounds = "", explain.pairs * (ROUNDS if change.takes else 1)
+    for turn in range(rounds):
         for ask in sides[:: -1 if turn % 2 else 1]:
-            if problem or (not_more and ask in sides[2:]):
+            if problem:
                 continue
             row = yield from _valid(ask, again)
             if usable(row):
                 rows[ask.arm].append(row)
                 continue
-            side = ("without the change", "with the change", "with more connections")
-            said = f"{TRIES} measurements {side[sides.index(ask)]} were invalid: "
-            said += text_of(row)
-            if ask in sides[2:]:
-                not_more = said
-            else:
-                problem = said
+            side = ("without the change", "with the change", "with less of it")[sides.index(ask)]
+            problem = f"{TRIES} measurements {side} were invalid: {text_of(row)}"
     # What was measured before a side could not be is not lost, where it is enough for an interval.
-    pairs = min(len(rows[side.arm]) for side in sides[:2])
-    enough = not problem or pairs >= LEAST_VALUES
-    last = pairs if enough else None
-    before, after, *others = (tuple(rows[side.arm][:last]) for side in sides)
+    whole = min(map(len, rows.values()))
+    enough = not problem or whole >= LEAST_VALUES
+    before, after, *less = (tuple(rows[side.arm][: whole if enough else None]) for side in sides)
     ratio, least = goodput_ratio(before, after) if enough else (None, False)
-    more = goodput_ratio(before, others[0])[0] if others and enough and not not_more else None
-    doses = [row.spun for row in after if row.spun is not None]
-    dose = statistics.median(doses) if doses else None
-    answer, why = step.answer, problem or step.why
+    answer, why, doses = step.answer, problem or step.why, tuple[float, ...]()
     if ratio is not None and change.takes:
-        answer, why = answer_of_fall(ratio, dose, more)
-        if not_more and answer == "confirmed":
-            answer = "inconclusive"
-        why += f"; {not_more}" if not_more else ""
+        sides_taken = (*less, after)
+        doses = tuple(statistics.median(row.spun or 0.0 for row in side) for side in sides_taken)
+        if fall := fall_of(before, *sides_taken):
+            answer, why = answer_of_fall(fall, min(doses))
     elif ratio is not None:
         answer, why = _answer_of_rise(step, now, before, after, ratio)
     tries = [(min(again[side.arm], len(rows[side.arm])), len(rows[side.arm])) for side in sides[:2]]
@@ -332,7 +326,7 @@ def _tried(
         answer = "inconclusive"
         why = f"measured again: {' and '.join(texts)}, which may decide the answer"
     if problem and ratio is not None:
-        why += f"; {pairs} of {explain.pairs} pairs count: then {problem}"
+        why += f"; {whole} of {rounds} pairs count: then {problem}"
     return replace(
         step,
         before=before,
@@ -340,8 +334,7 @@ def _tried(
         goodput=ratio,
         p95=p95_ratio(before, after) if enough else None,
         least=least,
-        dose=dose,
-        more=more,
+        doses=doses,
         answer=answer,
         why=why,
     )

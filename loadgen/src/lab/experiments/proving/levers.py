@@ -54,8 +54,9 @@ OF_ANY_SERVICE = ("connections of the load", "host CPU")
 # Resources of the machine: only another machine has more of them.
 HOST_CPU, GENERATOR = "host CPU", "generator"
 MACHINE = (HOST_CPU, GENERATOR)
-# The share of the machine's CPUs that the spinner is asked to take.
-SPIN = 0.2
+# The shares of the machine's CPUs that the spinner is asked to take. They are small: from a share
+# of 1 - U on, U the busy time of the CPUs, goodput falls with any limit.
+DOSES = (0.06, 0.1)
 # The widest range of local ports: above every port the lab listens on (compose.yaml).
 FIRST_PORT, LAST_PORT = 10_000, 65_535
 MIB = 2**20
@@ -69,8 +70,8 @@ class Lever:
     """`step` and `lift` are whole conditions, with everything that is in force now. `step_text` is
     the change for people, `lift_text` the value after lifting. `at_most` is the factor by which
     goodput can rise with the step, None where the step does not bound it. `takes`: the step takes
-    away, so that goodput falls where the resource is the limit. `refuting` is a condition under
-    which goodput must not rise then. `unseen` is what the server may not take, and the lab cannot
+    away, so that goodput falls where the resource is the limit, and `less` takes less of it away.
+    `unseen` is what the server may not take, and the lab cannot
     see that: then a step without an effect says nothing. `saves_ms` is the time that the step takes
     off each request, waits aside: goodput of a load whose connections are all busy rises by that
     alone. `frees` is the part of the lab whose CPU time is gone with the step. `keeps` are the
@@ -82,7 +83,7 @@ class Lever:
     lift_text: str
     at_most: float | None = None
     takes: bool = False
-    refuting: Condition | None = None
+    less: Condition | None = None
     unseen: str = ""
     saves_ms: int = 0
     frees: str = ""
@@ -473,15 +474,10 @@ def _connections(now: Present) -> Lever | str:
 
 
 def _host_cpu(now: Present) -> Lever | str:
-    more = _connections(now)
-    return Lever(
-        dataclasses.replace(now.condition, spin=SPIN),
-        now.condition,
-        f"{SPIN:.0%} of the CPUs taken away",
-        "nothing",
-        takes=True,
-        refuting=None if isinstance(more, str) else more.step,
-    )
+    less, most = (dataclasses.replace(now.condition, spin=dose) for dose in DOSES)
+    text = " and ".join(f"{dose:.0%}" for dose in DOSES)
+    taken = f"{text} of the CPUs taken away"
+    return Lever(most, now.condition, taken, "nothing", takes=True, less=less)
 
 
 def _set(now: Present, name: str, to: int) -> Condition:

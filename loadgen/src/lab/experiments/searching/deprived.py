@@ -1,7 +1,7 @@
 """Whether a rate that is held takes the machine's CPUs: some are taken away. Pure.
 
 Nobody can add CPUs to the machine, so where the host's CPUs gave way nothing can be lifted. A
-spinner takes a share of them away instead (the lever that `explain` has). In one JVM, in turns,
+spinner takes a share of them away instead, as in `explain`, and a larger one. In one JVM, in turns,
 the rate that was held must still be held with all CPUs, and must break without these; and a rate
 that is lower by more than what was taken must be held without them.
 """
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.experiments.objective import Objective, Outcome, judged
-from lab.experiments.proving.answers import LEAST_SPUN
 from lab.experiments.searching.rates import TRIES
 from lab.experiments.searching.state import Rung
 from lab.model import ALL_CPUS, FEWER_CPUS, Row
@@ -21,8 +20,13 @@ from lab.model import ALL_CPUS, FEWER_CPUS, Row
 # The arms of these trials: with all CPUs, and without those that are taken away. All are of the JVM
 # that runs, so their launch is 0.
 ALL, FEWER = ARMS = (ALL_CPUS, FEWER_CPUS)
+# The share of the machine's CPUs that the spinner is asked to take. It is large, as a rate is held
+# or not: trials near the highest one go either way.
+SPIN = 0.2
+# One that got less than this share has taken too little to be felt.
+LEAST_SPUN = 0.05
 # The share of the held rate that must be held without the CPUs that are taken away: lower than what
-# they leave (1 - levers.SPIN) by what JVMs and trials scatter.
+# they leave (1 - SPIN) by what JVMs and trials scatter.
 PART = 0.7
 
 

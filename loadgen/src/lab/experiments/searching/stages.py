@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from lab.experiments.order import turned
 from lab.experiments.proving.levers import Lever
-from lab.experiments.searching.deprived import ALL, ARMS, Deprived, arm_of
+from lab.experiments.searching.deprived import ALL, ARMS, SPIN, Deprived, arm_of
 from lab.experiments.searching.lifting import lever_of
 from lab.experiments.searching.rates import MOST_LATER, MOST_TRIALS
 from lab.experiments.searching.state import (
@@ -157,7 +157,8 @@ class Depriving(Stage):
             return AS_IT_IS, None
         rate, *_ = held_by(of.found)
         own = [row for row in of.rows if row.arm in ARMS]
-        return lever.step, Deprived.of(self.trials.capacity.objective, round(rate), own)
+        taken = replace(lever.lift, spin=SPIN)
+        return taken, Deprived.of(self.trials.capacity.objective, round(rate), own)
 
 
 def stages(trials: Trials) -> Iterator[Stage]:
