@@ -1,4 +1,5 @@
-"""The tables of docs/invalid.md, which follow from the checks (lab.judge.checks) and their texts.
+"""The tables of docs/invalid.md, which follow from the checks (lab.judge.checks) and their texts,
+and that of docs/verdict.md, which follows from the resources (lab.judge.resources).
 
 page
     writes them
@@ -21,6 +22,7 @@ from lab.errors import LabError, RawDataError
 from lab.judge import quantities, steps
 from lab.judge.checks import CHECKS, QUESTIONS, checks_of, judge
 from lab.judge.checks.check import Check, Evidence
+from lab.judge.resources import BY_NAME
 from lab.load.engines import engines_of
 from lab.load.measure import measure
 from lab.model import JIT_BUSY, Measurement
@@ -28,7 +30,7 @@ from lab.report.remarks import action, pattern
 from lab.store import manifest, series
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/invalid.md"
+PAGE, VERDICTS = ROOT / "docs/invalid.md", ROOT / "docs/verdict.md"
 SECTIONS = dict(zip(("data", "load", "state"), QUESTIONS.values(), strict=True))
 FACTORS = (0.8, 1.25)
 # Two of them are the same number in two roles, and none of these is a threshold.
@@ -63,6 +65,16 @@ def with_tables(page: str) -> str:
     for name, text in tables():
         page = between(page, f"checks: {name}", text)
     return page
+
+
+def with_resources(page: str) -> str:
+    """The page with a row for each resource: the first two paragraphs of its docstring."""
+    lines = ["| resource | its waiting | measured? |", "|---|---|---|"]
+    for resource in BY_NAME.values():
+        waiting, measured, *_ = (" ".join(part.split()) for part in resource.doc.split("\n\n"))
+        what, how = waiting.removesuffix("."), measured.removeprefix("Measured: ")
+        lines.append(f"| {resource.name} | {what[0].lower()}{what[1:]} | {how} |")
+    return between(page, "resources", "\n".join(lines))
 
 
 def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Evidence]]:
@@ -142,6 +154,7 @@ def main(words: Sequence[str]) -> int:
     match words:
         case ["page"]:
             PAGE.write_text(with_tables(PAGE.read_text()))
+            VERDICTS.write_text(with_resources(VERDICTS.read_text()))
         case ["sensitivity", *folders] if folders:
             print(sensitivity(dict(trials([Path(folder) for folder in folders]))))
         case _:

@@ -13,6 +13,8 @@ PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
 def test_the_page_has_the_tables_of_the_checks() -> None:
     """The wording of every remark is there. `python .ci/checks.py page` writes it."""
     assert checks.with_tables(PAGE) == PAGE
+    verdicts = (REPO / "docs/verdict.md").read_text(encoding="utf-8")
+    assert checks.with_resources(verdicts) == verdicts
 
 
 def test_every_check_has_a_text_and_a_condition_and_every_reason_says_what_to_do() -> None:

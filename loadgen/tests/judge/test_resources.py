@@ -234,9 +234,11 @@ def test_a_trial_tells_how_far_its_figures_agree() -> None:
             for service, cpus in (("a", 0.5), ("toxiproxy", 0.4), ("downstream", 0.2),
                                   ("prometheus", 0.1), ("cadvisor", 0.1), ("loadgen", 0.1),
                                   ("driver", 0.3))]  # fmt: skip
-    found = waited(*used, queue=20, path=20, busy=0.9, at=SHORT)
+    everyone = counter("host_cpu_usage_seconds_total", 1.79, cpu="total")
+    found = waited(*used, everyone, queue=20, path=20, busy=0.9, at=SHORT)
     # Of 1.8 CPUs; the engine is a part of the driver.
-    assert found.balance.cpu == pytest.approx(1.7 / 1.8)
+    assert found.balance.cpu == pytest.approx(1.79 / 1.8)
+    assert found.balance.others == pytest.approx(0.09 / 1.8)
     assert found.balance.in_flight == pytest.approx(1, abs=1e-3)
     opened = waited(queue=20, path=20, offered_rps=5000)
-    assert (opened.balance.cpu, opened.balance.in_flight) == (None, None)
+    assert (opened.balance.cpu, opened.balance.others, opened.balance.in_flight) == (None,) * 3

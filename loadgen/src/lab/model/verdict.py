@@ -169,12 +169,13 @@ class Excess:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """1 where the figures of a trial agree: `cpu` is what the lab's parts used of the busy time of
-    the CPUs, whose rest is work of others and the kernel's own; `in_flight` is X · (R + Z) / N of a
-    closed load. None: not known."""
+    """1 where the figures of a trial agree: `cpu` is what the lab's parts and all others used of
+    the busy time of the CPUs; `in_flight` is X · (R + Z) / N of a closed load. `others` is the part
+    of the busy time that others used, measured by the cgroup of all. None: not known."""
 
     cpu: float | None = None
     in_flight: float | None = None
+    others: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

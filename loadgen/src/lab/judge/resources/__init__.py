@@ -11,14 +11,14 @@ from lab.judge.resources.resource import Resource
 from lab.judge.seen import SeenTrial
 from lab.model import UNKNOWN, Basis, Judgement, Measurement, Observation, SeriesError, Verdict
 
-_BY_NAME = {
+BY_NAME = {
     found.name: found
     for module in iter_modules(__path__)
     for found in vars(import_module(f"{__name__}.{module.name}")).values()
     if isinstance(found, Resource)
 }
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
-RESOURCES = tuple(_BY_NAME)
+RESOURCES = tuple(BY_NAME)
 
 
 def verdict_of(
@@ -39,7 +39,7 @@ def verdict_of(
     except ValueError:
         return _unknown("no such route")
     try:
-        return rule.verdict(seen, _BY_NAME.values())
+        return rule.verdict(seen, BY_NAME.values())
     except SeriesError:
         return _unknown("bad series")
 

@@ -10,6 +10,9 @@ OVERFLOWS = 10
 
 @resource("accept queue")
 def accept_queue(seen: SeenTrial) -> Standing | None:
+    """Its mean length ÷ answers per second; a second for each connection that found it full.
+
+    Measured: the length"""
     mine, name = {"server": seen.server}, "lab_kernel_accept_queue_length"
     over = seen.total("refused", "connections", "lab_kernel_listen_overflows_total", **mine)
     if over is None:

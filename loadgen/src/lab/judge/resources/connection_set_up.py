@@ -10,6 +10,9 @@ STANDING = 0.05
 
 @resource("connection set-up")
 def connection_set_up(seen: SeenTrial) -> Standing | None:
+    """Mean length of the accept queues of Toxiproxy and the downstream ÷ calls per second.
+
+    Measured: yes"""
     queue, unit = "lab_path_accept_queue_", "connections"
     proxy, called = (
         seen.rate(f"at {at}", unit, f"{queue}connection_seconds_total", listener=at)

@@ -8,6 +8,10 @@ from lab.judge.stages import of_place
 
 @resource("downstream")
 def downstream(seen: SeenTrial) -> Standing | None:
+    """By how much it was later than its delay; toxics that at least double R0, where connections
+    are short.
+
+    Measured: yes"""
     if not seen.call.route.calls_downstream:
         return None
     toxics_ms, stage = slowing_ms(seen), of_place(seen, "downstream")

@@ -7,6 +7,9 @@ from lab.judge.resources.resource import SeenTrial, Standing, resource
 
 @resource("downstream timeout")
 def downstream_timeout(seen: SeenTrial) -> Standing | None:
+    """Errors, where it is shorter than an answer takes (of drawn delays: than 5 % of them).
+
+    Measured: errors"""
     limit_ms, mine = seen.before.setting("downstream_timeout_ms"), {"server": seen.server}
     if not seen.call.route.calls_downstream or not limit_ms:
         return None

@@ -7,6 +7,10 @@ from lab.judge.stages import HOT, OF_SERVER, of_classes
 
 @resource("event loop")
 def event_loop(seen: SeenTrial) -> Standing | None:
+    """Queue, own work and what no part saw, while the busiest loop works 90 % of its time, and
+    there are fewer loops than CPUs or they sleep on purpose.
+
+    Measured: with run-queue times, all loops full"""
     mine, name = {"server": seen.server}, "lab_event_loop_busy_seconds_total"
     loops = seen.each("loop", name, **mine)
     rates = known(*(seen.rate(at, "of its time", name, loop=at, **mine) for at in loops))

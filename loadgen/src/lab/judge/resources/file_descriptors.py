@@ -14,6 +14,9 @@ COUNTED = 0.5
 
 @resource("file descriptors")
 def file_descriptors(seen: SeenTrial) -> Standing | None:
+    """97 % of a limit, or the server cannot count its own: errors, or all that is left.
+
+    Measured: errors"""
     owners = {"server": {"job": "jvm", "server": seen.server}}
     owners |= {job: {"job": job} for job in ("toxiproxy", "downstream")}
     found = [standing for owner, labels in owners.items() if (standing := _of(seen, owner, labels))]

@@ -7,6 +7,9 @@ from lab.judge.thread_times import RUN
 
 @resource("front")
 def front(seen: SeenTrial) -> Standing | None:
+    """What no part saw, while the busiest front runs 90 % of its time.
+
+    Measured: with run-queue times, all fronts full"""
     mine, stage = {"server": seen.server}, of_classes(seen, ("front",))
     # Without times of threads: outside its selector a front may also wait for a CPU.
     for name in (RUN, "lab_front_busy_seconds_total"):

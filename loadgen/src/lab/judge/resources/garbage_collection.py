@@ -14,6 +14,9 @@ ENDS = 2
 
 @resource("garbage collection")
 def garbage_collection(seen: SeenTrial) -> Standing | None:
+    """Pauses, as a share of the time in which the server has work; and its share of CPU time.
+
+    Measured: yes"""
     ends, mine, name = _ends(seen), {"server": seen.server}, "jvm_gc_collection_seconds_sum"
     # Cycles of concurrent collectors run beside the program, and are no pauses.
     names = [gc for gc in seen.each("gc", name, **mine) if "Cycles" not in gc]

@@ -8,6 +8,9 @@ from lab.judge.stages import of_place
 
 @resource("generator")
 def generator(seen: SeenTrial) -> Standing | None:
+    """By how much it sent late, or Z, without its own run queue.
+
+    Measured: yes"""
     usage, cores = seen.record.usage, cores_of(seen.record, seen.reading)
     if usage.window_cpu_s is None:
         return None

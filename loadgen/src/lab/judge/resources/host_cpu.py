@@ -13,6 +13,9 @@ NEARLY_FULL = 0.9
 
 @resource("host CPU")
 def host_cpu(seen: SeenTrial) -> Standing | None:
+    """The run queue of the threads at work, where all CPUs are busy at once.
+
+    Measured: with run-queue times; without them estimated from 90 % busy (with steal) on"""
     usage = seen.record.usage
     busy, machine = (usage.host_taken, "") if usage.host_taken is not None else _busiest(seen)
     if busy is None:

@@ -9,6 +9,9 @@ INSIDE = ("queue", "own", "pending", "path", "downstream", "unexplained")
 
 @resource("connections of the load")
 def load_connections(seen: SeenTrial) -> Standing | None:
+    """An open load's wait for a free one.
+
+    Measured: yes"""
     excess, answer_ms, count = excess_of(seen), seen.reading.answer_ms, seen.plan.concurrency
     if not seen.is_open or not answer_ms or excess is None:
         return None

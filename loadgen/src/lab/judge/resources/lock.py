@@ -15,7 +15,11 @@ SYMPTOM = 0.5
 
 @resource("lock")
 def lock(seen: SeenTrial) -> Standing | None:
-    """The seconds that threads waited there, per second, are the mean number of threads that wait
+    """Where waits are watched: threads waiting at the worst site ÷ answers per second.
+
+    Measured: yes; not where the threads wait for a CPU half of their time
+
+    The seconds that threads waited there, per second, are the mean number of threads that wait
     (Little's law), so their time per request follows. For how long it was held is not known, so
     neither is its use."""
     mine, rise = {"server": seen.server}, seen.observation.increase

@@ -10,7 +10,11 @@ LEAST = 10
 
 @resource("network")
 def network(seen: SeenTrial) -> Standing | None:
-    """What server and generator sent again, in their network namespaces. A full accept queue drops,
+    """200 ms for each segment that TCP sent again.
+
+    Measured: no
+
+    What server and generator sent again, in their network namespaces. A full accept queue drops,
     too: attempts to connect are left out, and all that was sent again to a queue that overflowed.
     What Toxiproxy and further generators send again is not counted."""
     mine, name = {"server": seen.server}, "lab_kernel_{}_total"

@@ -7,6 +7,9 @@ from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 
 @resource("work outside the lab")
 def other_work(seen: SeenTrial) -> Standing | None:
+    """Its part of the wait for the host's CPUs.
+
+    Measured: as host CPU"""
     steal, others = seen.record.usage.host_steal, seen.judgement.others_cpu
     if (steal is None and others is None) or not seen.cpus:
         return None

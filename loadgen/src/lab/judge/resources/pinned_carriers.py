@@ -8,7 +8,11 @@ from lab.judge.stages import HOT
 
 @resource("pinned carriers")
 def pinned_carriers(seen: SeenTrial) -> Standing | None:
-    """The seconds in which they were kept, per second, are the mean number of carriers that were
+    """Where waits are watched: the time kept, and the queue while 90 % are kept.
+
+    Measured: yes
+
+    The seconds in which they were kept, per second, are the mean number of carriers that were
     (Little's law)."""
     carriers, mine = seen.before.carriers, {"server": seen.server, "kind": "pinned"}
     kept = seen.rate("kept", "threads", WAITED, **mine)

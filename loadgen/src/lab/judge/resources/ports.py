@@ -11,6 +11,9 @@ NEARLY_ALL = 0.9
 
 @resource("ports")
 def ports(seen: SeenTrial) -> Standing | None:
+    """90 % in use: failed calls, or what is left of path and connection.
+
+    Measured: errors"""
     mine = {"server": seen.server}
     gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
     out = seen.peak("leased", "connections", "lab_downstream_connections_leased", **mine)

@@ -18,10 +18,12 @@ FULL = 0.95
 @dataclass(frozen=True, slots=True)
 class Resource:
     """`find` gives use, capacity, and what waited for it in a window; None where a trial has no
-    such resource, or its use is not known."""
+    such resource, or its use is not known. `doc` says what waits for it, and how that is measured,
+    a paragraph each: docs/verdict.md is made of them."""
 
     name: str
     find: Callable[[SeenTrial], Standing | None]
+    doc: str = ""
 
     def standing(self, seen: SeenTrial) -> Standing | None:
         seen.figures.clear()
@@ -33,7 +35,7 @@ class Resource:
 
 def resource(name: str) -> Callable[[Callable[[SeenTrial], Standing | None]], Resource]:
     """Makes a resource of the function that finds its standing."""
-    return lambda find: Resource(name, find)
+    return lambda find: Resource(name, find, find.__doc__ or "")
 
 
 def holding(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lab.judge.cpu_split import cpu_split
+from lab.judge.cpu_split import CPUS_OF_EACH, HOST_CPU, cpu_split
 from lab.judge.excess import answered, excess_of, tail_as_expected
 from lab.judge.resources import missing
 from lab.judge.resources.generator import generator
@@ -197,10 +197,14 @@ def _balance(seen: SeenTrial) -> Balance:
     split = cpu_split(seen.measurement, seen.observation)
     parts = [getattr(split, name) for name in split.columns()]
     busy, cpus = seen.record.usage.host_busy, seen.cpus
-    cpu = in_flight = None
-    if busy and cpus and None not in parts:
-        cpu = sum(parts) * seen.reading.achieved_rps / 1e6 / (busy * cpus)
+    # Of several machines the driver reads its own.
+    every = seen.observation.rate(HOST_CPU) if len(seen.each("machine", CPUS_OF_EACH)) < 2 else None
+    cpu = others = in_flight = None
+    if busy and cpus and every is not None and None not in parts:
+        lab = sum(parts) * seen.reading.achieved_rps / 1e6
+        others = max(0.0, every - lab) / (busy * cpus)
+        cpu = lab / (busy * cpus) + others
     if not seen.is_open and seen.reading.answer_ms is not None:
         cycle_s = (seen.reading.answer_ms + seen.think_ms) / 1000
         in_flight = seen.reading.achieved_rps * cycle_s / seen.plan.concurrency
-    return Balance(cpu, in_flight)
+    return Balance(cpu, in_flight, others)

@@ -16,6 +16,10 @@ SET_FULL = 0.9
 
 @resource("server CPU")
 def server_cpu(seen: SeenTrial) -> Standing | None:
+    """As host CPU, in the server, where its quota (85 % used, or stopped in half of its periods) or
+    its own CPU set binds.
+
+    Measured: with run-queue times"""
     used, limit = _used(seen), limit_of(seen)
     if used is None:
         return None

@@ -7,6 +7,10 @@ from lab.judge.stages import HOT, of_place
 
 @resource("Toxiproxy")
 def toxiproxy(seen: SeenTrial) -> Standing | None:
+    """Path, where its one loop runs 90 % of its time; or all of it, under a toxic that no bound
+    covers.
+
+    Measured: with run-queue times; a toxic's effect is inferred"""
     if not seen.call.route.calls_downstream or seen.before.direct:
         return None
     name, mine = "lab_downstream_call_seconds", {"server": seen.server}

@@ -11,6 +11,9 @@ INSIDE = ("own", "pending", "path", "downstream")
 
 @resource("worker pool")
 def worker_pool(seen: SeenTrial) -> Standing | None:
+    """Queue, while 95 % of its threads are busy (by the gauge or by Little's law).
+
+    Measured: yes; of a pool that nobody shows it is inferred"""
     mine, name = {"server": seen.server}, "lab_worker_pool_"
     request, times = {**mine, "route": seen.call.route.path}, "lab_http_request_seconds"
     size = seen.mean("size", "threads", f"{name}size", **mine)

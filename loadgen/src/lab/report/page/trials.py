@@ -178,9 +178,11 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "CPU per answer", _split(row)
     usage = record.usage
     if usage.host_busy is not None:
-        cpu = of.verdict.balance.cpu
-        parts = "" if cpu is None else f", {cpu:.0%} of that by the parts of the lab"
-        yield "host CPU in the window", f"{usage.host_busy:.0%} busy{parts}"
+        balance, used = of.verdict.balance, ""
+        if balance.cpu is not None and balance.others is not None:
+            lab = f"{balance.cpu - balance.others:.0%} of that by the parts of the lab"
+            used = f", {lab} and {balance.others:.0%} by others"
+        yield "host CPU in the window", f"{usage.host_busy:.0%} busy{used}"
 
 
 def _split(of: Row) -> str | None:
