@@ -119,7 +119,7 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
 
 
 def test_severities_are_told_apart_and_the_clear_ones_together() -> None:
-    at_knee = dataclasses.replace(POOL, name="knee", resource="worker pool", severity=1.1)
+    at_knee = dataclasses.replace(POOL, name="knee", resource="worker pool", severity=1.05)
     twice = dataclasses.replace(POOL, name="twice", resource="worker pool", severity=2.0)
     novel = Case("lock", "a", "/downstream", 9, ("unknown",), resource="a lock", severity=2.0)
     whole = of(at_knee, twice, novel)
@@ -128,7 +128,7 @@ def test_severities_are_told_apart_and_the_clear_ones_together() -> None:
     # What no rule knows is not clearly a limit of a resource.
     assert [(one.name, one.trials) for one in found[:2]] == [("planted", 3), ("planted clearly", 1)]
     assert [(one.planted, one.severity, one.right) for one in found if one.mode] == [
-        ("a lock", 2.0, 0), ("worker pool", 1.1, 1), ("worker pool", 2.0, 1),
+        ("a lock", 2.0, 0), ("worker pool", 1.05, 1), ("worker pool", 2.0, 1),
     ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ UNIT = "share named right"
 # CLEAR a trial is at the knee), by resource, and by resource and severity.
 NAME, CLEARLY = "planted", "planted clearly"
 BY_RESOURCE, BY_DOSE = "planted resource", "planted dose"
-CLEAR = 1.2
+CLEAR = 1.1
 # How long the extra connections last, in the middle of the window.
 PEAK_S = 2
 # A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
