@@ -98,7 +98,7 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
     assert beside.step == host(ENV_POOL_SIZE="5000", ENV_JAVA_OPTS="-Xmx512m")
     assert beside.at_most is None
     others = {*now.levers, "connections of the load", "host CPU", "generator", "network"}
-    others.add("work outside the lab")
+    others |= {"work outside the lab", "waves of the load"}
     for resource in {*RESOURCES} - others:
         assert lever(resource, now) == f"the service's subject has no [levers] for the {resource}"
     assert isinstance(lever("connections of the load", now), Lever)

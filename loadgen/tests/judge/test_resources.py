@@ -49,11 +49,25 @@ CASES: list[tuple[str, Callable[[], Verdict], str, str, float]] = [
     ("a queue beside free workers", when(queue=40), UNKNOWN, "", 0),
     ("connections downstream", when(*connections(1000), pending=80),
      "downstream connections", STRONG, 0.95),
+    # More of the pool would be no help: 1,000 connections serve whatever its size.
+    ("full connections behind a larger pool",
+     when(*pool(1200), *connections(1000), queue=600, pending=40, rps=4990),
+     "downstream connections", STRONG, 0.95),
+    ("as many connections as threads",
+     when(*pool(1000), *connections(1000), queue=600, pending=1, rps=4990),
+     "worker pool", STRONG, 0.9),
     # Its threads are each held for as long as the others wait inside.
     ("a lock inside a full pool", when(*pool(2000), lock(200), queue=400, own=200, **WATCHED),
      "lock", STRONG, 0.6),
     ("host CPU by its run queues", when(queue=20, path=20, unexplained=5, at=SHORT),
      "host CPU", STRONG, 0.8),
+    # A crowd is served in turn on CPUs that are idle in between …
+    ("waves", when(queue=20, path=20, busy=0.7, at=SHORT, dispersion=41),
+     "waves of the load", WEAK, 0.8),
+    # … and where none are idle it waits for them, as it does at random.
+    ("waves on full CPUs", when(queue=200, path=200, busy=0.99, at=SHORT, dispersion=41),
+     "host CPU", STRONG, 0.8),
+    ("at random", when(queue=20, path=20, at=SHORT, dispersion=1), "host CPU", STRONG, 0.8),
     ("host CPU, nothing known of run queues", when(queue=20, path=20, busy=0.97, at=None),
      "host CPU", WEAK, 0.8),
     ("busy host, nothing known of run queues", when(queue=20, path=20, busy=0.85, at=None),

@@ -112,6 +112,8 @@ class Reading:
     `hangs`: as the window ended a request had waited for much longer than any answer took. Who
     waits so may never be answered. False where the engine does not tell.
     `seconds` are the seconds of the window; empty where the engine does not tell them.
+    `dispersion` is the variance of how many requests were sent in 10 ms over their mean: 1 at
+    random, more where they go out in waves. None where the engine does not tell it.
     `shares` are of each machine, where several put on the load.
     `began_s` is when the engine itself began, as Unix time, where it says so.
     `generator_run_s` and `generator_runq_s` are as those of `ThreadTimes`, of the engine's process;
@@ -140,6 +142,7 @@ class Reading:
     hangs: bool = False
     pause_s: float = 0.0
     seconds: tuple[Second, ...] = ()
+    dispersion: float | None = None
     shares: tuple[Share, ...] = ()
     began_s: float | None = None
     generator_run_s: float | None = None

@@ -62,6 +62,19 @@ def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path)
     assert reading.unexpected is None
 
 
+def test_waves_are_seen_in_10_ms_of_the_window(tmp_path: Path) -> None:
+    crowd, even = [10, *[0] * 99], [1, *[0] * 9] * 10
+    told = [usual(at, sent_in_10ms=crowd if at < 3 else even) for at in range(4)]
+    # 100 parts of 0.1 on average with squares of 100, and 100 with 10.
+    found = read_back(tmp_path, told).dispersion
+    assert found == pytest.approx((110 / 200 - 0.1**2) / 0.1)
+    for kept, known in ((even, True), ([], False)):
+        steady = [usual(at, sent_in_10ms=kept) for at in range(4)]
+        assert (read_back(tmp_path, steady).dispersion is not None) == known
+    with pytest.raises(RawDataError, match="9 of 10 requests were sent in its parts"):
+        read_back(tmp_path, [usual(at, sent_in_10ms=[9]) for at in range(4)])
+
+
 def test_its_threads_times_are_those_of_the_window(tmp_path: Path) -> None:
     times = [(900_000, 50_000), (900_000, 50_000), (300_000, 20_000), (250_000, 10_000)]
     told = [usual(at, run_us=run, runq_us=queue) for at, (run, queue) in enumerate(times)]

@@ -530,4 +530,5 @@ _WITHOUT: Mapping[str, str] = {
     "generator": "only another machine has more of it",
     "network": "nobody can change the network from here",
     "work outside the lab": "it is not the lab's to change",
+    "waves of the load": "a delay that varies scatters them (DOWNSTREAM_DELAY_MS), in another run",
 }

@@ -26,6 +26,7 @@ from lab.model import (
     Balance,
     Basis,
     Excess,
+    Held,
     Standing,
     Strength,
     Verdict,
@@ -34,6 +35,8 @@ from lab.model import (
 
 # The share of the requests that may fail: the objective that a run has by default.
 OBJECTIVE = 0.01
+# A pool that has this share more places than another is larger.
+LARGER = 0.05
 # So much of the errors, or of the excess, is most of it.
 MOST = 0.5
 
@@ -99,7 +102,8 @@ def apportioned(excess: Excess, standings: Sequence[Standing]) -> tuple[Standing
     claims = [claim for place in excess.places for claim in _at(place, excess, standings)]
     # The inner one first: what lasts longer while a connection is held also holds its worker.
     for standing in sorted(standings, key=_depth):
-        claims = [part for claim in claims for part in _passed_on(claim, standing, claims)]
+        holder = _behind(standing, standings)
+        claims = [part for claim in claims for part in _passed_on(claim, holder, claims)]
     for standing in standings:
         for taken in standing.takes:
             claims = [part for claim in claims for part in _taken(claim, taken, standing.resource)]
@@ -117,6 +121,19 @@ def apportioned(excess: Excess, standings: Sequence[Standing]) -> tuple[Standing
 
 def _depth(standing: Standing) -> int:
     return len(standing.held.inside) if standing.held else 0
+
+
+def _behind(holder: Standing, standings: Sequence[Standing]) -> Standing:
+    """The holder; where a pool with fewer places is full that each of its requests needs, too, all
+    that waits for the holder waits for that: more of the holder would be no help."""
+    held, count = holder.held, holder.capacity or 0.0
+    for inner in standings:
+        places = tuple(wait.place for wait in inner.waits)
+        if not held or not inner.held or not places or not inner.capacity:
+            continue
+        if {*places} <= {*held.inside} and (1 + LARGER) * inner.capacity <= count:
+            return replace(holder, held=Held(0.0, 0.0, places))
+    return holder
 
 
 def _at(place: str, excess: Excess, standings: Sequence[Standing]) -> list[Claim]:

@@ -27,6 +27,7 @@ What does not add up is damaged: a line, a histogram and the totals at the end a
 """
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -177,6 +178,7 @@ class Pacer:
             threads=loops_for(plan) + plan.url.startswith("https:"),
             hangs=_hangs(window),
             seconds=tuple(_each_second(window, plan.mode)),
+            dispersion=_dispersion(window),
             shares=tuple(_shares(plan, raw, told)),
             began_s=told.began_s,
             generator_run_s=_seconds_of(plan, [line.run_us for line in window]),
@@ -543,6 +545,14 @@ def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
         times = line.corrected if mode == "open" and line.corrected else line.raw
         mean_ms = times.sum_us / times.count / 1000 if times.count else None
         yield model.Second(line.ok + line.http_errors, line.ok, mean_ms)
+
+
+def _dispersion(window: Sequence[Line]) -> float | None:
+    """The index of dispersion of the requests sent in each 10 ms: variance over mean, 1 of arrivals
+    at random (D. R. Cox and P. A. W. Lewis, The Statistical Analysis of Series of Events, 1966,
+    section 4.5). None where none were sent, and where it is not known."""
+    sent = [count for line in window for count in line.sent_in_10ms]
+    return statistics.pvariance(sent) / statistics.fmean(sent) if any(sent) else None
 
 
 def _seconds_of(plan: TrialPlan, window_us: Sequence[int | None]) -> float | None:
