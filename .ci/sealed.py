@@ -235,7 +235,8 @@ def toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def main(commit: str, compute_ms: str) -> None:
+def experiment(commit: str, compute_ms: str) -> str:
+    """The text of experiments/truth.toml."""
     drawn = list(Draw(commit, float(compute_ms) / 1000).cases())
     # Those of a server that change nothing of its container share its JVM.
     drawn.sort(key=lambda case: (case["server"], str(case.get("host", ""))))
@@ -245,8 +246,8 @@ def main(commit: str, compute_ms: str) -> None:
         cases.append({"name": name, **QUEUE, **load, **expected, "severity": severity})
     words = f"{commit} {compute_ms}"
     lines = "\n".join(f"  {toml(case)}," for case in cases)
-    print(HEAD.format(count=len(cases), drawn=len(drawn), words=words, cases=lines), end="")
+    return HEAD.format(count=len(cases), drawn=len(drawn), words=words, cases=lines)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print(experiment(*sys.argv[1:]), end="")

@@ -749,7 +749,7 @@ SAID: dict[str, tuple[tuple[Any, ...], str]] = {
         "…inconclusive: lock_ms 50 → 25 makes goodput ×2.00…a request took no longer than the "
         "25 ms taken away from it\n⋮",
     ),
-    # The load of slow-09-closed (experiments/truth.toml), whose right answer is none.
+    # A toxic that does not double R0, so the right answer is none.
     "a latency toxic on the path of each request": (
         (suspected("downstream", 100), slowed, SLOWED),
         "…inconclusive: planted LATENCY 180 → 90 ms makes goodput ×1.31 […90 ms less on the "
