@@ -4,7 +4,7 @@
 #
 #   [BLOCKS=3 ROUNDS=12 CONC=1400 SERVER=virtual-threads FIVE=1800 TEN=3600] .ci/gate-arms.sh
 #
-# FIVE and TEN are steps of Marsaglia's xorshift64, 1.7 to 2.5 ns each, for each request. (A multiplication and an
+# FIVE and TEN are steps of Marsaglia's xorshift64, 1.5 to 2.5 ns each, for each request. (A multiplication and an
 # addition would not do: the compiler folds 16 of them into one, and +10 % was +0.3 %.) A
 # block is one run of one sitting; one that is complete is not measured again, and one that was interrupted
 # goes on, so the same line continues after a stop. It takes a lab of its own: a worktree next to this
