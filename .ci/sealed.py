@@ -2,8 +2,8 @@
 
     python3 .ci/sealed.py COMMIT COMPUTE_MS > experiments/truth.toml
 
-The draw is seeded by the hash of the commit that holds the rule. So nobody can fit the rule to its
-cases, or the cases to the rule: this file knows nothing of lab.judge. COMPUTE_MS is the CPU time of
+The draw is seeded by the hash of the commit that holds the rule, so that the rule is not fitted to
+its cases. This file imports nothing of lab.judge. COMPUTE_MS is the CPU time of
 a request for COMPUTE on this host, as a trial at light load has it (`cpu_server_us`): what a CPU
 quota or a carrier can give follows from it. All else follows from the delay of 200 ms.
 
@@ -182,7 +182,7 @@ class Draw:
         return {"server": "virtual-threads", "host": host, "concurrency": count}
 
     def nothing(self) -> Case:
-        """A load that has all it needs, also beside other work."""
+        """A load that has all it needs, some with other work on the CPUs."""
         server = self.random.choice((*LANES, "fixed-pool"))
         load = self.load(self.random.randrange(50, 900), 1)
         spin = {"spin": 0.3} if self.random.random() < 0.25 else {}

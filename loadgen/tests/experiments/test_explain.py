@@ -417,7 +417,7 @@ def cpu_bound(plan: TrialPlan, _: int, busy: float = 1.0) -> dict[str, Any]:
 def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
     of, rows = ran(cpu_bound, own=Explain(6, 1))
     a, b, less = "1-before", "1-after", "1-less"
-    assert [one.arm for one in rows] == ["1-named", *[a, b, less, less, b, a] * 6]
+    assert [row.arm for row in rows] == ["1-named", *[a, b, less, less, b, a] * 6]
     conditions = {plan.arm: plan.condition for plan in plans(of, rows)}
     assert (conditions[b], conditions[less]) == (Condition(spin=0.1), Condition(spin=0.06))
     check_texts(
@@ -431,7 +431,7 @@ def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
 def test_without_a_dose_that_was_to_be_measured_nothing_is_confirmed() -> None:
     less: When = lambda plan, _: plan.arm == "1-less"  # noqa: E731
     of, rows = ran(altered(cpu_bound, less, **invalid()), own=Explain(6, 1))
-    assert sum(one.arm == "1-less" for one in rows) == 2
+    assert sum(row.arm == "1-less" for row in rows) == 2
     text = told(of, rows)[0].text
     assert "inconclusive: 6% and 10% of the CPUs taken away" in text
     assert "2 measurements with less of it were invalid: generator-late" in text

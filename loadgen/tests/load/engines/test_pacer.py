@@ -64,9 +64,9 @@ def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path)
 
 def test_waves_are_seen_in_10_ms_of_the_window(tmp_path: Path) -> None:
     crowd, even = [10, *[0] * 99], [1, *[0] * 9] * 10
-    told = [usual(at, sent_in_10ms=crowd if at < 3 else even) for at in range(4)]
+    seconds = [usual(at, sent_in_10ms=crowd if at < 3 else even) for at in range(4)]
     # 100 parts of 0.1 on average with squares of 100, and 100 with 10.
-    found = read_back(tmp_path, told).dispersion
+    found = read_back(tmp_path, seconds).dispersion
     assert found == pytest.approx((110 / 200 - 0.1**2) / 0.1)
     for kept, known in ((even, True), ([], False)):
         steady = [usual(at, sent_in_10ms=kept) for at in range(4)]

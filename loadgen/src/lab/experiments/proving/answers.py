@@ -50,20 +50,18 @@ def fall_of(before: Sequence[Row], *dosed: Sequence[Row]) -> MedianOf | None:
 
     Where all CPUs are busy for the load, goodput is CPUs / CPU time per request, so b is 1 from the
     smallest dose on. Where something else limits at U busy CPUs, goodput falls to (1 - dose) / U,
-    and not before the dose is 1 - U. So with the DOSES b is 0.16 at 92 % busy, 0.43 at
-    95 %, and 0.66 at 97 %: a limit that leaves so few CPUs cannot be told from them."""
-    without, sides = goodputs(before), [goodputs(rows) for rows in dosed]
+    and not before the dose is 1 - U. With the DOSES b is then 0.16 at 92 % busy, 0.43 at 95 %, and
+    0.66 at 97 %: a limit that leaves so few CPUs cannot be told from them."""
+    sides = [goodputs(rows) for rows in (before, *dosed)]
+    if not all(sides) or not all(row.spun for rows in dosed for row in rows):
+        return None
     slopes = []
-    for at, (value, least) in enumerate(without):
-        points = []
-        for rows, values in zip(dosed, sides, strict=True):
-            if at < len(values) and rows[at].spun:
-                x = math.log(1 - (rows[at].spun or 0.0))
-                points.append((x, math.log(max(values[at]) / max(value, least))))
-        if len(points) < len(dosed):
-            return None
-        slopes.append(sum(x * y for x, y in points) / sum(x * x for x, _ in points))
-    return pseudo_median_of(slopes) if slopes else None
+    for spun, values in zip(zip(*dosed, strict=True), zip(*sides, strict=True), strict=True):
+        whole, *less = map(max, values)
+        x = [math.log(1 - (row.spun or 0.0)) for row in spun]
+        y = [math.log(each / whole) for each in less]
+        slopes.append(math.sumprod(x, y) / math.sumprod(x, x))
+    return pseudo_median_of(slopes)
 
 
 def answer_of_fall(fall: MedianOf, least_dose: float) -> tuple[Answer, str]:

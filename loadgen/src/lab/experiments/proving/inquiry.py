@@ -159,9 +159,9 @@ def most_trials(explain: Explain) -> int:
     """The most trials of an inquiry, without invalid ones: each step is named and has its pairs,
     and one more trial tells what is next. Host CPU has three sides and ROUNDS times the rounds; it
     is tried last, or as a suspect too."""
-    times = min(explain.steps, 2 if explain.suspect == HOST_CPU else 1)
-    more = (3 * ROUNDS - 2) * explain.pairs
-    return explain.steps * (1 + 2 * explain.pairs) + times * more + 1
+    host_steps = min(explain.steps, 2 if explain.suspect == HOST_CPU else 1)
+    extra = (3 * ROUNDS - 2) * explain.pairs
+    return explain.steps * (1 + 2 * explain.pairs) + host_steps * extra + 1
 
 
 def _is_asked(row: Row, wanted: Ask, conditions: Mapping[str, Condition]) -> bool:
@@ -303,15 +303,16 @@ def _tried(
             side = ("without the change", "with the change", "with less of it")[sides.index(ask)]
             problem = f"{TRIES} measurements {side} were invalid: {text_of(row)}"
     # What was measured before a side could not be is not lost, where it is enough for an interval.
-    whole = min(map(len, rows.values()))
-    enough = not problem or whole >= LEAST_VALUES
-    before, after, *less = (tuple(rows[side.arm][: whole if enough else None]) for side in sides)
+    complete = min(map(len, rows.values()))
+    enough = not problem or complete >= LEAST_VALUES
+    last = complete if enough else None
+    before, after, *less = (tuple(rows[side.arm][:last]) for side in sides)
     ratio, least = goodput_ratio(before, after) if enough else (None, False)
     answer, why, doses = step.answer, problem or step.why, tuple[float, ...]()
     if ratio is not None and change.takes:
-        sides_taken = (*less, after)
-        doses = tuple(statistics.median(row.spun or 0.0 for row in side) for side in sides_taken)
-        if fall := fall_of(before, *sides_taken):
+        dosed = (*less, after)
+        doses = tuple(statistics.median(row.spun or 0.0 for row in side) for side in dosed)
+        if fall := fall_of(before, *dosed):
             answer, why = answer_of_fall(fall, min(doses))
     elif ratio is not None:
         answer, why = _answer_of_rise(step, now, before, after, ratio)
@@ -326,7 +327,7 @@ def _tried(
         answer = "inconclusive"
         why = f"measured again: {' and '.join(texts)}, which may decide the answer"
     if problem and ratio is not None:
-        why += f"; {whole} of {rounds} pairs count: then {problem}"
+        why += f"; {complete} of {rounds} pairs count: then {problem}"
     return replace(
         step,
         before=before,

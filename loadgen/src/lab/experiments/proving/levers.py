@@ -71,10 +71,10 @@ class Lever:
     the change for people, `lift_text` the value after lifting. `at_most` is the factor by which
     goodput can rise with the step, None where the step does not bound it. `takes`: the step takes
     away, so that goodput falls where the resource is the limit, and `less` takes less of it away.
-    `unseen` is what the server may not take, and the lab cannot
-    see that: then a step without an effect says nothing. `saves_ms` is the time that the step takes
-    off each request, waits aside: goodput of a load whose connections are all busy rises by that
-    alone. `frees` is the part of the lab whose CPU time is gone with the step. `keeps` are the
+    `unseen` is what the server may not take, and the lab cannot see that: then a step without an
+    effect says nothing. `saves_ms` is the time that the step takes off each request, waits aside:
+    goodput of a load whose connections are all busy rises by that alone. `frees` is the part of the
+    lab whose CPU time is gone with the step. `keeps` are the
     threads of the server that the step leaves as they are, and that may be too few for it."""
 
     step: Condition

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from lab.judge.cpu_split import CPUS_OF_EACH, USED, machine_busy
 from lab.judge.resources.resource import DRIVER, SeenTrial, Standing, Wait, resource
 from lab.judge.resources.server_cpu import limit_of
-from lab.judge.resources.waves import crowded
+from lab.judge.resources.waves import share_of_waves
 from lab.judge.stages import OF_SERVER, PLACES, for_cpu, of_place
 
 # Where no run queue is known, some requests waited for a CPU from this share on; below, who knows.
@@ -30,7 +30,7 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
 
 
 def _waits(seen: SeenTrial, busy: float, cpus: float) -> Iterator[Wait]:
-    limited, alone = limit_of(seen) is not None, 1 - crowded(seen)
+    limited, without_waves = limit_of(seen) is not None, 1 - share_of_waves(seen)
     # Who comes independently of others finds all m CPUs busy (M/M/m, shared). Run queues beyond
     # that are those of bursts, on CPUs that are idle in between: more CPUs may be no help.
     at_random = busy**cpus
@@ -42,7 +42,8 @@ def _waits(seen: SeenTrial, busy: float, cpus: float) -> Iterator[Wait]:
             part = at_random if busy >= NEARLY_FULL else 0.0
             yield Wait(place, part=part, measured=False)
             continue
-        part = alone * (for_cpu(seen, place, stage, cpus) if of_server else stage.for_cpu)
+        part = for_cpu(seen, place, stage, cpus) if of_server else stage.for_cpu
+        part *= without_waves
         sure = min(part, at_random)
         # Beyond the parts that are known, the place of a wait is not.
         yield Wait(place, part=sure, measured=seen.split is not None or place == "generator")

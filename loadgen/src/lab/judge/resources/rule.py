@@ -126,12 +126,14 @@ def _depth(standing: Standing) -> int:
 def _behind(holder: Standing, standings: Sequence[Standing]) -> Standing:
     """The holder; where a pool with fewer places is full that each of its requests needs, too, all
     that waits for the holder waits for that: more of the holder would be no help."""
-    held, count = holder.held, holder.capacity or 0.0
+    if holder.held is None or holder.capacity is None:
+        return holder
     for inner in standings:
         places = tuple(wait.place for wait in inner.waits)
-        if not held or not inner.held or not places or not inner.capacity:
+        is_pool = inner.held is not None and inner.capacity and places
+        if not is_pool or not {*places} <= {*holder.held.inside}:
             continue
-        if {*places} <= {*held.inside} and (1 + LARGER) * inner.capacity <= count:
+        if (1 + LARGER) * (inner.capacity or 0.0) <= holder.capacity:
             return replace(holder, held=Held(0.0, 0.0, places))
     return holder
 

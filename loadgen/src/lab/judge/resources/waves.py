@@ -19,18 +19,18 @@ def waves(seen: SeenTrial) -> Standing | None:
     if dispersion is None:
         return None
     seen.noted("dispersion", dispersion, "per 10 ms", "raw/<trial>/pacer.jsonl.gz, sent_in_10ms")
-    return Standing(dispersion, None, "times that at random", waits=tuple(_waits(seen)))
+    return Standing(dispersion, None, "times the variance at random", waits=tuple(_waits(seen)))
 
 
 def _waits(seen: SeenTrial) -> Iterator[Wait]:
-    part, limited = crowded(seen), limit_of(seen) is not None
+    part, limited = share_of_waves(seen), limit_of(seen) is not None
     for place in PLACES:
         stage = of_place(seen, place)
         if part and stage and not (limited and place in OF_SERVER):
             yield Wait(place, part=part * stage.at_work, measured=False)
 
 
-def crowded(seen: SeenTrial) -> float:
+def share_of_waves(seen: SeenTrial) -> float:
     """The part of the waiting for a stage or a CPU that is due to waves. A queue's wait is in
     proportion to c² + 1, with the squared coefficients of variation of arrivals and of service, the
     second of which is taken as 1 (W. Whitt, The Queueing Network Analyzer, Bell Syst. Tech. J. 62
