@@ -254,5 +254,8 @@ def test_a_trial_tells_how_far_its_figures_agree() -> None:
     assert found.balance.cpu == pytest.approx(1.79 / 1.8)
     assert found.balance.others == pytest.approx(0.09 / 1.8)
     assert found.balance.in_flight == pytest.approx(1, abs=1e-3)
+    short = counter("host_cpu_usage_seconds_total", 1.4, cpu="total")
+    lacking = waited(*used, short, queue=20, path=20, busy=0.9, at=SHORT)
+    assert (lacking.balance.cpu, lacking.balance.others) == (None, None)
     opened = waited(queue=20, path=20, offered_rps=5000)
     assert (opened.balance.cpu, opened.balance.others, opened.balance.in_flight) == (None,) * 3

@@ -39,6 +39,8 @@ OBJECTIVE = 0.01
 LARGER = 0.05
 # So much of the errors, or of the excess, is most of it.
 MOST = 0.5
+# The whole host uses no less than the lab: a count of it that is this share less lacks samples.
+SHORT = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +223,9 @@ def _balance(seen: SeenTrial) -> Balance:
     cpu = others = in_flight = None
     if busy and cpus and every is not None and None not in parts:
         lab = sum(parts) * seen.reading.achieved_rps / 1e6
-        others = max(0.0, every - lab) / (busy * cpus)
-        cpu = lab / (busy * cpus) + others
+        if every >= (1 - SHORT) * lab:
+            others = max(0.0, every - lab) / (busy * cpus)
+            cpu = lab / (busy * cpus) + others
     if not seen.is_open and seen.reading.answer_ms is not None:
         cycle_s = (seen.reading.answer_ms + seen.think_ms) / 1000
         in_flight = seen.reading.achieved_rps * cycle_s / seen.plan.concurrency
