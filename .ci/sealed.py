@@ -141,8 +141,8 @@ class Draw:
         return {**load, **near(severity, "lock"), "knobs": knobs}
 
     def pinned_carriers(self, severity: float) -> Case:
-        """Each request keeps its carrier: below the limit that is time of its own, which is no
-        resource's."""
+        """Each request keeps its carrier for a while. Below the limit no resource explains that
+        time."""
         carriers, kept_ms = 2, self.random.choice((20, 40))
         rate = round(severity * carriers * 1000 / kept_ms)
         knobs = {"pin_ms": kept_ms, "virtual_thread_parallelism": carriers, **WATCH}
