@@ -75,7 +75,7 @@ run: ## Run a file of experiments/: EXP=sweep, or RESUME=<run>
 	@LAB_VERB=run $(MAKE) up
 	@$(DRIVER) run
 
-capacity: ## Find the highest rate that meets an objective [SERVER=]
+capacity: ## Find the rate that meets an objective [SERVER=]
 	@LAB_VERB=capacity $(MAKE) up
 	@$(DRIVER) capacity
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lab.experiments.kind import Outcome
+from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.registry import kind_of
+from lab.experiments.search import Search
 from lab.judge.ruler import control_us, expected_rps
-from lab.model import InUnits, Row, around_server_us, goodput
+from lab.model import InUnits, Row, Sustained, around_server_us
 from lab.model.host_facts import host_id
 from support.published import experiment_of, published, record, rows_of
 
@@ -55,12 +56,11 @@ def headlines(name: str) -> dict[str, Headline]:
     units = {one.server: one for one in findings if isinstance(one, InUnits)}
     found = {}
     for one in findings:
-        if one.name == "capacity" and one.server in units and one.value:
-            found[one.server] = units[one.server], one.value
-        if one.name == "breaking point" and one.server in units and one.low is not None:
-            held = [row for row in rows if (row.server, row.concurrency) == (one.server, one.low)]
-            rates = [goodput(row) or 0.0 for row in held]
-            found[one.server] = units[one.server], max(rates)
+        if isinstance(one, Sustained) and one.server in units and one.value:
+            rate = one.value
+            if one.unit == "connections":
+                rate = settings_of(Search, experiment).offer(round(one.value))[1]
+            found.setdefault(one.server, (units[one.server], rate))
     return found
 
 

@@ -293,7 +293,7 @@ part_kinds() {
   step smoke-scripted one scripted
   step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=280s SCALE=0.025 LAUNCHES=0 WARMUP=1s ENGINE=pacer NAME=endured
   step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
-  step smoke-searched one drive run EXP=stress PATIENCE=30s SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=searched
+  step smoke-searched one drive run EXP=capacity PATIENCE=30s SERVER=fixed-pool LAUNCHES=1 DURATION=6s WIDTH=0.2 NAME=searched
   step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer RECORD=cpu NAME=launched
   step smoke-kinds pytest inside test_kinds.py
   step smoke-recording pytest inside test_recording.py

@@ -36,11 +36,9 @@ def test_every_file_is_behind_a_page_and_says_of_which_run_it_is() -> None:
 @pytest.mark.parametrize(
     ("image", "name"),
     [
-        ("capacity", "capacity-models"),
-        ("capacity-drawn", "capacity-models-drawn"),
+        ("capacity", "capacity-models-amd25-2c-k6.18-a2c5"),
+        ("capacity-constant", "capacity-models"),
         ("capacity-frameworks", "capacity-frameworks"),
-        ("capacity-frameworks-drawn", "capacity-frameworks-drawn"),
-        ("capacity-half-cpu", "capacity-half-cpu"),
     ],
 )
 def test_the_curves_of_capacity_are_drawn_from_their_files(image: str, name: str) -> None:

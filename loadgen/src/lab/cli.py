@@ -318,7 +318,8 @@ def _servers(environ: Environ) -> tuple[str, ...]:
 def _here(environ: Environ) -> Here:
     subjects = _home(environ) / "subjects"
     tag = environ.get("LAB_TAG", "local")
-    return Here(_servers(environ), _file_limit(), source_ports(), _own(environ), subjects, tag)
+    ports, own, results = source_ports(), _own(environ), _home(environ) / "results"
+    return Here(_servers(environ), _file_limit(), ports, own, subjects, tag, results)
 
 
 def _own(environ: Environ) -> tuple[str, ...]:

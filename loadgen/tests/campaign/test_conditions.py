@@ -12,9 +12,7 @@ from lab.errors import Interrupted, LabUnreachable, WordError
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
 from lab.experiments.loads import Loads
-from lab.experiments.objective import Objective
 from lab.experiments.planted import Planted
-from lab.experiments.searching.state import Capacity
 from lab.model import AS_IT_IS, Condition, Snapshot, TrialPlan, Warmth
 from lab.store import manifest
 from lab.store.records import to_json
@@ -182,10 +180,8 @@ def test_a_server_needs_only_the_routes_of_its_own_cases(ready: Bench) -> None:
 
 def test_on_several_machines_what_needs_the_host_is_refused_before_any_load(ready: Bench) -> None:
     ready.place = dataclasses.replace(ready.place, one_machine=False)
-    search = Capacity(Objective(p99_ms=500.0), 100, 400, 0.2, 10_000, prove=True)
-    proof = {"kind": "capacity", "modes": ("open",), "own": to_json(search)}
     two = {"launches": 1, "arms": ("x",), "own": to_json(Loads(images={"x": "lab/x:1"}))}
-    for of in (EXPLAIN, proof, two, planted(BACKLOG)):
+    for of in (EXPLAIN, two, planted(BACKLOG)):
         with pytest.raises(WordError, match=r"not allowed on several \(LAB_MACHINES\)"):
             ready.run(**of)
     assert ready.lab.system.started == []

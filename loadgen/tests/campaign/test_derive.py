@@ -10,13 +10,11 @@ import pytest
 
 from lab.campaign.derive import derive, read_trial
 from lab.errors import RawDataError
-from lab.experiments.breaking.search import Stress
-from lab.experiments.objective import Objective
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
-from lab.store.records import to_json, write_json
+from lab.store.records import write_json
 from support.fakes import IDENTITY, FakeEngine, cells, plan, record, rounded, snapshot
-from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
+from support.runs import Jittery, plans, write_manifest, write_raw
 
 TABLES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json")
 FILES = (*TABLES, "REPORT.md", "answer.txt", "report.html", "figures")
@@ -139,17 +137,3 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
         "differs what=delay was=200 ms now=100 ms",
     ]
     assert derive(folder, [Jittery()]).changed == ()
-
-
-def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> None:
-    # The first 100 was invalid once, and so made again.
-    stress = Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1)
-    changes = {"kind": "stress", "own": to_json(stress), "servers": ("a",), "launches": 0}
-    of = dataclasses.replace(EXPERIMENT, **changes)
-    run_dir = write_manifest(tmp_path, experiment=of)
-    write_raw(run_dir, [plan(trial="001-a"), plan(trial="002-a")])
-    derived = derive(run_dir, [Jittery()])
-    assert derived.files == derived.changed
-    [line] = derived.lines
-    # The run is complete, so nothing is next.
-    assert line.endswith("; not to be told by this version's rules")

@@ -27,7 +27,7 @@ from lab.campaign.run import run
 from lab.errors import LabError, WordError
 from lab.experiments.objective import Objective
 from lab.experiments.reading import Here
-from lab.experiments.searching.state import Capacity
+from lab.experiments.search import Search
 from lab.model import Reading, Row, Series, TrialPlan, Warmth
 from lab.store import series
 from lab.store.records import to_json
@@ -263,7 +263,7 @@ def gated(ready: Bench, base: str, candidate: str) -> int:
 
 
 def test_a_search_is_no_side_of_a_gate(ready: Bench) -> None:
-    own = Capacity(Objective(p99_ms=500.0), 100, 400, 0.03, 10_000)
+    own = Search((Objective(p99_ms=500.0),), "rate", 100, 400, 0.08, 10_000)
     ready.run(kind="capacity", own=to_json(own), modes=("open",), launches=1)
     with pytest.raises(LabError, match=f"gate: {RUN} searched its loads; compare the intervals"):
         gated(ready, f"{RUN}:a", f"{RUN}:b")

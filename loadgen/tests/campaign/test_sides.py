@@ -11,7 +11,7 @@ from lab.campaign.derive import derive
 from lab.campaign.sides import Paired, pair, read_sides
 from lab.errors import LabError, WordError
 from lab.experiments.explain import Explain
-from lab.model import NOT_AS_IT_IS, Fairness, Reading, Request, ToxicState, TrialPlan
+from lab.model import Fairness, Reading, Request, ToxicState, TrialPlan
 from lab.report.comparison import beside
 from lab.store.records import to_json
 from support.fakes import IDENTITY, FakeEngine, latency, reading, snapshot
@@ -99,17 +99,6 @@ def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
     assert of.b == f"{TWO}:b"
     [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
     assert (of.answers[0].b.count, of.answers[0].paired) == (14, False)
-
-
-@pytest.mark.parametrize("arm", NOT_AS_IT_IS)
-def test_a_server_is_not_what_a_search_changed_of_it(results: Path, arm: str) -> None:
-    changed = [dataclasses.replace(one, trial=f"{one.trial}-{arm}", arm=arm) for one in plans(7)]
-    write_raw(write_manifest(results, THREE), [*plans(7), *changed])
-    [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
-    assert of.answers[0].b.count == 7
-    [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a@{arm}").comparisons
-    assert of.b == f"{THREE}:a@{arm}"
-    assert of.answers[0].b.count == 7
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from experiments.conftest import Files
 from lab import experiments
 from lab.campaign.derive import derive
 from lab.errors import LabError
-from lab.experiments.breaking.search import Stress
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of, kinds
+from lab.experiments.search import Search
 from lab.store import csv, manifest
 from lab.store.records import to_json
 from support.fakes import snapshot
@@ -25,7 +25,7 @@ from support.repo import REPO
 from support.runs import Jittery, write_manifest, write_raw
 
 PAGE = (REPO / "docs/adding-an-experiment.md").read_text()
-STRESS = Stress(Objective(p95_ms=500.0), first=100, step=100, most=300, resolution=60, fall=0.1)
+STRESS = Search((Objective(p95_ms=500.0),), "connections", 100, 300, 0.08, 300)
 
 
 def example(language: str) -> str:
@@ -79,7 +79,7 @@ def test_the_settings_of_a_kind_lie_under_its_name_in_the_manifest(tmp_path: Pat
     assert "own" not in stored
     read = manifest.read(run_dir).experiment
     assert read == of
-    assert settings_of(Stress, read) == STRESS
+    assert settings_of(Search, read) == STRESS
 
 
 def test_a_kind_or_settings_that_are_not_there_are_said(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_a_kind_or_settings_that_are_not_there_are_said(tmp_path: Path) -> None:
         derive(run_dir, [Jittery()])
     with pytest.raises(LabError, match="is of kind quick"):
         kind_of(experiment(kind="quick"))
-    with pytest.raises(LabError, match="x: kind stress: Stress has no field last"):
-        settings_of(Stress, experiment(kind="stress", own={**to_json(STRESS), "last": 1}))
+    with pytest.raises(LabError, match="x: kind stress: Search has no field last"):
+        settings_of(Search, experiment(kind="stress", own={**to_json(STRESS), "last": 1}))
 
 
 @pytest.mark.usefixtures("with_example")

@@ -673,7 +673,7 @@ def test_a_machine_that_was_away_is_no_finding_of_the_server() -> None:
     assert cells(reasons) == ["server-gone problem=a: no answer", f"{away}12"]
     assert by_accident(reasons)
     lost = dataclasses.replace(judged_row("r", gone), invalid_reasons=cell_of(reasons))
-    assert gave_way(lost, after_miss=True) is None
+    assert gave_way(lost) is None
     assert invalid(seen=of_machines(3, 4, 5)) == f"{away}8"
 
 
@@ -731,7 +731,7 @@ def test_where_nearly_all_answers_are_errors_that_is_the_servers_finding() -> No
     assert cells(judgement.reasons) == ["mostly-errors answers=60 of=30000 needed=200"]
     assert not by_accident(judgement.reasons)
     row = judged_row("run", measurement(of, said))
-    assert gave_way(row, after_miss=False)
+    assert gave_way(row)
     assert invalid(of, failing(199, 200, all_ms=112.8)).startswith("mostly-errors")
     # It is enough where they are many all the same.
     assert valid(record(plan(offered_rps=2000)), failing(200, 29_800)).valid

@@ -58,7 +58,9 @@ class Lab:
         quiet = create_autospec(Watcher, instance=True)
         runner = Runner("run", self.fake.stack, self.fake.system, quiet)
         runner.trial(of, before, (), self.fake.engine, "fake 1.0", self.raw, warmth)
-        observe(self.record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
+        observe(
+            self.record, self.record.plan.duration_s, self.raw, self.fake.stack, self.fake.system
+        )
         return self.record
 
     @property
@@ -290,6 +292,28 @@ def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
     # Without a spinner no dose is known.
     assert (usage.spun, lab.system.spinners) == (None, [])
     assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 25)
+
+
+def test_a_window_ends_as_soon_as_its_limits_are_settled(lab: Lab) -> None:
+    lab.fake.engine = FakeEngine(streams=True, enough_s=6)
+    # A second of the window is told 6.5 s after it began.
+    lab.system.at(16.5, lambda: (lab.raw / "fake.txt").write_text("a line\n"))
+    searched = plan(limits={"p99": (500.0,)})
+    found = lab.run(searched)
+    assert (found.plan.duration_s, found.status, found.problem) == (6, 0, None)
+    assert found.usage.window_cpu_s == pytest.approx(0.5 * 6, rel=0.1)
+    assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 16)
+    assert measure(lab.raw, [lab.fake.engine]).reading.window_s == 6
+
+
+@pytest.mark.parametrize("limits", [{}, {"p99": (500.0,)}])
+def test_a_window_that_is_not_settled_has_its_whole_length(
+    lab: Lab, limits: dict[str, float]
+) -> None:
+    """And so has one of a plan without limits, whatever its engine tells."""
+    lab.fake.engine = FakeEngine(streams=True, enough_s=None if limits else 6)
+    lab.system.at(16.5, lambda: (lab.raw / "fake.txt").write_text("a line\n"))
+    assert lab.run(plan(limits=limits)).plan.duration_s == 15
 
 
 def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:

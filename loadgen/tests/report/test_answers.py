@@ -12,7 +12,7 @@ from support.planned import row
 
 TAKES = (
     "This orders no servers: that takes 6 fresh JVMs of each (make run EXP=… LAUNCHES=6). The "
-    "highest rate that is held: make capacity.",
+    "rate that it sustains: make capacity.",
 )
 MOST_SUSPECT = "limit: unknown (worker pool 20%, unexplained 80%)"
 OVER_1000 = "req/s over 1,000 connections"

@@ -141,11 +141,11 @@ def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None
     lost = replace(of[0], offered_rps=16_000, achieved_rps=None, p50_ms=None, valid=False)
     drawn = figures([*of, replace(lost, p95_ms=None, p99_ms=None, raw_p95_ms=None)], {"p95": 500.0})
     p95 = drawn["p95-by-rate"]
-    assert points(p95, "medians", "fixed-pool") == [(400, 211), (800, 600), (4000, 211)]
+    assert points(p95, "launches", "fixed-pool") == [(400, 211), (800, 600), (4000, 211)]
     assert points(p95, "set", "objective") == [(400, 500), (4000, 500)]
     assert "400 requests/s 211 ms" in p95.alt
     rate = drawn["throughput-by-rate"]
-    assert points(rate, "medians", "fixed-pool") == [(400, 401), (800, 790), (4000, 4001)]
+    assert points(rate, "launches", "fixed-pool") == [(400, 401), (800, 790), (4000, 4001)]
     # Linear: the steps of a search are close to each other where it matters.
     x, y = (rate.spec["encoding"][axis] for axis in "xy")
     assert x["scale"] == {"domain": [0, 4000], "nice": True}
@@ -154,11 +154,11 @@ def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None
     assert "objective" not in legend(rate)
 
 
-def test_a_search_by_rate_over_as_many_connections_is_a_line_too() -> None:
+def test_a_search_by_rate_over_as_many_connections_has_each_trial() -> None:
     (first,) = opened((10,))
     of = [replace(first, offered_rps=rate) for rate in (250, 350, 500)]
     p95 = figures(of, {"p95": 5.0})["p95-by-rate"]
-    assert [x for x, _ in points(p95, "medians", "fixed-pool")] == [250, 350, 500]
+    assert [x for x, _ in points(p95, "launches", "fixed-pool")] == [250, 350, 500]
     # One rate is a point.
     p95 = figures(of[:1], {"p95": 5.0})["p95-by-rate"]
     assert data(p95, "launches")[0]["tip"].splitlines()[1] == "250 requests/s"
@@ -173,7 +173,7 @@ def test_a_single_load_has_its_points_above_it() -> None:
     assert {"fixed-pool", "own-service", "100"} <= texts(drawn)
 
 
-def test_only_the_longest_windows_are_drawn_along_connections_and_rates() -> None:
+def test_only_the_longest_windows_are_drawn_along_connections() -> None:
     of = {one.trial: one for one in rows(2)}
     # The second launch measured a load in a longer window, one trial of it again.
     of["fixed-pool-closed-100-2"] = replace(of["fixed-pool-closed-100-2"], duration_s=34)
@@ -181,11 +181,6 @@ def test_only_the_longest_windows_are_drawn_along_connections_and_rates() -> Non
     drawn = closed_rates([*of.values(), again])
     assert points(drawn, "launches", "fixed-pool") == [(100, 402), (1000, 4002)]
     assert len(points(drawn, "launches", "own-service")) == 4
-    # A search asks the same JVM again in a longer window, after a longer warm-up.
-    first, second = opened()
-    longer = replace(first, trial="longer", duration_s=20, warmup_s=20, p95_ms=700.0, p99_ms=800.0)
-    p95 = figures([first, second, longer], {"p95": 500.0})["p95-by-rate"]
-    assert points(p95, "launches", "fixed-pool") == [(400, 700.0), (4000, 211.0)]
 
 
 def test_answers_that_are_errors_are_no_throughput() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -390,6 +390,8 @@ class FakeEngine:
     warm_up_s: int = 0
     start_check: StartCheck | None = None
     streams: bool = False
+    # So many seconds of the window are enough.
+    enough_s: int | None = None
 
     def version(self) -> str | None:
         return "fake 1.0" if self.here else None
@@ -410,6 +412,9 @@ class FakeEngine:
 
     def answer_bytes(self, plan: TrialPlan) -> int:
         return self.each_bytes
+
+    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
+        return self.enough_s
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """Nothing."""

@@ -39,27 +39,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.kind import Outcome
+from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of
-from lab.experiments.searching.deprived import ARMS, Deprived
-from lab.experiments.searching.state import Capacity
-from lab.experiments.searching.summary import NAME as CAPACITY
-from lab.experiments.searching.summary import SEPARATOR
+from lab.experiments.search import NAME as CAPACITY
+from lab.experiments.search import Axis, Search
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
-from lab.model import LIFTED, STRONG, Experiment, Finding, Row, goodput
+from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
+from lab.report.capacity import answers
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import alone
 from lab.report.page.lane_styles import LaneStyles
 from lab.store import csv
-from lab.store.records import csv_text, from_json
+from lab.store.records import csv_text, from_json, to_json
 from support.repo import script
 from support.resampled import in_turn, shares
 
 published = script("published")
 
 PAIR = ("pair-proxied", "pair-direct")
+AXES: Mapping[str, Axis] = {"capacity": "rate", "stress": "connections"}
 ENDED, ROSE = re.compile("ended-as-lost[^;]*"), "latency-drift first_ms=1 second_ms=2"
 
 NUMBER = r"(?:(?<!\w)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
@@ -105,7 +106,19 @@ def experiment_of(name: str) -> Experiment:
     """The experiment of a file's run."""
     plain = dict(record(name)["experiment"])
     own = plain.pop(plain["kind"], {})
+    if axis := AXES.get(plain["kind"]):
+        own = to_json(_search_of(own, axis))
     return from_json(Experiment, {"rate_rps": None, "warmup_s": None, **plain, "own": own})
+
+
+def _search_of(own: Mapping[str, Any], axis: Axis) -> Search:
+    """The search of a run. Trials of runs that were searched by the rules of before 2026-11-30 are
+    judged by those of today."""
+    if "objective" not in own:
+        return from_json(Search, own)
+    objective = from_json(Objective, own["objective"])
+    connections = own.get("connections", own["most"])
+    return Search((objective,), axis, own["first"], own["most"], 0.08, connections)
 
 
 def problems(mark: Any) -> Iterator[str]:
@@ -267,26 +280,11 @@ def is_rounded(printed: str, value: float) -> bool:
     return abs(float(printed.replace(",", "")) - value) <= 0.5 * 10.0**-decimals + 1e-9
 
 
-def capacities(name: str) -> dict[str, str]:
-    """What a page says of each server of a file of `capacity`, as a pattern: what it holds and what
-    gave way, with any figures of the verdict; then, where the page has it, what came of a lift of
-    whatever. The file has neither the figures nor what was lifted."""
-    rows, experiment = rows_of(name), experiment_of(name)
-    objective = settings_of(Capacity, experiment).objective
-    found: dict[str, str] = {}
-    for answer in _findings(experiment, rows):
-        if answer.name != CAPACITY:
-            continue
-        own = [row for row in rows if row.server == answer.server]
-        # Without a lift the lab says why there was none, from its whole manifest.
-        was_lifted = any(row.arm == LIFTED for row in own)
-        said = _findings(replace(experiment, servers=(answer.server,)), own, prove=was_lifted)
-        more = [one.text for one in said if one.name == LIFTED]
-        if less := [row for row in own if row.arm in ARMS]:
-            more.append(Deprived.of(objective, round(answer.value or 0), less).text)
-        parts = (f"(?: {_pattern(text)})?" for text in more)
-        found[answer.server] = _pattern(answer.text) + "".join(parts)
-    return found
+def capacities(name: str) -> dict[str, tuple[str, ...]]:
+    """What a page says of each server of a file of `capacity`: the cells of its answer."""
+    experiment = experiment_of(name)
+    lines = answers(experiment, _findings(experiment, rows_of(name)))
+    return {cells[0]: cells for cells in lines if len(cells) > 1}
 
 
 def curve(name: str) -> str:
@@ -294,38 +292,26 @@ def curve(name: str) -> str:
     rows, experiment = rows_of(name), experiment_of(name)
     limits = kind_of(experiment).limits
     assert limits is not None, f"{name} is no run of capacity"
-    (place,) = by_load(rows, LaneStyles.of(experiment.servers, rows), limits(experiment))
-    (found,) = (one for one in place.figures if one.name.startswith("p99-"))
-    return alone(found.svg)
+    found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
+    styles = LaneStyles.of(experiment.servers, rows)
+    (place,) = by_load(rows, styles, limits(experiment), found)
+    (figure,) = (one for one in place.figures if one.name.startswith("p99-"))
+    return alone(figure.svg)
 
 
-def _findings(run: Experiment, rows: Sequence[Row], *, prove: bool = False) -> tuple[Finding, ...]:
-    own = {**run.own, **({"prove": prove} if "prove" in run.own else {})}
-    outcome = Outcome(replace(run, own=own), rows, Path("no-raw-data"))
-    return kind_of(run).findings(outcome)
-
-
-def _pattern(text: str) -> str:
-    holds, _, then = text.partition(SEPARATOR)
-    before, lifted, after = holds.partition("what is not recorded")
-    whole = re.escape(before) + (".+?" if lifted else "") + re.escape(after)
-    if not then:
-        return whole
-    # Between the name of what gave way and the strength come the verdict's figures.
-    name = re.split(r": | \(", then)[0]
-    rest = re.escape(then.removeprefix(name))
-    return f"{whole};? then: {re.escape(name)}(?:, [^:;]+?)?{rest}"
+def _findings(run: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:
+    return kind_of(run).findings(Outcome(run, rows, Path("no-raw-data")))
 
 
 def _beside_capacity(lines: Sequence[str], files: Sequence[str]) -> Iterator[str]:
-    told = {server: said for name in files for server, said in capacities(name).items()}
+    told = {server: cells for name in files for server, cells in capacities(name).items()}
     # A line that begins with a space goes on with the one before.
     whole = [" ".join(one.split()) for one in re.split(r"\n(?! )", "\n".join(lines))]
     if [one.partition(" ")[0] for one in whole] != list(told):
         yield f"other servers than {', '.join(told)}"
         return
     for one in whole:
-        server, _, page = one.partition(" ")
-        if not re.fullmatch(told[server], page):
-            said = told[server].replace("\\", "")
-            yield f"{server}: the page says {page}, the file {said}"
+        server = one.partition(" ")[0]
+        said = " ".join(told[server])
+        if one != said:
+            yield f"{server}: the page says {one}, the file {said}"

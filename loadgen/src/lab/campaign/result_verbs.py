@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lab.campaign import capacity_sides
 from lab.campaign.derive import derive
 from lab.campaign.gate import STATUS, UNTOLD
 from lab.campaign.recorded_sides import between
@@ -16,6 +17,7 @@ from lab.experiments.reading import refuse_unknown
 from lab.judge.compare import overall
 from lab.load.engines import ENGINES, Engine
 from lab.report import comparison, index
+from lab.report.capacity import ratio_lines
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
@@ -77,9 +79,13 @@ def compare_verb(
     """
     a, b = parse_compare(words, results, engines)
     paired = pair(a, b)
-    comparisons = paired.comparisons
     for note in paired.notes:
         say(console, note)
+    if capacities := capacity_sides.ratios(a, b, paired):
+        for line in (line for each in capacities for line in ratio_lines(each)):
+            say(console, line)
+        return STATUS[capacity_sides.overall(a, b, capacities)]
+    comparisons = paired.comparisons
     comparison.render(console, comparisons)
     for line in between(a, b, paired, engines):
         say(console, line)

@@ -28,7 +28,7 @@ from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
 from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots, services
 from lab.load.engines import ENGINES, Engine
-from lab.model import NOT_AS_IT_IS, Row
+from lab.model import Row
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
@@ -93,9 +93,8 @@ class Run:
         return tuple(row for row in self.every if self._means(row))
 
     def _means(self, row: Row) -> bool:
-        # A server without an arm means all of its arms in which it is as it is.
-        as_it_is = row.arm not in NOT_AS_IT_IS
-        return self.lane in (None, lane_of(row)) or (self.lane == row.server and as_it_is)
+        # A server without an arm means all of its arms.
+        return self.lane in (None, lane_of(row), row.server)
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -202,13 +201,11 @@ def _side(run: Run, lane: str) -> Side:
 
 
 def missing_lanes(a: Run, b: Run) -> tuple[str, ...]:
-    """The lanes of A that B was not measured in, where no lane of A is named. Lanes that are lifted
-    or beside a search depend on what it finds, so they may be missing."""
+    """The lanes of A that B was not measured in, where no lane of A is named."""
     if a.lane is not None:
         return ()
     has = set(map(lane_of, b.rows))
-    own = [lane_of(row) for row in a.rows if row.arm not in NOT_AS_IT_IS]
-    return tuple(lane for lane in dict.fromkeys(own) if lane not in has)
+    return tuple(lane for lane in dict.fromkeys(map(lane_of, a.rows)) if lane not in has)
 
 
 def _run_notes(a: Run, b: Run) -> Iterator[str]:

@@ -95,7 +95,10 @@ def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
 KIND = TrialKind(
     name="faults",
     title="toxics that come and go under a constant load",
-    uses=(*COMMON, "load.concurrency", "load.rate", "load.arrivals", "load.duration"),
+    uses=(
+        *COMMON,
+        *("load.concurrency", "load.rate", "load.capacity", "load.arrivals", "load.duration"),
+    ),
     exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
     words=target.WORDS,

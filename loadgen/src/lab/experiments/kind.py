@@ -27,6 +27,7 @@ SHARED: Mapping[str, Shape] = {
     "load.concurrency": WHOLES,
     "load.modes": TEXTS,
     "load.rate": RATE,
+    "load.capacity": TEXT,
     "load.arrivals": TEXT,
     "load.duration": DURATION,
     "load.warmup": DURATION,
@@ -51,6 +52,7 @@ WORDS: Mapping[str, Word] = {
     "ROUTE": Word("load.routes"),
     "MODE": Word("load.modes"),
     "RATE": Word("load.rate"),
+    "CAPACITY": Word("load.capacity"),
     "ARRIVALS": Word("load.arrivals"),
     "DURATION": Word("load.duration"),
     "WARMUP": Word("load.warmup"),
@@ -145,7 +147,7 @@ class TrialKind:
     load_said: str | None = None
     answers: Callable[[Experiment, Sequence[Finding]], tuple[tuple[str, ...], ...]] | None = None
     answers_most: bool = False
-    limits: Callable[[Experiment], Mapping[str, float]] | None = None
+    limits: Callable[[Experiment], Mapping[str, float] | None] | None = None
     exact: str | None = None
     most_to_warm: int | None = None
 

@@ -1,22 +1,21 @@
-"""A service level objective as people write it (p99<500ms,errors<1%), and if it was kept."""
+"""A service level objective as people write it, and how far a trial is from it."""
 
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from lab.experiments.reading.rules import TEXT, Rule
 from lab.judge.checks import lab_differed, server_failures
 from lab.judge.checks.data import window_short
-from lab.judge.checks.load import BOUND_SLACK, backlog
+from lab.judge.checks.generator import generator_late, generator_starved
+from lab.judge.checks.load import backlog
 from lab.judge.checks.state import compiling, server_not_back
 from lab.judge.checks.steady import goodput_drift, latency_drift
 from lab.judge.predict import MORE, SPARE, rate_with_spare
-from lab.judge.quantities import allowed_ms
-from lab.judge.slo import judged_ms, lost_in
-from lab.model import STRONG, Remark, Row, error_share, goodput, needed_samples
-from lab.report.remarks import FAILURES, text, text_of
+from lab.judge.slo import judged_ms
+from lab.model import Remark, Row, error_share
+from lab.report.remarks import FAILURES
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
@@ -31,16 +30,25 @@ _PART = re.compile(
 )
 LEAST_CONNECTIONS = 10
 CONNECTIONS = "connections of the load"
-# They bind however busy the CPUs are.
-OWN_LIMITS = ("worker pool", "downstream connections")
-Outcome = Literal["held", "broke", "untold"]
+# No logarithm of a latency is known better than this, nor one without a standard error.
+LEAST_ERROR, UNKNOWN_ERROR = 0.02, 0.1
+# The ends of a margin lie so many standard errors from it: a uniform distribution between them has
+# the same variance.
+ENDS = math.sqrt(3)
+# With one of these a trial may only be slower than the server is: requests of its warm-up still
+# waited, its JVM compiled.
+SLOWED = frozenset({backlog.code, compiling.code})
+# With this one it may only be quicker than the server would be in a longer window.
+CUT = frozenset({window_short.code})
+# How late the generator itself was is in each margin.
+LATE = frozenset({generator_late.code, generator_starved.code})
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What a load must keep to count as held: latencies in ms (None: not limited), counted from
-    when a request was due, of answers without an error and of requests without any (`slo`), and the
-    share of HTTP errors, socket errors and timeouts among all requests that ended."""
+    """What a load must keep: latencies in ms (None: not limited), counted from when a request was
+    due, of answers without an error and of requests without any (`slo`), and the share of HTTP
+    errors, socket errors and timeouts among all requests that ended."""
 
     p50_ms: float | None = None
     p95_ms: float | None = None
@@ -74,12 +82,6 @@ class Objective:
         return rate_with_spare(connections, self.longest_s)
 
     @property
-    def samples(self) -> int:
-        """How many answers tell all its percentiles."""
-        shares = (PERCENTILES[name] for name, _ in self.limits)
-        return max(needed_samples(share or 0.95) for share in shares)
-
-    @property
     def text(self) -> str:
         """For people. The errors that are allowed by default go without saying."""
         parts = [f"{name} ≤ {limit:g} ms" for name, limit in self.limits]
@@ -110,154 +112,103 @@ def parse(text: str) -> Objective:
 
 
 RULE = Rule(TEXT, parse)
+# The least and the most that a margin may be.
+Ends = tuple[float, float]
+MISSED: Ends = (0.0, math.inf)
+ANYTHING: Ends = (-math.inf, math.inf)
 
 
-def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tuple[Outcome, str]:
-    """Whether a trial kept the objective, and why not, with the numbers.
+def margin(objective: Objective, row: Row) -> Ends | None:
+    """How far a trial is from the objective: the ends of the logarithm of what was measured over
+    its limit, of the limit that is exceeded most. Above 0 it is missed. None where the trial says
+    nothing of the server.
 
-    An overloaded trial is valid and broke. An invalid one says nothing of the server, unless it
-    shows that the server gave way, that a backlog grew in its window, or that the objective was
-    kept though one from the warm-up drained in it, or the JVM was cold. Nor does one that was
-    limited by connections of which its rate takes more, or that others may have broken
-    (`by_others`), or the generator (`by_generator`). `after_break`: as of `gave_way`.
+    What was slower than the server is has no lower end: a queue of the warm-up that drained, a cold
+    JVM, others on its CPUs. What grew until the end of the window has no upper end: a backlog, and
+    a load that was not answered in full. A burst of slow answers, wherever it falls, is neither.
     """
-    outcome, why = _judged(objective, row, after_break=after_break)
-    if outcome == "broke" and (other := by_others(row) or by_generator(objective, row)):
-        return "untold", f"{other} ({why})"
-    return outcome, why
-
-
-def by_others(row: Row) -> str | None:
-    """Why it is no fault of the server that a trial was not held: others used CPUs that the lab
-    lacked. None where they did not, and where a pool gave all that its size allows, which shows by
-    itself what the limit was (`_at_its_bound`)."""
-    if row.others_cpu is None:
+    if lab_differed(row.reasons) or server_not_back.code in row.codes:
         return None
-    if row.bottleneck in OWN_LIMITS and row.strength == STRONG and _at_its_bound(row):
+    if server_failures(row.reasons):
+        return MISSED
+    if row.bottleneck == CONNECTIONS and row.concurrency < objective.connections(
+        row.offered_rps or 0
+    ):
         return None
-    return f"work outside the lab used {row.others_cpu:.0%} of the CPUs"
-
-
-def by_generator(objective: Objective, row: Row) -> str | None:
-    """Why it may be no fault of the server that a valid trial was too slow: without the time by
-    which the generator itself sent late it may have kept the objective. Percentiles do not add up,
-    so nobody can tell. None where it was not late by more than the gates allow. They ask for the
-    mean and the p95; a stall of half a second in 15 s is in neither, and is the p99."""
-    if not row.valid or row.overloaded or error_share(row, row.offered_rps) > objective.error_share:
+    drifts = [reason for reason in row.reasons if reason.code in DRIFTING]
+    grew = bool(row.overloaded or row.codes & CUT) or any(map(_grew, drifts))
+    slowed = bool(row.codes & SLOWED) or row.others_cpu is not None
+    slowed = slowed or not all(map(_grew, drifts))
+    if row.codes - SLOWED - CUT - LATE - DRIFTING.keys():
         return None
-    late, own = [], {"p99": row.late_p99_ms, "max": row.late_max_ms}
-    for name, limit in objective.limits:
-        took_ms, own_ms = judged_ms(row, name), own.get(name)
-        if took_ms is not None and took_ms <= limit:
-            continue
-        if took_ms is None or own_ms is None or own_ms <= allowed_ms(took_ms):
-            return None
-        if took_ms - own_ms > limit:
-            return None
-        late.append(f"{name} by {own_ms:,.0f} ms")
-    return f"the generator itself sent late, {' and '.join(late)}" if late else None
+    low, high = _ends(objective, row)
+    if _unanswered_s(row) > objective.longest_s:
+        low = max(low, 0.0)
+    found = (-math.inf if slowed else low), (math.inf if grew else high)
+    return None if found == ANYTHING else found
 
 
-def _at_its_bound(row: Row) -> bool:
-    """Whether the load asked for more than the bound that was predicted, or a closed one got that
-    bound. With less a pool is full only as each request held its worker for longer, and others may
-    be why. Where the rate offered is the bound (no more is answered than is offered), or none was
-    predicted, nobody can tell."""
-    if row.predicted_rps is None:
-        return False
-    if row.offered_rps is None:
-        return (goodput(row) or 0.0) >= row.predicted_rps * (1 - BOUND_SLACK)
-    return row.offered_rps > row.predicted_rps
-
-
-def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:
-    gone = None if row.valid else gave_way(row, after_miss=after_break)
-    if gone:
-        return "broke", gone
-    whys = [*_problems(objective, row)] if row.valid else [_backlog(objective, row)]
-    why = " and ".join(filter(None, whys))
-    takes = objective.connections(row.offered_rps or 0)
-    if why and row.concurrency < takes and row.bottleneck == CONNECTIONS:
-        return "untold", f"{CONNECTIONS}, {row.concurrency:,} of the {takes:,} that it takes"
-    if why:
-        return "broke", why
-    if not row.valid:
-        return ("held", "") if _held_though_slowed(objective, row) else ("untold", text_of(row))
-    unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
-    if unknown:
-        return "untold", f"not known: {', '.join(unknown)}"
-    return "held", ""
-
-
-def gave_way(row: Row, *, after_miss: bool) -> str | None:
-    """The reason why an invalid trial shows that the server did not hold the load, else None. A
-    server that was away before the load was sent shows that of the trial before (`after_miss`: it
-    had this load, and did not hold it), and else nothing."""
-    if server_not_back.code in row.codes and not after_miss:
+def gave_way(row: Row) -> str | None:
+    """Why an invalid trial shows that the server did not hold its load; None where it does not. A
+    server that was away before the load was sent shows nothing of it."""
+    if server_not_back.code in row.codes:
         return None
     failures = () if lab_differed(row.reasons) else server_failures(row.reasons)
     return FAILURES[failures[0].code] if failures else None
 
 
-def ms_text(ms: float, row: Row) -> str:
-    if ms == math.inf:
-        return f"is one of the {lost_in(row):,.0f} requests without an answer"
-    return f"{ms:,.0f} ms"
+def _ends(objective: Objective, row: Row) -> Ends:
+    each = [*_latencies(objective, row)]
+    share, allowed = error_share(row, row.offered_rps), objective.error_share
+    if share and not allowed:
+        each.append(MISSED)
+    elif share:
+        # As many errors as they are scatter by their root, where each comes by itself.
+        errors = share * (row.offered_rps or row.achieved_rps or 0) * (row.window_s or 0)
+        error = ENDS * max(LEAST_ERROR, 1 / math.sqrt(max(errors, 1.0)))
+        each.append((math.log(share / allowed) - error, math.log(share / allowed) + error))
+    lows, highs = zip(*each, strict=True)
+    return max(lows), max(highs)
 
 
-def _problems(objective: Objective, row: Row) -> Iterator[str]:
-    if row.overloaded:
-        yield f"overloaded, {goodput(row) or 0:,.0f} of {row.offered_rps or 0:,} req/s"
-    yield from _too_slow(objective, row)
-    share = error_share(row, row.offered_rps)
-    if share > objective.error_share:
-        yield f"{share:.2%} errors, above {objective.error_share:.2%}"
-
-
-def _too_slow(objective: Objective, row: Row) -> Iterator[str]:
-    """The latencies above the objective. Where there were too few answers for one, the highest
-    percentile below it that is known tells, if that is above its limit."""
+def _latencies(objective: Objective, row: Row) -> Iterator[Ends]:
+    """The generator itself may have been late by its own p99, and the slowest request by its own
+    maximum: it is not known how late the requests of a percentile were."""
     names = list(PERCENTILES)
     for name, limit in objective.limits:
-        below = reversed(names[: names.index(name) + 1])
-        known = ((one, judged_ms(row, one)) for one in below)
-        told = next((one for one in known if one[1] is not None), None)
-        if told is not None and told[1] is not None and told[1] > limit:
-            yield f"{told[0]} {ms_text(told[1], row)}"
+        took_ms = judged_ms(row, name)
+        if took_ms == math.inf:
+            yield MISSED
+        elif took_ms is None:
+            # There were too few answers for it: those of lower percentiles are quicker.
+            lower = (judged_ms(row, known) for known in names[: names.index(name)])
+            least, most = max(filter(None, lower), default=0.0), judged_ms(row, "max")
+            yield _log(least / limit), math.inf if most is None else _log(most / limit)
+        else:
+            known = getattr(row, f"{name}_error", None)
+            error = ENDS * max(LEAST_ERROR, UNKNOWN_ERROR if known is None else known)
+            late_ms = (row.late_max_ms if name == "max" else row.late_p99_ms) or 0.0
+            yield _log((took_ms - late_ms) / limit) - error, _log(took_ms / limit) + error
 
 
-def _unknown(row: Row, name: str, limit: float) -> bool:
-    """Whether nobody knows that latency: there were too few answers, and not all were in time, or
-    some requests had none."""
-    most = judged_ms(row, "max")
-    return judged_ms(row, name) is None and (most is None or most > limit)
+def _unanswered_s(row: Row) -> float:
+    """How many seconds of an open load were not answered in the window. A load that meets a limit
+    has at most as many in flight."""
+    if not row.overloaded or row.achieved_rps is None or not row.offered_rps:
+        return 0.0
+    return (1 - row.achieved_rps / row.offered_rps) * (row.window_s or 0.0)
 
 
-def _backlog(objective: Objective, row: Row) -> str | None:
-    """The sign that requests queued more and more in a trial that is invalid for nothing else: in
-    an open load, latency that rises or goodput that falls within the window, or latencies above the
-    objective that are too long for the window. Else None."""
-    if not all(reason.code == window_short.code or _grew(reason) for reason in row.reasons):
-        return None
-    grew = [text(reason) for reason in row.reasons if _grew(reason)]
-    return " and ".join(grew or _too_slow(objective, row)) or None
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def _grew(reason: Remark) -> bool:
-    """Whether it says that a queue grew in the window."""
-    values = reason.values
-    if reason.code == goodput_drift.code:
-        return float(values["second_rps"]) < float(values["first_rps"])
-    if reason.code == latency_drift.code:
-        return float(values["second_ms"]) > float(values["first_ms"])
-    return False
+    """Whether a queue grew in the window by what it says: else one of the warm-up drained."""
+    name, up = DRIFTING[reason.code]
+    rose = float(reason.values[f"second_{name}"]) > float(reason.values[f"first_{name}"])
+    return rose == up
 
 
-def _held_though_slowed(objective: Objective, row: Row) -> bool:
-    """Whether a trial kept the objective that is invalid only for what slowed it: requests of its
-    warm-up still waited when its window began, or its JVM still compiled. Then its latencies are
-    too high, if anything."""
-    slowing = {latency_drift.code, backlog.code, compiling.code}
-    slowed = row.codes <= slowing and not any(map(_grew, row.reasons))
-    limits = [judged_ms(row, name) for name, _ in objective.limits]
-    return slowed and None not in limits and not list(_problems(objective, row))
+# What these say differs between the halves of a window, and whether it rises as a queue grows.
+DRIFTING = {goodput_drift.code: ("rps", False), latency_drift.code: ("ms", True)}

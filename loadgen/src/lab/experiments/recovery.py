@@ -221,7 +221,7 @@ def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
             told = _of_trial(watch, row, outcome.raw(row))
             if isinstance(told, str):
                 found.append(_finding(NAME, row, None, told))
-                if not row.valid and gave_way(row, after_miss=False):
+                if not row.valid and gave_way(row):
                     failed.add(row.launch)
                 continue
             each[row.launch] = tuple(one for one, _ in told)

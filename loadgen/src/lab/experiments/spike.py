@@ -100,7 +100,7 @@ def _felt(one: Recovery, seconds: Sequence[Second]) -> str:
 KIND = TrialKind(
     name="spike",
     title="spikes beside a constant load",
-    uses=(*COMMON, "load.concurrency", "load.rate", "load.arrivals"),
+    uses=(*COMMON, "load.concurrency", "load.rate", "load.capacity", "load.arrivals"),
     exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
     words=target.WORDS,

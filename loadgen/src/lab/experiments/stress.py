@@ -1,26 +1,27 @@
-"""The search for a breaking point, in connections, under a load that grows with them.
+"""Stress: the number of connections at which a server still meets its objective, under a load that
+grows with them.
 
-How it searches and what it finds: `breaking`.
+N connections are offered what they carry at the objective's latency. It is the search of
+`capacity` along another axis (`search`).
 """
 
 from __future__ import annotations
 
-from lab.experiments.breaking.findings import answers, findings
-from lab.experiments.breaking.order import design
-from lab.experiments.breaking.search import Stress
-from lab.experiments.kind import COMMON, ToMeasure, TrialKind
-from lab.experiments.objective import Objective
+from collections.abc import Mapping
+
+from lab.experiments.kind import COMMON, ToMeasure, TrialKind, settings_of
+from lab.experiments.objective import RULE
 from lab.experiments.reading import Asked, Key, read_load, rules, target
+from lab.experiments.search import Search, design, findings
+from lab.model import Experiment
+from lab.report.capacity import answers
 
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
+    "objective": Key(RULE),
     "first": Key(_CONNECTIONS),
-    "step": Key(_CONNECTIONS),
     "most": Key(_CONNECTIONS),
-    "resolution": Key(_CONNECTIONS),
-    "p95_ms": Key(rules.decimal(0.001, 1e6)),
-    "error_share": Key(rules.decimal(0, 0.999)),
-    "fall": Key(rules.decimal(0.001, 0.999)),
+    "width": Key(rules.decimal(0.005, 0.5), 0.08),
 }
 
 
@@ -30,7 +31,6 @@ def read(asked: Asked) -> ToMeasure:
         asked, ("open",), ("routes", "modes", "engines"), with_connections=False, searched=True
     )
     given = asked.settings.table("stress", KEYS)
-    objective = Objective(p95_ms=given.pop("p95_ms"), error_share=given.pop("error_share"))
     first, most, notes = given["first"], given["most"], load.notes
     bound = asked.settings.get("stress.most")
     if bound is not None and first > min(most, load.most):
@@ -41,20 +41,29 @@ def read(asked: Asked) -> ToMeasure:
         )
     if most > load.most:
         notes = (*notes, f"up to {load.most} of {most} connections: this machine holds {load.held}")
-    stress = Stress(objective, **{**given, "most": min(most, load.most)})
-    return load.experiment("stress", stress, concurrencies=(first,)), notes
+    most = min(most, load.most)
+    objective, width = given["objective"], given["width"]
+    search = Search((objective,), "connections", first, most, width, connections=most)
+    return load.experiment("stress", search, concurrencies=(first,)), notes
+
+
+def _limits(experiment: Experiment) -> Mapping[str, float] | None:
+    """Only an open load has a rate for each number of connections."""
+    is_open = experiment.modes[0] == "open"
+    return settings_of(Search, experiment).least_limits() if is_open else None
 
 
 KIND = TrialKind(
     name="stress",
-    title="the search for a breaking point",
+    title="the search for the capacity in connections",
     uses=(*COMMON, "load.modes", "load.arrivals", "load.duration"),
-    exact="a search for what holds must not be decided by bursts of wrk2",
+    exact="a search must not be decided by bursts of wrk2",
     keys=KEYS,
     words=target.WORDS,
-    recorded_load="the largest load that each server's last JVM held",
+    recorded_load="the last load at which each server met its objective",
     read=read,
     design=design,
     findings=findings,
     answers=answers,
+    limits=_limits,
 )

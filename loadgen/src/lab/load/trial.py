@@ -65,13 +65,14 @@ class _Start:
 @dataclass(frozen=True, slots=True)
 class _Ran:
     """A measured run that is over. It took `run_s` until its script was taken back, and `wall_s` by
-    the wall clock. `problem`: why its output is not that of a whole run; `late`: the engine did not
-    end in time."""
+    the wall clock, and its window `window_s`. `problem`: why its output is not that of a whole run;
+    `late`: the engine did not end in time."""
 
     start: _Start
     window: Window
     run_s: float
     wall_s: float
+    window_s: float
     problem: Remark | None
     late: bool
     notes: tuple[Remark, ...]
@@ -131,7 +132,7 @@ class Runner:
         light_rps = demand.light_rps if demand else None
         expires_s, streams = schedule.total_s + OVERTIME_S, schedule.streams
         with self._agent.trial(plan, expires_s, light_rps, streams=streams) as mark:
-            ran = self._run(plan, schedule, raw, peaks, script, held, mark)
+            ran = self._run(plan, engine, schedule, raw, peaks, script, held, mark)
         started_at, ended_at = ran.start.run.started_at, self._system.now()
         process = ran.start.run.process
         clocks += self._stack.clocks(plan.server, self._system.now)
@@ -142,11 +143,13 @@ class Runner:
         live_bytes, not_told = self._live_heap(plan)
         memory = held.memory
         sync_folder(raw)
+        early = ran.window_s < schedule.window_s
+        status = process.poll() or (-signal.SIGKILL if ran.late else 0)
         record = TrialRecord(
-            plan=plan,
+            plan=dataclasses.replace(plan, duration_s=round(ran.window_s)) if early else plan,
             engine_version=version,
             argv=schedule.argv,
-            status=process.poll() or (-signal.SIGKILL if ran.late else 0),
+            status=0 if early else status,
             run_started_at=started_at,
             run_s=ran.run_s,
             wall_s=ran.wall_s,
@@ -154,7 +157,7 @@ class Runner:
             before=before,
             after=after,
             after_problem=after_problem,
-            usage=ran.window.usage(process, schedule.window_s),
+            usage=ran.window.usage(process, ran.window_s),
             toxic_changes=tuple(changes(seen, started_at, ended_at, script)) if seen else (),
             unequal=unequal,
             notes=_known(*known, *ran.notes, unsettled, not_told, held.problem),
@@ -194,6 +197,7 @@ class Runner:
     def _run(
         self,
         plan: TrialPlan,
+        engine: Engine,
         schedule: Schedule,
         raw: Path,
         peaks: Peaks,
@@ -210,8 +214,17 @@ class Runner:
                 self._started(plan, schedule, raw) as start,
             ):
                 try:
-                    self._attend(
-                        plan, schedule, start.run, window, peaks, script, held, mark, spinner
+                    window_s = self._attend(
+                        plan,
+                        engine,
+                        schedule,
+                        start.run,
+                        window,
+                        peaks,
+                        script,
+                        held,
+                        mark,
+                        spinner,
                     )
                     late = not start.run.ended
                 finally:
@@ -223,7 +236,7 @@ class Runner:
         notes = _known(start.problem, undone)
         run_s = start.run.elapsed_s
         wall_s = (self._system.now() - start.run.started_at).total_seconds()
-        return _Ran(start, window, run_s, wall_s, problem, late, notes)
+        return _Ran(start, window, run_s, wall_s, window_s, problem, late, notes)
 
     @contextmanager
     def _started(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> Iterator[_Start]:
@@ -265,6 +278,7 @@ class Runner:
     def _attend(
         self,
         plan: TrialPlan,
+        engine: Engine,
         schedule: Schedule,
         run: EngineRun,
         window: Window,
@@ -273,14 +287,23 @@ class Runner:
         held: HeldMemory,
         mark: Callable[[str], None],
         spinner: Spinner,
-    ) -> None:
-        """Watch the measured run until it ends, or is long past its time."""
+    ) -> float:
+        """Watch the measured run until it ends, or is long past its time. The length of its window
+        in seconds: where the plan has limits, the run is ended as soon as these are settled."""
         opens_s = schedule.window_offset_s
         closes_s = opens_s + schedule.window_s
+        written: list[str] = []
+        stopped = False
 
         def tick(elapsed_s: float) -> None:
+            nonlocal closes_s, stopped
             if schedule.streams and (lines := run.tail.lines()):
                 self._agent.lines(lines)
+                written.extend(lines)
+                if plan.limits and window.opened and not window.closed and not run.ended:
+                    settled_s = engine.settled_s(plan, opens_s, written)
+                    if settled_s is not None:
+                        closes_s = opens_s + settled_s
             peaks.tick(elapsed_s)
             script.tick(elapsed_s)
             if window.opened is None and elapsed_s >= opens_s:
@@ -291,6 +314,9 @@ class Runner:
                 run.process.turns()  # Counts the threads that end before the window does.
                 if elapsed_s >= closes_s or run.ended:
                     window.closed = self._edge(plan, run, spinner)
+                    if closes_s < opens_s + schedule.window_s and not run.ended:
+                        stopped = True
+                        run.stop()
 
         for elapsed_s in run.steps(schedule.run_s + OVERTIME_S):
             tick(elapsed_s)
@@ -298,6 +324,7 @@ class Runner:
             phase = "finishing" if over else "measuring" if elapsed_s >= opens_s else "warm-up"
             self._watcher.progress(plan, phase, schedule.warm_up_s + elapsed_s, schedule.total_s)
         tick(run.elapsed_s)
+        return closes_s - opens_s if stopped else schedule.window_s
 
     def _edge(self, plan: TrialPlan, run: EngineRun, spinner: Spinner) -> Edge:
         return Edge.read(plan.server, run.process, spinner, self._stack, self._system)

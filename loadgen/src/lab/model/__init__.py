@@ -26,16 +26,12 @@ from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.remark import REMARK_SEPARATOR, Remark, Value, cell_of, remarks_in
 from lab.model.result import (
-    ALL_CPUS,
-    BESIDE,
-    FEWER_CPUS,
-    LIFTED,
-    NOT_AS_IT_IS,
     Counts,
     CpuSplit,
     Dosed,
     Drift,
     Finding,
+    GaveWay,
     InUnits,
     Judgement,
     Latency,
@@ -46,6 +42,7 @@ from lab.model.result import (
     Row,
     Second,
     Share,
+    Sustained,
     ThreadTimes,
     TimeSplit,
     answered,

@@ -207,6 +207,8 @@ class TrialPlan:
     many trials of this load its JVM had before: each has other arrivals at random. `asks_live`: the
     JVM is made to collect everything once its load is over, and what lives then is recorded.
     `hold`: every connection sends one request and stays open, and the memory is recorded meanwhile.
+    `limits`: latencies in ms by name, as p99, of each objective. The window ends before its time as
+    soon as it is known on which side of them the trial is, where its engine tells that meanwhile.
     """
 
     trial: str
@@ -232,6 +234,7 @@ class TrialPlan:
     draw: int = 0
     asks_live: bool = False
     hold: Hold | None = None
+    limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -8,16 +8,7 @@ from typing import overload
 
 from lab.model.remark import Remark, remarks_in
 from lab.model.trial import TrialRecord
-from lab.model.verdict import Line
-
-# The arms of trials beside a search, all of one rate, that show that a rate takes the machine's
-# CPUs.
-ALL_CPUS, FEWER_CPUS = "all-cpu", "less-cpu"
-BESIDE = (ALL_CPUS, FEWER_CPUS)
-# The arm of trials of a search in which the limit that was reached is lifted.
-LIFTED = "lifted"
-# Arms of a search that are no trials of the server as it is.
-NOT_AS_IT_IS = (LIFTED, *BESIDE)
+from lab.model.verdict import Line, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +87,8 @@ class Reading:
     answers, with errors: None where that is the mean of `raw`.
     `ranks` are the latencies that count (`corrected` in an open load, else `raw`) as (ms, how many
     took at most so long), ascending; empty where the engine tells no single ones.
+    `p50_error` … `p99_error` are the standard errors of the logarithms of these percentiles, by how
+    they scatter from second to second; None where the engine tells no seconds.
     `lag_ms` is how late the generator itself was on average, where anything tells it.
     `late` is that of every request, exactly, and `due` is how many requests were due in the window
     (open only), where the engine keeps account of both (pacer). In a closed load a request is due
@@ -131,6 +124,9 @@ class Reading:
     failed: Latency | None = None
     all_ms: float | None = None
     ranks: tuple[tuple[float, int], ...] = ()
+    p50_error: float | None = None
+    p95_error: float | None = None
+    p99_error: float | None = None
     window_ok: int | None = None
     window_http_errors: int | None = None
     window_lost: int | None = None
@@ -310,8 +306,8 @@ class Row:
       the engine needs
     * overloaded: whether fewer requests ended in the window than were offered, not counting those
       that may never be answered (open)
-    * spun: the share of the machine's CPUs that a spinner took in the window (explain,
-      planted, capacity with PROVE=yes); empty without one
+    * spun: the share of the machine's CPUs that a spinner took in the window (explain, planted);
+      empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
     * time_…_ms: parts of the mean time of a request in the window (`TimeSplit`)
     * others_cpu: the share of the machine's CPUs that work outside the lab used in the window,
@@ -325,6 +321,8 @@ class Row:
       was sent; empty without any, and where the engine does not tell them apart
     * slo_p50_ms … slo_p99_ms: p50 to p99 (of a closed load the raw ones) where requests of the
       window without an answer count as slower than any answer; empty where it falls among these
+    * p50_error … p99_error: the standard errors of the logarithms of these percentiles, by how they
+      scatter from second to second of the window; empty where the engine tells no seconds
     * live_heap_bytes: what full collections left of the heap, after the load (endurance) or while
       its connections were held (density); resident_bytes: the process's memory in RAM then
     * host_busy, host_steal: shares of the host's CPU time in the window, without idle, I/O wait and
@@ -403,6 +401,9 @@ class Row:
     slo_p50_ms: float | None = None
     slo_p95_ms: float | None = None
     slo_p99_ms: float | None = None
+    p50_error: float | None = None
+    p95_error: float | None = None
+    p99_error: float | None = None
     live_heap_bytes: int | None = None
     resident_bytes: int | None = None
     host_busy: float | None = None
@@ -493,6 +494,36 @@ class Dosed(Finding):
     answers: Mapping[str, int]
     goodput_ratio: float | None
     p95_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GaveWay:
+    """What the trials above a capacity name: `resource` (None: no one is named by most of them) by
+    `named` of the `missed`, with strong evidence where most of several have it. `verdict` is that
+    of the one nearest to the capacity."""
+
+    resource: str | None
+    named: int
+    missed: int
+    strong: bool
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sustained(Finding):
+    """The load at which a server meets an objective: `value` in half of the trials, `often` in 95
+    of 100, each with its interval. `used` of `trials` tell something of it, on so many `launches`.
+    `open_above`: no trial missed it, and `open_below`: none met it, so the value is an end of what
+    was tried. `gave_way`: None where none missed it."""
+
+    objective: str
+    often: tuple[float, float, float] | None
+    launches: int
+    trials: int
+    used: int
+    open_above: bool
+    open_below: bool
+    gave_way: GaveWay | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,5 +136,5 @@ def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
     if several and any(valid.values()) and min(map(len, valid.values())) < takes:
         yield (
             f"This orders no servers: that takes {takes} fresh JVMs of each (make run "
-            f"EXP=… LAUNCHES={takes}). The highest rate that is held: make capacity.",
+            f"EXP=… LAUNCHES={takes}). The rate that it sustains: make capacity.",
         )

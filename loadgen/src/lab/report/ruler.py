@@ -8,14 +8,18 @@ from lab.judge.ruler import expected_rps
 from lab.model import Drift, Finding, InUnits, three
 from lab.report.answers import Answers
 
+# Of machines with so many CPUs a rate is predicted.
+PREDICTED_CPUS = (1, 4, 8)
+
 
 def with_units(answers: Answers, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
     """The answers with the second form of each headline, and with notes that say what it is."""
     known = {units.server: units for units in findings if isinstance(units, InUnits)}
-    lines = [
-        (*cells, *[""] * (3 - len(cells)), *_cells(known[cells[0]])) if cells[0] in known else cells
-        for cells in answers
-    ]
+    # A server has a line for each objective. Its units are those of the first.
+    waiting, lines = dict(known), []
+    for cells in answers:
+        cost = waiting.pop(cells[0], None)
+        lines.append((*cells, *[""] * (3 - len(cells)), *_cells(cost)) if cost else cells)
     return (*lines, *((note,) for note in _notes(list(known.values()))))
 
 
@@ -32,12 +36,14 @@ def _cells(cost: InUnits) -> Iterator[str]:
         f"{three(cost.server_us)} / {three(cost.control_us)} µs",
     )
     yield f"server CPU per request: {units} of {lane} ({us}){busy}"
-    if cost.line is not None and cost.busy is not None and cost.cpus:
-        here = float(f"{expected_rps(cost.line, cost.cpus, cost.busy):.2g}")
+    line, busy_share = cost.line, cost.busy
+    if line is not None and busy_share is not None:
+        rates = [float(f"{expected_rps(line, cpus, busy_share):.2g}") for cpus in PREDICTED_CPUS]
+        cpus = ", ".join(map(str, PREDICTED_CPUS))
         yield (
-            f"estimate for a host f times as slow: (CPUs × {cost.busy:.2f} / f "
-            f"{-cost.line.a:+.2f}) / {three(cost.line.b * 1e6)} µs; {here:,.0f} req/s for f = 1 "
-            f"and {cost.cpus} CPUs"
+            f"prediction by CPU time alone: {', '.join(f'{max(rate, 0):,.0f}' for rate in rates)} "
+            f"req/s on {cpus} CPUs like these; where they are f times as slow "
+            f"(CPUs × {busy_share:.2f} / f {-line.a:+.2f}) / {three(line.b * 1e6)} µs"
         )
 
 
@@ -56,8 +62,8 @@ def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
     if any(cost.line is not None for cost in shown):
         yield (
             "f = the control parts' CPU time for a request on the other host / here, at the same "
-            "rate under the same server. Such estimates were wrong by up to a third "
-            "(docs/hosts.md)."
+            "rate under the same server. Predictions for another host were wrong by up to a third "
+            "(docs/hosts.md); none was tried for more CPUs, where one thread may give way first."
         )
 
 

@@ -6,7 +6,6 @@ import tomllib
 import pytest
 
 from experiments.conftest import LIMIT, SERVERS, SHIPPED, Files, refusal
-from lab.experiments.breaking.search import Stress
 from lab.experiments.endurance import Endurance
 from lab.experiments.faults import Faults
 from lab.experiments.kind import settings_of
@@ -15,15 +14,14 @@ from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here, read_servers
 from lab.experiments.registry import kinds
+from lab.experiments.search import Search
 from lab.model import Experiment, Spike, ToxicStep
 from lab.store.records import from_json, to_json
 
 HEAD = 'question = "why?"\nhypothesis = "so."\n'
 LOADS = HEAD + "[load]\nconcurrency = [100]\n"
-STRESS = (
-    HEAD + 'kind = "stress"\n[stress]\nfirst = 100\nstep = 1000\nmost = 5000\nresolution = 50\n'
-    "p95_ms = 500\nerror_share = 0.01\nfall = 0.1\n"
-)
+STRESS = HEAD + 'kind = "stress"\n[stress]\nobjective = "p95<500ms"\nfirst = 100\nmost = 5000\n'
+SEARCH = Search((Objective(p95_ms=500.0),), "connections", 100, 5000, 0.08, 5000)
 SPIKE = (
     HEAD + 'kind = "spike"\n[load]\nconcurrency = [1000]\n[spike]\nextra = 9000\ncalm = "60s"\n'
     'peak = "30s"\nrepeats = 3\ntolerance = 0.25\nsteady = "5s"\n'
@@ -141,8 +139,8 @@ def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "own", "duration_s"),
     [
-        (STRESS, {}, Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1), 15),
-        (STRESS, {"SCALE": "0.1"}, Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1), 2),
+        (STRESS, {}, SEARCH, 15),
+        (STRESS, {"SCALE": "0.1"}, SEARCH, 2),
         (SPIKE, {}, Spike(9000, None, 60, 30, 3, 0.25, 5), 330),
         (SPIKE + "extra_rate = 70\n", {}, Spike(9000, 70, 60, 30, 3, 0.25, 5), 330),
         (SPIKE, {"SCALE": "0.1", "WARMUP": "20s"}, Spike(9000, None, 6, 3, 3, 0.25, 1), 33),
@@ -200,7 +198,7 @@ def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
         (EXPLAIN + "[explain]\npair = 6\n", "explain.pair is not a key; allowed: explain.pairs"),
         (LOADS + "concurency = [5]\n", "load.concurency is not a key; allowed: load.servers, load"),
         (LOADS + "[repeat]\nlaunch = 1\n", "repeat.launch is not a key; allowed: repeat.launches"),
-        (STRESS + "last = 1\n", "stress.last is not a key; allowed: stress.first"),
+        (STRESS + "last = 1\n", "stress.last is not a key; allowed: stress.objective"),
         (SPIKE + "last = 1\n", "spike.last is not a key; allowed: spike.extra"),
         (ENDURANCE + "last = 1\n", "endurance.last is not a key; allowed: endurance.leg"),
         (DENSITY + "last = 1\n", "density.last is not a key; allowed: density.hold"),
@@ -274,9 +272,9 @@ def test_an_unknown_key_or_script_is_refused(files: Files, text: str, says: str)
         (STRESS.replace("first = 100\n", ""), "stress.first is missing"),
         (STRESS.replace("first = 100", "first = 0"), "stress.first=0 is not allowed; allowed: 1.."),
         (STRESS.replace("100\n", "6000\n", 1), "stress.most=5000 is less than stress.first=6000"),
-        (STRESS.replace("0.01", "1"), "stress.error_share=1 is not allowed; allowed: 0..0.999"),
-        (STRESS.replace("p95_ms = 500", "p95_ms = 0"), "stress.p95_ms=0 is not allowed"),
-        (STRESS.replace("= 0.1", "= true"), "stress.fall=True is not allowed; allowed: a"),
+        (STRESS.replace("p95<500ms", "p95<0ms"), "stress.objective=p95<0ms limits no latency"),
+        (STRESS + "width = 1\n", "stress.width=1 is not allowed; allowed: 0.005..0.5"),
+        (STRESS + "width = true\n", "stress.width=True is not allowed; allowed: a"),
         (STRESS + '[load]\nmodes = ["both"]\n', "load.modes=both is more than one"),
         (STRESS + '[load]\nroutes = ["/", "/file"]\n', "load.routes=/,/file is more than one"),
         (SPIKE.replace("[1000]", "[1, 2]"), "load.concurrency=1,2 is more than one"),
@@ -362,7 +360,7 @@ def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(files: Fi
 def test_a_ramp_and_a_spike_end_where_the_machine_does(files: Files) -> None:
     files.limit = 5_000
     found, notes = files.read(STRESS)
-    assert settings_of(Stress, found).most == 2000
+    assert settings_of(Search, found).most == 2000
     assert notes[0].startswith("up to 2000 of 5000 connections: this machine holds 1..2000 on")
     files.limit = 1_150
     assert "does not even hold stress.first=100" in files.refusal(STRESS)

@@ -64,9 +64,9 @@ def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     assert note.startswith("RECORD=lock: each server's last load once more with a recording")
     assert "record" not in bench(CONC="5").own
     searched, [note] = of_verb("capacity", {"RECORD": "cpu"}, Here(SERVERS, LIMIT))
-    assert (searched.own["record"], searched.own["first"]) == ("cpu", 500)
+    assert (searched.own["record"], searched.own["first"]) == ("cpu", 2000)
     assert note.startswith(
-        "RECORD=cpu: the highest rate that each server's last JVM held once more"
+        "RECORD=cpu: the last rate at which each server met its objective once more"
     )
     explained, _ = of_verb("explain", {"CONC": "5", "RECORD": "cpu"}, Here(SERVERS, LIMIT))
     assert (explained.own["record"], settings_of(Explain, explained).pairs) == ("cpu", 6)

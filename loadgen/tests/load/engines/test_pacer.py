@@ -62,6 +62,53 @@ def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path)
     assert reading.unexpected is None
 
 
+def at(ms: float, seconds: int) -> Seconds:
+    """Seconds of 300 answers each that took so long, after 2 s of warm-up."""
+    return [second(at, [ms] * 300, [ms] * 300) for at in range(2 + seconds)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "settled_s"),
+    [
+        # Too few seconds, whatever they say.
+        (at(100, 4), None),
+        # Far from the limit, or near it and known well.
+        (at(100, 5), 5),
+        (at(100, 6), None),
+        (at(400, 5), None),
+        (at(400, 10), 10),
+        (at(900, 5), 5),
+        # Its window has to have more than five of its latencies.
+        (at(1000, 5), None),
+        (at(1000, 10), 10),
+        # Too few answers for a p99.
+        ([second(at, [100.0] * 100, [100.0] * 100) for at in range(7)], None),
+        # It rises, so that nobody knows where it ends.
+        ([*at(150, 0), *(second(2 + t, [150.0 * (1 + t)] * 300, [150.0 * (1 + t)] * 300)
+                         for t in range(5))], None),
+        # Nothing was answered.
+        ([second(at, [], []) for at in range(7)], None),
+    ],
+)  # fmt: skip
+def test_a_window_is_settled_where_its_latencies_are_known(
+    tmp_path: Path, seconds: Seconds, settled_s: int | None
+) -> None:
+    write(tmp_path, seconds)
+    lines = (tmp_path / OUTPUT).read_text().splitlines()
+    limited = dataclasses.replace(OPENED, limits={"p99": (450.0,)})
+    assert Pacer().settled_s(limited, 2.0, lines) == settled_s
+    # A line that is cut off tells nothing.
+    assert Pacer().settled_s(limited, 2.0, [*lines, '{"second": 1']) is None
+
+
+def test_how_well_a_percentile_is_known_follows_from_its_seconds(tmp_path: Path) -> None:
+    steady = [second(at, [100.0] * 50, [100.0] * 50) for at in range(4)]
+    found = read_back(tmp_path, steady)
+    assert (found.p50_error, found.p99_error) == (0.0, 0.0)
+    uneven = [*steady[:3], second(3, [400.0] * 50, [400.0] * 50)]
+    assert read_back(tmp_path, uneven).p99_error > 0.3
+
+
 def test_waves_are_seen_in_10_ms_of_the_window(tmp_path: Path) -> None:
     crowd, even = [10, *[0] * 99], [1, *[0] * 9] * 10
     seconds = [usual(at, sent_in_10ms=crowd if at < 3 else even) for at in range(4)]

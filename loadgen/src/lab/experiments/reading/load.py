@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lab.errors import WordError
@@ -17,6 +21,7 @@ from lab.load.engines import ENGINES
 from lab.model import MODES, Arrivals, Experiment, Mode, OwnLever
 from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
+from lab.store.run_dir import find_run_dir
 
 DEFAULT_ROUTE = "/downstream"
 DEFAULT_DURATION_S = 15
@@ -139,7 +144,7 @@ def read_load(
         routes=routes,
         concurrencies=concurrencies,
         modes=modes,
-        rate_rps=settings.one("load.rate", rules.rate, None),
+        rate_rps=_rate(settings, asked.here.results, named or servers),
         arrivals=settings.one("load.arrivals", rules.arrivals, "constant"),
         duration_s=settings.scaled(duration_s),
         warmup_s=settings.one("load.warmup", rules.seconds(0), None),
@@ -153,6 +158,44 @@ def read_load(
     )
     _check_single(load, single)
     return _possible(settings, load, searched=searched)
+
+
+def _rate(settings: Settings, results: Path | None, servers: Sequence[str]) -> int | None:
+    """The rate of an open load. A share, as 70%, is of the least capacity of these servers in a
+    stored run: of what 95 of 100 trials met. Raises WordError."""
+    given = settings.get("load.rate")
+    run = settings.get("load.capacity")
+    share = re.fullmatch(r"([1-9]\d?|1[0-4]\d|150)%", given.text) if given else None
+    if given is None or share is None:
+        if run is not None:
+            raise run.refuse(f"{run.text} is not allowed without a share of it, as RATE=70%")
+        return settings.one("load.rate", rules.rate, None)
+    if run is None or results is None:
+        raise given.refuse(
+            f"{given.text} is a share of a capacity; name its run, as CAPACITY=<run>"
+        )
+    folder = find_run_dir(results, "CAPACITY", settings.one("load.capacity", rules.run_name, ""))
+    try:
+        known = capacities(json.loads((folder / "findings.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, AttributeError):
+        raise run.refuse(f"{run.text} is not a run of make capacity in results/") from None
+    missing = [server for server in servers if server not in known]
+    if missing:
+        raise run.refuse(
+            f"{run.text} knows no capacity of {missing[0]}; allowed: {', '.join(known)}"
+        )
+    return max(1, int(int(share[1]) / 100 * min(known[server] for server in servers)))
+
+
+def capacities(findings: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The rate that each server sustains in 95 of 100 trials, by the findings of a run of capacity;
+    of several objectives the least."""
+    found: dict[str, float] = {}
+    for each in findings:
+        often = each.get("often") if each.get("unit") == "req/s" else None
+        if often and often[0] >= 1:
+            found[each["server"]] = min(often[0], found.get(each["server"], math.inf))
+    return found
 
 
 def check_exact(load: Load) -> None:

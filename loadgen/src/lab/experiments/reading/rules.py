@@ -103,6 +103,12 @@ def _rate(text: str) -> int | None:
 rate = Rule(RATE, _rate)
 
 
+def run_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", text):
+        raise ValueError(f"{text} is not a run; allowed: a folder of results/, or latest")
+    return text
+
+
 def _arrivals(text: str) -> Arrivals:
     for one in ARRIVALS:
         if text == one:

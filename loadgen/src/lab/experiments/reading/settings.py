@@ -119,7 +119,8 @@ class Here:
     """This machine and its lab: the servers of the lab, how many files one process may hold
     open (RLIMIT_NOFILE), to how many connections to one address there are source ports
     (None: unknown), the services of the user's `own` that run as containers of the lab, the
-    folder of `subjects` (None: there is none), and the tag of the images that this lab builds."""
+    folder of `subjects` (None: there is none), the tag of the images that this lab builds, and the
+    folder of all runs."""
 
     servers: Sequence[str]
     file_limit: int
@@ -127,6 +128,7 @@ class Here:
     own: Sequence[str] = ()
     subjects: Path | None = None
     tag: str = "local"
+    results: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

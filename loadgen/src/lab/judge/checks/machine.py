@@ -123,9 +123,8 @@ def others_cpu(evidence: Evidence) -> Found:
     and to other machines (steal), and the CPUs were at least {HOST_CROWDED:.0%} busy, or the
     generator waited for one for {WAITED:.0%} of its cores' time. Or other machines took
     {STOLEN:.0%} or more, which they take only where this one wants it. The lab can do more than
-    these figures say. A search for a rate or a breaking point takes such a trial for no evidence
-    that the load was too high, unless a pool gave all that its size allows; it measures it once
-    more. With `TARGET=` only steal counts. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts
+    these figures say. A search for a capacity takes such a trial for no evidence that the load was
+    too high. With `TARGET=` only steal counts. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts
     interrupts as nobody's: there they are part of it"""
     share = crowded_out(evidence.record, evidence.reading, evidence.observation)
     if share is not None:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -81,6 +81,11 @@ class Engine(Protocol):
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         """How to run the plan. Raises WordError when the plan's warm-up is impossible."""
+
+    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
+        """The length of the window in whole seconds if it may end here, by the plan's `limits`:
+        `lines` are all of its output so far, and the window began `opens_s` after the start. None
+        where it goes on, and always of an engine that does not stream."""
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """After the run: replace large raw files by small ones with the same information. Does

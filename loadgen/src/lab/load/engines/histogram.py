@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -62,6 +62,36 @@ class Histogram:
             p99_ms=self.at_ms(0.99),
             max_ms=self.max_us / 1000,
         )
+
+
+# Neighbouring seconds depend on each other, so blocks of so many are drawn, of few seconds half.
+BLOCK_S = 3
+RESAMPLES = 200
+
+
+def log_errors(seconds: Sequence[Histogram], shares: Sequence[float]) -> tuple[float, ...]:
+    """The standard errors of the logarithms of these percentiles of a window, from its seconds: of
+    RESAMPLES windows, each put together from blocks of BLOCK_S seconds in a row (H. R. Künsch, Ann.
+    Statist. 17 (1989) 1217; a block that reaches the end goes on at the begin). Infinite without a
+    value, and of a window of one second."""
+    # Imported here: it takes a quarter of a second.
+    import numpy as np
+
+    values = np.array(sorted({value for second in seconds for value in second.buckets}))
+    if len(seconds) < 2 or not len(values):
+        return (math.inf,) * len(shares)
+    counts = np.array([[second.buckets[value] for value in values] for second in seconds])
+    block_s = min(BLOCK_S, len(seconds) // 2)
+    blocks = math.ceil(len(seconds) / block_s)
+    first = np.random.default_rng(1).integers(len(seconds), size=(RESAMPLES, blocks, 1))
+    drawn = ((first + np.arange(block_s)) % len(seconds)).reshape(RESAMPLES, -1)[:, : len(seconds)]
+    times = (drawn[:, :, None] == np.arange(len(seconds))).sum(axis=1)
+    windows = (times @ counts).cumsum(axis=1)
+    windows = windows[windows[:, -1] > 0]
+    return tuple(
+        float(np.log(values[(windows >= share * windows[:, -1:]).argmax(axis=1)]).std())
+        for share in shares
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,11 @@ import msgspec
 
 from lab import model
 from lab.errors import RawDataError
+from lab.judge.capacity import NEAR
 from lab.judge.checks import data, generator
 from lab.judge.checks import load as checks
-from lab.judge.quantities import allowed_ms
+from lab.judge.quantities import PLANNED_LATENCIES, allowed_ms
+from lab.judge.slo import SHARES
 from lab.load.engines.base import (
     DEFAULT_WARMUP_S,
     REQUEST_TIMEOUT_S,
@@ -50,8 +52,18 @@ from lab.load.engines.base import (
     first_line,
     last_line,
 )
-from lab.load.engines.histogram import Histogram, Second
-from lab.model import Counts, Latency, Mode, Peak, Reading, Remark, Share, TrialPlan
+from lab.load.engines.histogram import Histogram, Second, log_errors
+from lab.model import (
+    Counts,
+    Latency,
+    Mode,
+    Peak,
+    Reading,
+    Remark,
+    Share,
+    TrialPlan,
+    needed_samples,
+)
 from lab.store.records import (
     UNREADABLE,
     json_text,
@@ -92,6 +104,10 @@ REOPENED = 0.01
 HANGS, LONG_US = 2, 1_000_000
 # So much longer than the run a connection that is held waits for its answer.
 HELD_S = 60
+# A window that may end early is looked at whenever so many seconds have passed. It ends where all
+# latencies are far from their limits, and from the second look on where their standard errors are
+# at most this share of them.
+LEAST_WINDOW_S, SETTLED = 5, 0.03
 # No run has so many launches, so no two trials of a load have one seed.
 DRAWS = 1000
 # Why it could not connect, where that is its own limit (go/pacer/host.go), in words.
@@ -137,6 +153,17 @@ class Pacer:
         """A bucket of its own in each histogram, at worst."""
         return 3 * BUCKET_BYTES
 
+    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
+        """As soon as the latencies are known well enough. Of a damaged line it tells nothing: that
+        is found when the output is read. Several machines end together only at their time."""
+        if self.others:
+            return None
+        try:
+            told = [meant(line.encode()) for line in lines]
+        except msgspec.DecodeError:
+            return None
+        return _settled_s(plan, opens_s, [line for line in told if isinstance(line, Line)])
+
     def condense(self, plan: TrialPlan, raw: Path) -> None:  # noqa: ARG002
         """The lines as they are, gzipped; each plain file is deleted when that was read back. What
         a machine told that did not come to its end stays as it is."""
@@ -166,6 +193,7 @@ class Pacer:
             failed=failed.latency(),
             all_ms=all_us / answers / 1000 if answers else None,
             ranks=(corrected if is_open else uncorrected).ranks(),
+            **_percentile_errors(window),
             window_ok=sum(line.ok for line in window),
             window_http_errors=sum(line.http_errors for line in window),
             window_lost=sum(line.lost for line in window),
@@ -545,6 +573,41 @@ def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
         times = line.corrected if mode == "open" and line.corrected else line.raw
         mean_ms = times.sum_us / times.count / 1000 if times.count else None
         yield model.Second(line.ok + line.http_errors, line.ok, mean_ms)
+
+
+def _latencies(window: Sequence[Line]) -> list[Histogram]:
+    """Of each second, those that count: from when a request was due in an open load."""
+    return [(line.corrected or line.raw).histogram for line in window]
+
+
+def _percentile_errors(window: Sequence[Line]) -> dict[str, Any]:
+    errors = log_errors(_latencies(window), tuple(SHARES.values()))
+    known = (error if math.isfinite(error) else None for error in errors)
+    return {f"{name}_error": error for name, error in zip(SHARES, known, strict=True)}
+
+
+def _settled_s(plan: TrialPlan, opens_s: float, lines: Sequence[Line]) -> int | None:
+    """How many seconds of the window show on which side of its limits each latency of the plan is,
+    or what it is to SETTLED; None where these are not enough. `lines` are all of the run so far."""
+    window = lines[round(opens_s) :]
+    # It costs CPU time that the server may need, so it is asked now and then.
+    if not window or len(window) % LEAST_WINDOW_S:
+        return None
+    seconds = _latencies(window)
+    whole = Histogram.sum_of(seconds)
+    shares = [SHARES.get(name, 1.0) for name in plan.limits]
+    if whole.count < max(needed_samples(min(share, SHARES["p99"])) for share in shares):
+        return None
+    if len(window) < PLANNED_LATENCIES * whole.sum_us / whole.count / 1e6:
+        return None
+    errors = log_errors(seconds, shares)
+    for limits_ms, share, error in zip(plan.limits.values(), shares, errors, strict=True):
+        took_ms = whole.at_ms(share)
+        away = min(abs(math.log(took_ms / limit_ms)) for limit_ms in limits_ms)
+        known = error <= SETTLED and len(window) >= 2 * LEAST_WINDOW_S
+        if not known and not away - 2 * error > NEAR:
+            return None
+    return len(window)
 
 
 def _dispersion(window: Sequence[Line]) -> float | None:

@@ -31,6 +31,7 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs tell what its output me
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.errors import RawDataError, WordError
@@ -86,6 +87,9 @@ class Wrk2:
     def answer_bytes(self, plan: TrialPlan) -> int:  # noqa: ARG002
         """None: the text is small."""
         return 0
+
+    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> None:
+        """It tells nothing before its end."""
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """Nothing: the text is small."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lab.model import Sustained
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import Figure, alone
 from lab.report.page.html import html
@@ -27,7 +28,8 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     # A load that is held has neither throughput nor latencies. Where the lab is changed from trial
     # to trial, each lane is a load of its own.
     loaded = [one.row for one in shown if not one.measurement.record.plan.hold]
-    places = () if of.changes_lab else by_load(loaded, styles, of.limits)
+    sustained = [finding for finding in of.findings if isinstance(finding, Sustained)]
+    places = () if of.changes_lab else by_load(loaded, styles, of.limits, sustained)
     files = {one.name: alone(one.svg) for place in places for one in place.figures}
     over_time = [_over_time(one, styles.servers) for one in shown]
     return html(of, shown, places, over_time), files

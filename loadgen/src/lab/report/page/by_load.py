@@ -2,7 +2,8 @@
 
 Each launch is a shape of its own where they are too few for an interval, else their median is,
 with its interval. Invalid trials are crosses and in no median. What was measured again in a longer
-window is drawn in that one only.
+window is drawn in that one only. Against the rate every trial is a point, and a band is the
+interval of what a server sustains.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import Cell, bound_of, lane_of, without_shorter
-from lab.model import BESIDE, Row
+from lab.model import Row, Sustained
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
 from lab.report.page.lane_styles import LaneStyles
@@ -57,21 +58,21 @@ def by_load(
     rows: Sequence[Row],
     styles: LaneStyles,
     limits: Mapping[str, float] | None = None,
+    sustained: Sequence[Sustained] = (),
 ) -> tuple[FigureGroup, ...]:
     """The figures of every route and engine, as they first appear. With `limits`, which an
-    objective allows, they are drawn against the rate."""
+    objective allows, they are drawn against the rate, with what was found of it."""
     rates, times = (RATES, TIMES) if limits is None else by_rate(limits)
-    rows = without_shorter(rows)
+    rows = without_shorter(rows) if limits is None else rows
+    bands = list(_bands(rows, sustained))
     places = dict.fromkeys((row.route, row.engine) for row in rows)
     found = []
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        # What is beside a search is of one load, and no line along loads.
-        along_loads = [row for row in here if row.arm not in BESIDE]
         figures = (
-            *_figures(rates, along_loads, styles, name),
-            *_figures(times, along_loads, styles, name),
+            *_figures(rates, here, styles, name, bands),
+            *_figures(times, here, styles, name, bands),
         )
         if figures:
             found.append(FigureGroup(route, engine, figures))
@@ -83,6 +84,7 @@ def _figures(
     rows: Sequence[Row],
     styles: LaneStyles,
     name: str,
+    bands: Sequence[Spec],
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
     wanted = [what for what in whats if any(map(what.values, _drawn(what, rows)))]
@@ -97,17 +99,16 @@ def _figures(
         mine = _drawn(what, rows)
         by_rate = what.x is units.RATE and what.is_rate
         scale = units.linear(max(values)) if by_rate else units.scale(values)
-        yield _lines(what, mine, styles, name, scale)
+        yield _lines(what, mine, styles, name, scale, bands if what.limit is not None else ())
 
 
 def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
-    """The trials of a figure. Along rates a trial that tells nothing, such as of a load that was
-    lost at once, would only stretch the axis. Only a lane's longest windows of a load are drawn:
-    earlier launches may have shorter ones, and a search asks again in longer ones, which no median
-    mixes with these."""
+    """The trials of a figure. Along rates that is each that tells something: another, such as of a
+    load that was lost at once, would only stretch the axis. Along connections only a lane's longest
+    windows of a load are drawn: no median mixes shorter ones with these."""
     mine = [row for row in rows if row.mode == what.mode]
     if what.x is units.RATE:
-        mine = list(filter(what.values, mine))
+        return list(filter(what.values, mine))
     longest: dict[tuple[str, Cell], int] = {}
     for row in mine:
         longest[_load(row)] = max(longest.get(_load(row), 0), row.duration_s or 0)
@@ -125,6 +126,7 @@ def _lines(
     styles: LaneStyles,
     name: str,
     scale: Spec,
+    bands: Sequence[Spec] = (),
 ) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
     set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
@@ -138,10 +140,13 @@ def _lines(
         for metric, kind in what.metrics:
             for load, of in what.by_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
+                if what.x is units.RATE:
+                    dots += what.each(at, of, metric)
+                    continue
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)
     series = [*styles.series(lanes), *set_series]
-    points = Points(medians, dots, set_points, own_bounds)
+    points = Points(medians, dots, set_points, own_bounds, bands)
     x = along(what, [what.load(row) for row in rows])
     below = _below(what, rows, bool(own_bounds))
     own = lines(what, series, points, x, scale, title(what.title, *below))
@@ -157,6 +162,7 @@ class Points:
     dots: Sequence[Spec]
     set_lines: Sequence[Spec] = ()
     own_bounds: Sequence[Spec] = ()
+    bands: Sequence[Spec] = ()
 
 
 def along(what: Quantity, places: Sequence[float]) -> Spec:
@@ -185,7 +191,11 @@ def lines(
     told: Spec = {**line, "tooltip": {"field": "tip"}}
     shaped = {**told, **spec.picked(encodings, "shape")}
     ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
+    shade = {"condition": {"param": "shown", "value": 0.2}, "value": 0.03}
+    span: Spec = {**told, "opacity": shade, "x": {**x, "field": "from"}, "x2": {"field": "to"}}
+    span |= {"y": {"value": 0}, "y2": {"value": "height"}}
     parts = (
+        ("bands", of.bands, {"type": "rect"}, span),
         ("set", of.set_lines, {"type": "line"}, dashed),
         ("own-bounds", of.own_bounds, DOTTED, line),
         ("medians", of_kind(of.medians, ""), {"type": "line"}, dashed),
@@ -242,6 +252,23 @@ def _set_lines(
         return series, lines + points(what.bound_name, next(iter(told.values()))), []
     own = [point for lane, values in told.items() for point in points(lane, values)]
     return series, lines, own
+
+
+def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> Iterator[Spec]:
+    """What each server sustains, along the rate: connections send a rate of their own."""
+    for band in sustained:
+        if band.value is None or band.low is None or band.high is None:
+            continue
+        sent = [(row.offered_rps or 0) / row.concurrency for row in rows]
+        each = max(sent, default=0.0) if band.unit == "connections" else 1.0
+        interval = f"{band.value:,.0f} [{band.low:,.0f}, {band.high:,.0f}] {band.unit}"
+        tip = f"{band.server}\n{band.objective}: {interval}"
+        yield {
+            "series": band.server,
+            "from": band.low * each,
+            "to": band.high * each,
+            "tip": tip,
+        }
 
 
 def _by_load(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import lane_of
-from lab.model import BESIDE, Row
+from lab.model import Row
 from lab.report.page.palette import HUES, colours
 from lab.report.page.spec import SHAPES, Series
 
@@ -35,17 +35,15 @@ class LaneStyles:
     def of(cls, servers: Sequence[str], rows: Sequence[Row]) -> LaneStyles:
         numbers = colours(tuple(dict.fromkeys((*servers, *(row.server for row in rows)))))
         arms: dict[str, list[str]] = {}
-        beside = {lane_of(row): row.server for row in rows if row.arm in BESIDE}
         for row in rows:
             known = arms.setdefault(row.server, [])
-            if lane_of(row) not in (*known, *beside):
+            if lane_of(row) not in known:
                 known.append(lane_of(row))
         lanes = {
             lane: _of_server(numbers[server], nth)
             for server, known in arms.items()
             for nth, lane in enumerate(known)
         }
-        lanes |= {lane: _of_server(numbers[server], 1) for lane, server in beside.items()}
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
     def series(self, lanes: Sequence[str]) -> tuple[Series, ...]:

@@ -100,6 +100,15 @@ class Quantity:
                 tip = self._tip(at, f"{self.text(seen)}, invalid trial {row.trial}")
                 yield {**at, "y": seen, "valid": False, "tip": tip}
 
+    def each(self, at: Spec, of: Sequence[Row], metric: Metric) -> Iterator[Spec]:
+        """Every trial that has this number."""
+        for row in of:
+            seen = measured(row, metric)
+            if seen is not None:
+                invalid = "" if row.valid else ", invalid"
+                tip = self._tip(at, f"{self.text(seen)}{invalid}, trial {row.trial}")
+                yield {**at, "y": seen, "valid": row.valid, "tip": tip}
+
     def text(self, value: float) -> str:
         return f"{self.unit.words(value)} {self.unit.label}".strip()
 

@@ -1,1 +1,0 @@
-"""The search of `stress`: at how many connections a server breaks, and what gave way there."""
