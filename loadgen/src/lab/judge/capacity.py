@@ -94,9 +94,8 @@ class Estimate(NamedTuple):
 
 
 def ratio(a: Estimate, b: Estimate) -> Estimate:
-    """b over a, of which neither says anything of the other, with its interval of 95 %: the method
-    of variance estimates recovery (G. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693), in
-    logarithms."""
+    """b over a, which are independent, with its interval of 95 %: the method of variance estimates
+    recovery (G. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693), in logarithms."""
     value = b.value / a.value
     below = math.hypot(math.log(b.value / b.low), math.log(a.high / a.value))
     above = math.hypot(math.log(b.high / b.value), math.log(a.value / a.low))
@@ -108,10 +107,6 @@ class Capacity:
     """What trials say of a server's capacity."""
 
     margins: tuple[Margin, ...]
-
-    @property
-    def launches(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(margin.launch for margin in self.margins))
 
     def at(self, probability: float) -> Estimate:
         """The load at which a trial of another JVM meets the objective with this probability; of

@@ -62,7 +62,7 @@ def _notes(shown: Sequence[InUnits]) -> Iterator[str]:
     if any(cost.line is not None for cost in shown):
         yield (
             "f = the control parts' CPU time for a request on the other host / here, at the same "
-            "rate under the same server. Predictions for another host were wrong by up to a third "
+            "rate under the same server. Predictions for another host were wrong by up to 37 % "
             "(docs/hosts.md); none was tried for more CPUs, where one thread may give way first."
         )
 

@@ -83,7 +83,7 @@ def at(ms: float, seconds: int) -> Seconds:
         (at(1000, 10), 10),
         # Too few answers for a p99.
         ([second(at, [100.0] * 100, [100.0] * 100) for at in range(7)], None),
-        # It rises, so that nobody knows where it ends.
+        # It rises, and where it ends is not known.
         ([*at(150, 0), *(second(2 + t, [150.0 * (1 + t)] * 300, [150.0 * (1 + t)] * 300)
                          for t in range(5))], None),
         # Nothing was answered.

@@ -141,7 +141,7 @@ def _lines(
             for load, of in what.by_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
                 if what.x is units.RATE:
-                    dots += what.each(at, of, metric)
+                    dots += what.trials(at, of, metric)
                     continue
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)

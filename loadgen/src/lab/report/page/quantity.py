@@ -100,7 +100,7 @@ class Quantity:
                 tip = self._tip(at, f"{self.text(seen)}, invalid trial {row.trial}")
                 yield {**at, "y": seen, "valid": False, "tip": tip}
 
-    def each(self, at: Spec, of: Sequence[Row], metric: Metric) -> Iterator[Spec]:
+    def trials(self, at: Spec, of: Sequence[Row], metric: Metric) -> Iterator[Spec]:
         """Every trial that has this number."""
         for row in of:
             seen = measured(row, metric)
