@@ -1,4 +1,4 @@
-"""The verbs of the command line: what they refuse in one line, what they plan and print."""
+"""The verbs of the command line: their words, their exit codes, what they load and print."""
 
 import io
 import json
@@ -14,38 +14,38 @@ from rich.table import Table
 from rich.text import Text
 
 from lab import cli
-from lab.campaign.doctor import examine
-from lab.cli import VERBS, do
+from lab.campaign.call import Call, Screen
+from lab.cli import VERBS, In, do
 from lab.errors import CannotWrite
+from lab.experiments.plans import verbs
 from lab.system.lock import claimed
 from lab.system.tokens import PAGE, PARTS, token, token_sums
-from support.fakes import FakeLab
 
-
-@pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "servers").mkdir()
-    servers = [{"targets": ["fixed-pool", "virtual-threads"]}]
-    (tmp_path / "servers" / "core.json").write_text(json.dumps(servers))
-    return {"LAB_HOME": str(tmp_path)}
-
+# Libraries that take most of a second to load, and those that no list of verbs needs.
+HEAVY = {"scipy", "numpy", "vl_convert"}
+NEEDLESS = HEAVY | {"httpx", "msgspec", "rich", "uvicorn", "starlette", "prometheus_client"}
 
 # Of words and settings, what is printed.
 type Verb = Callable[..., str]
 
 
 @pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    for folder in ("servers", "results", "experiments"):
+        (tmp_path / folder).mkdir()
+    servers = [{"targets": ["fixed-pool", "virtual-threads"]}]
+    (tmp_path / "servers" / "core.json").write_text(json.dumps(servers))
+    return {"LAB_HOME": str(tmp_path)}
+
+
+@pytest.fixture
 def refused(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
     """Words that are refused, with these settings: the line that is printed."""
-    for folder in ("results", "experiments"):
-        (Path(home["LAB_HOME"]) / folder).mkdir()
 
     def verb(*argv: str, **environ: str) -> str:
         assert do([*argv], {**home, **environ}) == 2
         said = capsys.readouterr()
-        assert said.out == ""
-        assert said.err.count("\n") == 1
-        assert said.err.startswith("lab: ")
+        assert (said.out, said.err.count("\n"), said.err[:5]) == ("", 1, "lab: ")
         return said.err
 
     return verb
@@ -58,6 +58,27 @@ def planned(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
         return capsys.readouterr().out
 
     return verb
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("from lab.cli import do; do([], {})", NEEDLESS),
+        ("import lab.campaign.verbs", HEAVY),
+        ("import lab.campaign.doctor", HEAVY),
+    ],
+)
+def test_no_verb_loads_what_it_seldom_needs(code: str, unwanted: set[str]) -> None:
+    shown = f"{code}\nimport json, sys\nprint(json.dumps([*sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert {name.partition(".")[0] for name in json.loads(done.stdout)} & unwanted == set()
+
+
+def test_every_verb_is_there_and_leads_to_a_function() -> None:
+    assert verbs().keys() <= VERBS.keys()
+    for verb in VERBS.values():
+        for part in (verb.do, verb.check):
+            assert callable(part.function if isinstance(part, In) else part)
 
 
 @pytest.mark.parametrize("argv", [[], ["bensh"], ["--help"]])
@@ -86,57 +107,40 @@ def test_a_plan_takes_good_words(argv: list[str], planned: Verb) -> None:
     assert planned(*argv).startswith("profiles \n")
 
 
-def test_a_plan_tells_the_tokens_and_not_the_secret(planned: Verb) -> None:
-    out = planned(LAB_SECRET="abc")
-    told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
-    sums = token_sums("abc", (*PARTS, "fixed-pool", "virtual-threads"))
-    assert told == {"LAB_TOKEN_SUMS": sums, "LAB_PAGE_TOKEN": token("abc", PAGE)}
-    # The host's script has no other words for its file, and writes them unquoted.
-    assert re.fullmatch("[a-z0-9=,-]+", told["LAB_TOKEN_SUMS"])
-    assert "abc" not in out
-
-
-WITHOUT_LIMITS = {"LAB_WORDS": "BASE=a CANDIDATE=b"}
 CPU = {"LAB_LIMITS": "[cpu]\nat_most = 1.05"}
-RUNS = {**CPU, "LAB_WORDS": "BASE=gone CANDIDATE=gone"}
-IMAGES = {**CPU, "LAB_WORDS": "BASE=lab/netty:1 CANDIDATE=lab/netty:2 CONC=5"}
-WRONG = {"LAB_LIMITS": "[cpu]", "LAB_WORDS": f"{IMAGES['LAB_WORDS']} LIMITS=own.toml"}
+IMAGES = "BASE=lab/netty:1 CANDIDATE=lab/netty:2 CONC=5"
 
 
 @pytest.mark.parametrize(
     ("argv", "environ", "said"),
     [
         # PLAN is yes, and only where trials follow.
-        ("bench CONC=10 PLAN=no", {}, "PLAN=no is not allowed; allowed: yes"),
-        ("plan capacity PLAN=1", {}, "PLAN=1 is not allowed; allowed: yes"),
-        ("run RESUME=x PLAN=yes", {}, "PLAN with RESUME is not allowed"),
-        ("report PLAN=yes", {}, "unknown word PLAN"),
+        ("bench CONC=10 PLAN=no", {}, "PLAN=no"),
+        ("plan capacity PLAN=1", {}, "PLAN=1"),
+        ("run RESUME=x PLAN=yes", {}, "PLAN"),
+        ("report PLAN=yes", {}, "PLAN"),
         # A plan knows the words of every verb; without one it is that of up.
         ("plan", {"LAB_WORDS": "X=1"}, "lab: up: unknown word X; allowed: none\n"),
-        *(
-            (f"plan {verb} X=1", {}, f"{verb}: unknown word X")
-            for verb in ("up", "report", "compare", "explain")
-        ),
-        *(
-            (f"{verb} COLOUR=red", {}, "COLOUR")
-            for verb in ("doctor", "agent", "toxics", "toxics-reset")
-        ),
+        *((f"plan {verb} X=1", {}, f"{verb}: ") for verb in ("up", "report", "compare", "explain")),
+        *((f"{verb} COLOUR=red", {}, "COLOUR") for verb in ("doctor", "agent", "ref", "toxics")),
         # What works on runs.
         ("plan run EXP=nosuch", {}, "EXP=nosuch"),
-        ("run RESUME=gone", {}, "RESUME=gone is not a run here"),
-        ("run RESUME=gone CONC=5", {}, "unknown word CONC"),
-        ("report RUN=gone", {}, "RUN=gone is not a run here"),
+        ("run RESUME=gone", {}, "RESUME=gone"),
+        ("run RESUME=gone CONC=5", {}, "CONC"),
+        ("report RUN=gone", {}, "RUN=gone"),
         ("compare C=1", {}, "allowed: A, B"),
+        ("plan compare A=gone", {}, "A=gone"),
         *(
-            (verb, environ, said)
+            (verb, {"LAB_WORDS": words, **environ}, said)
             for verb in ("gate", "plan gate")
-            for environ, said in (
-                (WITHOUT_LIMITS, "lab: gate.toml: there is no limit"),
-                (RUNS, "BASE=gone is not a run here"),
-                (IMAGES, "netty is no server of the lab that is up"),
+            for words, environ, said in (
+                ("BASE=a CANDIDATE=b", {}, "gate.toml: nothing is no limit"),
+                ("BASE=gone CANDIDATE=gone", CPU, "BASE=gone"),
+                ("A=gone", CPU, "allowed: BASE, CANDIDATE, LIMITS"),
+                (IMAGES, CPU, "netty is no server"),
+                (f"{IMAGES} LIMITS=own.toml", {"LAB_LIMITS": "[cpu]"}, "own.toml: cpu is no limit"),
             )
         ),
-        ("plan gate", WRONG, "own.toml: a limit of cpu is at_most"),
     ],
 )
 def test_a_word_that_a_verb_does_not_take_is_refused(
@@ -151,7 +155,6 @@ def test_a_second_measurement_is_one_line_and_changes_nothing(
 ) -> None:
     lock, results = (Path(home["LAB_HOME"]) / name for name in ("lock", "results"))
     lock.mkdir()
-    results.mkdir()
     with claimed(lock):
         assert do([verb, "CONC=10"], home) == 1
     said = ("", "lab: another measurement is under way; wait for its end\n")
@@ -164,42 +167,14 @@ def test_no_list_of_servers_is_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert "list of servers" in capsys.readouterr().err
 
 
-def findings(lab: FakeLab, tmp_path: Path, limit: int = 20_000) -> list[tuple[str, str]]:
-    found = examine(lab.stack, ("a", "b"), tmp_path, limit, 2, [lab.engine])
-    return [(finding.level, finding.text) for finding in found]
-
-
-@pytest.mark.parametrize(
-    ("health", "said"),
-    [
-        (None, "prometheus 2.53.3, 1 of 1 targets up"),
-        # As right after a bench: Prometheus has just been told another interval for it.
-        ("unknown", "0 of 1 targets up, 1 not scraped yet"),
-    ],
-)
-def test_doctor_is_content(lab: FakeLab, tmp_path: Path, health: str | None, said: str) -> None:
-    lab.targets_health = health
-    found = findings(lab, tmp_path)
-    assert {level for level, _ in found} == {"ok"}
-    assert any(said in text for _, text in found)
-
-
-def test_doctor_refuses_another_server_on_the_name(lab: FakeLab, tmp_path: Path) -> None:
-    lab.identities["b"] = lab.identities["a"]
-    assert ("FAIL", "b: a answers under this name") in findings(lab, tmp_path)
-
-
-def test_doctor_names_what_is_down(lab: FakeLab, tmp_path: Path) -> None:
-    lab.down.add("b")
-    lab.agent_up = False
-    lab.targets_down = True
-    lab.engine.here = False
-    found = findings(lab, tmp_path / "gone", limit=4000)
-    failed = " ".join(text for level, text in found if level == "FAIL")
-    for part in ("b: http://b:8081", "target server a is down", "no load engine", "results in"):
-        assert part in failed
-    assert "agent: http://loadgen:9464/health does not answer" in failed
-    assert any(level == "warn" and "CONC=1500" in text for level, text in found)
+def test_a_plan_tells_the_tokens_and_not_the_secret(planned: Verb) -> None:
+    out = planned(LAB_SECRET="abc")
+    told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
+    sums = token_sums("abc", (*PARTS, "fixed-pool", "virtual-threads"))
+    assert told == {"LAB_TOKEN_SUMS": sums, "LAB_PAGE_TOKEN": token("abc", PAGE)}
+    # The host's script has no other words for its file, and writes them unquoted.
+    assert re.fullmatch("[a-z0-9=,-]+", told["LAB_TOKEN_SUMS"])
+    assert "abc" not in out
 
 
 def test_a_plan_takes_the_images_of_a_gate(planned: Verb) -> None:
@@ -239,7 +214,7 @@ def test_a_plan_says_what_a_users_service_allows(home: dict[str, str], planned: 
 def test_a_disk_that_refuses_is_one_line(
     failure: Exception, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with patch.object(cli, "VERBS", {"bench": Mock(side_effect=failure)}):
+    with patch.object(cli, "VERBS", {"bench": cli.Verb(Mock(side_effect=failure))}):
         assert cli.do(["bench"], {}) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
@@ -251,7 +226,7 @@ def test_no_text_of_others_reaches_the_terminal_as_it_is(
     evil = "\x1b]52;c;YQ==\x07\x1b[2J\x9b2J\r\u202e"
     shown = "\\x1b]52;c;YQ==\\x07\\x1b[2J\\x9b2J\\r\\u202e"
     assert shown in refused("bench", f"CONC={evil}")
-    console, table = cli._console(home), Table("name")
+    console, table = Call("compare", {}, home).console, Table("name")
     table.add_row(evil)
     for text in (Text(f"{evil}\na", style="red"), f"{evil} a", table):
         console.print(text)
@@ -261,12 +236,6 @@ def test_no_text_of_others_reaches_the_terminal_as_it_is(
     assert said.replace("\n", "").isprintable()
     # The lab's own colours do.
     out = io.StringIO()
-    screen = cli._Screen(file=out, force_terminal=True, color_system="standard")
+    screen = Screen(file=out, force_terminal=True, color_system="standard")
     screen.print(Text("a\x1b[2Jb", style="red"))
     assert out.getvalue() == "\x1b[31ma\\x1b[2Jb\x1b[0m\n"
-
-
-def test_no_verb_waits_for_what_it_seldom_needs() -> None:
-    code = "import lab.cli, sys; print({'scipy', 'numpy', 'vl_convert'} & sys.modules.keys())"
-    command = [sys.executable, "-c", code]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from lab import cli
+from lab.campaign.call import Call
 from lab.cli import VERBS, do
 from support.repo import REPO
 
@@ -59,9 +59,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "results/latest").symlink_to("20260131T120000Z-bench")
     shutil.copytree(REPO / "experiments", tmp_path / "experiments")
     shutil.copytree(REPO / "subjects", tmp_path / "subjects")
-    monkeypatch.setattr(cli, "_in_lab", lambda *_: 0)
+    monkeypatch.setattr(Call, "lab", lambda _: contextlib.nullcontext())
+    for measures in ("verbs.run", "verbs.resume", "gate.run"):
+        monkeypatch.setattr(f"lab.campaign.{measures}", lambda *_, **__: 0)
     # Nine seconds each time.
-    monkeypatch.setattr(cli, "ref_lines", lambda _: iter(()))
+    monkeypatch.setattr("lab.campaign.ref.ref_lines", lambda _: iter(()))
     return tmp_path
 
 

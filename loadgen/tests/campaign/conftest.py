@@ -14,8 +14,10 @@ from support.runs import HOST_FILE
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    (tmp_path / "results").mkdir()
+    for folder in ("results", "servers"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
+    (tmp_path / "servers" / "core.json").write_text('[{"targets": ["a", "b"]}]')
     return tmp_path
 
 

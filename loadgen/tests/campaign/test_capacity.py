@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lab.campaign.gate import UNTOLD, WORSE
-from lab.campaign.result_verbs import compare_verb
+from lab.campaign.call import Call
+from lab.campaign.compare import UNTOLD, WORSE, compare
 from lab.campaign.run import run
 from lab.experiments.objective import Objective
 from lab.experiments.search import Search
 from lab.model import Reading, TrialPlan
-from lab.report import answers
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
 from support.fakes import FakeEngine, flat, reading
@@ -33,19 +32,11 @@ def test_the_answer_comes_first_on_the_console_and_in_both_reports(ready: Bench)
     assert ready.column("offered_rps") == ["100", "275", "400", "400"]
     # And nothing else but where the rest is.
     *_, after = ready.text.getvalue().partition(HOLDS)
-    assert "4 trials, 0 of them invalid" in after
     assert "report.html" in after
     assert len(after.splitlines()) <= 8
     assert ready.report.splitlines()[2:4] == ["```", HOLDS]
     page = (ready.run_dir / "report.html").read_text()
     assert page.index(f'<pre class="answer">{HOLDS}</pre>') < page.index("<nav")
-    # Beforehand: how many trials, and how long; 16 × (25 + 4) s, and 22 s to warm up the JVM.
-    most = "at most 16 trials (more if some are invalid), each of about 25 s and warm-up, about"
-    assert f"{most} 8m06s in all, with wrk2, open load, at a rate that is searched" in ready.said
-    assert "[1] b open CONC=72 warm-up\n" in ready.text.getvalue()
-    ready.text.truncate(0)
-    ready.run(servers=("a", "b"), modes=("closed",), duration_s=30)
-    assert "2 trials of 40 s and warm-up, about 2m12s in all, with wrk2, closed load" in ready.said
 
 
 class Limited(FakeEngine):
@@ -57,7 +48,7 @@ class Limited(FakeEngine):
         return reading(rate, plan.duration_s, raw=took, corrected=took, p99_error=0.02)
 
 
-def test_two_capacities_have_a_ratio(ready: Bench) -> None:
+def test_two_capacities_have_a_ratio(ready: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     ready.lab.engine = Limited()
     low = to_json(Search((Objective(p99_ms=500.0),), "rate", 50, 100, 0.08, 10_000))
     runs = {
@@ -68,91 +59,55 @@ def test_two_capacities_have_a_ratio(ready: Bench) -> None:
     }
     for name, changes in runs.items():
         assert ready.run(**{**SEARCH, **changes}, name=name) == 0
-
-    def compared(a: str, b: str) -> tuple[int, str]:
+    for a, b, status, said in (
+        ("both:b", "again:b", 0, r"B/A 1\.00 \[0\.\d\d, 1\.\d\d\]: within"),
+        ("both:a", "both:b", 0, "better"),
+        # Of one JVM each.
+        ("both:a", "alone:b", UNTOLD, "cannot tell"),
+        ("both:b", "both:a", WORSE, r"B/A 0\.6\d \[0\.\d\d, 0\.\d\d\]: worse"),
+        # No end above.
+        ("again:b", "low:b", UNTOLD, "cannot tell"),
+    ):
         words = {}
-        for word, side in (("A", a), ("B", b)):
-            name, _, server = side.partition(":")
+        for word, (name, _, server) in (("A", a.partition(":")), ("B", b.partition(":"))):
             (run_dir,) = ready.place.results.glob(f"*-{name}")
             words[word] = f"{run_dir.name}:{server}"
-        before = len(ready.text.getvalue())
-        status = compare_verb(words, ready.place.results, ready.console, [ready.lab.engine])
-        return status, ready.text.getvalue()[before:]
-
-    status, text = compared("both:b", "again:b")
-    assert status == 0
-    assert re.search(r"B/A 1\.00 \[0\.\d\d, 1\.\d\d\]: within", text)
-    assert compared("both:a", "both:b")[0] == 0
-    status, text = compared("both:a", "alone:b")
-    assert status == UNTOLD
-    assert "another JVM may differ by more" in text
-    status, text = compared("both:b", "both:a")
-    assert status == WORSE
-    assert re.search(r"B/A 0\.6\d \[0\.\d\d, 0\.\d\d\]: worse", text)
-    status, text = compared("again:b", "low:b")
-    assert status == UNTOLD
-    assert "cannot tell: a capacity without both ends has no ratio" in text
+        call = Call("compare", words, {"LAB_HOME": str(ready.place.results.parent)})
+        assert compare(call, [ready.lab.engine]) == status, (a, b)
+        assert re.search(said, capsys.readouterr().out), (a, b)
 
 
-def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
-    def planned(**changes: object) -> str:
-        experiment = dataclasses.replace(EXPERIMENT, **changes)
-        where, engines = ready.where, [ready.lab.engine]
-        assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
-        return ready.text.getvalue()
-
-    text = planned(servers=("a",))
-    assert "2 trials of 25 s and warm-up, about 1m20s in all" in text
-    assert "01-a-open-c200: /downstream open, 200 connections, 323 req/s, 25 s" in text
-    assert "02-a-closed-c200: /downstream closed, 200 connections, 25 s" in text
-    text = planned(**SEARCH)
-    assert "001-b-open-c72: /downstream open, 72 connections, 100 req/s, 25 s" in text
-    assert "the others follow from what each finds" in text
-    # Of the first launch and of the second.
-    assert "at most 22 trials" in planned(**{**SEARCH, "servers": ("a",)}, launches=2)
+@pytest.mark.parametrize(
+    ("changes", "said", "first"),
+    [
+        (
+            {"servers": ("a",)},
+            "2 trials of 25 s and warm-up, about 1m20s in all, with wrk2",
+            "01-a-open-c200: /downstream open, 200 connections, 323 req/s, 25 s",
+        ),
+        # 16 × (25 + 4) s, and 22 s to warm up the JVM.
+        (
+            SEARCH,
+            "at most 16 trials (more if some are invalid), each of about 25 s and warm-up, about "
+            "8m06s in all, with wrk2",
+            "001-b-open-c72: /downstream open, 72 connections, 100 req/s, 25 s",
+        ),
+        # Of the first launch and of the second.
+        ({**SEARCH, "servers": ("a",), "launches": 2}, "at most 22 trials", "001-a-open-"),
+        ({"scale": 0.1}, "durations × 0.1 (a quick look, not a result)", "01-a-open-c200: "),
+    ],
+    ids=["bench", "search", "search of two launches", "scaled"],
+)
+def test_a_plan_names_the_trials_and_measures_nothing(
+    ready: Bench, changes: dict[str, object], said: str, first: str
+) -> None:
+    experiment = dataclasses.replace(EXPERIMENT, **changes)
+    where, engines = ready.where, [ready.lab.engine]
+    assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
+    assert said in ready.said
+    assert first in ready.said
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
-
-
-VIRTUAL = "sustains 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]"
-POOL = "sustains 970 req/s at p99 ≤ 500 ms [950, 985]"
-CPU, WORKERS = "then: host CPU (strong)", "then: worker pool (strong)"
-LINES = (("virtual-threads", VIRTUAL, CPU), ("fixed-pool", POOL, WORKERS), ("Not ranked: x.",))
-
-
-def test_answers_fit_the_width() -> None:
-    assert answers.lines(LINES, 120) == (
-        f"virtual-threads  {VIRTUAL}   {CPU}",
-        f"fixed-pool       {POOL}         {WORKERS}",
-    )
-    assert answers.lines(LINES, 80) == (
-        f"virtual-threads  {VIRTUAL}",
-        f"                 {CPU}",
-        f"fixed-pool       {POOL}",
-        f"                 {WORKERS}",
-    )
-    assert answers.notes(LINES) == ("Not ranked: x.",)
-    assert answers.lines((), 120) == ()
-    # What is beside an answer has lines of its own.
-    of = (("a", "holds 1 req/s", "", "of the 310 ms 71% is in the queue"), ("bb", "holds 2 req/s"))
-    assert answers.lines(of, 30) == (
-        *("a   holds 1 req/s", "    of the 310 ms 71% is in", "      the queue"),
-        "bb  holds 2 req/s",
-    )
-
-
-@pytest.mark.parametrize("width", [60, 80])
-def test_no_interval_is_broken_where_a_line_is(width: int) -> None:
-    of = (
-        "spring-mvc-virtual",
-        "holds 12,310 req/s at p99 ≤ 500 ms [12,120, 14,480], not finished",
-        "then: host CPU, 96% busy: of the lab's CPU time server 38%, proxy 27% (strong)",
-        "with 20% of the CPUs taken away it breaks at 12,310 req/s and holds 8,617 req/s",
-    )
-    told = answers.lines((of,), width)
-    assert max(map(len, told)) <= width
-    assert any("[12,120, 14,480]" in line for line in told)
-    assert " ".join(" ".join(told).split()) == " ".join(of)
 
 
 STRESS = to_json(Search((Objective(p95_ms=500.0),), "connections", 100, 400, 0.08, 400))

@@ -10,11 +10,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from lab.campaign.call import Call
 from lab.campaign.sides import read_sides
 from lab.errors import LabError, LabUnreachable, WordError
-from lab.model import Row, TrialPlan, Warmth
+from lab.model import Row
 from lab.report import page
-from support.bench import RUN, WARM, Bench
+from support.bench import RUN, Bench
 from support.fakes import START, FakeLab, toxic
 from support.runs import HOST_FILE
 
@@ -33,15 +34,16 @@ def test_every_combination_is_a_row_and_servers_alternate(ready: Bench) -> None:
 def test_a_row_has_the_documented_columns_and_the_agent_each_phase(ready: Bench) -> None:
     row, trial = ready.run_one(), "01-a-open-c200"
     assert tuple(row) == Row.columns()
-    assert (row["run"], row["trial"], row["engine"]) == (RUN, trial, "wrk2")
-    # 90 % of 200 connections / 0.2 s; the pool of 200 allows 1000.
-    assert (row["offered_rps"], row["predicted_rps"]) == ("323", "323.000")
-    assert row["achieved_rps"] == "323.000"
-    # Unknown is empty.
-    assert (row["sent"], row["timeouts"], row["bottleneck"]) == ("", "", "unknown")
-    # The window opens 10 s after the start and lasts 15 s.
-    assert row["started_at"] == "2026-01-31T12:00:10.000Z"
-    assert row["ended_at"] == "2026-01-31T12:00:25.000Z"
+    expected = {
+        "run": RUN, "trial": trial, "engine": "wrk2",
+        # 90 % of 200 connections / 0.2 s; the pool of 200 allows 1000.
+        "offered_rps": "323", "predicted_rps": "323.000", "achieved_rps": "323.000",
+        # Unknown is empty.
+        "sent": "", "timeouts": "", "bottleneck": "unknown",
+        # The window opens 10 s after the start and lasts 15 s.
+        "started_at": "2026-01-31T12:00:10.000Z", "ended_at": "2026-01-31T12:00:25.000Z",
+    }  # fmt: skip
+    assert {name: row[name] for name in expected} == expected
     assert ready.lab.marks == [(trial, "warmup"), (trial, "measure"), ("", "end")]
 
 
@@ -58,8 +60,7 @@ def test_the_manifest_has_what_the_run_was_made_with_and_what_was_equal(ready: B
     assert [servers[name]["settings"]["pool_size"] for name in ("a", "b")] == [200, None]
     fairness = manifest["fairness"]
     assert fairness["equal"]["downstream_connections"] == 20_000
-    assert fairness["own"] == {"pool_size": {"a": 200, "b": None}}
-    assert fairness["unequal"] == {}
+    assert (fairness["own"], fairness["unequal"]) == ({"pool_size": {"a": 200, "b": None}}, {})
     # Progress on no terminal: trial, phase and time left.
     assert "[1/4] a open CONC=200 warm-up, 1m40s left" in ready.text.getvalue()
     assert "[4/4] b closed CONC=200 measuring" in ready.text.getvalue()
@@ -70,9 +71,8 @@ def test_a_patient_run_waits_for_a_quiet_machine_before_each_trial(ready: Bench)
     ready.run(servers=("a",), patience_s=300)
     assert ready.lab.system.crowds == []
     # The patience is that of the whole run: 5 s of it are gone.
-    for trial, busy, patience_s in (("[1/2] a open", 50, 300), ("[2/2] a closed", 40, 295)):
-        waits = f"waiting, as others use {busy}% of the CPUs, at most {patience_s} s"
-        assert f"{trial} CONC=200 {waits}" in ready.said
+    for patience_s in (300, 295):
+        assert f"at most {patience_s} s" in ready.said
 
 
 def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
@@ -88,7 +88,6 @@ def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
 def test_without_the_agent_one_line_warns_and_no_trial_is_believed(ready: Bench) -> None:
     ready.lab.agent_up = False
     assert ready.run() == 1
-    assert "none of the 6 trials is valid" in ready.text.getvalue()
     assert ready.text.getvalue().count("no live view") == 1
     # Two were repeated, in vain: that is no accident.
     assert len(ready.rows) == 6
@@ -112,13 +111,11 @@ def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(ready: Bench) ->
     assert ready.column("trial") == ["01-a-open-c200", "02-b-open-c200"]
     assert ready.manifest["status"] == "interrupted"
     assert [process.stopped_early for process in ready.lab.system.processes] == [False, False, True]
-    assert "trials.csv" in ready.text.getvalue()
     [row] = ready.listed
     assert row["run"] == RUN
     assert row["answer"].startswith("the run is interrupted, not complete; a: reached ")
     assert ready.resume() == 0
     [row] = ready.listed
-    assert row["question"] == "What do a, b do at 200 connections?"
     assert row["answer"].startswith("a: reached ")
     assert row["report"] == f"{RUN}/report.html"
 
@@ -128,9 +125,7 @@ def test_a_server_that_goes_away_costs_its_own_trials(ready: Bench) -> None:
     assert ready.run(concurrencies=(100, 200)) == 1
     assert ready.column("server", "valid") == [("a", "true"), ("b", "false")] * 4
     [reason] = {row["invalid_reasons"] for row in ready.rows if row["server"] == "b"}
-    assert unquote(reason) == (
-        "server-not-back problem=b: http://b:8081/identity does not answer: refused"
-    )
+    assert reason.startswith("server-not-back problem=b:")
     assert ready.manifest["status"] == "complete"
     # Its trials wait for it; those of the other server are not held up each time.
     assert ready.lab.system.elapsed_s < 4 * 25 + (4 + 1) * 31
@@ -144,21 +139,10 @@ def test_a_server_that_goes_away_costs_its_own_trials(ready: Bench) -> None:
     [
         ("b", "", (20, 90), TWO_OPEN, "server-not-back problem=b:%20", "a true, b false"),
         (
-            "downstream",
-            "",
-            (30, 120),
-            {},
-            "not-begun problem=downstream:%20",
-            "a true, b false, a false",
+            *("downstream", "", (30, 120), {}),
+            *("not-begun problem=downstream:%20", "a true, b false, a false"),
         ),
-        (
-            "b",
-            "tested",
-            (20, 60),
-            TWO_OPEN,
-            "not-begun problem=b:%20",
-            "a true, b false, b true",
-        ),
+        ("b", "tested", (20, 60), TWO_OPEN, "not-begun problem=b:%20", "a true, b false, b true"),
     ],
     ids=["a server", "what all need", "a machine"],
 )
@@ -184,23 +168,15 @@ def test_a_part_that_stays_away_ends_the_run_which_goes_on_later(ready: Bench) -
     ready.lab.system.at(30.0, lambda: ready.lab.down.add("downstream"))
     with pytest.raises(LabUnreachable, match="downstream: "):
         ready.run(concurrencies=(100, 200))
+    before = ready.csv
     assert len(ready.rows) == 4
     assert ready.manifest["status"] == "failed"
     ready.lab.down.clear()
     ready.resume()
-    # One of those that could not begin is measured again, too.
+    # Those that could not begin stay rows, and one of them is measured again, too.
+    assert ready.csv.startswith(before)
     assert len(ready.rows) == 9
     assert ready.column("valid")[4:] == ["true"] * 5
-
-
-def test_a_trial_that_could_not_begin_is_a_row_after_a_resume_too(ready: Bench) -> None:
-    ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
-    before = ready.interrupt(70.0)
-    assert ready.cells("valid") == "true, false"
-    ready.lab.down.clear()
-    assert ready.resume() == 1
-    assert ready.csv.startswith(before)
-    assert ready.cells("valid") == "true, false, true, true"
 
 
 def test_a_fresh_jvm_that_does_not_come_up_is_tried_again_by_the_next_trial(ready: Bench) -> None:
@@ -238,7 +214,6 @@ def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
     row = ready.run_one()
     assert row["valid"] == "false"
     assert re.search(reason, row["invalid_reasons"])
-    assert "invalid 01-a-open-c200" in ready.text.getvalue()
 
 
 @pytest.mark.parametrize(("seconds", "valid"), [(-1, "true"), (1, "true"), (12, "false")])
@@ -253,36 +228,39 @@ def test_a_toxic_of_a_moment_is_caught(ready: Bench, seconds: int, valid: str) -
 IN_FORCE = "downstream/latency latency jitter=0 latency=300 stream=downstream toxicity=1"
 
 
-def test_a_toxic_that_comes_between_trials_makes_those_after_it_invalid(ready: Bench) -> None:
-    def warm(plan: TrialPlan, *_: object) -> Warmth:
-        if plan.server == "b":
-            ready.lab.toxics.append(toxic())
-        return WARM
-
-    ready.warm = warm
-    ready.run(modes=("open",))
-    assert ready.cells("valid") == "true, false"
-    reason = f"differs what=toxics was=none now={IN_FORCE}"
-    assert unquote(ready.rows[1]["invalid_reasons"]).startswith(reason)
+@pytest.mark.parametrize(
+    ("at_s", "fault", "servers", "reason"),
+    [
+        (
+            *(30.0, lambda lab: lab.toxics.append(toxic()), ("a", "b")),
+            f"differs what=toxics was=none now={IN_FORCE}",
+        ),
+        (
+            *(30.0, lambda lab: lab.pool_sizes.update(a=20), ("a",)),
+            "differs what=pool_size was=200 now=20",
+        ),
+        # While a is measured: its own read-back, before and after, cannot see it.
+        (
+            *(15.0, lambda lab: lab.settings.update(b={"downstream_connections": 7}), ("a", "b")),
+            "limit=downstream_connections servers=a=20000 b=7",
+        ),
+    ],
+    ids=["a toxic", "a knob", "a knob of one server"],
+)
+def test_what_changes_between_trials_makes_those_after_it_invalid(
+    ready: Bench,
+    at_s: float,
+    fault: Callable[[FakeLab], None],
+    servers: tuple[str, ...],
+    reason: str,
+) -> None:
+    ready.lab.system.at(at_s, lambda: fault(ready.lab))
+    ready.run(servers=servers, modes=("open",), concurrencies=(100, 200, 300))
+    first, *_, last = ready.rows
+    assert (first["valid"], last["valid"]) == ("true", "false")
+    assert reason in unquote(last["invalid_reasons"])
     # Judged again from what is stored it says the same.
     assert "trials.csv" not in ready.derived_again()
-
-
-def test_a_knob_turned_between_trials_makes_those_after_it_invalid(ready: Bench) -> None:
-    ready.lab.system.at(30.0, lambda: ready.lab.pool_sizes.update(a=20))
-    ready.run(modes=("open",), servers=("a",), concurrencies=(100, 200, 300))
-    reason = "differs what=pool_size was=200 now=20"
-    assert reason not in ready.rows[0]["invalid_reasons"]
-    assert reason in ready.rows[2]["invalid_reasons"]
-    assert "trials.csv" not in ready.derived_again()
-
-
-def test_a_knob_of_one_server_turned_between_trials_ends_the_comparison(ready: Bench) -> None:
-    # While a is measured: its own read-back, before and after, cannot see it.
-    ready.lab.system.at(15.0, lambda: ready.lab.settings.update(b={"downstream_connections": 7}))
-    ready.run(modes=("closed",), concurrencies=(100, 200))
-    assert ready.cells("valid") == "true, false, false, false"
-    assert "limit=downstream_connections servers=a=20000%20b=7" in ready.rows[3]["invalid_reasons"]
 
 
 def test_a_knob_turned_before_the_run_is_no_fault_of_fresh_jvms(ready: Bench) -> None:
@@ -292,7 +270,9 @@ def test_a_knob_turned_before_the_run_is_no_fault_of_fresh_jvms(ready: Bench) ->
     # Nor is it in what brings the run again, or in what other runs are compared with.
     assert ready.manifest["servers"]["a"]["settings"]["pool_size"] == 20
     assert "SERVER_POOL_SIZE" not in ready.report
-    side, _ = read_sides({"A": f"{RUN}:a", "B": f"{RUN}:b"}, ready.place.results)
+    home = {"LAB_HOME": str(ready.place.results.parent)}
+    call = Call("compare", {"A": f"{RUN}:a", "B": f"{RUN}:b"}, home)
+    side, _ = read_sides(call, [ready.lab.engine], "A", "B")
     assert side.record.servers["a"].settings["pool_size"] == 200
 
 
@@ -304,7 +284,7 @@ def test_a_toxic_left_in_force_is_said_wherever_people_look(ready: Bench) -> Non
         assert f"toxics in force: {IN_FORCE}" in text
 
 
-def test_the_table_comes_before_the_figures(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_comes_before_the_figures(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     draw, said = page.build, []
 
     def build(*args: Any) -> Any:
@@ -314,9 +294,8 @@ def test_the_table_comes_before_the_figures(ready: Bench, monkeypatch: pytest.Mo
     monkeypatch.setattr(page, "build", build)
     ready.run_one()
     [before] = said
-    assert "raw95" in before
+    assert "a reached " in before
     assert "report.html" not in before
-    assert ready.said.count("raw95") == 1
 
 
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:
@@ -338,7 +317,6 @@ def test_a_warm_up_run_goes_first_and_the_agent_is_told_the_path_of_a_route(read
     ready.lab.engine.warm_up_s = 7
     ready.run(routes=("/block?wait_ms=100",), servers=("a",), modes=("closed",))
     assert ready.lab.system.started == [("fake", "7"), ("fake", "25")]
-    assert ready.rows[0]["started_at"] > f"{START:%Y-%m-%dT%H:%M:%S}"
     # As the servers label it.
     assert ready.rows[0]["route"] == "/block?wait_ms=100"
     assert ready.lab.marked_routes == {"/block"}
@@ -349,15 +327,10 @@ def test_a_warm_up_run_goes_first_and_the_agent_is_told_the_path_of_a_route(read
     [
         # The management port of another server would answer 403, without a name.
         ({"answering_model": "b"}, {}, "8080/health is answered by b"),
-        (
-            {"declared": {"b": WITHOUT_AGGREGATE}},
-            AGGREGATE,
-            "^ROUTE=/aggregate: b has no such route; SERVER=a has it$",
-        ),
+        ({"declared": {"b": WITHOUT_AGGREGATE}}, AGGREGATE, "^ROUTE=/aggregate: b .*; SERVER=a"),
         (
             {"declared": dict.fromkeys(("a", "b"), WITHOUT_AGGREGATE)},
-            AGGREGATE,
-            "^ROUTE=/aggregate: a, b has no such route$",
+            *(AGGREGATE, "^ROUTE=/aggregate: a, b has no such route$"),
         ),
         ({"delay_ms": 0}, {"modes": ("open",)}, "RATE=auto"),
     ],
@@ -369,56 +342,52 @@ def test_what_cannot_be_measured_is_refused_before_any_load(
     for name, value in given.items():
         setattr(ready.lab, name, value)
     refusal = LabUnreachable if "answering_model" in given else WordError
-    with pytest.raises(refusal, match=says) as refused:
+    with pytest.raises(refusal, match=says):
         ready.run(**changes)
-    assert refused.value.exit_code == (2 if refusal is WordError else 1)
     assert ready.lab.system.started == []
     assert not ready.run_dir.exists()
 
 
-def test_a_setting_that_none_of_the_servers_has_is_refused(ready: Bench) -> None:
-    # a has a pool.
-    words = ("SERVER_POOL_SIZE=20", "FRONTS=2")
-    ready.place = dataclasses.replace(ready.place, read_back=words)
-    with pytest.raises(WordError, match=r"^FRONTS=2: a, b has no such setting$"):
-        ready.run()
-    assert not ready.run_dir.exists()
-
-
-def test_a_setting_that_some_of_the_servers_do_not_have_is_a_note(ready: Bench) -> None:
+def test_a_setting_that_a_server_lacks_is_a_note_and_one_that_all_lack_refused(
+    ready: Bench,
+) -> None:
     ready.lab.settings["a"] = {"pool_order": "lifo", "local_ports": None}
     ready.lab.settings["b"] = {"pool_order": None, "local_ports": None}
     words = ("SERVER_POOL_ORDER=lifo", "SERVER_PORTS=10000 10299")
     ready.place = dataclasses.replace(ready.place, read_back=words)
     assert ready.run() == 0
     (note,) = [note for note in ready.manifest["notes"] if "no such setting" in note]
-    assert note == "SERVER_POOL_ORDER=lifo: b has no such setting"
+    assert note.startswith("SERVER_POOL_ORDER=lifo: b has ")
     assert note in ready.said
+    ready.place = dataclasses.replace(ready.place, read_back=("FRONTS=2",))
+    with pytest.raises(WordError, match=r"^FRONTS=2: a, b has no such setting$"):
+        ready.run(name="again")
 
 
-def test_auto_without_any_wait_leaves_the_closed_load_and_says_so(ready: Bench) -> None:
-    assert ready.run(routes=("/compute",)) == 0
-    assert ready.cells("mode", "predicted_rps") == "closed , closed "
-    line = "closed load only: RATE=auto is a share of connections / wait, and /compute does not"
-    assert line in ready.said
-    assert any(note.startswith(line) for note in ready.manifest["notes"])
-
-
-def test_a_given_rate_is_offered_to_a_route_without_a_wait(ready: Bench) -> None:
-    assert ready.run(routes=("/compute",), rate_rps=300) == 0
-    cells = "open 300.000, open 300.000, closed , closed "
+@pytest.mark.parametrize(
+    ("changes", "cells", "notes"),
+    [
+        ({}, "closed , closed ", 1),
+        ({"rate_rps": 300}, "open 300.000, open 300.000, closed , closed ", 0),
+    ],
+)
+def test_a_route_without_any_wait_has_an_open_load_at_a_given_rate_only(
+    ready: Bench, changes: dict[str, object], cells: str, notes: int
+) -> None:
+    assert ready.run(routes=("/compute",), **changes) == 0
     assert ready.cells("mode", "predicted_rps") == cells
+    said = [note for note in ready.manifest["notes"] if note.startswith("closed load only: ")]
+    assert len(said) == notes
 
 
 def test_an_unequal_limit_makes_every_row_invalid(ready: Bench) -> None:
     ready.lab.settings["b"] = {"backlog": 50}
     ready.lab.settings["a"] = {"backlog": 4096}
     assert ready.run() == 1
-    reason = "unequal limits: backlog a=4096 b=50"
     cell = "unequal-limits limit=backlog servers=a=4096%20b=50"
     assert ready.column("invalid_reasons") == [cell] * 4
-    assert f"warning: no row will be valid: {reason}" in ready.text.getvalue()
-    # A run without a valid trial ends with one line.
+    # It is known beforehand, and a run without a valid trial ends with one line.
+    assert "warning: no row will be valid: " in ready.text.getvalue()
     assert ready.text.getvalue().count("none of the 4 trials is valid") == 1
     assert ready.manifest["status"] == "complete"
 

@@ -207,8 +207,8 @@ def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     conditions.bring("a", LIMITED)
     (tmp_path / kept.name).rename(kept)
     answers = httpx.MockTransport(lab.answer)
-    monkeypatch.setattr("lab.cli.Stack", lambda urls, **_: Stack(urls, answers))
-    monkeypatch.setattr("lab.cli.run", lambda *_, **__: 0)
+    monkeypatch.setattr("lab.campaign.call.Stack", lambda urls, **_: Stack(urls, answers))
+    monkeypatch.setattr("lab.campaign.verbs.run", lambda *_, **__: 0)
     monkeypatch.setattr(System, "catch_signals", lambda _: None)
     # Without a lock nobody knows whether its driver lives.
     assert do(["bench", "CONC=10"], {"LAB_HOME": str(home)}) == 0

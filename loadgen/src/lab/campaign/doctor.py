@@ -1,88 +1,87 @@
 """The verb `doctor`: what is up and what this machine can do, one line each."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from lab.campaign.call import Call, file_limit
 from lab.campaign.engine_choice import HOW
-from lab.errors import LabError, LabUnreachable
+from lab.errors import LabError, LabUnreachable, harmless
 from lab.experiments.reading import max_concurrency
 from lab.experiments.reading.load import EXACT
 from lab.load.engines import ENGINES, Engine
+from lab.load.engines.base import cores
 from lab.model.routes import ROUTES
-from lab.system.prometheus import Target
-from lab.system.stack import Stack
+from lab.system.stack import Stack, Urls
 
-Level = Literal["ok", "warn", "FAIL"]
+ENOUGH_CONNECTIONS, ENOUGH_CORES = 5000, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One line of the output."""
 
-    level: Level
+    level: Literal["ok", "warn", "FAIL"]
     text: str
 
-    def __str__(self) -> str:
-        return f"{self.level:<5} {self.text}"
+
+def doctor(call: Call) -> int:
+    """Returns 1 if anything fails."""
+    with closing(Stack(Urls.read(call.variables))) as stack:
+        levels = []
+        for level, text in examine(stack, call.servers, call.results, file_limit(), cores()):
+            print(harmless(f"{level:<5} {text}"), flush=True)
+            levels.append(level)
+    return 1 if "FAIL" in levels else 0
 
 
 def examine(
     stack: Stack,
     servers: Sequence[str],
     results: Path,
-    file_limit: int,
-    cores: int,
+    files: int,
+    cpus: int,
     engines: Sequence[Engine] = ENGINES,
 ) -> Iterator[Finding]:
-    for server in servers:
-        yield _ask(partial(_server, stack, server))
-    yield _ask(lambda: _downstream(stack))
-    yield _ask(
-        lambda: f"toxiproxy up, toxics in force: {'; '.join(stack.toxics().in_force) or 'none'}"
-    )
+    parts = (partial(_server, stack, server) for server in servers)
+    for part in (*parts, partial(_downstream, stack), partial(_agent, stack)):
+        try:
+            yield Finding("ok", part())
+        except LabError as failure:
+            yield Finding("FAIL", str(failure))
     yield from _prometheus(stack, servers)
-    yield _ask(lambda: _agent(stack))
-    yield from _engines(engines)
+    yield from _engines({engine.name: engine.version() for engine in engines})
     route = next(route for route in ROUTES if route.calls_downstream)
-    most = max_concurrency(route, file_limit)
-    yield Finding(
-        "ok" if most >= 5000 else "warn",
-        f"{file_limit} open files per process: up to CONC={most} on {route.path}",
-    )
-    yield Finding("ok" if cores >= 2 else "warn", f"{cores} CPUs for the load engine")
+    most = max_concurrency(route, files)
+    text = f"{files} open files per process: up to CONC={most} on {route.path}"
+    yield Finding("ok" if most >= ENOUGH_CONNECTIONS else "warn", text)
+    yield Finding("ok" if cpus >= ENOUGH_CORES else "warn", f"{cpus} CPUs for the load engine")
     writable = os.access(results, os.W_OK)
-    where = f"results in {results} {'can' if writable else 'cannot'} be written"
-    yield Finding("ok" if writable else "FAIL", where)
-
-
-def _ask(check: Callable[[], str]) -> Finding:
-    try:
-        return Finding("ok", check())
-    except LabError as failure:
-        return Finding("FAIL", str(failure))
+    text = f"results in {results} {'can' if writable else 'cannot'} be written"
+    yield Finding("ok" if writable else "FAIL", text)
 
 
 def _server(stack: Stack, server: str) -> str:
-    identity = stack.management.identity(server)
+    identity, settings = stack.management.identity(server), stack.management.settings(server)
     if identity.model != server:
         raise LabUnreachable(f"{identity.model} answers under this name", server)
-    settings = stack.management.settings(server)
-    heap = identity.max_heap_bytes / 2**20
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
+    heap = f"{identity.max_heap_bytes / 2**20:.0f} MiB, {gc}"
     return (
-        f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, "
-        f"heap {heap:.0f} MiB, {gc}, pool {settings.get('pool_size') or 'none'}"
+        f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, heap {heap}, "
+        f"pool {settings.get('pool_size') or 'none'}"
     )
 
 
 def _downstream(stack: Stack) -> str:
-    delay_ms, spread = stack.downstream_delay()
-    text = f"downstream answers after {delay_ms:.4g} ms"
-    return text if spread is None else f"{text} on average, {spread.words}"
+    (delay_ms, spread), toxics = stack.downstream_delay(), stack.toxics()
+    delay = f"{delay_ms:.4g} ms{f', {spread.words}' if spread else ''}"
+    in_force = "; ".join(toxics.in_force) or "none"
+    return f"downstream answers after {delay}, toxics in force: {in_force}"
 
 
 def _agent(stack: Stack) -> str:
@@ -96,33 +95,27 @@ def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
     except LabUnreachable as failure:
         yield Finding("FAIL", str(failure))
         return
-    down = [target for target in targets if target.up is False]
+    up = sum(target.up is True for target in targets)
+    # Right after Prometheus was told another interval for a target, that is not scraped yet.
     waiting = sum(target.up is None for target in targets)
-    wrong = [target for target in down if not _is_own(target, servers)]
-    level: Level = "ok" if targets and not wrong else "FAIL"
-    up = f"{len(targets) - len(down) - waiting} of {len(targets)} targets up"
-    if waiting:
-        up += f", {waiting} not scraped yet"
-    yield Finding(level, f"prometheus {version}, {up}")
-    for target in down:
-        level = "FAIL" if target in wrong else "warn"
-        yield Finding(level, f"target {target.job} {target.instance} is down: {target.error}")
+    more = f", {waiting} not scraped yet" if waiting else ""
+    text = f"prometheus {version}, {up} of {len(targets)} targets up{more}"
+    yield Finding("ok" if targets else "FAIL", text)
+    for target in targets:
+        if target.up is False:
+            # The JVM of a service of the user's own need not be there.
+            is_own = target.job == "jvm" and target.instance.partition(":")[0] not in servers
+            text = f"target {target.job} {target.instance} is down: {target.error}"
+            yield Finding("warn" if is_own else "FAIL", text)
 
 
-def _is_own(target: Target, servers: Sequence[str]) -> bool:
-    return target.job == "jvm" and target.instance.partition(":")[0] not in servers
-
-
-def _engines(engines: Sequence[Engine]) -> Iterator[Finding]:
-    versions = {engine.name: engine.version() for engine in engines}
-    usable = any(version is not None for version in versions.values())
-    for engine in engines:
-        version = versions[engine.name]
+def _engines(versions: dict[str, str | None]) -> Iterator[Finding]:
+    for name, version in versions.items():
         if version is not None:
-            yield Finding("ok", f"engine {engine.name}: {version}")
-        elif engine.name in HOW and usable:
-            yield Finding("ok", f"no engine {engine.name} here: {HOW[engine.name]}")
-        elif usable:
-            yield Finding("warn", f"engine {engine.name} does not run here")
-    if not usable:
+            yield Finding("ok", f"engine {name}: {version}")
+        elif name in HOW:
+            yield Finding("ok", f"no engine {name} here: {HOW[name]}")
+        else:
+            yield Finding("warn", f"engine {name} does not run here")
+    if not any(versions.values()):
         yield Finding("FAIL", f"no load engine runs here, not even {EXACT}")

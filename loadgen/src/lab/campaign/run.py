@@ -93,11 +93,9 @@ def run(
     run_dir, record = begin(
         place,
         lab.system,
-        experiment.name,
         experiment,
         snapshots,
         common,
-        place.limits,
         {"engine": chosen.version, "engines": {one.name: one.version() for one in engines}},
         notes,
         {route: answer for (_, route), answer in wrong.items()} if experiment.target else {},

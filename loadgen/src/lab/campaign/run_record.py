@@ -20,6 +20,8 @@ from lab.system.host import System
 RESERVE = ".reserve"
 # The manifest takes some 10 KiB, the table and the report of a short run some 100.
 RESERVE_BYTES = 256 * 1024
+# A value in a line for people is cut here.
+MOST_SHOWN = 40
 
 
 def go_on(record: Manifest) -> str:
@@ -30,33 +32,31 @@ def go_on(record: Manifest) -> str:
 def begin(
     place: Place,
     system: System,
-    name: str,
     experiment: Experiment,
     servers: Mapping[str, Snapshot],
     fairness: Fairness,
-    limits: Mapping[str, Json],
-    versions: Mapping[str, Json] | None = None,
-    notes: tuple[str, ...] = (),
-    target_answers: Mapping[str, str] | None = None,
+    versions: Mapping[str, Json],
+    notes: tuple[str, ...],
+    target_answers: Mapping[str, str],
 ) -> tuple[Path, Manifest]:
-    """The folder of a new run, and its manifest, which is written. `versions` are further versions,
-    such as the engine's. Raises LabError."""
+    """The folder of a new run, and its manifest, which is written. `versions` are those of the
+    engines. Raises LabError."""
     started_at = system.now()
     host = read_object(place.host_file)
-    run_dir = new_run_dir(place.results, started_at, name)
+    run_dir = new_run_dir(place.results, started_at, experiment.name)
     record = Manifest(
         run=run_dir.name,
         status="running",
         started_at=started_at,
         ended_at=None,
         experiment=experiment,
-        versions={**manifest.code_versions(host), **(versions or {})},
+        versions={**manifest.code_versions(host), **versions},
         host=host,
-        limits=limits,
+        limits=place.limits,
         servers=servers,
         fairness=fairness,
         notes=notes,
-        target_answers=target_answers or {},
+        target_answers=target_answers,
         settings=place.settings,
     )
     manifest.write(run_dir, record)
@@ -65,26 +65,26 @@ def begin(
 
 @contextmanager
 def ending(run_dir: Path, end: Callable[[Status], None], console: Console) -> Iterator[None]:
-    """Call `end` with how the run ended, whatever ends it, and list all runs. Where the run failed,
-    what this raises is only printed: the first error tells what happened. On a disk that was filled
-    meanwhile, a reserve that is given up before has the room for what `end` writes. Raises
-    CannotWrite."""
+    """Call `end` with how the run ended, whatever ends it, and list all runs. If the run failed,
+    what this raises is only printed: the first error is the cause. A reserve on the disk, which is
+    given up before, has the room for what `end` writes. Raises CannotWrite."""
     reserve = run_dir / RESERVE
     write_bytes(reserve, bytes(RESERVE_BYTES))
+
+    def ended(status: Status) -> None:
+        reserve.unlink(missing_ok=True)
+        end(status)
+        index.write(run_dir.parent)
+
     try:
-        try:
-            yield
-        finally:
-            reserve.unlink(missing_ok=True)
+        yield
     except BaseException as first:
         try:
-            end("interrupted" if isinstance(first, Interrupted) else "failed")
-            index.write(run_dir.parent)
+            ended("interrupted" if isinstance(first, Interrupted) else "failed")
         except Exception as second:
             warn(console, f"{type(second).__name__}: {second}")
         raise
-    end("complete")
-    index.write(run_dir.parent)
+    ended("complete")
 
 
 def say(console: Console, text: str) -> None:
@@ -93,3 +93,9 @@ def say(console: Console, text: str) -> None:
 
 def warn(console: Console, text: str) -> None:
     say(console, f"warning: {text}")
+
+
+def shown(value: object) -> str:
+    """A recorded value in a line for people."""
+    text = "not recorded" if value is None else str(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

@@ -9,7 +9,16 @@ from rich.text import Text
 
 from lab.judge.grouping import lane_of
 from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
-from lab.judge.hot_difference import COSTS, LEAST, Change, Side, answers_of, changes
+from lab.judge.hot_difference import (
+    COSTS,
+    LEAST,
+    Change,
+    Side,
+    answers_of,
+    changes,
+    side_of,
+    why_not,
+)
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput, three
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
 from lab.report.remarks import text_of
@@ -121,6 +130,22 @@ def cost(of: Recorded) -> str:
         f"with recording / without: CPU per answer {cpu}, answers "
         f"{_ratio(goodput(after), goodput(before))} (one pair, the recorded one second{invalid})"
     )
+
+
+def difference(*trials: Recorded) -> str:
+    """What costs more or less for each answer in the second trial, or why that is unknown."""
+    sides: list[Side] = []
+    for trial in trials:
+        side: Side | str = trial.problem
+        if trial.recording is not None:
+            side = side_of(trial.row, trial.recording)
+        if not trial.row.valid:
+            side = f"its recorded trial is invalid: {text_of(trial.row)}"
+        if isinstance(side, str):
+            return f"not compared: {trial.row.run}: {side}"
+        sides.append(side)
+    problem = why_not(*sides)
+    return f"not compared: {problem}" if problem else changed(*sides)
 
 
 def changed(a: Side, b: Side) -> str:
