@@ -5,7 +5,7 @@ What is on disk after every trial is enough to go on after a crash (see lab.camp
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -44,13 +44,12 @@ MOST_LOST = 3
 
 @dataclass(slots=True)
 class Loop:
-    """One run under way. `go` once, from the main thread. `launched`: see Preparation."""
+    """One run under way. `go` once, from the main thread."""
 
     run_dir: Path
     record: manifest.Manifest
     order: order.Design
     tools: Tools
-    launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
     preparation: Preparation | None = None
     _others_away: int = 0
 
@@ -71,7 +70,7 @@ class Loop:
             cores = cores_of(self.record.host)
             once = MeasuredOnce(self.run_dir, self.record.experiment, cores, tools, progress)
             self.preparation = Preparation(
-                self.record.experiment, tools, progress, runner, once, self.launched, rows
+                self.record.experiment, tools, progress, runner, once, {}, rows
             )
             missing = _without_series(self.run_dir)
             for raw in missing:
