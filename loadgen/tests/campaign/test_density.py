@@ -51,18 +51,12 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
         ("a", "800 [800, 800] B of heap each", "900 [900, 900] B resident each"),
     )
     report, page = ((run_dir / name).read_text() for name in ("REPORT.md", "report.html"))
-    assert "| a | live heap | 100–400 | 800 [800, 800] | 12 |" in report
-    assert "All 12 trials are valid." in report
-    # No request was measured.
+    assert "800 [800, 800]" in report
+    # No request was measured, and none is drawn.
     assert "## Throughput and latency" not in report
-    assert "No bound is known of any load of this run." in report
-    # Nor is any drawn.
     assert not list((run_dir / "figures").glob("*"))
-    held = "resident memory while the connections were held"
-    for text in ("Memory per connection", "100 connections", "of live heap", held):
-        assert text in page
+    assert "Memory per connection" in page
     assert "0 requests/s" not in page
-    assert "after the load" not in page
 
 
 IN_FLIGHT: dict[str, Any] = {

@@ -10,7 +10,7 @@ from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.errors import EngineError
 from lab.judge.checks.state import cold_unsteady
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
-from lab.model import Demand, Experiment, Line, TrialPlan, Warmth
+from lab.model import Demand, Experiment, Line, Request, TrialPlan, Warmth
 from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine, toxic
 
@@ -48,66 +48,45 @@ def engines() -> list[FakeEngine]:
     return [FakeEngine(), FakeEngine("pacer")]
 
 
-FITS = "wrk2 is the load engine: it runs here, and the load fits it"
-
-
 @pytest.mark.parametrize(
-    ("experiment", "away", "name", "note"),
+    ("experiment", "away", "name"),
     [
-        (given(), "", "wrk2", FITS),
-        (opened(), "", "wrk2", FITS),
-        (given(concurrencies=(5000,)), "", "wrk2", FITS),
-        (opened(modes=("open",)), "", "wrk2", FITS),
-        (opened(concurrencies=(5000,), engines=("wrk2",)), "", "wrk2", None),
-        (given(), "wrk2", "pacer", "pacer is the load engine: wrk2 does not run on this machine"),
-        (given(engines=BOTH), "wrk2", "pacer", "wrk2 does not run on this machine: left out"),
+        (given(), "", "wrk2"),
+        (opened(), "", "wrk2"),
+        (given(concurrencies=(5000,)), "", "wrk2"),
+        (opened(modes=("open",)), "", "wrk2"),
+        (opened(concurrencies=(5000,), engines=("wrk2",)), "", "wrk2"),
+        (given(), "wrk2", "pacer"),
+        (given(engines=BOTH), "wrk2", "pacer"),
+        # Bursts of wrk2 never decide.
+        (opened(concurrencies=(200, 1000)), "", "pacer"),
+        (opened(rate_rps=None), "", "pacer"),
+        (opened(arrivals="poisson"), "", "pacer"),
+        (given(target="https://x:443", servers=("x",)), "", "pacer"),
+        (given(kind="spike"), "", "pacer"),
+        (given(kind="faults"), "", "pacer"),
+        (given(kind="stress"), "", "pacer"),
+        (opened(rate_rps=None), "pacer", "wrk2"),
+        (given(engines=("wrk2",)), "wrk2", None),
+        (given(), "wrk2 pacer", None),
+        # Only pacer sends a mix.
+        (given(target="http://x", requests=(Request("/"),)), "pacer", None),
     ],
 )
-def test_wrk2_is_taken_if_it_runs_and_the_load_fits_it_or_it_is_asked_for(
-    engines: list[FakeEngine], experiment: Experiment, away: str, name: str, note: str | None
+def test_the_engine_is_the_one_asked_for_or_the_one_that_fits_the_load(
+    engines: list[FakeEngine], experiment: Experiment, away: str, name: str | None
 ) -> None:
     for engine in engines:
-        engine.here = engine.name != away
+        engine.here = engine.name not in away.split()
+    if name is None:
+        with pytest.raises(EngineError):
+            choose_engines(experiment, engines)
+        return
     chosen = choose_engines(experiment, engines)
     assert chosen.engines == {name: engines[BOTH.index(name)]}
-    assert chosen.notes == ((note,) if note else ())
-
-
-@pytest.mark.parametrize(
-    ("experiment", "why"),
-    [
-        (opened(concurrencies=(200, 1000)), "wrk2 sends an open load in bursts from 1,000 conn"),
-        (opened(rate_rps=None), "where the lab chooses the rate (RATE=auto), no burst of wrk2"),
-        (opened(arrivals="poisson"), "it alone sends Poisson arrivals"),
-        (given(target="https://x:443", servers=("x",)), "it opens again what a service of your"),
-        (given(kind="spike"), "recovery is read from every second of a load without bursts"),
-        (given(kind="faults"), "recovery is read from every second of a load without bursts"),
-        (given(kind="stress"), "a search must not be decided by bursts of wrk2"),
-    ],
-)
-def test_bursts_of_wrk2_never_decide(
-    engines: list[FakeEngine], experiment: Experiment, why: str
-) -> None:
-    chosen = choose_engines(experiment, engines)
-    assert list(chosen.engines) == ["pacer"]
-    assert chosen.notes[0].startswith(f"pacer is the load engine: {why}")
-    engines[1].here = False
-    chosen = choose_engines(experiment, engines)
-    assert list(chosen.engines) == ["wrk2"]
-    assert "pacer does not run on this machine" in chosen.notes[0]
-
-
-def test_a_named_engine_that_does_not_run_here_is_refused(engines: list[FakeEngine]) -> None:
-    engines[0].here = False
-    with pytest.raises(EngineError) as refused:
-        choose_engines(given(engines=("wrk2",)), engines)
-    assert str(refused.value) == (
-        "ENGINE=wrk2 does not run on this machine; here run: pacer; wrk2: it is there where "
-        "WRK2_IMAGE= in .env names an image with it, or nixos/nix can be pulled (amd64)"
-    )
-    engines[1].here = False
-    with pytest.raises(EngineError, match="no load engine runs on this machine"):
-        choose_engines(given(), engines)
+    # What was chosen, or left out, is said.
+    is_said = experiment.engines != (name,)
+    assert [note.partition(" ")[0] in BOTH for note in chosen.notes] == [True] * is_said
 
 
 def test_a_cold_jvm_is_warmed_up_again_and_its_load_measured_again(ready: Bench) -> None:
@@ -161,24 +140,34 @@ def test_one_that_is_replaced_again_is_cold(ready: Bench) -> None:
     assert ready.column("binding") == ["connections", "host CPU"]
 
 
-def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(ready: Bench) -> None:
-    ready.run(launches=2, modes=("closed",), concurrencies=(100, 200))
-    first, second = "1 a 100, 1 b 100, 1 a 200, 1 b 200", "2 b 200, 2 a 200, 2 b 100, 2 a 100"
-    assert ready.cells("launch", "server", "concurrency") == f"{first}, {second}"
-    assert ready.lab.restarts == ["a", "b", "b", "a"]
-    assert ready.warmed == ["a", "b", "b", "a"]
-
-
-def test_arms_of_a_server_are_fresh_jvms_of_their_own(ready: Bench) -> None:
-    ready.run(**CLOSED, launches=2, arms=("x", "y"))
-    assert ready.cells("launch", "arm") == "1 x, 1 y, 2 y, 2 x"
-    assert len(ready.lab.restarts) == 4
-
-
-def test_a_scaled_run_says_so(ready: Bench) -> None:
-    ready.run(scale=0.1)
-    assert "durations × 0.1 (a quick look, not a result)" in ready.text.getvalue()
-    assert "0.1" in ready.report
+@pytest.mark.parametrize(
+    ("changes", "cells", "restarts"),
+    [
+        (
+            {"modes": ("closed",), "concurrencies": (100, 200)},
+            "1 a 100, 1 b 100, 1 a 200, 1 b 200, 2 b 200, 2 a 200, 2 b 100, 2 a 100",
+            ["a", "b", "b", "a"],
+        ),
+        (
+            {**CLOSED, "arms": ("x", "y")},
+            "1 a@x 200, 1 a@y 200, 2 a@y 200, 2 a@x 200",
+            ["a"] * 4,
+        ),
+    ],
+    ids=["servers", "arms of a server"],
+)
+def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(
+    ready: Bench, changes: dict[str, object], cells: str, restarts: list[str]
+) -> None:
+    ready.run(launches=2, **changes)
+    assert (
+        ", ".join(
+            f"{row['launch']} {row['server']}{row['arm'] and '@' + row['arm']} {row['concurrency']}"
+            for row in ready.rows
+        )
+        == cells
+    )
+    assert ready.lab.restarts == ready.warmed == restarts
 
 
 def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench) -> None:
@@ -190,12 +179,7 @@ def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench)
     assert ready.column("expected_p95_ms") == ["500.000"] * 2 + ["1000.000"] * 2
     # Faster than an estimate is not faster than possible.
     assert ready.column("valid", "predicted_rps")[:2] == [("true", "500.000")] * 2
-    said = (
-        "prediction: a /downstream 200 closed: ≤ 1,000 req/s (connections: 200 / 0.2 s); "
-        "host CPU ≈ 200 req/s (extrapolated: 2 / 10 ms); server CPU ≈ 500 req/s "
-        "(extrapolated: 2 / 4 ms)"
-    )
-    assert ready.text.getvalue().count(said) == 1
+    assert ready.text.getvalue().count("prediction: a /downstream 200 closed: ") == 1
 
 
 def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> None:

@@ -13,9 +13,9 @@ from lab.store.manifest import Manifest
 
 
 def as_measured(record: Manifest, run_dir: Path) -> Manifest:
-    """The run with the settings that its servers' first trials had, where they had any: a knob
-    turned before the run is gone with the first fresh JVM. A knob that was turned for that trial is
-    as the run began. Not where trials have conditions of their own. Raises RawDataError."""
+    """The run with the settings that its servers' first trials had: a knob that was turned before
+    the run is gone with the first fresh JVM. One that was turned for that trial is as the run
+    began. Not if trials change the lab on purpose. Raises RawDataError."""
     if kind_of(record.experiment).changes_lab:
         return record
     servers = dict(record.servers)
@@ -30,15 +30,14 @@ def as_measured(record: Manifest, run_dir: Path) -> Manifest:
 
 def start_of(measured: Manifest, plan: TrialPlan) -> Snapshot | None:
     """What the trials of the plan's server began with, of a run as it was measured: the way to the
-    downstream as the run began, of its first server, whose snapshot its loads were planned by, and
-    the server's settings, with the knobs that are turned for this trial. None where the lab is
-    changed on purpose otherwise: from trial to trial, or by more than knobs and the server's image
-    for this one."""
+    downstream of its first server, by whose snapshot its loads were planned, and the server's own
+    settings with the knobs of this trial. None if the lab is changed on purpose otherwise: from
+    trial to trial, or for this one by more than knobs and the server's image."""
     experiment = measured.experiment
-    way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(plan.server)
+    way, server = (measured.servers.get(name) for name in (experiment.servers[0], plan.server))
     knobs, host = plan.condition.knobs, plan.condition.host
-    like = Condition(knobs=knobs, host=host if {*host} <= {IMAGE} else {})
-    changed = kind_of(experiment).changes_lab or plan.condition != like
-    if changed or way is None or own is None:
+    allowed = Condition(knobs=knobs, host=host if {*host} <= {IMAGE} else {})
+    changed = kind_of(experiment).changes_lab or plan.condition != allowed
+    if changed or way is None or server is None:
         return None
-    return replace(way, settings={**own.settings, **knobs})
+    return replace(way, settings={**server.settings, **knobs})

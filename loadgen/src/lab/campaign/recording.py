@@ -50,33 +50,32 @@ class Recorder:
         cannot be recorded costs a warning. Raises LabError as a trial does."""
         lanes = {row.trial: lane_of(row) for row in rows}
         for trial in self.order.to_record(rows):
-            raw = self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
+            raw = self._raw(trial)
             if lanes[trial] in self._tried or (raw / recording.NAME).exists():
                 continue
             self._tried.add(lanes[trial])
             try:
-                self._record(trial)
+                self._record(trial, raw)
             except (LabUnreachable, RawDataError) as failure:
-                self.progress.warn(f"{trial}{RECORDED}: {failure}")
+                self.progress.warn(f"{raw.name}: {failure}")
 
     def end(self, rows: Sequence[Row]) -> None:
-        """As `before`, after the last trial; and say of which servers nothing is recorded, as
-        their last JVM held no load."""
+        """As `before`, after the last trial; and a warning for each server without a recording,
+        as its last JVM held no load."""
         self.before(rows)
-        due, folder = set(self.order.to_record(rows)), self.run_dir / recording.FOLDER
-        made = {row.trial for row in rows if (folder / f"{row.trial}{RECORDED}").exists()}
-        of = {row.server for row in rows if row.trial in due | made}
-        for server in sorted({row.server for row in rows} - of):
+        due = set(self.order.to_record(rows))
+        recorded = {row.server for row in rows if row.trial in due or self._raw(row.trial).exists()}
+        for server in sorted({row.server for row in rows} - recorded):
             self.progress.warn(f"{server}: nothing was recorded: its last JVM held no load")
 
-    def _record(self, trial: str) -> None:
-        of_raw = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
-        # It is measured to its end, whatever the recording costs.
-        named = f"{trial}{RECORDED}"
-        plan = dataclasses.replace(of_raw, trial=named, repeats=None)
-        tools, raw = self.tools, self.run_dir / recording.FOLDER / plan.trial
-        schedule = tools.chosen.engines[plan.engine].schedule(plan, raw)
-        management = tools.stack.management
+    def _raw(self, trial: str) -> Path:
+        return self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
+
+    def _record(self, trial: str, raw: Path) -> None:
+        repeated = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
+        plan = dataclasses.replace(repeated, trial=raw.name, repeats=None)
+        schedule = self.tools.chosen.engines[plan.engine].schedule(plan, raw)
+        management = self.tools.stack.management
         prepared = self.preparation.prepare(plan)
         self.progress.phase(plan, "recorded")
         try:
@@ -85,29 +84,26 @@ class Recorder:
             self.load(plan, prepared, raw)
             opens, closes = read_json(raw / RECORD, TrialRecord).window(schedule.window_s)
             window = opens.timestamp(), closes.timestamp()
-            found, graph = management.end_recording(plan.server, self.kind, window)
-            recording.write(raw, found, flamegraph.page(plan.trial, found, graph))
+            result, graph = management.end_recording(plan.server, self.kind, window)
+            recording.write(raw, result, flamegraph.page(plan.trial, result, graph))
             self.observe(raw)
         finally:
             self._replace(plan.server, prepared.before)
 
     def _replace(self, server: str, before: Snapshot) -> None:
-        if not before.foreign:
-            # Not cut short by a Ctrl-C: the new JVM has none of the user's knobs.
-            self.preparation.replace_jvm(server, Clock())
-            self._turn_knobs_back(server, before)
+        """Replace the JVM; a new one of the lab gets the knobs that the user has turned. What was
+        measured before is whole, whatever becomes of a service of the user's own."""
+        if before.foreign:
+            try:
+                self.preparation.replace_jvm(server)
+            except Interrupted:
+                raise
+            except LabError as failure:
+                self.progress.warn(f"{server}: its container was not replaced: {failure}")
             return
-        try:
-            self.preparation.replace_jvm(server)
-        except Interrupted:
-            raise
-        except LabError as failure:
-            # What was measured before is whole.
-            self.progress.warn(f"{server}: its container was not replaced: {failure}")
-
-    def _turn_knobs_back(self, server: str, before: Snapshot) -> None:
-        """A fresh JVM has what it starts with, not what the user has set since."""
-        management = self.tools.stack.management
-        now, had = management.settings(server), knobs_of(before.settings)
+        # Not cut short by a Ctrl-C.
+        self.preparation.replace_jvm(server, Clock())
+        management, had = self.tools.stack.management, knobs_of(before.settings)
+        now = management.settings(server)
         if changed := {name: value for name, value in had.items() if now.get(name) != value}:
             management.change_knobs(server, changed)
