@@ -11,7 +11,7 @@ from functools import cache
 from lab.campaign.call import Call
 from lab.campaign.derive import recorded_of
 from lab.campaign.run_record import say
-from lab.campaign.sides import Side, check_sides, notes_of, pairs, read_sides
+from lab.campaign.sides import Side, notes_of, pairs, read_sides
 from lab.errors import RawDataError
 from lab.experiments.growth import OF_JVM, in_window, of_container
 from lab.experiments.kind import Outcome
@@ -54,11 +54,6 @@ class Compared:
             return "worse"
         is_sure = places and "cannot tell" not in places and not self.lacking
         return "not worse" if is_sure else "cannot tell"
-
-
-def check(call: Call) -> None:
-    """Raises WordError unless the words name two runs."""
-    check_sides(call, *SIDES)
 
 
 def compare(call: Call, engines: Sequence[Engine] = ENGINES) -> int:

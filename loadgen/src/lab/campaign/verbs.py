@@ -1,32 +1,34 @@
-"""The verbs that measure (`bench`, `capacity`, `explain`, `run`), `report`, and what the host is
-told of any verb before containers start (`plan`, `host-facts`)."""
+"""What each verb does: those that measure, those of stored runs, and what the host is told before
+containers start (`plan`, `host-facts`)."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from lab.campaign import compare, gate
 from lab.campaign.call import Call
-from lab.campaign.compare import UNTOLD
 from lab.campaign.derive import derive
-from lab.campaign.gate import images_of
+from lab.campaign.doctor import doctor
+from lab.campaign.ref import ref
 from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.run_record import say
-from lab.errors import WordError
+from lab.campaign.sides import check_sides
+from lab.errors import WordError, harmless
 from lab.experiments.plans import of_file, of_verb
 from lab.experiments.reading import needed_profiles, refuse_unknown, with_secrets
 from lab.experiments.reading.words import server_lists
 from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment
-from lab.model.host_facts import host_facts as facts_in
+from lab.model.host_facts import host_facts
 from lab.report import index
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
-from lab.system import host_changes
+from lab.system import host_changes, toxic_verbs
 from lab.system.tokens import PAGE, PARTS, token, token_sums
 
 
@@ -37,11 +39,6 @@ def measure(call: Call) -> int:
         if run_dir is not None:
             return resume(run_dir, experiment, lab)
         return run(experiment, lab, notes, only_plan="PLAN" in call.words)
-
-
-def asked(call: Call) -> Experiment:
-    """What would be measured. Raises LabError."""
-    return _asked(call)[0]
 
 
 def _asked(call: Call) -> tuple[Experiment, tuple[str, ...], Path | None]:
@@ -60,12 +57,8 @@ def _asked(call: Call) -> tuple[Experiment, tuple[str, ...], Path | None]:
     return *of_verb(call.verb, words, call.here), None
 
 
-def check_report(call: Call) -> None:
-    """Raises WordError unless RUN is a run."""
-    _run_of(call)
-
-
 def _run_of(call: Call) -> Path:
+    """Raises WordError unless RUN is a run."""
     return find_run_dir(call.results, "RUN", call.words.get("RUN", "latest"))
 
 
@@ -83,42 +76,79 @@ def report(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
         say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
     say(console, f"rebuilt: {', '.join(derived.changed) or 'nothing, each file is as it was'}")
     index.write(call.results)
-    return 0 if valid else UNTOLD
+    return 0 if valid else compare.UNTOLD
 
 
-def with_profiles(call: Call) -> Call:
-    """The call as it will be with the profiles up that are given, or that its words need. Raises
-    LabError."""
-    given, asked, running = (
+def plan(call: Call, words: tuple[str, ...] | None) -> int:
+    """Tell the host what the call needs before containers start: profiles, what containers are told
+    of the lab's tokens, and what the host may then change of them. `words` are all that the verb
+    takes, if these are known. Raises LabError before the first line, also for wrong words."""
+    given, profiles, running = (
         call.variables.get(name, "").replace(",", " ").split()
         for name in ("LAB_PROFILES", "PROFILE", "LAB_RUNNING")
     )
-    needed = needed_profiles(call.words, asked, running, call.home)
-    profiles = ",".join(dict.fromkeys((*given, *needed)))
-    return replace(call, variables={**call.variables, "LAB_PROFILES": profiles})
-
-
-def lines_for_host(call: Call, experiment: Experiment | None) -> Iterator[str]:
-    """The profiles that the words need, what containers are told of the lab's tokens, and what the
-    host may then change of containers. Raises LabError before the first line."""
+    needed = needed_profiles(call.words, profiles, running, call.home)
+    up = ",".join(dict.fromkeys((*given, *needed)))
+    call = replace(call, variables={**call.variables, "LAB_PROFILES": up})
+    if words is not None:
+        refuse_unknown(call.words, words, call.verb)
+    experiment = _checked(call)
     levers = tuple(experiment.levers.values()) if experiment else ()
     # Those of a stored run were in a file that containers can write.
     for problem in (problem for lever in levers for problem in lever.problems()):
         raise WordError(f"levers: {problem}")
-    images = images_of(call.words) if call.verb == "gate" else ()
+    images = gate.images_of(call.words) if call.verb == "gate" else ()
     # An image is for a server of the lab, never for a service of the user's own.
     services = () if images else call.services
-    yield f"profiles {call.variables['LAB_PROFILES']}"
+    lines = [f"profiles {up}"]
     if secret := call.variables.get("LAB_SECRET", ""):
         servers = (name for _, names in server_lists(call.home / "servers") for name in names)
-        yield f"env LAB_TOKEN_SUMS={token_sums(secret, (*PARTS, *servers))}"
-        yield f"env LAB_PAGE_TOKEN={token(secret, PAGE)}"
-    for name, pattern in host_changes.allowed(call.servers, images, services, levers).items():
-        yield f"{name} {pattern}"
-
-
-def host_facts(_: Call) -> int:
-    """Prints host.json, of what the host's commands print."""
-    lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
-    print(json.dumps(facts_in(lines), indent=2))
+        lines.append(f"env LAB_TOKEN_SUMS={token_sums(secret, (*PARTS, *servers))}")
+        lines.append(f"env LAB_PAGE_TOKEN={token(secret, PAGE)}")
+    allowed = host_changes.allowed(call.servers, images, services, levers)
+    lines += [f"{name} {pattern}" for name, pattern in allowed.items()]
+    print(harmless("\n".join(lines), keep="\n"))
     return 0
+
+
+def _checked(call: Call) -> Experiment | None:
+    """What would be measured, if the words are right. Raises LabError."""
+    match call.verb:
+        case "bench" | "capacity" | "explain" | "run":
+            return _asked(call)[0]
+        case "report":
+            _run_of(call)
+        case "compare":
+            check_sides(call, *compare.SIDES)
+        case "gate":
+            gate.check(call)
+    return None
+
+
+def _toxics(call: Call) -> int:
+    toxic_verbs.run(call.verb, call.words, call.variables, sys.stdout)
+    return 0
+
+
+def _host_facts(_: Call) -> int:
+    lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
+    print(json.dumps(host_facts(lines), indent=2))
+    return 0
+
+
+# What does each verb of the driver; `plan` is given the words of the verb that is planned, too.
+DO: Mapping[str, Callable[[Call], int]] = {
+    "bench": measure,
+    "capacity": measure,
+    "explain": measure,
+    "run": measure,
+    "report": report,
+    "compare": compare.compare,
+    "gate": gate.gate,
+    "toxics": _toxics,
+    "toxic": _toxics,
+    "toxics-reset": _toxics,
+    "doctor": doctor,
+    "ref": ref,
+    "host-facts": _host_facts,
+}
