@@ -1,6 +1,7 @@
 """The probe's client against a server that is really there."""
 
 import asyncio
+from contextlib import closing
 
 import h11
 import pytest
@@ -42,10 +43,11 @@ class Server:
         async def run() -> list[int]:
             async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
                 url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
-                async with Client() as client, asyncio.timeout(60):
-                    if at_once:
-                        return await asyncio.gather(*(client.get(url) for _ in range(count)))
-                    return [await client.get(url) for _ in range(count)]
+                with closing(Client()) as client:
+                    async with asyncio.timeout(60):
+                        if at_once:
+                            return await asyncio.gather(*(client.get(url) for _ in range(count)))
+                        return [await client.get(url) for _ in range(count)]
 
         return asyncio.run(run())
 

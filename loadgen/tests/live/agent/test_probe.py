@@ -3,21 +3,16 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import h11
 import pytest
-from prometheus_client import CollectorRegistry
+from msgspec.structs import replace
 
 from lab.live.agent.client import Client
-from lab.live.agent.metrics import ClientMetrics
-from lab.live.agent.probe import Probe, ProbeSettings
-from lab.live.agent.trial import Trial
-from live.agent.conftest import ANNOUNCED, FakeClock
+from lab.live.agent.probe import Probe
+from live.conftest import TRIAL, FakeClock, metrics_of, value_of
 
-TRIAL = Trial(**ANNOUNCED)
-WHERE = {"server": "fixed-pool", "route": "/downstream", "mode": "open", "source": "probe"}
 Handler = Callable[[str], Awaitable[int]]
 
 
@@ -26,43 +21,45 @@ class Answers(Client):
 
     def __init__(self, handler: Handler) -> None:
         super().__init__()
-        self._handler = handler
-
-    async def get(self, url: str) -> int:
-        return await self._handler(url)
+        self.get = handler
 
 
 class Bench:
     """A probe over a fake clock and a fake server."""
 
     def __init__(self, clock: Any, handler: Handler, most_in_flight: int = 2000) -> None:
-        self.registry = CollectorRegistry()
-        metrics = ClientMetrics(clock, lambda: TRIAL, lambda: ())
-        self.registry.register(metrics)
         self.clock = clock
-        settings = ProbeSettings(20, most_in_flight)
-        self.probe = Probe(settings, clock, metrics, lambda: Answers(handler), random.Random(7))
+        self.metrics = metrics_of(clock)
+        new = lambda: Answers(handler)  # noqa: E731
+        self.probe = Probe(20, clock, self.metrics, new, random.Random(7), most_in_flight)
 
     def run(
-        self, sends: int, trial: Trial = TRIAL, seen: Callable[[], None] = lambda: None
+        self,
+        sends: int,
+        seen: Callable[[], None] = lambda: None,
+        probe_rps: float | None = None,
     ) -> None:
         """Let ``sends`` requests fall due, call ``seen``, then stop."""
 
         async def run() -> None:
             self.clock.stop_after = sends
-            await self.probe.start(trial)
-            while sends and self.clock.waits <= sends:
+            self.probe.start(replace(TRIAL, probe_rps=probe_rps))
+            while self.clock.waits <= sends:
                 await asyncio.sleep(0)
             for _ in range(20):
                 await asyncio.sleep(0)
             seen()
-            await self.probe.stop()
+            self.probe.stop()
+            for _ in range(20):
+                await asyncio.sleep(0)
 
         asyncio.run(run())
 
     def value(self, name: str, **labels: str) -> float | None:
-        counted = {"phase": "", "since": "due"} if "seconds" in name else {}
-        return self.registry.get_sample_value(f"lab_client_{name}", WHERE | counted | labels)
+        where = {"server": "fixed-pool", "route": "/downstream", "mode": "open", "source": "probe"}
+        if "seconds" in name:
+            where |= {"phase": "", "since": "due"}
+        return value_of(self.metrics, f"lab_client_{name}", **where, **labels)
 
 
 async def ok(url: str) -> int:
@@ -89,21 +86,12 @@ def test_requests_leave_as_a_poisson_stream_of_the_rate_asked_for(clock: Any) ->
     assert deviation == pytest.approx(0.05, abs=0.006)
 
 
-def test_a_trial_of_little_capacity_is_probed_less() -> None:
-    for most, gap_s in ((1.0, 1.0), (100.0, 0.05), (None, 0.05)):
-        clock = FakeClock()
-        Bench(clock, ok).run(4000, replace(TRIAL, probe_rps=most))
-        # 5 standard errors of the mean of 4000 exponential gaps are 8 % of it.
-        assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08), most
-
-
-def test_a_trial_that_allows_no_probe_is_sent_none(clock: Any) -> None:
-    bench = Bench(clock, ok)
-    running: list[bool] = []
-    bench.run(0, replace(TRIAL, probe_rps=0), lambda: running.append(bench.probe.running))
-    # It is no probe that broke down: the agent's health looks at this.
-    assert running == [True]
-    assert clock.waits == 0
+@pytest.mark.parametrize(("most", "gap_s"), [(1.0, 1.0), (100.0, 0.05), (None, 0.05)])
+def test_a_trial_of_little_capacity_is_probed_less(most: float | None, gap_s: float) -> None:
+    clock = FakeClock()
+    Bench(clock, ok).run(4000, probe_rps=most)
+    # 5 standard errors of the mean of 4000 exponential gaps are 8 % of it.
+    assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08)
 
 
 async def never(url: str) -> int:
@@ -114,7 +102,7 @@ async def never(url: str) -> int:
 def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
     bench = Bench(clock, never)
     in_flight: list[float | None] = []
-    bench.run(50, seen=lambda: in_flight.append(bench.value("requests_in_flight")))
+    bench.run(50, lambda: in_flight.append(bench.value("requests_in_flight")))
     assert in_flight == [50]
     assert bench.value("requests_in_flight") == 0
     assert bench.value("request_seconds_count") == 0
@@ -145,21 +133,25 @@ async def busy(url: str) -> int:
     return 503
 
 
-def test_outcomes_are_different() -> None:
-    for outcome, answer, observed in (
+@pytest.mark.parametrize(
+    ("outcome", "answer", "observed"),
+    [
         ("http_error", busy, 0),
         ("timeout", raising(TimeoutError("late")), 1),
         ("error", raising(ConnectionRefusedError("refused")), 0),
         ("error", raising(h11.RemoteProtocolError("cut")), 0),
-    ):
-        bench = Bench(FakeClock(), answer)
-        bench.run(1)
-        assert bench.value("requests_total", outcome=outcome) == 1, outcome
-        assert bench.value("requests_total", outcome="ok") == 0
-        assert bench.value("request_seconds_count") == observed, outcome
+    ],
+)
+def test_outcomes_are_different(outcome: str, answer: Handler, observed: int) -> None:
+    bench = Bench(FakeClock(), answer)
+    bench.run(1)
+    assert bench.value("requests_total", outcome=outcome) == 1
+    assert bench.value("requests_total", outcome="ok") == 0
+    assert bench.value("request_seconds_count") == observed
 
 
-@pytest.mark.parametrize("rate", [0, -1, 1001, float("nan")])
-def test_a_rate_that_is_none_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match="allowed above 0 to 1000"):
-        ProbeSettings(rate)
+def test_a_failure_of_another_kind_breaks_the_probe_where_it_is_seen(clock: Any) -> None:
+    bench = Bench(clock, raising(ValueError("a bug")))
+    broken: list[bool] = []
+    bench.run(1, lambda: broken.append(bench.probe.is_broken))
+    assert broken == [True]
