@@ -9,7 +9,7 @@ import pytest
 from lab.errors import WordError
 from lab.live.agent.service import probe_rps
 from live.conftest import ANNOUNCED, FakeLab, Scene, StandingClock
-from support.pacer import second, text
+from support.pacer import second
 
 pytestmark = pytest.mark.anyio
 
@@ -59,40 +59,27 @@ async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) ->
     assert (await scene.driver.get("/trial")).status_code == 404
 
 
-def told(at: int, **figures: Any) -> bytes:
-    """A line of an engine."""
-    return json.dumps(second(at, [], **figures)).encode()
-
-
-END = text([]).splitlines()[-1].encode()
 HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections": 200}}'
+LINE = json.dumps(second(0, [], ok=400)).encode()
 
 
-async def load(scene: Scene, *lines: bytes) -> int:
-    """The status for these lines of a load."""
-    return (await scene.driver.put("/load", content=b"\n".join(lines))).status_code
+async def test_a_load_of_a_trial_is_taken_from_its_beginning_on(scene: Scene) -> None:
+    async def load(*lines: bytes) -> int:
+        return (await scene.driver.put("/load", content=b"\n".join(lines))).status_code
 
-
-async def test_a_load_that_streams_its_figures_is_not_probed(scene: Scene) -> None:
+    assert await load(HEADER, LINE) == 409
     await announce(scene, probe_rps=0)
+    assert await load(LINE) == 400
+    assert await load(HEADER, b"pacer: words", LINE) == 204
     scene.clock.now = 1
-    assert await load(scene, HEADER, b"pacer: words", told(0, ok=400), END) == 204
-    scene.clock.now = 2
     labels = 'mode="open",outcome="ok",route="/downstream",server="fixed-pool",source="load"'
     assert f"lab_client_requests_total{{{labels}}} 400.0" in await metrics(scene)
-    assert not tasks("probe")
-    assert await health(scene) == 200
-
-
-async def test_a_load_without_a_trial_or_a_beginning_is_refused(scene: Scene) -> None:
-    assert await load(scene, HEADER, told(0)) == 409
-    await announce(scene)
-    assert await load(scene, told(0)) == 400
-    assert await load(scene, HEADER, told(0)) == 204
+    # It is not probed, and yet the agent is well.
+    assert (tasks("probe"), await health(scene)) == ([], 200)
     await announce(scene, trial="t2")
     nested, long = b'{"x": ' + b"[" * 100_000, b"{" * 4_000_001
-    for wrong in (told(1), b'{"second": "one"}', b'{"second": "\xff"}', nested, long):
-        assert await load(scene, wrong) == 400
+    for wrong in (LINE, b'{"second": "one"}', b'{"second": "\xff"}', nested, long):
+        assert await load(wrong) == 400
 
 
 async def test_another_phase_keeps_the_stream_and_another_route_restarts_it(scene: Scene) -> None:
