@@ -8,11 +8,13 @@ import pytest
 from rich.console import Console
 
 from lab.campaign.call import Call
-from lab.campaign.compare import UNTOLD, WORSE, compare
+from lab.campaign.compare import UNTOLD, WORSE, compare, compare_sides
 from lab.campaign.run import run
+from lab.campaign.sides import Side, read_sides
 from lab.experiments.objective import Objective
 from lab.experiments.search import Search
 from lab.model import Reading, TrialPlan
+from lab.report.capacity import ratio_lines
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
 from support.fakes import FakeEngine, flat, reading
@@ -75,6 +77,50 @@ def test_two_capacities_have_a_ratio(ready: Bench, capsys: pytest.CaptureFixture
         call = Call("compare", words, {"LAB_HOME": str(ready.place.results.parent)})
         assert compare(call, [ready.lab.engine]) == status, (a, b)
         assert re.search(said, capsys.readouterr().out), (a, b)
+
+
+def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None:
+    engines = [Limited()]
+    (ready.lab.engine,) = engines
+    for name in ("slow", "quick"):
+        assert ready.run(**SEARCH, launches=3, name=name) == 0
+    names = {
+        word: next(ready.place.results.glob(f"*-{name}")).name
+        for word, name in (("A", "slow"), ("B", "quick"))
+    }
+    call = Call("compare", names, {"LAB_HOME": str(ready.place.results.parent)})
+
+    def costing(side: Side, times: float) -> Side:
+        """The run on a machine so many times as slow."""
+        lanes = {
+            lane: [
+                dataclasses.replace(
+                    row,
+                    offered_rps=round((row.offered_rps or 0) / times),
+                    achieved_rps=(row.achieved_rps or 0) / times,
+                    cpu_proxy_us=50 * times,
+                    cpu_downstream_us=20 * times,
+                    cpu_generator_us=30 * times,
+                )
+                for row in rows
+            ]
+            for lane, rows in side.lanes.items()
+        }
+        return dataclasses.replace(side, lanes=lanes)
+
+    slow, quick = read_sides(call, engines, "A", "B")
+    a, b = costing(slow, 2.0), costing(quick, 1.0)
+    (found,) = compare_sides(a, b, engines).capacities
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(2, rel=0.05)
+    assert found.control_us == pytest.approx((200, 100))
+    assert found.in_units is not None
+    assert found.in_units.low < 1 < found.in_units.high
+    assert found.place == "within"
+    assert "at one speed of the machine: within" in "\n".join(ratio_lines(found))
+    # The trials of one run take turns, so they need no unit.
+    (found,) = compare_sides(a, dataclasses.replace(b, folder=a.folder), engines).capacities
+    assert (found.in_units, found.place) == (None, "better")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable
+from lab.load.agent_marks import AgentMarks
 from lab.model import Exported
 from lab.system.observe import selectors
 from lab.system.stack import Stack, Urls
@@ -112,6 +113,6 @@ def test_a_path_is_taken_as_it_is_in_queries() -> None:
 
 
 def test_a_trial_without_a_prediction_is_not_probed(outside: FakeLab) -> None:
-    of = plan("closed", server="my-service", predicted_rps=None)
-    outside.stack.agent.mark("run", of, "warmup", 60)
-    assert outside.probe_rates == {0.0}
+    trial = plan("closed", server="my-service", predicted_rps=None)
+    with AgentMarks("run", outside.stack, print).trial(trial, 60, None):
+        assert outside.probe_rates == {0.0}

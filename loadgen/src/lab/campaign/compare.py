@@ -16,10 +16,11 @@ from lab.errors import RawDataError
 from lab.experiments.growth import OF_JVM, in_window, of_container
 from lab.experiments.kind import Outcome
 from lab.experiments.registry import kind_of
-from lab.experiments.search import findings
-from lab.judge.capacity import Estimate, ratio
+from lab.experiments.search import RATE, findings
+from lab.judge.capacity import Estimate, product, ratio
 from lab.judge.compare import ALIKE, COMPARE, Comparison, Figure, Limits, Overall, compare_all
 from lab.judge.grouping import Cell, Measure, lane_of
+from lab.judge.ruler import control_at
 from lab.load.engines import ENGINES, Engine
 from lab.model import Row, Sustained
 from lab.report import comparison, remarks
@@ -82,7 +83,11 @@ def compare_sides(
             of_a, of_b = _sustained(a, rows_a), _sustained(b, rows_b)
             lacking += [objective for objective in of_a if objective not in of_b]
             capacities += [
-                _ratio(name_a, of_a[objective], name_b, of_b[objective])
+                capacity_ratio(
+                    _Searched(name_a, of_a[objective], rows_a),
+                    _Searched(name_b, of_b[objective], rows_b),
+                    same_run=a.folder == b.folder,
+                )
                 for objective in of_a
                 if objective in of_b
             ]
@@ -109,20 +114,47 @@ def _sustained(side: Side, rows: Sequence[Row]) -> dict[str, Sustained]:
     }
 
 
-def _ratio(name_a: str, a: Sustained, name_b: str, b: Sustained) -> CapacityRatio:
-    of_a, of_b = _estimate(a), _estimate(b)
-    if of_a is None or of_b is None:
-        return CapacityRatio(name_a, name_b, a, b, None, "cannot tell")
-    b_over_a = ratio(of_a, of_b)
-    place = ALIKE.place(b_over_a.low, b_over_a.high, "goodput")
-    enough = min(a.launches, b.launches) >= LEAST_LAUNCHES
-    return CapacityRatio(name_a, name_b, a, b, b_over_a, place if enough else "cannot tell")
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What a lane sustains by one objective, and the rows that it was found in."""
+
+    name: str
+    finding: Sustained
+    rows: Sequence[Row]
+
+    @property
+    def capacity(self) -> Estimate | None:
+        value, low, high = self.finding.value, self.finding.low, self.finding.high
+        if value is None or low is None or high is None:
+            return None
+        return Estimate(value, low, high)
+
+    @property
+    def control(self) -> Estimate | None:
+        """What a request costs the control parts at its capacity, in µs."""
+        if self.capacity is None or self.finding.unit != RATE:
+            return None
+        return control_at(self.rows, self.capacity.value)
 
 
-def _estimate(finding: Sustained) -> Estimate | None:
-    if finding.value is None or finding.low is None or finding.high is None:
-        return None
-    return Estimate(finding.value, finding.low, finding.high)
+def capacity_ratio(a: _Searched, b: _Searched, *, same_run: bool) -> CapacityRatio:
+    """B over A. The machine may have had another speed in the other run. So two runs are judged in
+    units of the control parts (`lab.judge.ruler`): the load, times what a request costs them at
+    that load. The trials of one run take turns, and need no unit."""
+    measured = in_units = None
+    if a.capacity and b.capacity:
+        measured = ratio(a.capacity, b.capacity)
+    control_a, control_b = (None, None) if same_run else (a.control, b.control)
+    if measured and control_a and control_b:
+        in_units = product(measured, ratio(control_a, control_b))
+    judged, place = in_units or measured, None
+    enough = min(a.finding.launches, b.finding.launches) >= LEAST_LAUNCHES
+    if judged and enough:
+        place = ALIKE.place(judged.low, judged.high, "goodput")
+    costs = tuple(control.value for control in (control_a, control_b) if control)
+    return CapacityRatio(
+        a.name, b.name, a.finding, b.finding, measured, place or "cannot tell", in_units, costs
+    )
 
 
 def _memory(a: Side, b: Side) -> Measure:

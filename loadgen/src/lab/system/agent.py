@@ -1,115 +1,117 @@
-"""Tells the live agent of the trial that runs and of its load; asks what it saw of the toxics."""
+"""The live agent: what the driver announces to it, what it saw of the toxics, and its client."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import replace
 
 from lab.errors import LabUnreachable
-from lab.model import TrialPlan
+from lab.model import Mode
+from lab.store.records import from_json
 from lab.system.http import Http
-from lab.system.traffic import ForeignServices
 
 DEADLINE_S = 2.0
-# Longer than the longest preparation of a trial. The trial itself is marked.
+# Longer than the longest preparation of a trial. The trial itself is announced.
 ATTENTION_S = 300.0
-# The agent looks at Toxiproxy before it tells what it saw.
+# The agent looks at Toxiproxy before it answers.
 LOOK_DEADLINE_S = 10.0
-# The most of a server's bound (of a foreign service: of what its light load did) that the live
-# probe may use: what a trial may miss (99 % kept).
-PROBE_SHARE = 0.01
+
+Phase = Literal["warmup", "measure"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+Moment = Annotated[datetime, Meta(tz=True)]
+# When, which proxy, and which toxic of it was added, changed or removed (WHOLE_PROXY: the proxy
+# itself went down or up).
+Change = tuple[Moment, str, str]
+Span = tuple[Moment, Moment]
+
+
+class Trial(Struct, frozen=True, forbid_unknown_fields=True):
+    """The trial that runs (PUT /trial), for `expires_s` unless it is announced again.
+    `offered_rps` is None in a closed load. `probe_rps` is the highest rate that the probe may send
+    at: 0 for no request at all, None for no limit. The probe speaks plain HTTP only."""
+
+    run: str
+    trial: str
+    server: str
+    route: str
+    engine: str
+    mode: Mode
+    concurrency: int
+    offered_rps: float | None
+    phase: Phase
+    url: str
+    probe_rps: float | None
+    expires_s: float
+
+    def is_probed_as(self, other: Trial | None) -> bool:
+        """True if the probe sends the same requests for both: they differ in phase only."""
+        if other is None:
+            return False
+        return replace(other, phase=self.phase, expires_s=self.expires_s) == self
+
+
+class Attention(Struct, frozen=True, forbid_unknown_fields=True):
+    """The servers that a driver has turned to (PUT /attention), for `expires_s`."""
+
+    servers: tuple[str, ...]
+    expires_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class ToxicsSeen:
-    """What the agent saw of the toxics. `history` has every change as (when, proxy, toxic, "" for
-    down and up); `watched` are its first and last look (None: none was answered), and `gaps` times
-    in between without any."""
+    """What the agent's looks at Toxiproxy found (GET /toxics). `answers`: the last look was
+    answered. `watched` are the first and the last look that was (None: none), and `gaps` times in
+    between without any. `history` has the changes in their order, `changes` the last of each toxic
+    and proxy. What the first look found has no change: it is older."""
 
-    history: tuple[tuple[datetime, str, str], ...]
-    watched: tuple[datetime, datetime] | None
-    gaps: tuple[tuple[datetime, datetime], ...]
+    answers: bool
+    watched: Span | None
+    gaps: tuple[Span, ...] = ()
+    history: tuple[Change, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 class Agent:
     """The live agent at `url`. Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http, url: str, foreign: ForeignServices) -> None:
+    def __init__(self, http: Http, url: str) -> None:
         self._http = http
         self._url = url
-        self._foreign = foreign
 
     def attend(self, *servers: str) -> None:
-        """Tell the agent which servers are measured, so that Prometheus looks rarely at the others;
-        none: no longer any. It forgets by itself after ATTENTION_S."""
-        told = {"servers": servers, "expires_s": ATTENTION_S}
-        self._http.call("agent", "PUT", f"{self._url}/attention", told, DEADLINE_S)
+        """These servers are measured, so that Prometheus looks rarely at the others; none: no
+        longer any. The agent forgets it after ATTENTION_S."""
+        self._put("/attention", Attention(servers, ATTENTION_S))
 
-    def mark(
-        self,
-        run: str,
-        plan: TrialPlan,
-        phase: str,
-        expires_s: float,
-        light_rps: float | None = None,
-        *,
-        streams: bool = False,
-    ) -> None:
-        """Tell the agent which trial runs, in which phase; it forgets by itself after
-        `expires_s`, should the driver die. `light_rps` is what a foreign service did under its
-        light load: without it nothing tells how little a probe may send, and none is sent. Nor is
-        one where the load itself `streams` what it sees (`tell`)."""
-        most_rps = plan.predicted_rps
-        if streams:
-            most_rps = 0.0
-        elif plan.server in self._foreign:
-            most_rps = min(light_rps or 0.0, plan.offered_rps or math.inf)
-        mark = {
-            "run": run,
-            "trial": plan.trial,
-            "server": plan.server,
-            # The label of the servers' own metrics is the path alone.
-            "route": plan.route.partition("?")[0],
-            "engine": plan.engine,
-            "mode": plan.mode,
-            "concurrency": plan.concurrency,
-            "offered_rps": plan.offered_rps,
-            "phase": phase,
-            "url": plan.url,
-            "probe_rps": None if most_rps is None else PROBE_SHARE * most_rps,
-            "expires_s": expires_s,
-        }
-        self._http.call("agent", "PUT", f"{self._url}/trial", mark, DEADLINE_S)
+    def announce(self, trial: Trial) -> None:
+        self._put("/trial", trial)
 
-    def tell(self, lines: Sequence[str]) -> None:
-        """Hand on lines of the marked trial's engine, as they are. From any thread."""
+    def send_lines(self, lines: Sequence[str]) -> None:
+        """Hand on lines of the announced trial's engine, as they are. From any thread."""
         url = f"{self._url}/load"
         self._http.call("agent", "PUT", url, deadline_s=DEADLINE_S, content="\n".join(lines))
 
-    def unmark(self) -> None:
+    def end_trial(self) -> None:
         self._http.call("agent", "DELETE", f"{self._url}/trial", deadline_s=DEADLINE_S)
 
     def toxics_seen(self) -> ToxicsSeen:
         answer = self._http.get("agent", f"{self._url}/toxics", LOOK_DEADLINE_S)
         try:
-            watched = answer["watched"]
-            return ToxicsSeen(
-                history=tuple(
-                    (datetime.fromisoformat(one["since"]), str(one["proxy"]), str(one["toxic"]))
-                    for one in answer["history"]
-                ),
-                watched=_span(watched) if watched else None,
-                gaps=tuple(_span(gap) for gap in watched["gaps"]) if watched else (),
-            )
-        except (KeyError, TypeError, ValueError) as failure:
-            raise LabUnreachable(f"agent: what it saw of the toxics is wrong: {failure}") from None
+            return from_json(ToxicsSeen, answer)
+        except ValueError as failure:
+            raise LabUnreachable(
+                f"what it saw of the toxics is wrong: {failure}", "agent"
+            ) from None
 
     def check(self) -> None:
         """Raises LabUnreachable unless the agent is well."""
         self._http.call("agent", "GET", f"{self._url}/health")
 
-
-def _span(told: Mapping[str, str]) -> tuple[datetime, datetime]:
-    return datetime.fromisoformat(told["from"]), datetime.fromisoformat(told["to"])
+    def _put(self, path: str, announced: Trial | Attention) -> None:
+        body = to_builtins(announced)
+        self._http.call("agent", "PUT", f"{self._url}{path}", body, DEADLINE_S)

@@ -93,7 +93,7 @@ class Stack:
         self.traffic = Traffic(self._http, self._foreign)
         self.management = Management(self._http, self._foreign)
         self.exporter = Exporter(self._http, self._foreign)
-        self.agent = Agent(self._http, urls.agent, self._foreign)
+        self.agent = Agent(self._http, urls.agent)
         self.prometheus = Prometheus(urls.prometheus, self._http)
         self.toxiproxy = Toxiproxy(self._http, urls.toxiproxy)
 

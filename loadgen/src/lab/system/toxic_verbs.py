@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 import httpx
 
 from lab.errors import LabUnreachable, harmless
-from lab.model.toxic_script import REMOVED, WHOLE_PROXY
+from lab.model.toxic_script import WHOLE_PROXY
 from lab.model.toxic_words import parse_none, parse_toxic
 from lab.model.toxics import Proxy, Toxic, units_of
+from lab.system.agent import Agent
 from lab.system.http import Http
 from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
@@ -23,8 +24,8 @@ COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes"
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When each (proxy, toxic name; WHOLE_PROXY for down and up; REMOVED) was last seen to
-    change; what is not in it has not changed since the agent's first look."""
+    """When each (proxy, toxic name; WHOLE_PROXY for down and up) was last seen to change; what is
+    not in it has not changed since the agent's first look."""
 
     changes: Mapping[tuple[str, str], datetime]
     first_look: datetime | None
@@ -34,9 +35,13 @@ class Since:
             return _time(self.changes[proxy, toxic])
         return f"before {_time(self.first_look)}" if self.first_look else ""
 
-    def of_proxy(self, proxy: str, *whats: str) -> str:
-        """The last of its changes of these kinds, as text; empty where none was seen."""
-        seen = [self.changes[proxy, what] for what in whats if (proxy, what) in self.changes]
+    def of_proxy(self, proxy: str, *, down: bool) -> str:
+        """When it went down, or else the last of its changes; empty where none was seen."""
+        seen = [
+            at
+            for (name, toxic), at in self.changes.items()
+            if name == proxy and (toxic == WHOLE_PROXY or not down)
+        ]
         return _time(max(seen)) if seen else ""
 
 
@@ -73,7 +78,7 @@ def run(
             raise ValueError(f"not a verb of toxics: {verb}")
         # It looks now, so that what the next verb changes again was seen too.
         with suppress(LabUnreachable):
-            _told(urls.agent, http)
+            Agent(http, urls.agent).toxics_seen()
 
 
 def render(proxies: Sequence[Proxy], since: Since = NOBODY_KNOWS) -> str:
@@ -82,8 +87,7 @@ def render(proxies: Sequence[Proxy], since: Since = NOBODY_KNOWS) -> str:
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
         if not (proxy.enabled and proxy.toxics):
-            whats = (WHOLE_PROXY, REMOVED) if proxy.enabled else (WHOLE_PROXY,)
-            changed = since.of_proxy(proxy.name, *whats)
+            changed = since.of_proxy(proxy.name, down=not proxy.enabled)
             none = "" if proxy.toxics else "none"
             rows.append((proxy.name, state, none, "", "", "", "", changed))
         for toxic in proxy.toxics:
@@ -112,17 +116,9 @@ def _since(agent_url: str, http: Http) -> Since:
     """The changes that the agent saw, with their times. Empty if it cannot tell: the table
     then says less, and nothing wrong."""
     try:
-        told = _told(agent_url, http)
-        changes = {
-            (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
-            for change in told["changes"]
-        }
-        first_look = told["first_look"]
-        return Since(changes, datetime.fromisoformat(first_look) if first_look else None)
-    except (LabUnreachable, ValueError, KeyError, TypeError):
+        seen = Agent(http, agent_url).toxics_seen()
+    except LabUnreachable:
         return NOBODY_KNOWS
-
-
-def _told(agent_url: str, http: Http) -> dict[str, Any]:
-    """The agent's answer, after it has looked. Raises LabUnreachable."""
-    return http.get("agent", f"{agent_url}/toxics")
+    if seen.watched is None or not seen.answers:
+        return NOBODY_KNOWS
+    return Since({(proxy, toxic): at for at, proxy, toxic in seen.changes}, seen.watched[0])

@@ -87,9 +87,6 @@ LEAST_OPENING_S = 1.0
 # What Prometheus tells of a moment looks back so far (prometheus/rules): after a warm-up that is
 # shorter than this and the opening, it would show an even load as one that rises.
 LOOK_BACK_S = 6
-# The trials of a search are many, and judged by their windows: so long is enough for those to begin
-# with a load that is even.
-EVEN_S = 2
 # From this share of a second's requests on it is told how many were never sent: 10 ms of the load.
 WAITING_SHARE = 0.01
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
@@ -272,8 +269,7 @@ def _opening_s(plan: TrialPlan) -> float:
 def _usual_warm_up_s(plan: TrialPlan) -> int:
     """Its warm-up where nobody asks for one: its connections open, and what looks back from the
     window sees them open. Its JVM was proven warm before."""
-    after_s = EVEN_S if plan.limits else LOOK_BACK_S
-    return min(DEFAULT_WARMUP_S, math.ceil(_opening_s(plan)) + after_s)
+    return min(DEFAULT_WARMUP_S, math.ceil(_opening_s(plan)) + LOOK_BACK_S)
 
 
 def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
