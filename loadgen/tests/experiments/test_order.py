@@ -123,10 +123,8 @@ def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
     assert [(p.route, p.mode) for p in all_of(order)] == [
         ("/compute", "closed"), ("/block", "closed"), ("/block", "open"), ("/file", "closed"),
     ]  # fmt: skip
-    assert order.notes == (
-        "closed load only: RATE=auto is a share of connections / wait, and /compute, /file do "
-        "not wait now; RATE=n adds the open load",
-    )
+    (note,) = order.notes
+    assert note.startswith("no open load of /compute, /file: ")
     with pytest.raises(WordError, match="/compute does not wait now"):
         loads(experiment(routes=("/compute",), modes=("open",)))
     assert len(all_of(loads(experiment(routes=("/compute",), rate_rps=5)))) == 4
@@ -262,17 +260,13 @@ def test_a_load_has_a_window_for_the_latency_of_its_slowest_server() -> None:
     assert {(p.concurrency, p.mode, p.duration_s) for p in all_of(design)} == {
         (100, "closed", 15), (100, "open", 15), (5000, "closed", 55), (5000, "open", 55),
     }  # fmt: skip
-    assert design.notes == tuple(
-        f"/downstream 5000 {mode}: windows of 55 s, as a latency of 10.0 s is expected"
-        for mode in ("closed", "open")
-    )
+    assert design.notes == ()
     # A window that was asked for is kept, and a short one is said.
     design = loads(experiment(modes=("closed",), concurrencies=(100, 5000)))
     assert {plan.duration_s for plan in all_of(design)} == {15}
-    assert design.notes == (
-        "warning: /downstream 5000 closed: a latency of 10.0 s is expected, and the window of 15 s "
-        "may be too short for it; DURATION=55s would do",
-    )
+    (note,) = design.notes
+    assert note.startswith("warning: /downstream 5000 closed: a latency of 10.0 s is expected")
+    assert note.endswith("DURATION=55s would do")
 
 
 def test_without_a_comparison_a_window_is_for_its_own_server() -> None:

@@ -202,6 +202,9 @@ def test_stress_is_the_same_search_over_connections() -> None:
 def test_the_verb_takes_several_objectives_and_the_exact_engine() -> None:
     of, notes = of_verb("capacity", {"OBJECTIVE": "p99<500ms,errors<1%;p95<1s"}, HERE)
     assert (of.kind, of.modes, of.engines, of.launches) == ("capacity", ("open",), ("pacer",), 0)
+    assert of.question.startswith(
+        "How many requests per second does each of fixed-pool, event-loop"
+    )
     own = settings_of(Search, of)
     assert own.objectives == (P99, Objective(p95_ms=1000))
     assert own.connections == 99_500

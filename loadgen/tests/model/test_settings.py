@@ -37,9 +37,7 @@ def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -
 def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
     run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
     kind = kind_of(of)
-    return Content(
-        manifest.read(run_dir), of, (), (), (), (), (), (), asks=kind.asks, verb=kind.verb.name
-    )
+    return Content(manifest.read(run_dir), of, (), (), (), (), (), (), verb=kind.verb.name)
 
 
 def again(of: Content) -> tuple[str | None, tuple[str, ...]]:

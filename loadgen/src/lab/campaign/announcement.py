@@ -37,7 +37,7 @@ def announcement(
         scale = f", durations × {experiment.scale:g} (a quick look, not a result)"
     return (
         f"{count} {each_s:.0f} s and warm-up, about {duration(whole_s)} in all, with "
-        f"{', '.join(chosen.engines)}, {_load(experiment)}{scale}"
+        f"{', '.join(chosen.engines)}, {_load(experiment, first)}{scale}"
     )
 
 
@@ -60,12 +60,13 @@ def _takes_s(plan: TrialPlan, chosen: Chosen) -> float:
     return chosen.engines[plan.engine].schedule(plan, Path()).total_s
 
 
-def _load(experiment: Experiment) -> str:
-    kind = kind_of(experiment)
-    if kind.load_said is not None:
-        return kind.load_said
-    if kind.changes_lab:
+def _load(experiment: Experiment, first: TrialPlan) -> str:
+    if first.hold:
+        return "connections that send one request each and stay open"
+    if kind_of(experiment).changes_lab:
         return "each in a condition of its own"
+    if first.limits:
+        return "a load that is searched"
     if "open" not in experiment.modes:
         return "closed load"
     offered = experiment.rate_rps

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from lab.errors import EngineError
 from lab.experiments.reading.load import EXACT
-from lab.experiments.registry import kind_of
 from lab.load.engines import ENGINES, Engine
 from lab.load.engines.wrk2 import BURSTS_FROM
 from lab.model import Experiment
@@ -59,9 +58,6 @@ def choose_engines(experiment: Experiment, engines: Sequence[Engine] = ENGINES) 
 
 def why_exact(experiment: Experiment) -> str | None:
     """Why the load needs the engine that is exact; None where wrk2 fits."""
-    kind = kind_of(experiment)
-    if kind.exact is not None:
-        return kind.exact
     if experiment.target is not None:
         return "it opens again what a service of your own closes, and speaks TLS"
     if experiment.arrivals != "constant":

@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from lab.experiments.reading.rules import TEXT, Rule
 from lab.judge.checks import lab_differed, server_failures
 from lab.judge.checks.data import window_short
 from lab.judge.checks.generator import generator_late, generator_starved
@@ -15,12 +15,11 @@ from lab.judge.checks.steady import goodput_drift, latency_drift
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms
 from lab.model import Remark, Row, error_share
-from lab.report.remarks import FAILURES
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
 DEFAULT_ERRORS = 0.01
-ALLOWED = (
+_ALLOWED = (
     "p50, p95, p99 or max < N ms or s, and errors < N %, separated by commas, with at least one "
     "latency"
 )
@@ -91,27 +90,41 @@ class Objective:
 
 
 def parse(text: str) -> Objective:
-    """The rule of the word. Raises ValueError as the rules of `rules` do."""
+    """An objective as people write it. Raises ValueError, whose message begins with the text."""
     found: dict[str, float] = {}
     for part in text.split(","):
         word = _PART.fullmatch(part.strip())
         if word is None:
-            raise ValueError(f"{text}: '{part.strip()}' is not allowed; allowed: {ALLOWED}")
+            raise ValueError(f"{text}: '{part.strip()}' is not allowed; allowed: {_ALLOWED}")
         if word["errors"] is not None:
             name, value = "error_share", float(word["errors"]) / 100
         else:
             name = f"{word['latency']}_ms"
             value = float(word["time"]) * (1000 if word["unit"] == "s" else 1)
         if name in found:
-            raise ValueError(f"{text} limits the same twice; allowed: {ALLOWED}")
+            raise ValueError(f"{text} limits the same twice; allowed: {_ALLOWED}")
         found[name] = value
     try:
         return Objective(**found)
     except ValueError:
-        raise ValueError(f"{text} limits no latency above 0; allowed: {ALLOWED}") from None
+        raise ValueError(f"{text} limits no latency above 0; allowed: {_ALLOWED}") from None
 
 
-RULE = Rule(TEXT, parse)
+class Objectives(tuple[Objective, ...]):
+    """Objectives with a semicolon between them."""
+
+    __slots__ = ()
+    ALLOWED: ClassVar[str] = _ALLOWED
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Raises ValueError, whose message begins with the text."""
+        found = cls(map(parse, text.split(";")))
+        if len({*found}) < len(found):
+            raise ValueError(f"{text} has the same objective twice; allowed: each once")
+        return found
+
+
 # The least and the most that a margin may be.
 Ends = tuple[float, float]
 MISSED: Ends = (0.0, math.inf)
@@ -149,12 +162,11 @@ def margin(objective: Objective, row: Row) -> Ends | None:
 
 
 def gave_way(row: Row) -> str | None:
-    """Why an invalid trial shows that the server did not hold its load; None where it does not. A
-    server that was away before the load was sent shows nothing of it."""
-    if server_not_back.code in row.codes:
+    """The code of why an invalid trial shows that the server did not hold its load; None where it
+    does not. A server that was away before the load was sent shows nothing of it."""
+    if server_not_back.code in row.codes or lab_differed(row.reasons):
         return None
-    failures = () if lab_differed(row.reasons) else server_failures(row.reasons)
-    return FAILURES[failures[0].code] if failures else None
+    return next((reason.code for reason in server_failures(row.reasons)), None)
 
 
 def _ends(objective: Objective, row: Row) -> Ends:

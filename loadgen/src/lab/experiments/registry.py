@@ -9,12 +9,12 @@ from pkgutil import iter_modules
 
 from lab import experiments
 from lab.errors import LabError
-from lab.experiments.kind import TrialKind
+from lab.experiments.kind import Kind
 from lab.model import Experiment
 
 
 @cache
-def kinds() -> Mapping[str, TrialKind]:
+def kinds() -> Mapping[str, Kind]:
     """All kinds by name, in the order of the alphabet. Raises ValueError for a kind that has not
     the name of its file, and so for two of one name."""
     found = {}
@@ -27,7 +27,7 @@ def kinds() -> Mapping[str, TrialKind]:
     return found
 
 
-def kind_of(experiment: Experiment) -> TrialKind:
+def kind_of(experiment: Experiment) -> Kind:
     """The kind of an experiment. Raises LabError for one that this version of the lab lacks."""
     kind = kinds().get(experiment.kind)
     if kind is None:
