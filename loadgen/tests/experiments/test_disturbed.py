@@ -1,4 +1,4 @@
-"""Spikes and scripted faults: their trials, when each began and ended, and what is found of each."""
+"""Spikes and scripted faults: their trials, and what is found of each."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

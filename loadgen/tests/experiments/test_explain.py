@@ -25,8 +25,8 @@ from lab.model import (
     Row,
     SettingChange,
     Snapshot,
-    Tried,
     TrialPlan,
+    Tried,
 )
 from lab.model.knobs import PROXIED
 from lab.store.records import write_json

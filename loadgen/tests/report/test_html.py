@@ -400,8 +400,8 @@ def test_answers_stand_under_the_question(run_dir: Path) -> None:
         verdicts=tuple((row.trial, none) for row in derived.rows),
     )
     whole = html(of, (), (), ())
-    parts = ("Does a differ from b?", "breaking point: 400 connections", ">What limited<", ">Comparisons<",
-             'id="prediction"')  # fmt: skip
+    parts = ("Does a differ from b?", "breaking point: 400 connections", ">What limited<",
+             ">Comparisons<", 'id="prediction"')  # fmt: skip
     places = [whole.index(part) for part in parts]
     assert places[0] < whole.index("No: N / 0.2 s bounds both.") < places[1]
     assert places == sorted(places)

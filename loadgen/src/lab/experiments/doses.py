@@ -41,17 +41,14 @@ def answers(a: Arm, b: Arm) -> list[str]:
     last = min(max(arm.rows, default=0) for arm in (a, b))
     for first in range(1, last - ROUNDS + 2, ROUNDS):
         rounds = range(first, first + ROUNDS)
-        sides = (
-            [
-                dataclasses.replace(arm.rows[at], launch=at, arm=None)
-                for at in rounds
-                if at in arm.rows
-            ]
-            for arm in (a, b)
-        )
-        compared = compare(*sides, "a", "b").answers
+        compared = compare(_rounds(a, rounds), _rounds(b, rounds), "a", "b").answers
         places.append(compared[0].place if compared else UNTOLD)
     return places
+
+
+def _rounds(arm: Arm, rounds: range) -> list[Row]:
+    present = [at for at in rounds if at in arm.rows]
+    return [dataclasses.replace(arm.rows[at], launch=at, arm=None) for at in present]
 
 
 def findings(arms: Sequence[Arm]) -> Iterator[Dosed]:

@@ -19,10 +19,6 @@ from lab.model import Remark, Row, error_share
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
 DEFAULT_ERRORS = 0.01
-_ALLOWED = (
-    "p50, p95, p99 or max < N ms or s, and errors < N %, separated by commas, with at least one "
-    "latency"
-)
 _PART = re.compile(
     r"(?P<latency>p50|p95|p99|max)\s*<\s*(?P<time>\d{1,7}(?:\.\d{1,3})?)\s*(?P<unit>ms|s)"
     r"|errors\s*<\s*(?P<errors>\d{1,2}(?:\.\d{1,3})?)\s*%"
@@ -90,39 +86,39 @@ class Objective:
 
 
 def parse(text: str) -> Objective:
-    """An objective as people write it. Raises ValueError, whose message begins with the text."""
-    found: dict[str, float] = {}
+    """An objective as people write it. Raises ValueError."""
+    limits: dict[str, float] = {}
     for part in text.split(","):
-        word = _PART.fullmatch(part.strip())
-        if word is None:
-            raise ValueError(f"{text}: '{part.strip()}' is not allowed; allowed: {_ALLOWED}")
-        if word["errors"] is not None:
-            name, value = "error_share", float(word["errors"]) / 100
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise ValueError
+        if match["errors"]:
+            name, value = "error_share", float(match["errors"]) / 100
         else:
-            name = f"{word['latency']}_ms"
-            value = float(word["time"]) * (1000 if word["unit"] == "s" else 1)
-        if name in found:
-            raise ValueError(f"{text} limits the same twice; allowed: {_ALLOWED}")
-        found[name] = value
-    try:
-        return Objective(**found)
-    except ValueError:
-        raise ValueError(f"{text} limits no latency above 0; allowed: {_ALLOWED}") from None
+            name = f"{match['latency']}_ms"
+            value = float(match["time"]) * (1000 if match["unit"] == "s" else 1)
+        if name in limits:
+            raise ValueError
+        limits[name] = value
+    return Objective(**limits)
 
 
 class Objectives(tuple[Objective, ...]):
     """Objectives with a semicolon between them."""
 
     __slots__ = ()
-    ALLOWED: ClassVar[str] = _ALLOWED
+    ALLOWED: ClassVar[str] = (
+        "p50, p95, p99 or max < N ms or s, and errors < N %, each once, with commas between them and "
+        "at least one latency; several objectives with semicolons between them"
+    )
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Raises ValueError, whose message begins with the text."""
-        found = cls(map(parse, text.split(";")))
-        if len({*found}) < len(found):
-            raise ValueError(f"{text} has the same objective twice; allowed: each once")
-        return found
+        """Raises ValueError."""
+        objectives = cls(map(parse, text.split(";")))
+        if len({*objectives}) < len(objectives):
+            raise ValueError
+        return objectives
 
 
 # The least and the most that a margin may be.

@@ -54,15 +54,15 @@ def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
         if isinstance(request, Put) and request.toxic.type == "reset_peer":
             wait_ms = request.toxic.attributes["timeout"]
             if wait_ms > LONGEST_RESET_MS:
-                what = f"is not allowed; allowed: 0..{LONGEST_RESET_MS} (ms) in a script, as Toxiproxy does not answer meanwhile"
+                what = f"is not allowed in a script; allowed: 0..{LONGEST_RESET_MS} (ms)"
                 raise settings.refuse("timeout", what)
         steps.append(ToxicStep(at_s, words))
     if now != begins:
         left = [toxic.name for _, toxic in now.toxics]
         left += [f"the proxy {proxy.name} down" for proxy in now.proxies if not proxy.enabled]
         raise WordError(
-            f"{settings.place}: the last step leaves {', '.join(left)}; allowed: a script that ends "
-            "as it began"
+            f"{settings.place}: the last step leaves {', '.join(left)}; allowed: a script that "
+            "ends as it began"
         )
     return tuple(steps)
 
@@ -72,7 +72,7 @@ def _words(settings: Settings) -> dict[str, str]:
     words: dict[str, str] = {}
     for key, given in settings.given.items():
         if key != key.lower() or type(given.value) not in (str, int, float):
-            what = "is not allowed; allowed: at, remove, and the words of `make toxic` in small letters, each a text or a number"
+            what = "is not allowed; allowed: at, remove, and words of `make toxic` in small letters"
             raise settings.refuse(key, what)
         if key == "remove":
             words |= {"NAME": str(given.value), "REMOVE": YES}

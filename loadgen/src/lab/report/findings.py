@@ -50,10 +50,10 @@ WHY = {
     "rises": "the whole interval is above {margin:g}",
     "no-rise": "the whole interval is at most {margin:g}: more of it is no help",
     "may-rise": "the interval reaches from {low:.2f} to above {margin:g}",
-    "falls": "goodput follows the CPUs: it falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share "
-    "that is taken",
-    "no-fall": "goodput does not follow the CPUs: it falls by {fall:.2f} [{low:.2f}, {high:.2f}] of "
-    "the share that is taken",
+    "falls": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that is "
+    "taken: it follows them",
+    "no-fall": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that is "
+    "taken: it does not follow them",
     "may-fall": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that "
     "is taken",
     "falls-more": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs "
@@ -85,8 +85,8 @@ WHY = {
     # How an inquiry ended.
     "machine": "the machine itself is the limit",
     "follows-cpus": "the machine itself is the limit: goodput follows its CPUs",
-    "load-is-limit": "the load itself is the limit ({rps:.0f}[ of at most {most_rps:.0f}] req/s), no "
-    "resource binds below it",
+    "load-is-limit": "the load itself is the limit ({rps:.0f}[ of at most {most_rps:.0f}] req/s), "
+    "no resource binds below it",
     "unnamed": "the evidence names no resource",
     "steps-over": "not tried, {steps} steps were asked for",
     "not-proven": "not proven",

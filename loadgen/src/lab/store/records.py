@@ -49,7 +49,7 @@ def time_text(moment: datetime) -> str:
 
 
 def to_json(value: object) -> Any:
-    """Dataclasses, structs, tuples, mappings and times as JSON values, without requests' secrets."""
+    """Dataclasses, structs, tuples, mappings and times as JSON, without requests' secrets."""
     if isinstance(value, Request):
         value = value.stored
     if isinstance(value, msgspec.Struct):

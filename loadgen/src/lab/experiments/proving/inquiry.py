@@ -14,8 +14,16 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lab.experiments.proving.answers import Answered, fall_of, goodput_ratio, p95_ratio
-from lab.experiments.proving.answers import answer_of_fall, answer_of_rise, uneven, with_ends
+from lab.experiments.proving.answers import (
+    Answered,
+    answer_of_fall,
+    answer_of_rise,
+    fall_of,
+    goodput_ratio,
+    p95_ratio,
+    uneven,
+    with_ends,
+)
 from lab.experiments.proving.levers import GENERATOR, HOST_CPU, Change, together
 from lab.experiments.proving.present import MOST_CONNECTIONS, Present
 from lab.experiments.proving.ties import Tied, behind, tied_with

@@ -1,4 +1,4 @@
-"""The server and the load of an inquiry as they are now, and conditions that differ from that. Pure."""
+"""The server and the load of an inquiry as they are now, and conditions that differ. Pure."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -58,8 +58,8 @@ def no_room(
         return None
     if all(_slack(resource, now, measured) for resource in resources):
         return None
-    values = {"times": bound.rps / measured, "bound": bound.resource, "formula": bound.formula}
-    return Remark("no-room", values)
+    times = bound.rps / measured
+    return Remark("no-room", {"times": times, "bound": bound.resource, "formula": bound.formula})
 
 
 def _names(resources: Sequence[str]) -> str:

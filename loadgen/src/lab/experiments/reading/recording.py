@@ -28,10 +28,13 @@ def with_record(asked: Asked, experiment: Experiment) -> tuple[Experiment, tuple
     unit = settings.table(experiment.kind, Recorded).record
     if unit is None:
         return experiment, ()
-    (server, *_), foreign = experiment.servers, experiment.target is not None
+    server, foreign = experiment.servers[0], experiment.target is not None
     if foreign and server not in asked.here.own:
-        what = f"with TARGET is not allowed: {server} is no container of this lab, so its JVM cannot be replaced; allowed: a service of compose.override.yaml"
-        raise settings.refuse(key, what)
+        raise settings.refuse(
+            key,
+            f"with TARGET is not allowed: {server} is no container of this lab, so its JVM stays; "
+            "allowed: a service of compose.override.yaml",
+        )
     note = (
         f"{WORD}={unit}: a load of each server once more with a recording, beside the trials; then "
         f"it gets a fresh {'container' if foreign else 'JVM'}"

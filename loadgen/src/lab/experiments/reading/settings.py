@@ -166,10 +166,7 @@ class Settings:
             value = [value]
         try:
             found = msgspec.convert(value, kind, strict=False, dec_hook=self._custom)
-        except msgspec.ValidationError as failure:
-            problem = str(failure.__cause__ or "")
-            if problem:
-                raise WordError(f"{given.place}={problem}") from None
+        except msgspec.ValidationError:
             allowed = allowed_text(inspect.type_info(kind))
             raise given.refuse(f"is not allowed; allowed: {allowed}") from None
         if listed and not found:
@@ -199,8 +196,8 @@ def allowed_text(kind: inspect.Type) -> str:
         case inspect.DictType(key_type=key, value_type=value):
             return f"a table of {allowed_text(key)} = {allowed_text(value)}"
         case inspect.UnionType(types=types):
-            known = [one for one in types if not isinstance(one, inspect.NoneType)]
-            return " or ".join(map(allowed_text, known))
+            each = [allowed_text(one) for one in types if not isinstance(one, inspect.NoneType)]
+            return " or ".join(each)
     return "a text"
 
 

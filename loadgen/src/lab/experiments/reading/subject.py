@@ -57,10 +57,9 @@ def given_target(settings: Settings, folder: Path | None) -> Target | None:
     given = settings.get(KEY)
     if given is None:
         return None
+    text = str(given.value)
     with settings.checked(KEY):
-        if folder and _NAME.fullmatch(given.text):
-            return _subject(given.text, folder)
-        return target(given.text)
+        return _subject(text, folder) if folder and _NAME.fullmatch(text) else target(text)
 
 
 def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
@@ -98,14 +97,11 @@ def _subject(name: str, folder: Path) -> Target:
     ready = subject.ready or (first.path if first.method == "GET" else None)
     for problem in _problems(subject, address, ready):
         raise ValueError(f"{name}: {file}: {problem}")
-    route, requests = name, subject.request
-    if requests == (Request(first.path),):
-        route, requests = first.path, ()
-    elif len(requests) == 1:
-        route = first.name
-    return dataclasses.replace(
-        address, route=route, ready=ready, requests=requests, levers=subject.levers, subject=name
-    )
+    address = dataclasses.replace(address, ready=ready, levers=subject.levers, subject=name)
+    if subject.request == (Request(first.path),):
+        return dataclasses.replace(address, route=first.path)
+    route = first.name if len(subject.request) == 1 else name
+    return dataclasses.replace(address, route=route, requests=subject.request)
 
 
 def _problems(subject: Subject, address: Target, ready: str | None) -> Iterator[str]:
@@ -118,8 +114,8 @@ def _problems(subject: Subject, address: Target, ready: str | None) -> Iterator[
             yield f"request {number}: {problem}"
     if ready is None:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
-    elif problem := path_problem(ready):
-        yield f"ready={ready} is not a path: {problem}"
+    elif wrong := path_problem(ready):
+        yield f"ready={ready} is not a path: {wrong}"
     for resource, lever in subject.levers.items():
         if resource not in RESOURCES:
             yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"
