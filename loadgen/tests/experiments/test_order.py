@@ -44,6 +44,11 @@ NAMES: dict[str, tuple[Experiment, str]] = {
         experiment(modes=("closed",), launches=1),
         "01-a-closed-c100 02-b-closed-c100",
     ),
+    "each launch has all loads, every other one in reverse": (
+        experiment(servers=("a",), concurrencies=(100, 200), launches=2),
+        "01-a-closed-c100-l1 02-a-open-c100-l1 03-a-closed-c200-l1 04-a-open-c200-l1 "
+        "05-a-open-c200-l2 06-a-closed-c200-l2 07-a-open-c100-l2 08-a-closed-c100-l2",
+    ),
     "arms are whole JVMs: A B B A": (
         experiment(servers=("a",), launches=2, arms=("x", "y")),
         "01-a-x-closed-c100-l1 02-a-x-open-c100-l1 03-a-y-closed-c100-l1 04-a-y-open-c100-l1 "
@@ -83,13 +88,6 @@ def test_auto_is_one_rate_for_all_from_the_first_servers_delay() -> None:
     assert {plan.offered_rps for plan in all_of(loads(experiment(modes=("open",))))} == {148}
     given = all_of(loads(experiment(modes=("closed", "open"), rate_rps=70)))
     assert [plan.offered_rps for plan in given] == [None, None, 70, 70]
-
-
-def test_a_launch_goes_through_all_cells_before_the_next() -> None:
-    plans = all_of(loads(experiment(concurrencies=(100, 200), launches=2)))
-    cells = [(p.launch, p.concurrency, p.mode) for p in plans if p.server == "a"]
-    first = [(1, 100, "closed"), (1, 100, "open"), (1, 200, "closed"), (1, 200, "open")]
-    assert cells == [*first, *((2, *load) for _, *load in reversed(first))]
 
 
 @pytest.mark.parametrize(("count", "launches"), [(1, 2), (4, 2), (10, 6), (5, 10), (3, 12)])
@@ -133,17 +131,6 @@ def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
 def test_what_an_engine_cannot_do_is_said_before_anything_runs() -> None:
     with pytest.raises(WordError, match="WARMUP=1s is less than wrk2's own calibration"):
         loads(experiment(warmup_s=1), ENGINES[:1])
-
-
-def test_the_same_rows_lead_to_the_same_trial_and_none_is_lost_or_repeated() -> None:
-    of = experiment(concurrencies=(100, 200), launches=2)
-    whole = all_of(loads(of))
-    for count in range(len(whole)):
-        # As after a crash: a new design, fed the rows that are there.
-        done = [row(plan) for plan in whole[:count]]
-        assert loads(of).next(done) == whole[count]
-    missing = [row(plan) for at, plan in enumerate(whole) if at != 3]
-    assert loads(of).next(missing) == whole[3]
 
 
 def made(of: Experiment, reasons: dict[str, str]) -> list[TrialPlan]:
@@ -277,11 +264,3 @@ def test_without_a_comparison_a_window_is_for_its_own_server() -> None:
     assert [of.single(server).duration_s for server in ("a", "b")] == [28, 15]
     # Nothing takes longer than the engines wait for it: 40 s would be a window of 220 s.
     assert of.single("a", 40_000).duration_s == 165
-
-
-def test_a_design_that_does_not_say_how_many_trials_it_has_at_most_is_none() -> None:
-    class Endless(order.Design):
-        def next(self, done: Sequence[Row]) -> TrialPlan | None: ...
-
-    with pytest.raises(TypeError, match="most"):
-        Endless()  # type: ignore[abstract]

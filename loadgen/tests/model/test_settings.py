@@ -148,7 +148,6 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
         (BENCH, {"concurrencies": (1,)}, "What do a, b do at 1 connection?"),
         (BENCH, {"concurrencies": (1, 5000)}, "What do a, b do at 1, 5,000 connections?"),
         (BENCH, {"question": "\nWhy?\n"}, "Why?"),
-        (EXPLAIN, {}, "What limits a at 100 connections?"),
     ],
 )
 def test_a_question_that_nobody_wrote(

@@ -23,7 +23,7 @@ from lab.judge.checks.data import damaged
 from lab.judge.checks.steady import DRIFTS
 from lab.judge.heap import AFTER, is_old
 from lab.load.measure import RECORD
-from lab.model import Finding, Grown, Legs, Observation, Remark, Row, TrialRecord
+from lab.model import Finding, Grown, Legs, Remark, Row, TrialRecord
 from lab.store import series
 from lab.store.records import read_json
 
@@ -81,35 +81,15 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What Prometheus saw of the server in the window of a leg. `samples` are those of each figure,
-    by its name, in seconds since the window opened; `old` is what collections left in the old
-    generation."""
-
-    samples: Mapping[str, Points]
-    old: frozenset[float]
-
-    @classmethod
-    def of(cls, whole: Observation) -> Seen:
-        """Of all series of a window, which are many."""
-        opens, _ = whole.window
-        samples = {
-            figure.name: tuple((at - opens, value) for at, value in in_window(whole, figure))
-            for figure in OF_SERVER
-        }
-        after = whole.series(AFTER, job="jvm")
-        return cls(samples, frozenset(v for pool in after if is_old(pool) for v in pool.values))
-
-
-@dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg: its record, None where it cannot be read, and what Prometheus saw, None where the
-    figures of the leg do not count, for these `problems`. Its load counts all the same: memory grew
-    meanwhile."""
+    """A leg: its record, None where it cannot be read; the samples of each figure, by its name, in
+    seconds since its window opened, None where they do not count, for these `problems`; and what
+    collections left in the old generation. Its load counts all the same: memory grew meanwhile."""
 
     trial: str
     record: TrialRecord | None
-    seen: Seen | None
+    samples: Mapping[str, Points] | None = None
+    old: frozenset[float] = frozenset()
     problems: tuple[Remark, ...] = ()
 
     @property
@@ -135,22 +115,30 @@ def findings(outcome: Outcome) -> Iterator[Finding]:
 
 def _leg(row: Row, outcome: Outcome) -> Leg:
     # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
-    counts = row.codes <= DRIFTS
+    counts, raw = row.codes <= DRIFTS, outcome.raw(row)
     problems = () if counts else row.reasons
     try:
-        record = read_json(outcome.raw(row) / RECORD, TrialRecord)
+        record = read_json(raw / RECORD, TrialRecord)
     except RawDataError:
         if counts:
             raise
-        return Leg(row.trial, None, None, (*problems, Remark("load-not-counted")))
+        return Leg(row.trial, None, problems=(*problems, Remark("load-not-counted")))
     if record.before.jvm_started_ms is None:
-        return Leg(row.trial, record, None, problems or (Remark("jvm-unknown"),))
-    if not counts:
-        return Leg(row.trial, record, None, problems)
+        problems = problems or (Remark("jvm-unknown"),)
+    if problems:
+        return Leg(row.trial, record, problems=problems)
     try:
-        return Leg(row.trial, record, Seen.of(series.load(outcome.raw(row))))
+        whole = series.load(raw)
     except RawDataError as failure:
-        return Leg(row.trial, record, None, (damaged.remark(problem=failure.said),))
+        return Leg(row.trial, record, problems=(damaged.remark(problem=failure.said),))
+    opens, _ = whole.window
+    # Of all series of a window, which are many.
+    samples = {
+        figure.name: tuple((at - opens, value) for at, value in in_window(whole, figure))
+        for figure in OF_SERVER
+    }
+    pools = [pool for pool in whole.series(AFTER, job="jvm") if is_old(pool)]
+    return Leg(row.trial, record, samples, frozenset(v for pool in pools for v in pool.values))
 
 
 def _of_launch(server: str, launch: int, legs: Sequence[Leg]) -> Iterator[Finding]:
@@ -169,7 +157,7 @@ def _of_launch(server: str, launch: int, legs: Sequence[Leg]) -> Iterator[Findin
         left_out={leg.trial: leg.problems for leg in legs if leg.problems},
         # The JVM of a run that goes on is proven warm once more.
         interruptions=sum(was != now for was, now in pairwise(proofs)),
-        old_collected=any(len(leg.seen.old) > 1 for leg in longest if leg.seen),
+        old_collected=any(len(leg.old) > 1 for leg in longest),
     )
     live = _live(longest)
     points = {LIVE_HEAP: live} if live else {}
@@ -181,7 +169,7 @@ def _of_launch(server: str, launch: int, legs: Sequence[Leg]) -> Iterator[Findin
 
 
 def _counted(legs: Sequence[Leg]) -> int:
-    return sum(leg.seen is not None for leg in legs)
+    return sum(leg.samples is not None for leg in legs)
 
 
 def _sampled(legs: Sequence[Leg], figure: Figure) -> list[tuple[float, float]]:
@@ -189,9 +177,9 @@ def _sampled(legs: Sequence[Leg], figure: Figure) -> list[tuple[float, float]]:
     points: list[tuple[float, float]] = []
     loaded_s = 0.0
     for leg in legs:
-        if leg.seen is not None and leg.record is not None:
+        if leg.samples is not None and leg.record is not None:
             opens = loaded_s + leg.record.window_offset_s
-            points += [(opens + at, value) for at, value in leg.seen.samples[figure.name]]
+            points += [(opens + at, value) for at, value in leg.samples[figure.name]]
         loaded_s += leg.load_s
     return points
 
@@ -203,7 +191,7 @@ def _live(legs: Sequence[Leg]) -> list[tuple[float, float]]:
     loaded_s = 0.0
     for leg in legs:
         loaded_s += leg.load_s
-        if leg.seen and leg.record and leg.record.live_heap_bytes is not None:
+        if leg.samples and leg.record and leg.record.live_heap_bytes is not None:
             points.append((loaded_s, float(leg.record.live_heap_bytes)))
     return points
 

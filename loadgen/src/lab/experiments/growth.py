@@ -56,8 +56,8 @@ def _series(metric: str, **labels: str) -> Callable[[Observation], Points]:
     """The one series with these labels; no points where there is none, or another one."""
 
     def points(seen: Observation) -> Points:
-        found = seen.series(metric, **labels)
-        return summed(found) if len(found) == 1 else ()
+        series = seen.series(metric, **labels)
+        return summed(series) if len(series) == 1 else ()
 
     return points
 

@@ -55,10 +55,6 @@ WORDS: Mapping[str, str] = {
 SEVERAL = ("CONC", "SERVER", "ENGINE", "CASE")
 
 
-class NoKeys(Struct, frozen=True):
-    """The table of a kind without keys of its own."""
-
-
 @dataclass(frozen=True, slots=True)
 class Verb:
     """A verb that measures the kind from words alone, without a file. `connections` is an example
@@ -121,7 +117,7 @@ class Kind:
     name: str
     title: str
     uses: tuple[str, ...]
-    table: type[Struct] = NoKeys
+    table: type[Struct] = Struct
     tables: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     target: bool = True
@@ -141,9 +137,9 @@ class Kind:
     @property
     def all_words(self) -> dict[str, str]:
         """The words of make that go with a file of this kind, but EXP."""
-        known = (*self.keys, "name", "scale")
-        words = {word: key for word, key in WORDS.items() if key in known}
-        if (record := f"{self.name}.{recording.KEY}") in known:
+        keys = (*self.keys, "name", "scale")
+        words = {word: key for word, key in WORDS.items() if key in keys}
+        if (record := f"{self.name}.{recording.KEY}") in keys:
             words[recording.WORD] = record
         return {**words, **({"TARGET": "target"} if self.target else {}), **self.words}
 

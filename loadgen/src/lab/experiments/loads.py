@@ -150,11 +150,11 @@ def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """What each lane costs in units where it answered most."""
-    found: list[Finding] = []
+    costs: list[Finding] = []
     for name, rows in named_lanes(outcome.rows).items():
         most = most_answered(rows)
-        found += in_units(name, outcome.rows, most[0], (), outcome.cpus) if most else ()
-    return tuple(found)
+        costs += in_units(name, outcome.rows, most[0], (), outcome.cpus) if most else ()
+    return tuple(costs)
 
 
 KIND = Kind(

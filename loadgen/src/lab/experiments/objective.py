@@ -153,8 +153,8 @@ def margin(objective: Objective, row: Row) -> Ends | None:
     low, high = _ends(objective, row)
     if _unanswered_s(row) > objective.longest_s:
         low = max(low, 0.0)
-    found = (-math.inf if slowed else low), (math.inf if grew else high)
-    return None if found == ANYTHING else found
+    ends = (-math.inf if slowed else low), (math.inf if grew else high)
+    return None if ends == ANYTHING else ends
 
 
 def gave_way(row: Row) -> str | None:
@@ -193,8 +193,8 @@ def _latencies(objective: Objective, row: Row) -> Iterator[Ends]:
             least, most = max(filter(None, lower), default=0.0), judged_ms(row, "max")
             yield _log(least / limit), math.inf if most is None else _log(most / limit)
         else:
-            known = getattr(row, f"{name}_error", None)
-            error = ENDS * max(LEAST_ERROR, UNKNOWN_ERROR if known is None else known)
+            own_error = getattr(row, f"{name}_error", None)
+            error = ENDS * max(LEAST_ERROR, UNKNOWN_ERROR if own_error is None else own_error)
             late_ms = (row.late_max_ms if name == "max" else row.late_p99_ms) or 0.0
             yield _log((took_ms - late_ms) / limit) - error, _log(took_ms / limit) + error
 

@@ -40,15 +40,15 @@ def of_verb(
     verb that takes its words. Raises WordError."""
     verb, kind = verbs()[name]
     name = called or name
-    known = {word: key for word, key in kind.all_words.items() if word != "SCALE"}
-    refuse_unknown(words, tuple(known), name)
+    accepted = {word: key for word, key in kind.all_words.items() if word != "SCALE"}
+    refuse_unknown(words, tuple(accepted), name)
     target.refuse_beside(words, name)
     if verb.connections is not None and "CONC" not in words:
         raise WordError(
             f"{name}: CONC is missing; give the number of connections, as CONC={verb.connections}"
         )
     defaults = {key: Given(f"{name}: {key}", text) for key, text in verb.defaults.items()}
-    return _asked(kind, name, {**defaults, **_of_words(words, known, name)}, name, here, words)
+    return _asked(kind, name, {**defaults, **_of_words(words, accepted, name)}, name, here, words)
 
 
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:

@@ -139,17 +139,17 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     judged = [(trials[row.trial], row) for row in outcome.rows if row.trial in trials]
     if not judged:
         return ()
-    found = [_named(NAME, judged)]
+    counts = [_named(NAME, judged)]
     if clear := [(case, row) for case, row in judged if _is_clear(case)]:
-        found.append(_named(CLEARLY, clear))
+        counts.append(_named(CLEARLY, clear))
     for resource, group in _groups(judged, planted):
-        found.append(_named(BY_RESOURCE, group, resource))
+        counts.append(_named(BY_RESOURCE, group, resource))
     for (resource, severity, mode), group in sorted(
         _groups(judged, lambda case: (planted(case), case.severity or 0.0, case.mode)),
         key=lambda dose: dose[0],
     ):
-        found.append(_named(BY_DOSE, group, resource, severity or None, mode))
-    return (*found, *doses.findings(_arms(outcome.experiment, judged)))
+        counts.append(_named(BY_DOSE, group, resource, severity or None, mode))
+    return (*counts, *doses.findings(_arms(outcome.experiment, judged)))
 
 
 def _groups[K](judged: Judged, key: Callable[[Case], K]) -> Iterator[tuple[K, Judged]]:

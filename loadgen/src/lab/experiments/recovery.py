@@ -102,7 +102,7 @@ def recoveries(
         span = range(first, first + steady.steady_s)
         return above(span) == 0 and kept_up(span)
 
-    found = []
+    recovered = []
     ends = [disturbance.started_s for disturbance in disturbances[1:]] + [window[1]]
     for disturbance, until in zip(disturbances, ends, strict=True):
         whole = whole_seconds(disturbance.ended_s, until)
@@ -113,8 +113,8 @@ def recoveries(
         felt = [p95_ms.get(at) for at in seconds_of(disturbance.started_s, until)]
         worst_ms = max((ms or 0.0 for ms in felt), default=None) if None not in felt else None
         watched_s = until - disturbance.ended_s
-        found.append(Recovery(after_s, worst_ms, watched_s, len(rest), above(rest)))
-    return Calm(calm_ms, limit_ms, len(calm), above(calm)), tuple(found)
+        recovered.append(Recovery(after_s, worst_ms, watched_s, len(rest), above(rest)))
+    return Calm(calm_ms, limit_ms, len(calm), above(calm)), tuple(recovered)
 
 
 def calm_problem(
@@ -257,5 +257,5 @@ def _median(
     interval = None if math.inf in medians else interval_of(medians, launches - len(medians))
     low, high = ends(interval)
     value = middle if math.isfinite(middle) else None
-    of = name, sum(map(len, each)), len(each), launches, failed
-    yield Recoveries(MEDIAN, server, 0, value, UNIT, low, high, *of)
+    counts = sum(map(len, each)), len(each), launches, failed
+    yield Recoveries(MEDIAN, server, 0, value, UNIT, low, high, name, *counts)

@@ -52,8 +52,8 @@ WHY = {
     "may-rise": "the interval reaches from {low:.2f} to above {margin:g}",
     "falls": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that is "
     "taken: it follows them",
-    "no-fall": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that is "
-    "taken: it does not follow them",
+    "no-fall": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that "
+    "is taken: it does not follow them",
     "may-fall": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs that "
     "is taken",
     "falls-more": "goodput falls by {fall:.2f} [{low:.2f}, {high:.2f}] of the share of the CPUs "

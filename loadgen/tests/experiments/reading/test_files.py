@@ -344,7 +344,7 @@ def test_a_share_is_of_the_least_capacity(measured: Here, servers: str, rps: int
         ({"RATE": "70%", "CAPACITY": "none"}, "CAPACITY=none"),
         ({"RATE": "70%", "CAPACITY": "odd"}, "odd is not a run of make capacity in results/"),
         ({"RATE": "70%", "CAPACITY": "../run"}, "CAPACITY=../run is not a run here; allowed: "),
-        ({"RATE": "70%", "CAPACITY": "run", "SERVER": "netty"}, "no capacity of netty; allowed: f"),
+        ({"RATE": "70%", "CAPACITY": "run", "SERVER": "netty"}, "has no capacity of netty; a"),
         ({"RATE": "170%", "CAPACITY": "run"}, "RATE=170% is not allowed; allowed: auto, 1.."),
     ],
 )

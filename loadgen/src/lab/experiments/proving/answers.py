@@ -184,8 +184,8 @@ def goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf 
 def goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
     """(goodput, one answer in the window) of each row; empty where one of them is unknown."""
     values = [(goodput(row), row.window_s) for row in rows]
-    known = [(rps, 1 / window_s) for rps, window_s in values if rps is not None and window_s]
-    return known if len(known) == len(values) else []
+    pairs = [(rps, 1 / window_s) for rps, window_s in values if rps is not None and window_s]
+    return pairs if len(pairs) == len(values) else []
 
 
 def p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:

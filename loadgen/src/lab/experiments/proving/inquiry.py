@@ -116,8 +116,8 @@ class Inquiry:
     def _end(self, resource: str, *why: Remark, strength: str | None = None) -> None:
         name = NEXT if any(step.lifted for step in self.steps) else LIMITS
         again = sum(count for arm, count in self.again.items() if arm.endswith("-named"))
-        known = resource, strength, self.now.condition, why, again
-        self.limit = Limit(name, self.server, 0, None, "", None, None, *known)
+        head = name, self.server, 0, None, "", None, None
+        self.limit = Limit(*head, resource, strength, self.now.condition, why, again)
 
     def _trials(self) -> Generator[Ask, Row]:
         """Asks for one trial after the other, until there is an end."""

@@ -125,8 +125,9 @@ def _none(resource: str) -> Remark:
 def _of_service(resource: str, now: Present) -> Change | Remark:
     own = now.levers.get(resource)
     if own is None:
-        known = resource in LEVERS
-        return Remark("no-lever-of-subject", {"resource": resource}) if known else _none(resource)
+        if resource not in LEVERS:
+            return _none(resource)
+        return Remark("no-lever-of-subject", {"resource": resource})
     enough = now.connections if resource in POOLS else None
     change = change_of(own, now.condition.host, enough, now.cpus)
     if isinstance(change, Remark):

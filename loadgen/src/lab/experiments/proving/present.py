@@ -57,8 +57,8 @@ class Present:
         """The value of a knob, or of a setting of .env (in capitals) that the server reads back;
         None where the model has none of that name."""
         setting = READ_BACK[name][0] if name in READ_BACK else name
-        known = self.condition.knobs.get(setting, self.snapshot.setting(setting))
-        return int(self.condition.host.get(name, 0)) or known
+        knob = self.condition.knobs.get(setting, self.snapshot.setting(setting))
+        return int(self.condition.host.get(name, 0)) or knob
 
     def bounds(self, condition: Condition) -> tuple[Bound, ...]:
         """The hard bounds of the load under a condition, the tightest first; only what is offered

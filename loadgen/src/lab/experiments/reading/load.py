@@ -213,15 +213,15 @@ def _rate(asked: Asked, table: LoadTable, servers: Sequence[str]) -> int | None:
         raise settings.refuse("load.rate", what)
     folder = find_run_dir(asked.here.results, "CAPACITY", table.capacity)
     try:
-        known = capacities(json.loads((folder / "findings.json").read_text(encoding="utf-8")))
+        rates = capacities(json.loads((folder / "findings.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, AttributeError):
         what = "is not a run of make capacity in results/"
         raise settings.refuse("load.capacity", what) from None
-    missing = [server for server in servers if server not in known]
+    missing = [server for server in servers if server not in rates]
     if missing:
-        what = f"knows no capacity of {missing[0]}; allowed: {', '.join(known)}"
+        what = f"has no capacity of {missing[0]}; allowed: {', '.join(rates)}"
         raise settings.refuse("load.capacity", what)
-    return max(1, int(int(share) / 100 * min(known[server] for server in servers)))
+    return max(1, int(int(share) / 100 * min(rates[server] for server in servers)))
 
 
 def capacities(findings: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -57,8 +57,8 @@ class Duration(int):
     @classmethod
     def read(cls, text: str) -> Self:
         """Raises ValueError."""
-        found = _DURATION.fullmatch(text)
-        value = int(found[1]) * _SECONDS[found[2]] if found else -1
+        match = _DURATION.fullmatch(text)
+        value = int(match[1]) * _SECONDS[match[2]] if match else -1
         if not cls.LEAST <= value <= MAX_DURATION_S:
             raise ValueError
         return cls(value)
@@ -126,7 +126,7 @@ class Settings:
         """Raises WordError for a key that is none of these."""
         for key in self.given:
             if key not in keys:
-                near = [known for known in keys if known.startswith(key.partition(".")[0] + ".")]
+                near = [other for other in keys if other.startswith(key.partition(".")[0] + ".")]
                 allowed = ", ".join(near or keys)
                 raise WordError(f"{self.place}: {key} is not a key; allowed: {allowed}")
 
@@ -165,19 +165,19 @@ class Settings:
         if listed and isinstance(value, str):
             value = [value]
         try:
-            found = msgspec.convert(value, kind, strict=False, dec_hook=self._custom)
+            values = msgspec.convert(value, kind, strict=False, dec_hook=self._custom)
         except msgspec.ValidationError:
             allowed = allowed_text(inspect.type_info(kind))
             raise given.refuse(f"is not allowed; allowed: {allowed}") from None
-        if listed and not found:
+        if listed and not values:
             raise given.refuse("is empty; allowed: one or more")
-        if listed and len({*map(str, found)}) < len(found):
+        if listed and len({*map(str, values)}) < len(values):
             raise given.refuse("names the same twice")
-        return found
+        return values
 
     def _custom(self, kind: Any, value: object) -> object:
-        found = kind.read(str(value))
-        return Duration(self.scaled(found)) if kind is Duration else found
+        custom = kind.read(str(value))
+        return Duration(self.scaled(custom)) if kind is Duration else custom
 
 
 def allowed_text(kind: inspect.Type) -> str:
