@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.conftest import SHIPPED, refusal
-from lab.experiments.density import Density, answers, design, findings
+from lab.experiments.density import Density, design, findings
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here
@@ -51,19 +51,16 @@ def test_the_shipped_file_holds_idle_connections_or_requests_in_flight() -> None
 def test_more_idle_connections_fit_than_requests_in_flight() -> None:
     assert shipped(CONC="9000,19000").concurrencies == (9000, 19000)
     said = refusal(shipped, CONC="9000,19000", HOLD="in-flight")
-    assert "CONC=19000 is more than this machine holds" in said
+    assert "is more than this machine holds (19000)" in said
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"CONC": "2000"}, "2000 connections alone have no slope; allowed: at least two"),
-        ({"SCALE": "0.1"}, "read 1 s into the window, which takes 1 s .* at least 2 s"),
-        ({"DURATION": "1s"}, "read 1 s into the window, which takes 1 s .* at least 2 s"),
-        (
-            {**IN_FLIGHT, "DURATION": "286s"},
-            "in flight for a window of 286 s .*; allowed: at most 285 s",
-        ),
+        ({"CONC": "2000"}, "one number of connections has no slope; allowed: two or more"),
+        ({"SCALE": "0.1"}, r"a window of 1 s .*; allowed: 2\.\."),
+        ({"DURATION": "1s"}, r"a window of 1 s .*; allowed: 2\.\."),
+        ({**IN_FLIGHT, "DURATION": "286s"}, r"a window of 286 s .*; allowed: 2\.\.285 s"),
     ],
 )
 def test_words_that_give_no_slope_are_refused(words: dict[str, str], said: str) -> None:
@@ -102,7 +99,7 @@ def memory(plan: TrialPlan, each: float, **changes: Any) -> Row:
 
 
 def found(rows: list[Row], whole: Experiment) -> tuple[Finding, ...]:
-    return findings(Outcome(whole, rows, Path()))
+    return tuple(findings(Outcome(whole, rows, Path())))
 
 
 def test_the_finding_is_the_slope_with_its_interval() -> None:
@@ -122,7 +119,6 @@ def test_few_trials_have_no_interval_and_one_level_no_slope() -> None:
     whole = of(servers=("a",), launches=1)
     told = found([memory(plan, 800) for plan in plans(whole)], whole)
     assert (told[0].value, told[0].low) == (800, None)
-    assert answers(whole, told) == (("a", "800 B of heap each", "1,600 B resident each"),)
     alone = of(servers=("a",), launches=2, concurrencies=(2000,))
     heap, _ = found([memory(plan, 800) for plan in plans(alone)], alone)
-    assert (heap.value, heap.text) == (None, "")
+    assert heap.value is None

@@ -13,7 +13,7 @@ from lab.experiments import endurance, growth
 from lab.experiments.endurance import Endurance
 from lab.experiments.kind import Outcome
 from lab.judge.heap import AFTER, heap_after_collections
-from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
+from lab.model import Experiment, Grown, Observation, Row, Series, WarmCycle, Warmth
 from lab.store import series
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
@@ -142,48 +142,59 @@ def growing(at: float) -> float:
     return 3e8 + at * 36 * MIB / 3600
 
 
-def findings(run_dir: Path, rows: list[Row]) -> dict[str, Finding]:
+def grown(run_dir: Path, rows: list[Row]) -> dict[str, Grown]:
     found = endurance.findings(Outcome(enduring(servers=("a",)), rows, run_dir))
-    return {one.name: one for one in found if one.server == "a"}
+    return {finding.name: finding for finding in found if isinstance(finding, Grown)}
+
+
+def codes(of: Grown) -> dict[str, list[str]]:
+    """Why each leg was left out."""
+    return {trial: [why.code for why in problems] for trial, problems in of.legs.left_out.items()}
 
 
 def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
     rows = kept(tmp_path, growing, old=lambda s: 1e6 + s * 3.6 * MIB / 3600)
-    found = findings(tmp_path, rows)
+    found = grown(tmp_path, rows)
     resident, heap = found[growth.RESIDENT], found[growth.HEAP]
     assert (resident.value, resident.unit) == (pytest.approx(36, rel=5e-3), "MiB/h")
     assert resident.low <= resident.value <= (resident.high or 0)
-    assert resident.text.startswith("resident memory: +36.00 MiB/h (95 % interval +36.")
     # 286 MiB, and 36 MiB/h × 0.14 and 0.4 h.
-    assert ", from 291 to 301 MiB once the first third was over; at first 286;" in resident.text
-    assert resident.text.endswith("; over 0.43 h of load")
+    assert resident.levels == pytest.approx((286, 291, 301), abs=0.5)
+    assert (resident.legs.load_s, resident.legs.legs, resident.legs.counted) == (1550, 5, 5)
     assert heap.value == pytest.approx(3.6, rel=1e-3)
-    assert "; no leg collected the old generation, so what died there within it" in heap.text
+    assert not heap.legs.old_collected
 
 
 def test_files_and_threads_are_watched_too(tmp_path: Path) -> None:
-    rows = kept(tmp_path, growing, watched=True)
-    found = endurance.findings(Outcome(enduring(servers=("a",)), rows, tmp_path))
-    of = {(one.server, one.name): one for one in found if one.value is not None}
-    assert list(of) == [
-        ("a", name) for name in (growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS)
-    ]
-    assert of["a", growth.FILES].value == pytest.approx(60, rel=0.1)
-    assert "no growth shown" not in of["a", growth.FILES].text
-    assert of["a", growth.THREADS].value == 0.0
+    found = grown(tmp_path, kept(tmp_path, growing, watched=True))
+    assert list(found) == [growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS]
+    assert found[growth.FILES].value == pytest.approx(60, rel=0.1)
+    assert found[growth.FILES].low > 0
+    assert found[growth.THREADS].value == 0.0
 
 
-def test_no_growth_is_said(tmp_path: Path) -> None:
-    rows = kept(tmp_path / "noise", lambda s: 3e8 + s % 7 * 1e5)
-    found = findings(tmp_path / "noise", rows)[growth.RESIDENT]
-    assert found.low <= 0 <= found.high
-    assert "no growth shown" in found.text
-    # Pages touched for the first time: growth of the first third only.
-    rows = kept(tmp_path / "first", lambda s: 3e8 + min(s, 500) * 1e6)
-    found = findings(tmp_path / "first", rows)[growth.RESIDENT]
-    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
-    assert ", from 763 to 763 MiB once the first third was over; at first 296;" in found.text
+@pytest.mark.parametrize(
+    ("resident", "low", "high", "levels"),
+    [
+        (lambda s: 3e8 + s % 7 * 1e5, -1.0, 1.0, None),
+        # Pages touched for the first time: growth of the first third only.
+        (lambda s: 3e8 + min(s, 500) * 1e6, 0.0, 0.0, (296, 763, 763)),
+        # A burst of a minute, of up to 300 MB, in every third minute, and growth of 36 MiB an hour.
+        (lambda s: growing(s) + (s % 97 * 3e6 if s // 60 % 3 == 0 else 0), 0.1, 72.0, None),
+    ],
+    ids=["noise", "settling", "bursts"],
+)
+def test_noise_and_bursts_are_no_growth_and_do_not_hide_it(
+    tmp_path: Path,
+    resident: Callable[[float], float],
+    low: float,
+    high: float,
+    levels: tuple[float, ...] | None,
+) -> None:
+    found = grown(tmp_path, kept(tmp_path, resident))[growth.RESIDENT]
+    assert low <= found.low <= found.value <= found.high <= high
+    assert levels is None or found.levels == pytest.approx(levels, abs=0.5)
 
 
 @pytest.mark.parametrize(("mib_per_h", "shown"), [(0.0, False), (7.2, True)])
@@ -192,66 +203,48 @@ def test_live_heap_is_told_from_garbage(tmp_path: Path, mib_per_h: float, shown:
 
     def of_leg(number: int) -> dict[str, Any]:
         # A cache that fills in the first legs is no growth.
-        grown = round((number + 1) * 310 * mib_per_h * MIB / 3600)
-        return {"live_bytes": 12 * MIB + min(number, 3) * MIB + grown}
+        more = round((number + 1) * 310 * mib_per_h * MIB / 3600)
+        return {"live_bytes": 12 * MIB + min(number, 3) * MIB + more}
 
     dying = {"old": lambda s: 1e6 + s % 310 * 360 * MIB / 3600}
-    rows = kept(tmp_path, lambda s: 3e8, 16, of_leg, **dying)
-    live_heap = findings(tmp_path, rows)[growth.LIVE]
+    live_heap = grown(tmp_path, kept(tmp_path, lambda s: 3e8, 16, of_leg, **dying))[growth.LIVE]
     assert live_heap.value == pytest.approx(mib_per_h, abs=1e-2)
     assert (live_heap.low > 0) == shown
-    assert live_heap.text.startswith(f"live heap: +{mib_per_h:.2f} MiB/h (95 % interval ")
-    assert ("no growth shown" in live_heap.text) != shown
-    assert "; at first 12;" in live_heap.text or shown
 
 
-def test_what_lives_is_told_where_legs_count_and_are_enough(tmp_path: Path) -> None:
-    rows = kept(tmp_path / "five", growing, live_bytes=12 * MIB)
-    lost(rows, 1)
-    assert "1 of 5 legs left out: 02-a" in findings(tmp_path / "five", rows)[growth.LIVE].text
+def test_what_lives_is_told_where_legs_are_enough(tmp_path: Path) -> None:
     rows = kept(tmp_path / "two", growing, 2, live_bytes=12 * MIB)
-    found = findings(tmp_path / "two", rows)[growth.LIVE]
-    assert found.value is None
-    assert found.text.startswith("live heap: its growth cannot be told, too few samples")
-    # Where nobody tells what lives, nothing is said of it.
-    assert growth.LIVE not in findings(tmp_path, kept(tmp_path, growing))
+    found = grown(tmp_path / "two", rows)[growth.LIVE]
+    assert (found.value, found.levels) == (None, None)
+    # Where nothing tells what lives, there is no finding of it.
+    assert growth.LIVE not in grown(tmp_path, kept(tmp_path, growing))
 
 
-def test_bursts_are_no_growth_and_do_not_hide_it(tmp_path: Path) -> None:
-    # A burst of a minute, of up to 300 MB, in every third minute, and growth of 36 MiB an hour.
-    def bursting(at: float) -> float:
-        return growing(at) + (at % 97 * 3e6 if at // 60 % 3 == 0 else 0)
-
-    found = findings(tmp_path, kept(tmp_path, bursting))[growth.RESIDENT]
-    assert found.value == pytest.approx(36, rel=0.1)
-    assert 0 < found.low <= (found.high or 0) < 72
-
-
-def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> None:
+def test_legs_that_do_not_count_are_left_out_with_their_reasons(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing)
     lost(rows, 1)
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
-    found = findings(tmp_path, rows)[growth.RESIDENT]
-    assert "2 of 5 legs left out: 02-a: invalid: toxics-touched; 03-a: " in found.text
+    found = grown(tmp_path, rows)[growth.RESIDENT]
+    assert codes(found) == {"02-a": ["toxics-touched"], "03-a": ["damaged"]}
     # Memory grew while these legs put load on the JVM, so that time counts.
     assert found.value == pytest.approx(36, rel=5e-3)
-    assert "over 0.43 h of load" in found.text
+    assert (found.legs.counted, found.legs.load_s) == (3, 1550)
     # Without a record that time is not known.
     lost(rows, 1, "damaged")
     (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
-    found = findings(tmp_path, rows)[growth.RESIDENT]
-    assert "02-a: invalid: damaged, and its load is not counted" in found.text
-    assert "over 0.34 h of load" in found.text
+    found = grown(tmp_path, rows)[growth.RESIDENT]
+    assert codes(found)["02-a"] == ["damaged", "load-not-counted"]
+    assert found.legs.load_s == 1240
 
 
-def test_where_nobody_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path) -> None:
+def test_where_nothing_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing)
     for one in rows:
         untold = record(plan(trial=one.trial), before=foreign(None))
         write_json(tmp_path / "raw" / one.trial / "trial.json", untold)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
-    assert found.value is None
-    assert "5 of 5 legs left out: 01-a: which JVM it ran on is not known" in found.text
+    found = grown(tmp_path, rows)[growth.RESIDENT]
+    assert (found.value, found.legs.counted) == (None, 0)
+    assert codes(found) == {one.trial: ["jvm-unknown"] for one in rows}
 
 
 def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
@@ -260,38 +253,52 @@ def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
         base, started = (9e8, 1) if number < 2 else (3e8, 2)
         return {"resident": lambda s: base, "started_ms": started}
 
-    found = findings(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
-    assert found.value == 0.0
-    assert "2 of 5 legs left out: 2 legs ran on another JVM" in found.text
+    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
+    assert (found.value, found.legs.on_other_jvms, found.legs.counted) == (0.0, 2, 3)
 
 
-def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
+def test_an_interruption_on_the_same_jvm_is_counted(tmp_path: Path) -> None:
     """Proven warm once more: whoever went on with the run put load on the JVM to do so."""
 
     def of_leg(number: int) -> dict[str, Any]:
         return {"warmth": Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))}
 
-    found = findings(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
-    assert found.value == pytest.approx(36, rel=5e-3)
-    assert found.text.endswith(
-        "over 0.43 h of load; interrupted once, and the load on this JVM meanwhile is not counted"
-    )
+    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
+    assert (found.legs.interruptions, found.legs.counted) == (1, 5)
 
 
 def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
-    found = findings(tmp_path, [row(plan(trial="01-a"), **invalid("x"))])[growth.HEAP]
-    assert found.value is None
-    assert "cannot be told" in found.text
+    found = grown(tmp_path, [row(plan(trial="01-a"), **invalid("x"))])[growth.HEAP]
+    assert (found.value, found.legs.legs, found.legs.counted) == (None, 1, 0)
 
 
 def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
-    def text(folder: Path, old_after: Callable[[int, float], float]) -> str:
+    def collected(folder: Path, old_after: Callable[[int, float], float]) -> bool:
         legs = kept(folder, lambda s: 3e8, of_leg=lambda n: {"old_after": partial(old_after, n)})
-        return findings(folder, legs)[growth.HEAP].text
+        return grown(folder, legs)[growth.HEAP].legs.old_collected
 
-    assert "no leg collected" not in text(tmp_path / "within", lambda _, s: float(s > 700))
+    assert collected(tmp_path / "within", lambda _, s: float(s > 700))
     # Between legs it is collected because the driver asks.
-    assert "no leg collected" in text(tmp_path / "between", lambda number, _: float(number))
+    assert not collected(tmp_path / "between", lambda number, _: float(number))
+
+
+@pytest.mark.parametrize("out", range(5))
+def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> None:
+    rows = kept(tmp_path, growing)
+    lost(rows, out)
+    found = grown(tmp_path, rows)[growth.RESIDENT]
+    assert found.low is not None
+    assert found.value == pytest.approx(36, rel=5e-3)
+
+
+def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
+    # 10 samples each, and none is between 30 and 60.
+    points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 130))]
+    parts = growth.in_parts(points)
+    assert [at for at, _ in parts] == [4.5 + s for s in (0, 10, 20, 60, 70, 80, 90, 100, 110, 120)]
+    assert parts[1] == (14.5, 20.0)
+    assert growth.in_parts([]) == ()
+    assert growth.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
 
 
 def pool(name: str, pool: str, *values: float) -> Series:
@@ -299,13 +306,10 @@ def pool(name: str, pool: str, *values: float) -> Series:
 
 
 G1 = (
-    pool(AFTER, "G1 Eden Space", 0, 0),
-    pool(AFTER, "G1 Survivor Space", 4, 5),
-    pool(AFTER, "G1 Old Gen", 1, 1),
-    pool(USED, "G1 Eden Space", 70, 80),
-    pool(USED, "G1 Old Gen", 10, 20),
-    pool(USED, "Metaspace", 7, 7),
-)
+    pool(AFTER, "G1 Eden Space", 0, 0), pool(AFTER, "G1 Survivor Space", 4, 5),
+    pool(AFTER, "G1 Old Gen", 1, 1), pool(USED, "G1 Eden Space", 70, 80),
+    pool(USED, "G1 Old Gen", 10, 20), pool(USED, "Metaspace", 7, 7),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -322,22 +326,3 @@ def test_heap_after_collections(
     pools: tuple[Series, ...], left: tuple[tuple[float, float], ...]
 ) -> None:
     assert heap_after_collections(Observation((0.0, 3.0), pools)) == left
-
-
-def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
-    # 10 samples each, and none is between 30 and 60.
-    points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 130))]
-    parts = growth.in_parts(points)
-    assert [at for at, _ in parts] == [4.5 + s for s in (0, 10, 20, 60, 70, 80, 90, 100, 110, 120)]
-    assert parts[1] == (14.5, 20.0)
-    assert growth.in_parts([]) == ()
-    assert growth.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
-
-
-@pytest.mark.parametrize("out", range(5))
-def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> None:
-    rows = kept(tmp_path, growing)
-    lost(rows, out)
-    found = findings(tmp_path, rows)[growth.RESIDENT]
-    assert found.low is not None
-    assert found.value == pytest.approx(36, rel=5e-3)

@@ -44,6 +44,11 @@ NAMES: dict[str, tuple[Experiment, str]] = {
         experiment(modes=("closed",), launches=1),
         "01-a-closed-c100 02-b-closed-c100",
     ),
+    "each launch has all loads, every other one in reverse": (
+        experiment(servers=("a",), concurrencies=(100, 200), launches=2),
+        "01-a-closed-c100-l1 02-a-open-c100-l1 03-a-closed-c200-l1 04-a-open-c200-l1 "
+        "05-a-open-c200-l2 06-a-closed-c200-l2 07-a-open-c100-l2 08-a-closed-c100-l2",
+    ),
     "arms are whole JVMs: A B B A": (
         experiment(servers=("a",), launches=2, arms=("x", "y")),
         "01-a-x-closed-c100-l1 02-a-x-open-c100-l1 03-a-y-closed-c100-l1 04-a-y-open-c100-l1 "
@@ -85,13 +90,6 @@ def test_auto_is_one_rate_for_all_from_the_first_servers_delay() -> None:
     assert [plan.offered_rps for plan in given] == [None, None, 70, 70]
 
 
-def test_a_launch_goes_through_all_cells_before_the_next() -> None:
-    plans = all_of(loads(experiment(concurrencies=(100, 200), launches=2)))
-    cells = [(p.launch, p.concurrency, p.mode) for p in plans if p.server == "a"]
-    first = [(1, 100, "closed"), (1, 100, "open"), (1, 200, "closed"), (1, 200, "open")]
-    assert cells == [*first, *((2, *load) for _, *load in reversed(first))]
-
-
 @pytest.mark.parametrize(("count", "launches"), [(1, 2), (4, 2), (10, 6), (5, 10), (3, 12)])
 def test_every_load_is_measured_as_often_early_as_late(count: int, launches: int) -> None:
     loads = tuple(range(count))
@@ -123,10 +121,8 @@ def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
     assert [(p.route, p.mode) for p in all_of(order)] == [
         ("/compute", "closed"), ("/block", "closed"), ("/block", "open"), ("/file", "closed"),
     ]  # fmt: skip
-    assert order.notes == (
-        "closed load only: RATE=auto is a share of connections / wait, and /compute, /file do "
-        "not wait now; RATE=n adds the open load",
-    )
+    (note,) = order.notes
+    assert note.startswith("no open load of /compute, /file: ")
     with pytest.raises(WordError, match="/compute does not wait now"):
         loads(experiment(routes=("/compute",), modes=("open",)))
     assert len(all_of(loads(experiment(routes=("/compute",), rate_rps=5)))) == 4
@@ -135,17 +131,6 @@ def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
 def test_what_an_engine_cannot_do_is_said_before_anything_runs() -> None:
     with pytest.raises(WordError, match="WARMUP=1s is less than wrk2's own calibration"):
         loads(experiment(warmup_s=1), ENGINES[:1])
-
-
-def test_the_same_rows_lead_to_the_same_trial_and_none_is_lost_or_repeated() -> None:
-    of = experiment(concurrencies=(100, 200), launches=2)
-    whole = all_of(loads(of))
-    for count in range(len(whole)):
-        # As after a crash: a new design, fed the rows that are there.
-        done = [row(plan) for plan in whole[:count]]
-        assert loads(of).next(done) == whole[count]
-    missing = [row(plan) for at, plan in enumerate(whole) if at != 3]
-    assert loads(of).next(missing) == whole[3]
 
 
 def made(of: Experiment, reasons: dict[str, str]) -> list[TrialPlan]:
@@ -262,17 +247,13 @@ def test_a_load_has_a_window_for_the_latency_of_its_slowest_server() -> None:
     assert {(p.concurrency, p.mode, p.duration_s) for p in all_of(design)} == {
         (100, "closed", 15), (100, "open", 15), (5000, "closed", 55), (5000, "open", 55),
     }  # fmt: skip
-    assert design.notes == tuple(
-        f"/downstream 5000 {mode}: windows of 55 s, as a latency of 10.0 s is expected"
-        for mode in ("closed", "open")
-    )
+    assert design.notes == ()
     # A window that was asked for is kept, and a short one is said.
     design = loads(experiment(modes=("closed",), concurrencies=(100, 5000)))
     assert {plan.duration_s for plan in all_of(design)} == {15}
-    assert design.notes == (
-        "warning: /downstream 5000 closed: a latency of 10.0 s is expected, and the window of 15 s "
-        "may be too short for it; DURATION=55s would do",
-    )
+    (note,) = design.notes
+    assert note.startswith("warning: /downstream 5000 closed: a latency of 10.0 s is expected")
+    assert note.endswith("DURATION=55s would do")
 
 
 def test_without_a_comparison_a_window_is_for_its_own_server() -> None:
@@ -283,11 +264,3 @@ def test_without_a_comparison_a_window_is_for_its_own_server() -> None:
     assert [of.single(server).duration_s for server in ("a", "b")] == [28, 15]
     # Nothing takes longer than the engines wait for it: 40 s would be a window of 220 s.
     assert of.single("a", 40_000).duration_s == 165
-
-
-def test_a_design_that_does_not_say_how_many_trials_it_has_at_most_is_none() -> None:
-    class Endless(order.Design):
-        def next(self, done: Sequence[Row]) -> TrialPlan | None: ...
-
-    with pytest.raises(TypeError, match="most"):
-        Endless()  # type: ignore[abstract]

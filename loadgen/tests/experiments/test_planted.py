@@ -10,22 +10,10 @@ from experiments.conftest import SHIPPED, Files, refusal
 from lab.experiments.cases import Case
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.plans import of_file
-from lab.experiments.planted import KIND, Planted, design, findings
+from lab.experiments.planted import Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
-from lab.model import (
-    NONE,
-    STRONG,
-    WEAK,
-    Condition,
-    Dosed,
-    Experiment,
-    Named,
-    Spike,
-    TrialPlan,
-    Verdict,
-)
-from lab.report.verdicts import said
+from lab.model import STRONG, WEAK, Condition, Dosed, Experiment, Named, Spike, TrialPlan
 from support.planned import all_of, experiment, planner, row
 from support.repo import REPO, script
 
@@ -39,7 +27,6 @@ CASE = (
     'expected = ["worker pool"]\n'
 )
 POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
-NONE_OF_IT = Verdict(NONE, STRONG, "none", None)
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
 
@@ -93,11 +80,6 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
             for one in loads(rows)] == [
         ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
     ]  # fmt: skip
-    found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], KIND.load_name)
-    assert [(one.load, one.trials, one.goodput_rps) for one in found] == [
-        ("narrow-r2", 3, 320.0),
-        ("slow", 3, 100.0),
-    ]
 
 
 def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
@@ -217,35 +199,42 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
     assert [case.name for case in settings_of(Planted, found).cases] == ["other"]
     assert (found.launches, found.duration_s, found.engines) == (10, 5, ("wrk2",))
     assert files.refusal(text, CASE="pol") == "run: CASE=pol is not allowed; allowed: pool, other"
+    # Every duration is scaled.
+    quick = files.experiment(HEAD + CASE + 'duration = "10s"\n', SCALE="0.5")
+    assert settings_of(Planted, quick).cases[0].duration_s == 5
     assert "SERVER does not apply to" in files.refusal(text, SERVER="netty")
     assert "CASE does not apply to" in refusal(shipped, 200_000, EXP="sweep", CASE="pool")
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "problem", "allowed"),
     [
-        ("", "x.toml: case is missing; allowed: one or more tables [[case]]"),
-        ("[[case]]\nname = 'x'\n", "case 1: server is missing"),
-        (CASE + "knob = 1\n", "case 1: knob is not a key; allowed: name, server"),
-        (CASE + CASE, "case 2: name=pool is there twice; allowed: each once"),
-        (CASE.replace("fixed-pool", "nosuch"), "server=nosuch is not a server of the lab"),
-        (CASE.replace("worker pool", "bad luck"), "expected=bad luck is not allowed; allowed: acc"),
-        (CASE.replace("200", "0"), "concurrency=0 is not allowed; allowed: a whole number 1..1000"),
-        (CASE + "rate = 0\n", "rate=0 is not allowed; allowed: a whole number 1..10000000"),
-        (CASE + "rate = 9\npeak_extra = 5\n", "rate=9 is not allowed; allowed: none beside peak"),
-        (CASE + "severity = 0\n", "severity=0 is not allowed; allowed: a number 0.01..1000"),
-        (CASE + "knobs = { pool_size = 0 }\n", "knobs: pool_size=0: allowed 1..20000 (threads)"),
-        (CASE + "knobs = { loops = 1 }\n", "knobs: loops is not a knob; allowed: pool_size"),
-        (CASE + 'host = { PATH = "1" }\n', "host: PATH is not a setting of a container"),
-        (CASE + "host = { NOFILE = 300 }\n", "host: NOFILE=300 is not allowed; allowed: a text"),
-        (CASE + 'toxics = [{ TYPE = "lateny" }]\n', "TYPE=lateny is not allowed"),
-        (CASE + "generator_cpus = 0\n", "generator_cpus=0 is not allowed; allowed: a number 0.01"),
-        (CASE + "spin = 1\n", "spin=1 is not allowed; allowed: a number 0.01..0.9"),
-        (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers"),
+        ("", "x.toml: case is missing", "one or more tables [[case]]"),
+        ("[[case]]\nname = 'x'\n", "case 1: server is missing", ""),
+        (CASE + "knob = 1\n", "case 1: knob is not a key", "name, server, concurrency"),
+        (CASE + CASE, "case 2: name=pool is there twice", "each once"),
+        (CASE.replace("fixed-pool", "nosuch"), "server=nosuch is not a server of the lab", "fixed"),
+        (CASE.replace("worker pool", "luck"), "expected=luck is not allowed", "accept queue"),
+        (CASE.replace("200", "0"), "concurrency=0 is not allowed", "1..1000000"),
+        (CASE + "rate = 0\n", "rate=0 is not allowed", "1..10000000"),
+        (CASE + "rate = 9\npeak_extra = 5\n", "rate=9 is not allowed", "none beside peak_extra"),
+        (CASE + "severity = 0\n", "severity=0 is not allowed", "0.01..1000"),
+        (CASE + "knobs = { pool_size = 0 }\n", "pool_size=0: allowed 1..20000 (threads)", ""),
+        (CASE + "knobs = { loops = 1 }\n", "case 1: loops is not a knob", "pool_size"),
+        (CASE + 'host = { PATH = "1" }\n', "case 1: PATH is not a setting of a container", ""),
+        (CASE + "host = { NOFILE = 300 }\n", "host={'NOFILE': 300} is not allowed", "a table of"),
+        (CASE + 'toxics = [{ TYPE = "lateny" }]\n', "TYPE=lateny is not allowed", ""),
+        (CASE + "generator_cpus = 0\n", "generator_cpus=0 is not allowed", "0.01..999"),
+        (CASE + "spin = 1\n", "spin=1 is not allowed", "0.01..0.9"),
+        (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers", ""),
     ],
 )
-def test_a_wrong_table_is_refused_with_its_place(files: Files, text: str, problem: str) -> None:
-    assert problem in files.refusal(HEAD + text)
+def test_a_wrong_table_is_refused_with_its_place(
+    files: Files, text: str, problem: str, allowed: str
+) -> None:
+    line = files.refusal(HEAD + text)
+    assert problem in line
+    assert allowed in line.rpartition("; allowed: ")[2]
 
 
 def test_an_open_load_is_refused(files: Files) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from lab.model import Remark
 from lab.model.knobs import CPUS
-from lab.model.own_lever import OwnChange, OwnLever, change_of
+from lab.model.own_lever import OwnChange, OwnLever, SettingChange, change_of
 from support.repo import matches_in_bash
 
 POOL = OwnLever(variable="POOL_SIZE", value=20)
@@ -17,19 +18,20 @@ def changed(of: OwnLever, enough: int | None = None, **host: str) -> OwnChange:
 
 
 def test_a_number_is_doubled_and_lifted_to_what_is_enough_or_four_times() -> None:
+    setting = SettingChange("POOL_SIZE", 20, 40, 400)
     assert changed(POOL, 400) == OwnChange(
-        {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "400"}, "POOL_SIZE 20 → 40", "POOL_SIZE=400", 2.0
+        {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "400"}, (setting,), 2.0
     )
     assert changed(POOL).lift == {"ENV_POOL_SIZE": "80"}
     # Never to less than its step.
     assert changed(POOL, 30).lift == {"ENV_POOL_SIZE": "40"}
     # What was lifted before goes on from there.
-    assert changed(POOL, 400, ENV_POOL_SIZE="80").step_text == "POOL_SIZE 80 → 160"
+    assert changed(POOL, 400, ENV_POOL_SIZE="80").step == {"ENV_POOL_SIZE": "160"}
     # Nothing is set beyond what it takes.
     limited = OwnLever(variable="POOL_SIZE", value=20, most=30)
     assert changed(limited, 400).lift == changed(limited, 400).step == {"ENV_POOL_SIZE": "30"}
     full = change_of(limited, {"ENV_POOL_SIZE": "30"}, 400, 4)
-    assert full == "POOL_SIZE is 30 already, the most there is"
+    assert full == Remark("at-most", {"setting": "POOL_SIZE", "value": 30})
 
 
 def test_what_belongs_together_changes_together() -> None:
@@ -37,7 +39,7 @@ def test_what_belongs_together_changes_together() -> None:
     both = changed(HEAP)
     assert both.step == {"ENV_JAVA_OPTS": once, "OWN_MEMORY": "2048m"}
     assert both.lift["OWN_MEMORY"] == "4096m"
-    assert both.step_text.endswith("-Xmx512m and memory 1024m → 2048m")
+    assert both.settings[1] == SettingChange("memory", 1024, 2048, 4096, "MiB")
     assert both.factor is None
     after = changed(HEAP, ENV_JAVA_OPTS=once, OWN_MEMORY="2048m")
     assert after.step == {"ENV_JAVA_OPTS": twice, "OWN_MEMORY": "4096m"}
@@ -45,10 +47,11 @@ def test_what_belongs_together_changes_together() -> None:
 
 def test_cpus_are_lifted_to_all_of_the_machine() -> None:
     assert changed(OwnLever(cpus=0.5)) == OwnChange(
-        {"OWN_CPUS": "1"}, {"OWN_CPUS": "4"}, "cpus 0.5 → 1", "cpus=4", 2.0
+        {"OWN_CPUS": "1"}, {"OWN_CPUS": "4"}, (SettingChange("cpus", 0.5, 1, 4),), 2.0
     )
     assert changed(OwnLever(cpus=3)).step == {"OWN_CPUS": "4"}
-    assert change_of(OwnLever(cpus=4), {}, None, 4) == "cpus is 4 already, the most there is"
+    full = change_of(OwnLever(cpus=4), {}, None, 4)
+    assert full == Remark("at-most", {"setting": "cpus", "value": 4})
 
 
 @pytest.mark.parametrize(

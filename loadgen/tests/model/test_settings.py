@@ -37,9 +37,7 @@ def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -
 def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
     run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
     kind = kind_of(of)
-    return Content(
-        manifest.read(run_dir), of, (), (), (), (), (), (), asks=kind.asks, verb=kind.verb.name
-    )
+    return Content(manifest.read(run_dir), of, (), (), (), (), (), (), verb=kind.verb.name)
 
 
 def again(of: Content) -> tuple[str | None, tuple[str, ...]]:
@@ -150,7 +148,6 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
         (BENCH, {"concurrencies": (1,)}, "What do a, b do at 1 connection?"),
         (BENCH, {"concurrencies": (1, 5000)}, "What do a, b do at 1, 5,000 connections?"),
         (BENCH, {"question": "\nWhy?\n"}, "Why?"),
-        (EXPLAIN, {}, "What limits a at 100 connections?"),
     ],
 )
 def test_a_question_that_nobody_wrote(

@@ -8,7 +8,7 @@ from lab.report.markdown import section as written
 def slope(memory: str, value: float | None, *ends: float) -> PerConnection:
     low, high = ends or (None, None)
     name = f"{memory} per connection"
-    return PerConnection(name, "a", 0, value, "bytes/connection", low, high, "", 12, 2000, 8000)
+    return PerConnection(name, "a", 0, value, "bytes/connection", low, high, 12, 2000, 8000)
 
 
 def test_each_memory_of_each_server_is_a_row() -> None:

@@ -389,7 +389,7 @@ def test_a_trial_tells_of_the_network(small: Path, ms: float | None, told: str) 
 
 
 def test_answers_stand_under_the_question(run_dir: Path) -> None:
-    found = Finding("breaking point", "a", 1, 400.0, "connections", None, None, "breaks at 400")
+    found = Finding("breaking point", "a", 1, 400.0, "connections", None, None)
     derived = derive(run_dir, [Drawing()])
     none = Verdict(NONE, STRONG, "none", EXCESS)
     of = content(
@@ -400,8 +400,8 @@ def test_answers_stand_under_the_question(run_dir: Path) -> None:
         verdicts=tuple((row.trial, none) for row in derived.rows),
     )
     whole = html(of, (), (), ())
-    parts = ("Does a differ from b?", "breaks at 400", ">What limited<", ">Comparisons<",
-             'id="prediction"')  # fmt: skip
+    parts = ("Does a differ from b?", "breaking point: 400 connections", ">What limited<",
+             ">Comparisons<", 'id="prediction"')  # fmt: skip
     places = [whole.index(part) for part in parts]
     assert places[0] < whole.index("No: N / 0.2 s bounds both.") < places[1]
     assert places == sorted(places)

@@ -9,14 +9,14 @@ from lab.report.planted import lines, section, share
 
 def named(name: str, **changes: Any) -> Named:
     values: dict[str, Any] = dict.fromkeys(("value", "low", "high", "planted", "severity", "mode"))
-    values |= {"server": "", "launch": 0, "unit": "share", "text": "", "trials": 3, "right": 1}
+    values |= {"server": "", "launch": 0, "unit": "share", "trials": 3, "right": 1}
     values |= {"strong": 1, "missed": {"02-missed": "unknown", "05-sure": "host CPU"}}
     return Named(name=name, **(values | {"sure": ("05-sure",)} | changes))
 
 
 def dosed(dose: float, **answers: int) -> Dosed:
     counts = {name.replace("_", " "): count for name, count in answers.items()}
-    return Dosed("dose", "a", 0, None, "share", None, None, "", "closed", dose, counts, 0.87, None)
+    return Dosed("dose", "a", 0, None, "share", None, None, "closed", dose, counts, 0.87, None)
 
 
 FOUND = (

@@ -6,7 +6,7 @@ from lab.model import Drift, InUnits, Line
 from lab.report.ruler import drifts, with_units
 
 UNITS = InUnits(
-    "units", "netty", 0, 0.567, "control parts", 0.55, 0.6, "",
+    "units", "netty", 0, 0.567, "control parts", 0.55, 0.6,
     lane="event-loop", server_us=61.2, control_us=107.9, busy=0.9, broke=True, cpus=2,
     line=Line(b=156e-6, a=0.43, rates=7),
 )  # fmt: skip
@@ -35,7 +35,7 @@ def test_a_line_gets_its_server_s_units_and_what_to_expect_elsewhere() -> None:
 
 
 def test_a_drift_is_named_with_its_share() -> None:
-    found = Drift("drift", "", 0, 0.18, "share", None, None, "", "ref_net", (1.0, 1.0, 1.1, 1.18))
+    found = Drift("drift", "", 0, 0.18, "share", None, None, "ref_net", (1.0, 1.0, 1.1, 1.18))
     (line,) = drifts([UNITS, found])
     assert "18%" in line
     assert "ref_net" in line

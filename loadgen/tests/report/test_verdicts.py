@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lab.experiments.explain import KIND
+from lab.judge.grouping import lane_of
 from lab.model import NONE, STRONG, UNKNOWN, WEAK, Excess, Row, Standing, Verdict
 from lab.report import table
 from lab.report.resources import sentence
@@ -101,12 +101,12 @@ def test_what_a_resource_limits_is_said_first() -> None:
 def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
     names = ("001-a-1-named", "002-a-1-before", "003-a-1-after", "004-a-1-before")
     of = [row(plan("closed", trial=f"{name}-closed-c100", arm=name[6:])) for name in names]
-    found = said(of, [(one.trial, POOL) for one in of], KIND.load_name)
-    assert [(one.load, one.trials) for one in found] == [
-        ("a-1-named-closed-c100", 1),
-        ("a-1-before-closed-c100", 2),
-        ("a-1-after-closed-c100", 1),
+    found = said(of, [(one.trial, POOL) for one in of], lane_of)
+    lanes = [
+        (f"{of[0].server}@1-{part}", count)
+        for part, count in (("named", 1), ("before", 2), ("after", 1))
     ]
+    assert [(one.load, one.trials) for one in found] == lanes
 
 
 def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:

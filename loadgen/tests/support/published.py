@@ -39,7 +39,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab.experiments.kind import Outcome
+import msgspec
+
+from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of
 from lab.experiments.search import NAME as CAPACITY
@@ -212,7 +214,7 @@ def _found(name: str) -> tuple[Finding, ...]:
     """The findings of a file's run."""
     kept = record(name).get("findings")
     if kept is not None:
-        return tuple(from_json(Finding, one) for one in kept)
+        return tuple(msgspec.convert(one, Finding) for one in kept)
     return _findings(experiment_of(name), rows_of(name))
 
 
@@ -290,17 +292,16 @@ def capacities(name: str) -> dict[str, tuple[str, ...]]:
 def curve(name: str) -> str:
     """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
     rows, experiment = rows_of(name), experiment_of(name)
-    limits = kind_of(experiment).limits
-    assert limits is not None, f"{name} is no run of capacity"
     found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
     styles = LaneStyles.of(experiment.servers, rows)
-    (place,) = by_load(rows, styles, limits(experiment), found)
+    limits = settings_of(Search, experiment).least_limits()
+    (place,) = by_load(rows, styles, limits, found)
     (figure,) = (one for one in place.figures if one.name.startswith("p99-"))
     return alone(figure.svg)
 
 
 def _findings(run: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:
-    return kind_of(run).findings(Outcome(run, rows, Path("no-raw-data")))
+    return tuple(kind_of(run).findings(Outcome(run, rows, Path("no-raw-data"))))
 
 
 def _beside_capacity(lines: Sequence[str], files: Sequence[str]) -> Iterator[str]:

@@ -11,14 +11,16 @@ from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
-from lab.experiments.kind import Outcome, TrialKind
+from lab.experiments import loads
+from lab.experiments.kind import Kind, Outcome
 from lab.experiments.loads import arms_of
 from lab.experiments.registry import kind_of
 from lab.judge.checks import judge
 from lab.judge.checks.data import damaged
 from lab.judge.compare import Comparison, lanes
 from lab.judge.cpu_split import cpu_split
-from lab.judge.grouping import loads
+from lab.judge.grouping import lane_of
+from lab.judge.grouping import loads as loads_of
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
@@ -26,9 +28,23 @@ from lab.judge.thread_times import thread_times
 from lab.judge.time_split import time_split
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
-from lab.model import RECORDED, Finding, Judgement, Measurement, Remark, Row, SeriesError, Verdict
+from lab.model import (
+    RECORDED,
+    Experiment,
+    Finding,
+    Judgement,
+    Measurement,
+    NotFound,
+    Remark,
+    Row,
+    SeriesError,
+    Sustained,
+    Verdict,
+)
 from lab.model.host_facts import cores_of, host_id
 from lab.report import answers, comparison, index, markdown, page, remarks, ruler, words
+from lab.report.findings import answers as answers_of
+from lab.report.findings import lines as lines_of
 from lab.report.recorded import Recorded
 from lab.report.verdicts import Said
 from lab.report.words import Content
@@ -73,7 +89,7 @@ class Derived:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        return words.findings(self.findings)
+        return lines_of(self.findings)
 
 
 def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
@@ -159,38 +175,37 @@ def derive(
     experiment = record.experiment
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
-    found, unreadable = read_trials(measured, finished, engines)
-    trials = [trial for _, trial in found]
+    ended, unreadable = read_trials(measured, finished, engines)
+    trials = [trial for _, trial in ended]
     unfinished = (*unfinished, *unreadable)
     recorded = recorded_of(measured, run_dir, engines, trials)
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
-    complete = record.status == "complete"
-    outcome = Outcome(experiment, rows, run_dir, verdicts, complete, cores_of(record.host))
+    outcome = Outcome(experiment, rows, run_dir, verdicts, cores_of(record.host))
     findings = (*_findings(kind, outcome), *drift(rows, outcome.cpus))
-    first = ruler.with_units(_first(kind, outcome, findings), findings)
+    first = answers_of(experiment, findings)
     # Servers that are searched have few loads in common: the answers compare them.
-    comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
+    comparisons = () if kind.changes_lab or first else lanes(rows)
+    if first is None:
+        first = answers.of_loads(rows, verdicts) if kind is loads.KIND else ()
     content = Content(
         manifest=measured,
         experiment=experiment,
         rows=rows,
-        loads=loads([one.row for one in trials if not one.measurement.record.plan.hold]),
+        loads=loads_of([one.row for one in trials if not one.measurement.record.plan.hold]),
         comparisons=comparisons,
         findings=findings,
         notes=notes,
         unfinished=unfinished,
         verdicts=tuple(verdicts.items()),
         title=kind.title,
-        asks=kind.asks,
-        jvms=kind.jvms,
         changes_lab=kind.changes_lab,
         verb="gate" if arms_of(experiment).images else kind.verb.name if kind.verb else "run",
-        load_name=kind.load_name,
-        answers=first,
-        limits=kind.limits(experiment) if kind.limits else None,
+        load_name=lane_of if kind.changes_lab else None,
+        answers=ruler.with_units(first, findings),
+        limits=_limits(experiment, findings),
         recorded=recorded,
     )
     texts = {
@@ -202,7 +217,7 @@ def derive(
         FINDINGS: json_text(findings),
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
-        index.ANSWER: index.answer_text(words.question(content), answers.plain(first)),
+        index.ANSWER: index.answer_text(words.question(content), answers.plain(content.answers)),
     }
     derived = Derived(
         rows=rows,
@@ -217,7 +232,7 @@ def derive(
     told(derived)
     figures: Mapping[str, str] = {}
     if pages:
-        shown = [_shown(trial, raw) for raw, trial in found]
+        shown = [_shown(trial, raw) for raw, trial in ended]
         texts[page.NAME], figures = page.build(content, shown)
     changed = []
     for name, text in texts.items():
@@ -256,21 +271,23 @@ def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> I
         yield Recorded(trial.row, same.row if same else None, found, problem)
 
 
-def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:
+def _findings(kind: Kind, outcome: Outcome) -> tuple[Finding, ...]:
     """What the kind finds. A raw file that cannot be read costs the findings, not the report."""
     try:
-        return kind.findings(outcome)
+        return tuple(kind.findings(outcome))
     except RawDataError as failure:
-        text = f"nothing is found, as {failure.said}"
-        return (Finding(kind.name, "", 0, None, "", None, None, text),)
+        problem = damaged.remark(problem=failure.said)
+        return (NotFound(kind.name, "", 0, None, "", None, None, (problem,)),)
 
 
-def _first(
-    kind: TrialKind, outcome: Outcome, found: Sequence[Finding]
-) -> tuple[tuple[str, ...], ...]:
-    if kind.answers:
-        return kind.answers(outcome.experiment, found)
-    return answers.of_loads(outcome.rows, outcome.verdicts) if kind.answers_most else ()
+def _limits(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, float] | None:
+    """The latencies in ms that decided the trials of a search at open loads, by name."""
+    limits: dict[str, float] = {}
+    for finding in findings:
+        if isinstance(finding, Sustained) and experiment.modes[0] == "open":
+            for name, limit in finding.limits.items():
+                limits[name] = min(limit, limits.get(name, limit))
+    return limits or None
 
 
 def _shown(trial: Trial, raw: Path) -> page.Shown:

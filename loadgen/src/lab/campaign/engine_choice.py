@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from lab.errors import EngineError
 from lab.experiments.reading.load import EXACT
-from lab.experiments.registry import kind_of
 from lab.load.engines import ENGINES, Engine
 from lab.load.engines.wrk2 import BURSTS_FROM
 from lab.model import Experiment
@@ -69,8 +68,6 @@ def _fitting(experiment: Experiment, names: Sequence[str]) -> tuple[list[str], t
 
 def why_exact(experiment: Experiment) -> str | None:
     """Why the load needs the engine that is exact; None if wrk2 fits."""
-    if kind_of(experiment).exact is not None:
-        return kind_of(experiment).exact
     if experiment.target is not None:
         return "it opens again what a service of your own closes, and speaks TLS"
     if experiment.arrivals != "constant":

@@ -23,7 +23,6 @@ from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
-from lab.experiments.registry import kind_of
 from lab.judge.checks import data, state
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
@@ -32,6 +31,7 @@ from lab.load.trial import Runner
 from lab.model import Remark, Row, TrialPlan
 from lab.model.host_facts import cores_of, host_id
 from lab.report import answers, comparison, markdown, page, recorded, ruler, table, verdicts
+from lab.report.findings import answers as answers_of
 from lab.report.progress import Trials
 from lab.report.remarks import text, text_of
 from lab.store import csv, manifest, series
@@ -230,7 +230,7 @@ class Loop:
             answers.render(console, derived.answers)
             for line in ruler.drifts(derived.findings):
                 warn(console, line)
-            if kind_of(self.record.experiment).answers and derived.answers:
+            if answers_of(self.record.experiment, derived.findings):
                 # Whoever wants more than the answer opens the report.
                 invalid, host = sum(not row.valid for row in rows), rows[0].host or "unknown"
                 said = f"{len(rows)} trials, {invalid} of them invalid, host {host}"

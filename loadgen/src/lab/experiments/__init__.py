@@ -2,6 +2,6 @@
 
 A kind reads its settings, plans the next trial from the rows so far, and draws findings from them.
 It starts nothing and changes nothing. `registry` finds the kinds: the files that define KIND.
-`plans` reads what the user asks for, with `reading`; `campaign` runs the trials. Two kinds have a
-folder of parts: `searching` is of `capacity`, `proving` of `explain`.
+`plans` reads what the user asks for, with `reading`; `campaign` runs the trials. `proving` has the
+parts of `explain`.
 """

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.experiments.kind import ends
 from lab.judge.compare import compare
 from lab.judge.intervals import share_interval
 from lab.model import Dosed, Row, goodput, p95_of
@@ -36,20 +37,18 @@ class Arm:
 def answers(a: Arm, b: Arm) -> list[str]:
     """The answer on B in each group of rounds that both arms reached the end of. Trials of one
     round are a pair, as launches of one round are."""
-    found: list[str] = []
+    places: list[str] = []
     last = min(max(arm.rows, default=0) for arm in (a, b))
     for first in range(1, last - ROUNDS + 2, ROUNDS):
-        in_a, in_b = (
-            [
-                dataclasses.replace(arm.rows[at], launch=at, arm=None)
-                for at in range(first, first + ROUNDS)
-                if at in arm.rows
-            ]
-            for arm in (a, b)
-        )
-        told = compare(in_a, in_b, "a", "b").answers
-        found.append(told[0].place if told else UNTOLD)
-    return found
+        rounds = range(first, first + ROUNDS)
+        compared = compare(_rounds(a, rounds), _rounds(b, rounds), "a", "b").answers
+        places.append(compared[0].place if compared else UNTOLD)
+    return places
+
+
+def _rounds(arm: Arm, rounds: range) -> list[Row]:
+    present = [at for at in rounds if at in arm.rows]
+    return [dataclasses.replace(arm.rows[at], launch=at, arm=None) for at in present]
 
 
 def findings(arms: Sequence[Arm]) -> Iterator[Dosed]:
@@ -68,27 +67,18 @@ def _finding(first: Arm, arm: Arm) -> Dosed:
     else:
         trials = counts.total() - counts[UNTOLD]
         count = trials - counts[SAME]
-    interval = share_interval(count, trials)
+    low, high = ends(share_interval(count, trials))
+    share = count / trials if trials else None
+    pairs = [(row, arm.rows[at]) for at, row in first.rows.items() if at in arm.rows]
+    pairs = [(a, b) for a, b in pairs if a.valid and b.valid]
     return Dosed(
-        name=NAME,
-        server=arm.server,
-        launch=0,
-        value=count / trials if trials else None,
-        unit="share of answers",
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        text="",
+        *(NAME, arm.server, 0, share, "share of answers", low, high),
         load=arm.load,
         dose=arm.dose,
         answers=dict(sorted(counts.items())),
-        goodput_ratio=_ratio([(goodput(a), goodput(b)) for a, b in _pairs(first, arm)]),
-        p95_ratio=_ratio([(p95_of(a), p95_of(b)) for a, b in _pairs(first, arm)]),
+        goodput_ratio=_ratio([(goodput(a), goodput(b)) for a, b in pairs]),
+        p95_ratio=_ratio([(p95_of(a), p95_of(b)) for a, b in pairs]),
     )
-
-
-def _pairs(a: Arm, b: Arm) -> list[tuple[Row, Row]]:
-    both = [(row, b.rows[at]) for at, row in a.rows.items() if at in b.rows]
-    return [(x, y) for x, y in both if x.valid and y.valid]
 
 
 def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:

@@ -11,36 +11,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.growth import (
-    HEAP,
-    HOUR_S,
-    LIVE_HEAP,
-    OF_SERVER,
-    Figure,
-    Growth,
-    Points,
-    growth,
-    in_window,
-    said,
-)
-from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
+from lab.experiments.growth import LIVE_HEAP, OF_SERVER, Figure, Points, growth, in_window
+from lab.experiments.kind import SHARED, Kind, Outcome, ToMeasure, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
-from lab.experiments.reading import Asked, Key, read_load, rules, target
+from lab.experiments.reading import Asked, read_load
+from lab.experiments.reading.recording import Recorded
+from lab.experiments.reading.settings import Duration
+from lab.judge.checks.data import damaged
 from lab.judge.checks.steady import DRIFTS
 from lab.judge.heap import AFTER, is_old
 from lab.load.measure import RECORD
-from lab.model import Finding, Observation, Row, TrialRecord, Warmth
-from lab.report.remarks import text_of
+from lab.model import Finding, Grown, Legs, Remark, Row, TrialRecord
 from lab.store import series
 from lab.store.records import read_json
 
 # A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
 # longer.
 LEAST_LEG_S = 30
-KEYS = {"leg": Key(rules.seconds(1))}
+
+
+class EnduranceTable(Recorded, frozen=True, kw_only=True):
+    """The keys of [endurance]."""
+
+    leg: Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +50,10 @@ class Endurance:
 
 
 def read(asked: Asked) -> ToMeasure:
-    """The load and the legs that a file describes. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "concurrency", "modes", "engines"))
-    leg_s = asked.settings.table("endurance", KEYS)["leg"]
-    return load.experiment("endurance", Endurance(min(leg_s, load.duration_s))), load.notes
+    leg_s = asked.settings.table("endurance", EnduranceTable).leg
+    endurance = Endurance(min(leg_s, load.draft.duration_s))
+    return load.experiment("endurance", endurance), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -86,190 +81,126 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What Prometheus saw of the server in the window of a leg. `samples` are those of each figure,
-    by its name, in seconds since the window opened; `old` is what collections left in the old
-    generation."""
-
-    samples: Mapping[str, Points]
-    old: frozenset[float]
-
-    @classmethod
-    def of(cls, whole: Observation) -> Seen:
-        """Of all series of a window, which are many."""
-        opens, _ = whole.window
-        return cls(
-            {
-                figure.name: tuple((at - opens, value) for at, value in in_window(whole, figure))
-                for figure in OF_SERVER
-            },
-            frozenset(
-                value
-                for one in whole.series(AFTER, job="jvm")
-                if is_old(one)
-                for value in one.values
-            ),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg: the JVM it ran on and the proof that this JVM was warm, for how long the leg put load
-    on it before the window and until its end, what Prometheus saw, and the bytes of heap that lived
-    after it, where anybody told. `seen` is None where the figures of the leg do not count, and
-    `why` says why not. Its load counts all the same: memory grew meanwhile."""
+    """A leg: its record, None where it cannot be read; the samples of each figure, by its name, in
+    seconds since its window opened, None where they do not count, for these `problems`; and what
+    collections left in the old generation. Its load counts all the same: memory grew meanwhile."""
 
-    started_ms: int
-    warmth: Warmth | None
-    before_window_s: float
-    load_s: float
-    seen: Seen | None
-    live_bytes: int | None = None
-    why: str = ""
+    trial: str
+    record: TrialRecord | None
+    samples: Mapping[str, Points] | None = None
+    old: frozenset[float] = frozenset()
+    problems: tuple[Remark, ...] = ()
+
+    @property
+    def started_ms(self) -> int | None:
+        """The start of its JVM, None if that is unknown."""
+        return self.record.before.jvm_started_ms if self.record else None
+
+    @property
+    def load_s(self) -> float:
+        return self.record.run_s if self.record else 0.0
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     """How fast what must not grow did, per hour of load, as slopes with their 95 % intervals, of
     each server and launch. Legs that are invalid, or whose series cannot be read, are left out, but
-    for the time in which they put load on the JVM, and the text says so. Raises RawDataError
-    without a trial.json."""
-    found: list[Finding] = []
-    legs = [(row, _leg(row, outcome.raw(row))) for row in outcome.rows]
+    for the time in which they put load on the JVM. Raises RawDataError without a trial.json."""
     for server in outcome.experiment.servers:
         for launch in launches(outcome.experiment):
-            own = [
-                (row.trial, leg)
-                for row, leg in legs
-                if (row.server, row.launch) == (server, launch)
-            ]
-            if own:
-                found += _of_jvm(server, launch, own)
-    return tuple(found)
+            rows = [row for row in outcome.of(server) if row.launch == launch]
+            if rows:
+                yield from _of_launch(server, launch, [_leg(row, outcome) for row in rows])
 
 
-def _of_jvm(server: str, launch: int, of: Sequence[tuple[str, Leg | str]]) -> Iterator[Finding]:
-    legs, problems = [], []
-    for trial, leg in of:
-        if isinstance(leg, str):
-            problems.append(f"{trial}: {leg}")
-            continue
-        legs.append(leg)
-        if leg.why:
-            problems.append(f"{trial}: {leg.why}")
-    # Two JVMs have no growth in common: the findings are of the JVM with the most legs that count.
-    of_jvm: dict[int, list[Leg]] = {}
-    for leg in legs:
-        of_jvm.setdefault(leg.started_ms, []).append(leg)
-    longest = max(of_jvm.values(), key=_counting, default=[])
-    others = sum(map(_counting, of_jvm.values())) - _counting(longest)
-    if others:
-        problems.append(f"{others} legs ran on another JVM")
-    left_out = f"; {len(of) - _counting(longest)} of {len(of)} legs left out: "
-    suffix = _interrupted(longest) + (left_out + "; ".join(problems) if problems else "")
-    sampled = {figure: _under_load(longest, figure) for figure in OF_SERVER}
-    # A foreign service tells nobody what lives in its heap.
-    live = _live(longest)
-    for figure, points in (({LIVE_HEAP: live} if live else {}) | sampled).items():
-        grown = growth(points, figure.scale)
-        hours = sum(leg.load_s for leg in longest) / HOUR_S
-        over = f"{hours:.2f} h of load" + (_old_note(longest) if figure.name == HEAP else "")
-        yield _finding(figure, grown, server, launch, over, suffix)
-
-
-def _finding(
-    figure: Figure, of: Growth | None, whose: str, launch: int, over: str, rest: str
-) -> Finding:
-    """`over` is the load, and `rest` what was left out of it."""
-    if of is None:
-        text = f"{figure.what}: its growth cannot be told, too few samples{rest}"
-        return Finding(figure.name, whose, launch, None, figure.unit, None, None, text)
-    text = said(figure, of, f"{over}{rest}")
-    return Finding(figure.name, whose, launch, of.per_h, figure.unit, of.low, of.high, text)
-
-
-def _counting(legs: Sequence[Leg]) -> int:
-    return sum(leg.seen is not None for leg in legs)
-
-
-def _interrupted(legs: Sequence[Leg]) -> str:
-    """Says that a run was interrupted and went on. The JVM is then proven warm once more. Nobody
-    knows how much load that proof and the unfinished leg were."""
-    count = sum(one.warmth != before.warmth for before, one in pairwise(legs))
-    if not count:
-        return ""
-    times = "once" if count == 1 else f"{count} times"
-    return f"; interrupted {times}, and the load on this JVM meanwhile is not counted"
-
-
-def _leg(row: Row, raw: Path) -> Leg | str:
-    """The leg, or why nobody knows on which JVM it put its load."""
+def _leg(row: Row, outcome: Outcome) -> Leg:
     # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
-    counts = row.codes <= DRIFTS
-    why = "" if counts else f"invalid: {text_of(row)}"
+    counts, raw = row.codes <= DRIFTS, outcome.raw(row)
+    problems = () if counts else row.reasons
     try:
         record = read_json(raw / RECORD, TrialRecord)
     except RawDataError:
         if counts:
             raise
-        return f"{why}, and its load is not counted"
-    started_ms = record.before.jvm_started_ms
-    if started_ms is None:
-        return why or "which JVM it ran on is not known, without a JMX exporter"
-    seen: Seen | None = None
-    if counts:
-        try:
-            seen = Seen.of(series.load(raw))
-        except RawDataError as failure:
-            why = str(failure)
-    return Leg(
-        started_ms=started_ms,
-        warmth=record.warmth,
-        before_window_s=record.window_offset_s,
-        load_s=record.run_s,
-        seen=seen,
-        live_bytes=record.live_heap_bytes,
-        why=why,
+        return Leg(row.trial, None, problems=(*problems, Remark("load-not-counted")))
+    if record.before.jvm_started_ms is None:
+        problems = problems or (Remark("jvm-unknown"),)
+    if problems:
+        return Leg(row.trial, record, problems=problems)
+    try:
+        whole = series.load(raw)
+    except RawDataError as failure:
+        return Leg(row.trial, record, problems=(damaged.remark(problem=failure.said),))
+    opens, _ = whole.window
+    # Of all series of a window, which are many.
+    samples = {
+        figure.name: tuple((at - opens, value) for at, value in in_window(whole, figure))
+        for figure in OF_SERVER
+    }
+    pools = [pool for pool in whole.series(AFTER, job="jvm") if is_old(pool)]
+    return Leg(row.trial, record, samples, frozenset(v for pool in pools for v in pool.values))
+
+
+def _of_launch(server: str, launch: int, legs: Sequence[Leg]) -> Iterator[Finding]:
+    # Two JVMs have no growth in common: the findings are of the JVM with the most legs that count.
+    jvms: dict[int, list[Leg]] = {}
+    for leg in legs:
+        if leg.started_ms is not None:
+            jvms.setdefault(leg.started_ms, []).append(leg)
+    longest = max(jvms.values(), key=_counted, default=[])
+    proofs = [leg.record.warmth for leg in longest if leg.record]
+    load = Legs(
+        load_s=sum(leg.load_s for leg in longest),
+        legs=len(legs),
+        counted=_counted(longest),
+        on_other_jvms=_counted(legs) - _counted(longest),
+        left_out={leg.trial: leg.problems for leg in legs if leg.problems},
+        # The JVM of a run that goes on is proven warm once more.
+        interruptions=sum(was != now for was, now in pairwise(proofs)),
+        old_collected=any(len(leg.old) > 1 for leg in longest),
     )
+    live = _live(longest)
+    points = {LIVE_HEAP: live} if live else {}
+    for figure, samples in (points | {each: _sampled(longest, each) for each in OF_SERVER}).items():
+        grown = growth(samples, figure.scale)
+        value, low, high = (grown.per_h, grown.low, grown.high) if grown else (None, None, None)
+        levels = grown.levels if grown else None
+        yield Grown(figure.name, server, launch, value, figure.unit, low, high, levels, load)
 
 
-def _under_load(legs: Sequence[Leg], figure: Figure) -> list[tuple[float, float]]:
+def _counted(legs: Sequence[Leg]) -> int:
+    return sum(leg.samples is not None for leg in legs)
+
+
+def _sampled(legs: Sequence[Leg], figure: Figure) -> list[tuple[float, float]]:
     """The samples of a figure in the windows of these legs, by seconds of load."""
     points: list[tuple[float, float]] = []
     loaded_s = 0.0
     for leg in legs:
-        if leg.seen is not None:
-            opens = loaded_s + leg.before_window_s
-            points += [(opens + at, value) for at, value in leg.seen.samples[figure.name]]
+        if leg.samples is not None and leg.record is not None:
+            opens = loaded_s + leg.record.window_offset_s
+            points += [(opens + at, value) for at, value in leg.samples[figure.name]]
         loaded_s += leg.load_s
     return points
 
 
 def _live(legs: Sequence[Leg]) -> list[tuple[float, float]]:
-    """The live heap after each leg that counts, by seconds of load."""
+    """The live heap after each leg that counts, by seconds of load. A foreign service does not
+    report it."""
     points: list[tuple[float, float]] = []
     loaded_s = 0.0
     for leg in legs:
         loaded_s += leg.load_s
-        if leg.seen is not None and leg.live_bytes is not None:
-            points.append((loaded_s, float(leg.live_bytes)))
+        if leg.samples and leg.record and leg.record.live_heap_bytes is not None:
+            points.append((loaded_s, float(leg.record.live_heap_bytes)))
     return points
 
 
-def _old_note(legs: Sequence[Leg]) -> str:
-    """Says that the old generation was not collected within any leg; empty where it was. Between
-    legs it is, where the JVM does as it is told."""
-    if any(len(leg.seen.old) > 1 for leg in legs if leg.seen):
-        return ""
-    return "; no leg collected the old generation, so what died there within it is in it"
-
-
-KIND = TrialKind(
+KIND = Kind(
     name="endurance",
     title="a long constant load",
     uses=tuple(key for key in SHARED if key != "repeat.arms"),
-    keys=KEYS,
-    words=target.WORDS,
-    recorded_load="each server's last load",
+    table=EnduranceTable,
     read=read,
     design=design,
     findings=findings,

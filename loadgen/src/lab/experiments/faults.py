@@ -7,19 +7,26 @@ second, so this needs the engine that tells every second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.experiments import script
-from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Kind, Outcome, ToMeasure, settings_of
 from lab.experiments.order import Design, Planner
-from lab.experiments.reading import Asked, Key, check_exact, read_load, rules, target
-from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, errors_text, findings_of
-from lab.load.engines import Second
-from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
+from lab.experiments.reading import Asked, read_load
+from lab.experiments.reading.recording import Recorded
+from lab.experiments.reading.settings import Duration
+from lab.experiments.recovery import Event, Steady, findings_of
+from lab.experiments.spike import Tolerance
+from lab.model import Finding, Peak, ScriptedToxic, ToxicStep
 
-KEYS = {"tolerance": Key(rules.decimal(0.001, 100)), "steady": Key(rules.seconds(1))}
+
+class FaultsTable(Recorded, frozen=True, kw_only=True):
+    """The keys of [faults]."""
+
+    tolerance: Tolerance
+    steady: Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +40,16 @@ class Faults:
     def __post_init__(self) -> None:
         if not self.steps or self.tolerance <= 0 or self.steady_s < 1:
             raise ValueError("there are steps, tolerance is above 0, and steady_s starts at 1")
-        if any(b.at_s < a.at_s for a, b in pairwise(self.steps)):
+        if any(after.at_s < before.at_s for before, after in pairwise(self.steps)):
             raise ValueError("steps are in the order of time")
 
 
 def read(asked: Asked) -> ToMeasure:
     """The load and the script that a file describes. Raises WordError."""
-    steps = script.read(asked)
-    load = read_load(asked, ("open",), ("routes", "concurrency"))
-    check_exact(load)
-    given = asked.settings.table("faults", KEYS)
-    steady_s = given["steady"]
-    played = script.checked(steps, asked.settings.scaled, load.duration_s, steady_s)
-    faults = Faults(played, given["tolerance"], steady_s)
-    return load.experiment("faults", faults), load.notes
+    load = read_load(asked, ("open",), ("routes", "concurrency"), exact=True)
+    table = asked.settings.table("faults", FaultsTable)
+    steps = script.read(asked, load.draft.duration_s, table.steady)
+    return load.experiment("faults", Faults(steps, table.tolerance, table.steady)), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -54,55 +57,33 @@ def design(planner: Planner) -> Design:
     return planner.one_per_launch(script=settings_of(Faults, planner.experiment).steps)
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     faults = settings_of(Faults, outcome.experiment)
-    nothing = "no toxic of the script came and went"
     steady = Steady(faults.tolerance, faults.steady_s)
-    watch = Watch("fault", nothing, steady, _faults, _felt)
-    return findings_of(watch, outcome)
+    return findings_of("fault", steady, lambda record: [*events(record.script)], outcome)
 
 
-def disturbances(steps: Iterable[ScriptedToxic]) -> tuple[tuple[Peak, str], ...]:
-    """Each fault's actual start and end, with its description."""
-    found: list[tuple[Peak, str]] = []
-    began: ScriptedToxic | None = None
-    what: list[str] = []
+def events(steps: Sequence[ScriptedToxic]) -> Iterator[Event]:
+    """Each fault's actual start and end, and its changes of the toxics."""
+    began: float | None = None
+    changes: list[str] = []
     for step in steps:
-        if began is None:
-            began = step
+        began = step.started_s if began is None else began
         if step.clear:
-            found.append((Peak(began.started_s, step.ended_s), ", then ".join(what) or step.change))
-            began, what = None, []
+            yield Peak(began, step.ended_s), tuple(changes) or (step.change,)
+            began, changes = None, []
         else:
-            what.append(step.change)
-    return tuple(found)
+            changes.append(step.change)
 
 
-def _faults(record: TrialRecord) -> list[Disturbance]:
-    return [
-        Disturbance(peak, f" ({what}, {peak.ended_s - peak.started_s:.0f} s)")
-        for peak, what in disturbances(record.script)
-    ]
-
-
-def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
-    """The errors and the slowest good answer since the fault began."""
-    worst_us = max((one.corrected.max_us for one in seconds), default=0)
-    slowest = f"slowest good answer {worst_us / 1000:.0f} ms" if worst_us else "no good answer"
-    return f"{errors_text(seconds)}, {slowest}"
-
-
-KIND = TrialKind(
+KIND = Kind(
     name="faults",
     title="toxics that come and go under a constant load",
     uses=(
         *COMMON,
         *("load.concurrency", "load.rate", "load.capacity", "load.arrivals", "load.duration"),
     ),
-    exact="recovery is read from every second of a load without bursts",
-    keys=KEYS,
-    words=target.WORDS,
-    recorded_load="each server's last load",
+    table=FaultsTable,
     tables=script.KEY,
     read=read,
     design=design,

@@ -31,12 +31,10 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What must not grow: the `name` of its finding, `what` it is for people, the `unit` of its
-    growth, which is `scale` of its samples' unit, and its samples in a window: none where
-    Prometheus does not see it."""
+    """What must not grow: the `name` of its finding, the `unit` of its growth, which is `scale` of
+    its samples' unit, and its samples in a window: none where Prometheus does not see it."""
 
     name: str
-    what: str
     unit: str
     scale: float
     points: Callable[[Observation], Points] = lambda _: ()
@@ -45,48 +43,40 @@ class Figure:
 @dataclass(frozen=True, slots=True)
 class Growth:
     """How much a figure grows in an hour, once it has settled. `low` and `high` are its 95 %
-    interval, None where there are too few samples for one. `at_first`, `settled` and `at_last` are
-    what there was in the first part of all, then, and in the last part."""
+    interval, None where there are too few samples for one. `levels` are what there was in the first
+    part of all, then, and in the last part."""
 
     per_h: float
     low: float | None
     high: float | None
-    at_first: float
-    settled: float
-    at_last: float
+    levels: tuple[float, float, float]
 
 
-def _sum_of(*metrics: str, **labels: str) -> Callable[[Observation], Points]:
-    """The sum of these metrics, of each of which there is one series with these labels; no points
-    where there is none, or another one."""
+def _series(metric: str, **labels: str) -> Callable[[Observation], Points]:
+    """The one series with these labels; no points where there is none, or another one."""
 
     def points(seen: Observation) -> Points:
-        found = [seen.series(metric, **labels) for metric in metrics]
-        if any(len(one) != 1 for one in found):
-            return ()
-        return summed([one for (one,) in found])
+        series = seen.series(metric, **labels)
+        return summed(series) if len(series) == 1 else ()
 
     return points
 
 
-def _memory(metric: str = "process_resident_memory_bytes", **labels: str) -> Figure:
-    return Figure(RESIDENT, "resident memory", "MiB/h", MIB, _sum_of(metric, **labels))
-
-
 def of_container(service: str) -> Figure:
     """Resident memory of the one container of a service, in bytes."""
-    return _memory("container_memory_rss", service=service)
+    memory = _series("container_memory_rss", service=service)
+    return Figure(RESIDENT, "MiB/h", MIB, memory)
 
 
 # What full collections left after each leg, in bytes.
-LIVE_HEAP = Figure(LIVE, "live heap", "MiB/h", MIB)
+LIVE_HEAP = Figure(LIVE, "MiB/h", MIB)
 # Of the measured server's process, in bytes.
-OF_JVM = _memory(job="jvm")
+OF_JVM = Figure(RESIDENT, "MiB/h", MIB, _series("process_resident_memory_bytes", job="jvm"))
 OF_SERVER: tuple[Figure, ...] = (
-    Figure(HEAP, "heap that collections leave", "MiB/h", MIB, heap_after_collections),
+    Figure(HEAP, "MiB/h", MIB, heap_after_collections),
     OF_JVM,
-    Figure(FILES, "open files", "files/h", 1, _sum_of("process_open_fds", job="jvm")),
-    Figure(THREADS, "threads", "threads/h", 1, _sum_of("jvm_threads_current", job="jvm")),
+    Figure(FILES, "files/h", 1, _series("process_open_fds", job="jvm")),
+    Figure(THREADS, "threads/h", 1, _series("jvm_threads_current", job="jvm")),
 )
 
 
@@ -101,8 +91,9 @@ def growth(points: Sequence[tuple[float, float]], scale: float) -> Growth | None
     per_h = HOUR_S / scale
     ends = (slope.interval.low, slope.interval.high) if slope.interval else (None, None)
     low, high = (None if end is None else end * per_h for end in ends)
-    levels = (in_parts(points)[0], parts[0], parts[-1])
-    return Growth(slope.per_s * per_h, low, high, *(least / scale for _, least in levels))
+    (_, at_first), (_, settled), (_, at_last) = in_parts(points)[0], parts[0], parts[-1]
+    levels = at_first / scale, settled / scale, at_last / scale
+    return Growth(slope.per_s * per_h, low, high, levels)
 
 
 def in_parts(points: Sequence[tuple[float, float]]) -> Points:
@@ -121,22 +112,3 @@ def in_parts(points: Sequence[tuple[float, float]]) -> Points:
 def in_window(seen: Observation, figure: Figure) -> Points:
     opens, closes = seen.window
     return tuple((at, value) for at, value in figure.points(seen) if opens <= at <= closes)
-
-
-def said(figure: Figure, grown: Growth, over: str) -> str:
-    """A growth for people; `over` is the time it is of."""
-    settled, at_last, at_first = (
-        f"{level:,.0f}" for level in (grown.settled, grown.at_last, grown.at_first)
-    )
-    return (
-        f"{figure.what}: {grown.per_h:+.2f} {figure.unit} {_spread(grown)}, from {settled} to "
-        f"{at_last} {figure.unit.removesuffix('/h')} once the first third was over; at first "
-        f"{at_first}; over {over}"
-    )
-
-
-def _spread(grown: Growth) -> str:
-    if grown.low is None or grown.high is None:
-        return "(no interval)"
-    shown = "" if grown.low > 0 or grown.high < 0 else ": no growth shown"
-    return f"(95 % interval {grown.low:+.2f} to {grown.high:+.2f}{shown})"

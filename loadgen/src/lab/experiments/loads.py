@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
+from lab.experiments.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
-from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
+from lab.experiments.reading import Asked, no_auto_rate, read_load
+from lab.experiments.reading.load import RepeatTable
+from lab.experiments.reading.recording import Recorded
 from lab.judge.compare import family_of_plans
 from lab.judge.grouping import most_answered, named_lanes
 from lab.judge.ruler import in_units
@@ -31,27 +33,29 @@ def arms_of(experiment: Experiment) -> Loads:
     return settings_of(Loads, experiment) if experiment.kind == KIND.name else Loads()
 
 
-def _arm(text: str) -> tuple[str, str]:
-    """An arm's name, and the setting of .env that has this value in it, as `FRONTS=2`; or none."""
-    setting, _, name = text.rpartition("=")
-    if setting:
-        check_host(setting, name)
-    return rules.name(name), setting
-
-
 def read(asked: Asked) -> ToMeasure:
     """The loads of the words or of the file. Raises WordError."""
-    load = read_load(asked)
-    each = asked.settings.each("repeat.arms", _arm)
-    arms = tuple(name for name, _ in each)
-    given = asked.settings.get("repeat.arms")
-    if given is not None and not load.launches:
-        raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
-    if given is not None and len({*arms}) < len(arms):
-        raise given.refuse(f"{given.text} has two arms of one value")
-    settings = {name: setting for name, setting in each if setting}
-    own = Loads(settings=settings) if settings else None
-    return load.experiment("loads", own, arms=arms), load.notes
+    load, settings = read_load(asked), asked.settings
+    repeat = settings.table("repeat", RepeatTable)
+    arms = [arm.rpartition("=") for arm in repeat.arms]
+    with settings.checked("repeat.arms"):
+        for setting, equals, name in arms:
+            if equals:
+                check_host(setting, name)
+    names = tuple(name for *_, name in arms)
+    if arms and not load.draft.launches:
+        raise settings.refuse(
+            "repeat.arms", "needs fresh JVMs; allowed: with launches of 1 or more"
+        )
+    if len({*names}) < len(names):
+        raise settings.refuse("repeat.arms", "has two arms of one value")
+    by_setting = {name: setting for setting, _, name in arms if setting}
+    own = Loads(settings=by_setting) if by_setting else None
+    patience_s = load.draft.patience_s
+    if not load.draft.launches and repeat.patience is None:
+        # A quick look waits for nothing.
+        patience_s = 0
+    return load.experiment("loads", own, arms=names, patience_s=patience_s), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -65,11 +69,10 @@ def design(planner: Planner) -> Design:
     cannot live at once. What is invalid by accident is measured once more. Raises WordError where
     an engine cannot do a trial, or nothing would be left to do.
     """
-    experiment = planner.experiment
+    experiment, arms = planner.experiment, arms_of(planner.experiment)
     offers, notes = _offers(planner)
-    of = arms_of(experiment)
-    hosts = {arm: {IMAGE: image} for arm, image in of.images.items()}
-    hosts |= {arm: {setting: arm} for arm, setting in of.settings.items()}
+    hosts = {arm: {IMAGE: image} for arm, image in arms.images.items()}
+    hosts |= {arm: {setting: arm} for arm, setting in arms.settings.items()}
     plans = [
         planner.plan(
             server,
@@ -90,7 +93,7 @@ def design(planner: Planner) -> Design:
         for server in turned(experiment.servers, launch)
     ]
     few = too_few_launches(plans)
-    notes = (*notes, *_windows(planner, offers), *([few] if few else []))
+    notes = (*notes, *_short_windows(planner, offers), *([few] if few else []))
     return Listed(planner.numbered(plans), notes, repeats=True)
 
 
@@ -108,23 +111,17 @@ def too_few_launches(plans: Sequence[TrialPlan]) -> str:
 _Offer = tuple[str, int, Mode, int | None]
 
 
-def _windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
-    """What the user should know of the lengths of the windows: those that are longer than asked
-    for, and those that will be too short."""
-    wanted = planner.experiment.duration_s
-    for route, concurrency, mode, offered in offers:
-        servers = planner.experiment.servers
-        expected_s = planner.expected_s(servers, route, concurrency, offered)
-        needed_s = planner.needed_s(servers, route, expected_s)
-        if needed_s <= wanted:
-            continue
-        load = f"{route} {concurrency} {mode}"
-        if planner.experiment.longer:
-            yield f"{load}: windows of {needed_s} s, as a latency of {expected_s:.1f} s is expected"
-        else:
+def _short_windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
+    """A warning of each window that may be too short for its latencies."""
+    experiment = planner.experiment
+    for route, concurrency, mode, offered in () if experiment.longer else offers:
+        expected_s = planner.expected_s(experiment.servers, route, concurrency, offered)
+        needed_s = planner.needed_s(experiment.servers, route, expected_s)
+        if needed_s > experiment.duration_s:
             yield (
-                f"warning: {load}: a latency of {expected_s:.1f} s is expected, and the window of "
-                f"{wanted} s may be too short for it; DURATION={needed_s}s would do"
+                f"warning: {route} {concurrency} {mode}: a latency of {expected_s:.1f} s is "
+                f"expected, and the window of {experiment.duration_s} s may be too short for it; "
+                f"DURATION={needed_s}s would do"
             )
 
 
@@ -132,50 +129,42 @@ def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
     """Route, connections, mode and rate of every cell that is possible, and what is not."""
     experiment = planner.experiment
     offers: list[_Offer] = []
-    without_rate: list[str] = []
+    without_rate: dict[str, None] = {}
     for route in experiment.routes:
         for concurrency in experiment.concurrencies:
             for mode in experiment.modes:
                 rate = planner.offered_rps(route, concurrency) if mode == "open" else None
-                if mode == "closed" or rate is not None:
+                if mode == "open" and rate is None:
+                    without_rate[route] = None
+                else:
                     offers.append((route, concurrency, mode, rate))
-                elif route not in without_rate:
-                    without_rate.append(route)
+    routes = ", ".join(without_rate)
     if not offers:
-        raise no_auto_rate(without_rate[0])
-    if not without_rate:
-        return offers, ()
-    what = "closed load only" if "closed" in experiment.modes else "left out"
-    does = "does" if len(without_rate) == 1 else "do"
-    return offers, (
-        f"{what}: RATE=auto is a share of connections / wait, and {', '.join(without_rate)} "
-        f"{does} not wait now; RATE=n adds the open load",
+        raise no_auto_rate(routes)
+    note = (
+        f"no open load of {routes}: RATE=auto is a share of connections / wait, and nothing waits "
+        "there now; RATE=n adds it"
     )
+    return offers, (note,) if routes else ()
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """What each lane costs in units where it answered most."""
-    found: list[Finding] = []
-    for name, its in named_lanes(outcome.rows).items():
-        most = most_answered(its)
-        found += in_units(name, outcome.rows, most[0], (), outcome.cpus) if most else ()
-    return tuple(found)
+    costs: list[Finding] = []
+    for name, rows in named_lanes(outcome.rows).items():
+        most = most_answered(rows)
+        costs += in_units(name, outcome.rows, most[0], (), outcome.cpus) if most else ()
+    return tuple(costs)
 
 
-KIND = TrialKind(
+KIND = Kind(
     name="loads",
     title="fixed loads",
-    uses=tuple(SHARED),
-    words=target.WORDS,
-    recorded_load="each server's last load",
+    uses=SHARED,
+    table=Recorded,
     # A first look: enough for p95, and for a p99 from 1,000 answers on.
-    verb=Verb(
-        "bench",
-        connections=2000,
-        defaults={"load.duration": "10s"},
-    ),
+    verb=Verb("bench", connections=2000, defaults={"load.duration": "10s"}),
     read=read,
     design=design,
     findings=findings,
-    answers_most=True,
 )

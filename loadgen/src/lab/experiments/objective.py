@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from lab.experiments.reading.rules import TEXT, Rule
 from lab.judge.checks import lab_differed, server_failures
 from lab.judge.checks.data import window_short
 from lab.judge.checks.generator import generator_late, generator_starved
@@ -15,15 +15,10 @@ from lab.judge.checks.steady import goodput_drift, latency_drift
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms
 from lab.model import Remark, Row, error_share
-from lab.report.remarks import FAILURES
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
 DEFAULT_ERRORS = 0.01
-ALLOWED = (
-    "p50, p95, p99 or max < N ms or s, and errors < N %, separated by commas, with at least one "
-    "latency"
-)
 _PART = re.compile(
     r"(?P<latency>p50|p95|p99|max)\s*<\s*(?P<time>\d{1,7}(?:\.\d{1,3})?)\s*(?P<unit>ms|s)"
     r"|errors\s*<\s*(?P<errors>\d{1,2}(?:\.\d{1,3})?)\s*%"
@@ -91,27 +86,41 @@ class Objective:
 
 
 def parse(text: str) -> Objective:
-    """The rule of the word. Raises ValueError as the rules of `rules` do."""
-    found: dict[str, float] = {}
+    """An objective as people write it. Raises ValueError."""
+    limits: dict[str, float] = {}
     for part in text.split(","):
-        word = _PART.fullmatch(part.strip())
-        if word is None:
-            raise ValueError(f"{text}: '{part.strip()}' is not allowed; allowed: {ALLOWED}")
-        if word["errors"] is not None:
-            name, value = "error_share", float(word["errors"]) / 100
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise ValueError
+        if match["errors"]:
+            name, value = "error_share", float(match["errors"]) / 100
         else:
-            name = f"{word['latency']}_ms"
-            value = float(word["time"]) * (1000 if word["unit"] == "s" else 1)
-        if name in found:
-            raise ValueError(f"{text} limits the same twice; allowed: {ALLOWED}")
-        found[name] = value
-    try:
-        return Objective(**found)
-    except ValueError:
-        raise ValueError(f"{text} limits no latency above 0; allowed: {ALLOWED}") from None
+            name = f"{match['latency']}_ms"
+            value = float(match["time"]) * (1000 if match["unit"] == "s" else 1)
+        if name in limits:
+            raise ValueError
+        limits[name] = value
+    return Objective(**limits)
 
 
-RULE = Rule(TEXT, parse)
+class Objectives(tuple[Objective, ...]):
+    """Objectives with a semicolon between them."""
+
+    __slots__ = ()
+    ALLOWED: ClassVar[str] = (
+        "p50, p95, p99 or max < N ms or s, and errors < N %, each once, with commas between them and "
+        "at least one latency; several objectives with semicolons between them"
+    )
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Raises ValueError."""
+        objectives = cls(map(parse, text.split(";")))
+        if len({*objectives}) < len(objectives):
+            raise ValueError
+        return objectives
+
+
 # The least and the most that a margin may be.
 Ends = tuple[float, float]
 MISSED: Ends = (0.0, math.inf)
@@ -144,17 +153,16 @@ def margin(objective: Objective, row: Row) -> Ends | None:
     low, high = _ends(objective, row)
     if _unanswered_s(row) > objective.longest_s:
         low = max(low, 0.0)
-    found = (-math.inf if slowed else low), (math.inf if grew else high)
-    return None if found == ANYTHING else found
+    ends = (-math.inf if slowed else low), (math.inf if grew else high)
+    return None if ends == ANYTHING else ends
 
 
 def gave_way(row: Row) -> str | None:
-    """Why an invalid trial shows that the server did not hold its load; None where it does not. A
-    server that was away before the load was sent shows nothing of it."""
-    if server_not_back.code in row.codes:
+    """The code of why an invalid trial shows that the server did not hold its load; None where it
+    does not. A server that was away before the load was sent shows nothing of it."""
+    if server_not_back.code in row.codes or lab_differed(row.reasons):
         return None
-    failures = () if lab_differed(row.reasons) else server_failures(row.reasons)
-    return FAILURES[failures[0].code] if failures else None
+    return next((reason.code for reason in server_failures(row.reasons)), None)
 
 
 def _ends(objective: Objective, row: Row) -> Ends:
@@ -185,8 +193,8 @@ def _latencies(objective: Objective, row: Row) -> Iterator[Ends]:
             least, most = max(filter(None, lower), default=0.0), judged_ms(row, "max")
             yield _log(least / limit), math.inf if most is None else _log(most / limit)
         else:
-            known = getattr(row, f"{name}_error", None)
-            error = ENDS * max(LEAST_ERROR, UNKNOWN_ERROR if known is None else known)
+            own_error = getattr(row, f"{name}_error", None)
+            error = ENDS * max(LEAST_ERROR, UNKNOWN_ERROR if own_error is None else own_error)
             late_ms = (row.late_max_ms if name == "max" else row.late_p99_ms) or 0.0
             yield _log((took_ms - late_ms) / limit) - error, _log(took_ms / limit) + error
 

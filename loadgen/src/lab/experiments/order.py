@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from lab.experiments.reading import no_auto_rate
 from lab.judge.checks import by_accident
@@ -34,38 +34,30 @@ REPEATS_IN_VAIN = 2
 LONGEST_S = 60
 
 
-class Design(Protocol):
+class Design(ABC):
     """Which trial is next. Stateless."""
+
+    # A trial may take other settings of a container than it has.
+    needs_host = False
+    # The trials that are known before the first one; none where they follow from findings.
+    known: tuple[TrialPlan, ...] = ()
+    # For the user: what the design leaves out.
+    notes: tuple[str, ...] = ()
 
     @property
     @abstractmethod
     def most(self) -> int:
         """How many trials there can be at most, not counting invalid ones that run once more."""
 
-    @property
-    def known(self) -> tuple[TrialPlan, ...]:
-        """The trials that are known before the first one; none where they follow from findings."""
-        return ()
+    @abstractmethod
+    def next(self, rows: Sequence[Row]) -> TrialPlan | None:
+        """The trial after these rows, which are in the order of time; None: the run is over."""
 
-    @property
-    def needs_host(self) -> bool:
-        """Whether a trial may take other settings of a container than it has."""
-        return False
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """For the user: what the design leaves out."""
-        return ()
-
-    def left(self, done: Sequence[Row]) -> int | None:  # noqa: ARG002
+    def left(self, rows: Sequence[Row]) -> int | None:  # noqa: ARG002
         """How many trials are left after these rows; None where that depends on their findings."""
         return None
 
-    @abstractmethod
-    def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The trial after these rows, which are in the order of time; None: the run is over."""
-
-    def to_record(self, done: Sequence[Row]) -> Iterable[str]:  # noqa: ARG002
+    def to_record(self, rows: Sequence[Row]) -> Iterable[str]:  # noqa: ARG002
         """The trials after these rows that RECORD repeats with a recording, as soon as it may
         replace their servers' JVMs; none where the kind does not record."""
         return ()
@@ -75,8 +67,7 @@ class Design(Protocol):
         return plan.server
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Design):
     """A design that knows all its trials before the first one, but for the length of some windows.
 
     Where a window proved too short for the latencies in it, all later trials of that load have the
@@ -89,102 +80,85 @@ class Listed:
     measured once more if its load has a longer window by now: sides are compared at one length.
     """
 
-    plans: tuple[TrialPlan, ...]
-    notes: tuple[str, ...] = ()
-    repeats: bool = False
+    def __init__(
+        self, plans: Sequence[TrialPlan], notes: tuple[str, ...] = (), *, repeats: bool = False
+    ) -> None:
+        self.known = tuple(plans)
+        self.notes = notes
+        self.repeats = repeats
+        conditions = [plan.condition for plan in plans]
+        self.needs_host = any(each.host or each.generator_cpus is not None for each in conditions)
 
     @property
     def most(self) -> int:
-        return len(self.plans)
+        return len(self.known)
 
-    @property
-    def known(self) -> tuple[TrialPlan, ...]:
-        return self.plans
+    def left(self, rows: Sequence[Row]) -> int:
+        return sum(1 for _ in self._left(rows))
 
-    @property
-    def needs_host(self) -> bool:
-        conditions = [plan.condition for plan in self.plans]
-        return any(one.host or one.generator_cpus is not None for one in conditions)
+    def next(self, rows: Sequence[Row]) -> TrialPlan | None:
+        return next(self._left(rows), None)
 
-    def left(self, done: Sequence[Row]) -> int:
-        return sum(1 for _ in self._left(done))
-
-    def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        return next(self._left(done), None)
-
-    def to_record(self, done: Sequence[Row]) -> Iterator[str]:
+    def to_record(self, rows: Sequence[Row]) -> Iterator[str]:
         """The last trial of each server, or arm of one, that has no other left."""
-        names = {row.trial.removesuffix(AGAIN) for row in done}
-        left = {lane_of(plan) for plan in self.plans if plan.trial not in names}
-        following = self.next(done)
+        names = {row.trial.removesuffix(AGAIN) for row in rows}
+        left = {lane_of(plan) for plan in self.known if plan.trial not in names}
+        following = self.next(rows)
         if following is not None:
             # It may be a trial that is measured once more.
             left.add(lane_of(following))
-        last = {lane_of(row): row.trial for row in done}
+        last = {lane_of(row): row.trial for row in rows}
         yield from (trial for lane, trial in last.items() if lane not in left)
 
     def then(self, plan: TrialPlan) -> str:
-        following = iter(self.plans)
-        for one in following:
-            if one.trial == (plan.repeats or plan.trial):
+        following = iter(self.known)
+        for known in following:
+            if known.trial == (plan.repeats or plan.trial):
                 return next(following, plan).server
         return plan.server
 
-    def _left(self, done: Sequence[Row]) -> Iterator[TrialPlan]:
-        rows = {row.trial: row for row in done}
-        windows = _longer_windows(done)
-        for planned in self.plans:
-            plan = planned
+    def _left(self, rows: Sequence[Row]) -> Iterator[TrialPlan]:
+        by_trial = {row.trial: row for row in rows}
+        for known in self.known:
+            plan = known
             if plan.spike is None and not plan.script:
-                longer = max(plan.duration_s, windows.get(_load_of(plan), 0))
-                plan = dataclasses.replace(plan, duration_s=longer)
-            row, again = rows.get(plan.trial), f"{plan.trial}{AGAIN}"
+                plan = lengthened(plan, [row for row in rows if _load_of(row) == _load_of(plan)])
+            row, again = by_trial.get(plan.trial), f"{plan.trial}{AGAIN}"
             if row is None:
                 yield plan
             elif (
                 self.repeats
-                and again not in rows
-                and (_may_repeat(row, done) or _is_too_short(row, plan, done[-1].launch))
+                and again not in by_trial
+                and (_may_repeat(row, rows) or _is_too_short(row, plan, rows[-1].launch))
             ):
                 yield dataclasses.replace(plan, trial=again, repeats=plan.trial)
 
 
-def _may_repeat(row: Row, done: Sequence[Row]) -> bool:
+def _may_repeat(row: Row, rows: Sequence[Row]) -> bool:
     """True if a trial was invalid by accident, and its launch's last repeats not all in vain."""
-    repeats = [one.valid for one in done if one.launch == row.launch and one.trial.endswith(AGAIN)]
+    launch = [other for other in rows if other.launch == row.launch]
+    repeats = [other.valid for other in launch if other.trial.endswith(AGAIN)]
     in_vain = len(repeats) >= REPEATS_IN_VAIN and not any(repeats[-REPEATS_IN_VAIN:])
     return not in_vain and by_accident(row.reasons)
 
 
-_Load = tuple[str, str, str, int, int | None]
-
-
-def _load_of(one: Row | TrialPlan) -> _Load:
-    return one.route, one.engine, one.mode, one.concurrency, one.offered_rps
+def _load_of(trial: Row | TrialPlan) -> tuple[str, str, str, int, int | None]:
+    return trial.route, trial.engine, trial.mode, trial.concurrency, trial.offered_rps
 
 
 def longer_s(row: Row) -> int | None:
     """The window that a trial takes, in seconds, whose own was too short: with another try it may
     be valid. None for any other trial, and where LONGEST_S would not do."""
     short = [reason for reason in row.reasons if reason.code == window_short.code]
-    wanted = [int(reason.values["needed_s"]) for reason in short]
     others = [reason for reason in row.reasons if reason.code != window_short.code]
-    if not wanted or wanted[0] > LONGEST_S or (others and not by_accident(others)):
-        return None
-    return wanted[0]
+    needed_s = int(short[0].values["needed_s"]) if short else LONGEST_S + 1
+    return needed_s if needed_s <= LONGEST_S and (not others or by_accident(others)) else None
 
 
 def lengthened(plan: TrialPlan, rows: Sequence[Row]) -> TrialPlan:
     """The trial with the window that these rows of its load ask for, if that is longer."""
-    wanted = max((longer_s(row) or 0 for row in rows), default=0)
-    return dataclasses.replace(plan, duration_s=max(plan.duration_s, wanted))
-
-
-def _longer_windows(done: Sequence[Row]) -> dict[_Load, int]:
-    found: dict[_Load, int] = {}
-    for row in done:
-        found[_load_of(row)] = max(found.get(_load_of(row), 0), longer_s(row) or 0)
-    return found
+    needed_s = max((longer_s(row) or 0 for row in rows), default=0)
+    return dataclasses.replace(plan, duration_s=max(plan.duration_s, needed_s))
 
 
 def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
@@ -193,17 +167,8 @@ def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
     return shorter and row.launch == launch and (row.valid or longer_s(row) is not None)
 
 
-def next_number(done: Sequence[Row]) -> int:
-    return 1 + max(map(_number, done), default=0)
-
-
-def without_number(row: Row) -> str:
-    """The trial's name without its number: what trials of the same load and condition share."""
-    return row.trial.partition("-")[2] or row.trial
-
-
-def _number(row: Row) -> int:
-    return int(row.trial.partition("-")[0])
+def next_number(rows: Sequence[Row]) -> int:
+    return 1 + max((int(row.trial.partition("-")[0]) for row in rows), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,41 +224,34 @@ class Planner:
         concurrency if none is given. `changes` as of `plan`. Raises WordError."""
         mode, route = self.experiment.modes[0], self.experiment.routes[0]
         concurrency = concurrency or self.experiment.concurrencies[0]
-        rate = None
-        if mode == "open":
-            rate = self.offered_rps(route, concurrency)
-            if rate is None:
-                raise no_auto_rate(route)
+        rate = self.offered_rps(route, concurrency) if mode == "open" else None
+        if mode == "open" and rate is None:
+            raise no_auto_rate(route)
         return self.plan(server, self.engine, mode, concurrency, rate, **changes)
 
     def one_per_launch(self, **changes: Any) -> Listed:
         """A design with one such trial (see `single`) per server and launch. Raises WordError."""
-        return Listed(
-            self.numbered(
-                [
-                    self.single(server, launch=launch, **changes)
-                    for launch in launches(self.experiment)
-                    for server in turned(self.experiment.servers, launch)
-                ]
-            ),
-            repeats=True,
-        )
+        plans = [
+            self.single(server, launch=launch, **changes)
+            for launch in launches(self.experiment)
+            for server in turned(self.experiment.servers, launch)
+        ]
+        return Listed(self.numbered(plans), repeats=True)
 
     def duration_s(
         self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
     ) -> int:
         """How long the window of this load is, on all of these servers."""
-        given = self.experiment.duration_s
         if not self.experiment.longer:
-            return given
+            return self.experiment.duration_s
         expected_s = self.expected_s(servers, route, concurrency, offered_rps)
-        return max(given, self.needed_s(servers, route, expected_s))
+        return max(self.experiment.duration_s, self.needed_s(servers, route, expected_s))
 
     def expected_s(
         self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
     ) -> float:
         """The latency that is expected of the slowest of these servers, without the cost of
-        computing, which nobody knows before the run. 0 where nothing is expected."""
+        computing, which is not known before the run. 0 where nothing is expected."""
         if self.experiment.target is not None:
             return 0.0
         expected_ms = (
@@ -308,7 +266,8 @@ class Planner:
     def needed_s(self, servers: Sequence[str], route: str, expected_s: float) -> int:
         """The window that a mean latency of `expected_s` needs on all of these servers."""
         call = parse(route) if self.experiment.target is None else None
-        return max(needed_window_s(expected_s, call, self.snapshots[one]) for one in servers)
+        snapshots = (self.snapshots[server] for server in servers)
+        return max(needed_window_s(expected_s, call, snapshot) for snapshot in snapshots)
 
     def offered_rps(self, route: str, concurrency: int) -> int | None:
         """The rate of an open load; None where RATE=auto has no meaning because nothing waits.
@@ -338,7 +297,7 @@ class Planner:
             f"{number:0{digits}d}",
             plan.server,
             plan.arm,
-            slug(plan.route) if len(experiment.routes) > 1 else None,
+            _slug(plan.route) if len(experiment.routes) > 1 else None,
             plan.mode,
             f"c{plan.concurrency}",
             plan.engine if len(self.engines) > 1 else None,
@@ -372,6 +331,6 @@ def balanced[T](values: Sequence[T], launch: int, launches: int) -> Sequence[T]:
     return turned((*values[start:], *values[:start]), launch)
 
 
-def slug(route: str) -> str:
+def _slug(route: str) -> str:
     """A route as part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", route.lower()).strip("-") or "root"

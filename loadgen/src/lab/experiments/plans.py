@@ -8,17 +8,28 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from lab.errors import WordError
-from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
-from lab.experiments.reading import Asked, Here, Settings, Word, refuse_unknown, rules, target
-from lab.experiments.reading.settings import Given
+from lab.experiments.kind import SEVERAL, Kind, ToMeasure, Verb
+from lab.experiments.reading import Asked, Here, Settings, refuse_unknown, target
+from lab.experiments.reading.settings import Given, Name
 from lab.experiments.reading.words import as_given
 from lab.experiments.registry import kinds
 
 
-def verbs() -> dict[str, tuple[Verb, TrialKind]]:
+class Head(Struct, frozen=True):
+    """The settings without a table."""
+
+    question: str = ""
+    hypothesis: str = ""
+    name: Name = ""
+    scale: Annotated[float, Meta(ge=0.001, le=10)] = 1.0
+
+
+def verbs() -> dict[str, tuple[Verb, Kind]]:
     return {kind.verb.name: (kind.verb, kind) for kind in kinds().values() if kind.verb}
 
 
@@ -29,21 +40,15 @@ def of_verb(
     verb that takes its words. Raises WordError."""
     verb, kind = verbs()[name]
     name = called or name
-    known = {word: of for word, of in kind.all_words.items() if word != "SCALE"}
-    if target.WORD not in known:
-        target.refuse(words, name)
-    refuse_unknown(words, tuple(known), name)
+    accepted = {word: key for word, key in kind.all_words.items() if word != "SCALE"}
+    refuse_unknown(words, tuple(accepted), name)
     target.refuse_beside(words, name)
     if verb.connections is not None and "CONC" not in words:
         raise WordError(
             f"{name}: CONC is missing; give the number of connections, as CONC={verb.connections}"
         )
-    defaults = {
-        key: Given(f"{name}: {key}", (text,), by_user=False) for key, text in verb.defaults.items()
-    }
-    settings = Settings(name, {**defaults, **_of_words(words, known, name)})
-    run = settings.one("name", rules.name, name)
-    return kind.to_measure(Asked(here, settings, run, words=as_given(words)))
+    defaults = {key: Given(f"{name}: {key}", text) for key, text in verb.defaults.items()}
+    return _asked(kind, name, {**defaults, **_of_words(words, accepted, name)}, name, here, words)
 
 
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
@@ -54,13 +59,50 @@ def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
     loaded = _load(path, file)
     kind = _kind(loaded, file)
     tables = loaded.pop(kind.tables, None) if kind.tables else None
-    given = dict(_of_keys(loaded, kind, file))
-    question, hypothesis = (_text(given, key, file) for key in ("question", "hypothesis"))
-    given |= _of_words(_meant(words, kind, file), kind.all_words, "run")
-    settings = Settings(file, given)
-    run = settings.one("name", rules.name, path.stem)
+    given = {key: Given(f"{file}: {key}", value) for key, value in _flat(loaded)}
+    Settings(file, given).refuse_unknown(kind.keys)
+    for key in ("question", "hypothesis"):
+        if key not in given or not str(given[key].value).strip():
+            raise WordError(f"{file}: {key} is missing or empty; every experiment starts with one")
+    others = {word: value for word, value in words.items() if word != "EXP"}
+    for word in others:
+        if word not in kind.all_words:
+            allowed = ", ".join(("EXP", *kind.all_words))
+            what = f"does not apply to {file} (kind {kind.name}); allowed: {allowed}"
+            raise WordError(f"run: {word} {what}")
+    given |= _of_words(others, kind.all_words, "run")
+    return _asked(kind, file, given, path.stem, here, words, tables)
+
+
+def _flat(loaded: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The keys of a file, as load.servers."""
+    for key, value in loaded.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", each) for inner, each in value.items())
+        else:
+            yield key, value
+
+
+def _asked(
+    kind: Kind,
+    place: str,
+    given: Mapping[str, Given],
+    name: str,
+    here: Here,
+    words: Mapping[str, str],
+    tables: object = None,
+) -> ToMeasure:
+    head = Settings(place, given).table("", Head)
     return kind.to_measure(
-        Asked(here, settings, run, question, hypothesis, as_given(words), tables)
+        Asked(
+            here,
+            Settings(place, given, head.scale),
+            head.name or name,
+            head.question.strip(),
+            head.hypothesis.strip(),
+            as_given(words),
+            tables,
+        )
     )
 
 
@@ -83,71 +125,16 @@ def _load(path: Path, file: str) -> dict[str, Any]:
         raise WordError(f"{file}: is not TOML: {failure}") from None
 
 
-def _kind(loaded: Mapping[str, object], file: str) -> TrialKind:
+def _kind(loaded: Mapping[str, object], file: str) -> Kind:
     name = loaded.get("kind", "loads")
     if not isinstance(name, str) or name not in kinds():
         allowed = ", ".join(kinds())
-        raise WordError(f"{file}: kind={_shown(name)} is not allowed; allowed: {allowed}")
+        raise Given(f"{file}: kind", name).refuse(f"is not allowed; allowed: {allowed}")
     return kinds()[name]
 
 
-def _of_keys(
-    loaded: Mapping[str, object], kind: TrialKind, file: str
-) -> Iterator[tuple[str, Given]]:
-    """The keys of a file as settings, as `load.servers`. Raises WordError."""
-    every = {key for one in kinds().values() for key in one.shapes} | SHARED.keys()
-    tables = {key.partition(".")[0] for key in every if "." in key}
-    flat: dict[str, object] = {}
-    for key, value in loaded.items():
-        if key not in tables:
-            flat[key] = value
-        elif isinstance(value, dict):
-            flat |= {f"{key}.{inner}": item for inner, item in value.items()}
-        else:
-            raise WordError(f"{file}: {key}={_shown(value)} is not allowed; allowed: a table")
-    allowed = kind.shapes
-    for key, value in flat.items():
-        if key not in allowed:
-            table = key.partition(".")[0] + "."
-            near = [one for one in allowed if one.startswith(table)] or allowed
-            what = f"a key of kind {kind.name}" if key in every else "a key"
-            raise WordError(f"{file}: {key} is not {what}; allowed: {', '.join(near)}")
-        shape = allowed[key]
-        values = value if shape.listed and isinstance(value, list) else [value]
-        right = (not shape.listed or isinstance(value, list)) and values
-        # bool is an int to isinstance, and no number.
-        if not right or any(type(one) not in shape.types for one in values):
-            raise WordError(f"{file}: {key}={_shown(value)} is not allowed; allowed: {shape.what}")
-        yield key, Given(f"{file}: {key}", tuple(map(str, values)), by_user=False)
-
-
-def _shown(value: object) -> str:
-    text = repr(value).replace("\n", " ")
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-def _text(given: dict[str, Given], key: str, file: str) -> str:
-    text = given.pop(key).text.strip() if key in given else ""
-    if not text:
-        raise WordError(f"{file}: {key} is missing or empty; every experiment starts with one")
-    return text
-
-
-def _of_words(words: Mapping[str, str], known: Mapping[str, Word], verb: str) -> dict[str, Given]:
+def _of_words(words: Mapping[str, str], keys: Mapping[str, str], verb: str) -> dict[str, Given]:
     return {
-        known[word].key: Given(
-            f"{verb}: {word}", tuple(value.split(",")) if known[word].several else (value,), True
-        )
-        for word, value in words.items()
+        keys[word]: Given(f"{verb}: {word}", text.split(",") if word in SEVERAL else text, True)
+        for word, text in words.items()
     }
-
-
-def _meant(words: Mapping[str, str], kind: TrialKind, file: str) -> dict[str, str]:
-    """The words without EXP. Raises WordError for one that means nothing to the kind."""
-    every = {word for one in kinds().values() for word in one.all_words}
-    for word in words:
-        if word != "EXP" and word not in kind.all_words:
-            what = "does not apply to" if word in every else "is not a word of"
-            allowed = ", ".join(("EXP", *kind.all_words))
-            raise WordError(f"run: {word} {what} {file} (kind {kind.name}); allowed: {allowed}")
-    return {word: value for word, value in words.items() if word != "EXP"}

@@ -7,17 +7,18 @@ count such verdicts too.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
 from lab.experiments import cases, doses
 from lab.experiments.cases import Case
-from lab.experiments.kind import Outcome, ToMeasure, TrialKind, settings_of
+from lab.experiments.kind import Kind, Outcome, ToMeasure, ends, settings_of
 from lab.experiments.order import Design, Listed, Planner
-from lab.experiments.reading import Asked, Word, read_load, rules
+from lab.experiments.reading import Asked, read_load
 from lab.judge.intervals import share_interval
-from lab.load.engines import Engine
 from lab.model import (
     AS_IT_IS,
     NONE,
@@ -41,8 +42,13 @@ CLEAR = 1.1
 PEAK_S = 2
 # A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
 WARM_CONNECTIONS = 80
-# The setting by which the user picks some of the cases.
-PICKED = "case"
+Judged = Sequence[tuple[Case, Row]]
+
+
+class Picked(Struct, frozen=True):
+    """The word CASE: some of the cases."""
+
+    case: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +65,14 @@ class Planted:
 
 def read(asked: Asked) -> ToMeasure:
     """The cases of a file that the user picked and this machine holds. Raises WordError."""
-    load = read_load(asked, ("closed",), with_connections=False)
-    modes = asked.settings.get("load.modes")
-    if modes is not None and load.modes != ("closed",):
-        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed, and cases with a rate")
+    load, settings = read_load(asked, ("closed",), searched=True), asked.settings
+    if load.draft.modes != ("closed",):
+        raise settings.refuse(
+            "load.modes", "is not allowed; allowed: closed, and cases with a rate"
+        )
     every, notes = cases.read(asked)
-    picked = asked.settings.each(PICKED, rules.one_of([case.name for case in every]))
+    settings.one_of("case", [case.name for case in every])
+    picked = settings.table("", Picked).case
     chosen = tuple(case for case in every if not picked or case.name in picked)
     # Server, route and connections are those of the cases.
     whole = load.experiment(
@@ -83,16 +91,14 @@ def design(planner: Planner) -> Design:
     that run: one is fresh only where a case takes other settings of its container. Raises
     WordError."""
     plans = []
-    for name, case in _trials(planner.experiment):
-        engine = planner.engine
-        plan = _plan(planner, engine, case)
-        named = dataclasses.replace(plan, trial=name)
-        engine.schedule(named, Path())
-        plans.append(named)
-    return Listed(tuple(plans))
+    for name, case in of_trials(planner.experiment).items():
+        plan = dataclasses.replace(_plan(planner, case), trial=name)
+        planner.engine.schedule(plan, Path())
+        plans.append(plan)
+    return Listed(plans)
 
 
-def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
+def _plan(planner: Planner, case: Case) -> TrialPlan:
     spike = None
     if case.peak_extra:
         calm_s = max(1, (planner.experiment.duration_s - PEAK_S) // 2)
@@ -100,7 +106,7 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
         spike = Spike(case.peak_extra, None, calm_s, PEAK_S, 1, 0.25, 1)
     return planner.plan(
         case.server,
-        engine,
+        planner.engine,
         case.mode,
         case.concurrency,
         case.rate,
@@ -112,20 +118,16 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
     )
 
 
-def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
-    """The names of the trials, as 03-slow-downstream-r2, each with its case."""
+def of_trials(experiment: Experiment) -> dict[str, Case]:
+    """Each trial's case, by its name, as 03-slow-downstream-r2."""
     every, rounds = settings_of(Planted, experiment).cases, max(1, experiment.launches)
     digits = max(2, len(str(rounds * len(every))))
-    found: list[tuple[str, Case]] = []
+    trials: dict[str, Case] = {}
     for at in range(1, rounds + 1):
         for case in every:
             suffix = f"-r{at}" if rounds > 1 else ""
-            found.append((f"{len(found) + 1:0{digits}d}-{case.name}{suffix}", case))
-    return found
-
-
-def of_trials(experiment: Experiment) -> dict[str, Case]:
-    return dict(_trials(experiment))
+            trials[f"{len(trials) + 1:0{digits}d}-{case.name}{suffix}"] = case
+    return trials
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
@@ -133,25 +135,26 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     from CLEAR on, for each resource, and for each severity of one. An invalid trial still has a
     verdict, and counts; a trial without a verdict counts as not named. Then what was said of arms
     with a dose."""
-    of_trial = of_trials(outcome.experiment)
-    judged = [(of_trial[row.trial], row) for row in outcome.rows if row.trial in of_trial]
+    trials = of_trials(outcome.experiment)
+    judged = [(trials[row.trial], row) for row in outcome.rows if row.trial in trials]
     if not judged:
         return ()
-    found = [_named(NAME, judged)]
+    counts = [_named(NAME, judged)]
     if clear := [(case, row) for case, row in judged if _is_clear(case)]:
-        found.append(_named(CLEARLY, clear))
-    for resource in dict.fromkeys(planted(case) for case, _ in judged):
-        mine = [(case, row) for case, row in judged if planted(case) == resource]
-        found.append(_named(BY_RESOURCE, mine, resource))
-    doses_of = sorted({(planted(case), case.severity or 0.0, case.mode) for case, _ in judged})
-    for resource, severity, mode in doses_of:
-        mine = [
-            (case, row)
-            for case, row in judged
-            if (planted(case), case.severity or 0.0, case.mode) == (resource, severity, mode)
-        ]
-        found.append(_named(BY_DOSE, mine, resource, severity or None, mode))
-    return (*found, *doses.findings(_arms(outcome.experiment, judged)))
+        counts.append(_named(CLEARLY, clear))
+    for resource, group in _groups(judged, planted):
+        counts.append(_named(BY_RESOURCE, group, resource))
+    for (resource, severity, mode), group in sorted(
+        _groups(judged, lambda case: (planted(case), case.severity or 0.0, case.mode)),
+        key=lambda dose: dose[0],
+    ):
+        counts.append(_named(BY_DOSE, group, resource, severity or None, mode))
+    return (*counts, *doses.findings(_arms(outcome.experiment, judged)))
+
+
+def _groups[K](judged: Judged, key: Callable[[Case], K]) -> Iterator[tuple[K, Judged]]:
+    for value in dict.fromkeys(key(case) for case, _ in judged):
+        yield value, [(case, row) for case, row in judged if key(case) == value]
 
 
 def planted(case: Case) -> str:
@@ -160,12 +163,12 @@ def planted(case: Case) -> str:
 
 
 def right(case: Case, row: Row) -> bool:
-    """Whether the verdict of this trial names what was planted."""
+    """True if the verdict of this trial names what was planted."""
     return row.bottleneck in case.expected
 
 
 def wrong_and_sure(case: Case, row: Row) -> bool:
-    """Whether the verdict of this trial names something else with strong evidence."""
+    """True if the verdict of this trial names something else with strong evidence."""
     named = row.bottleneck not in (None, UNKNOWN)
     return named and not right(case, row) and row.strength == STRONG
 
@@ -177,22 +180,16 @@ def _is_clear(case: Case) -> bool:
 
 def _named(
     name: str,
-    judged: Sequence[tuple[Case, Row]],
+    judged: Judged,
     resource: str | None = None,
     severity: float | None = None,
     mode: str | None = None,
 ) -> Named:
     hits = [row for case, row in judged if right(case, row)]
-    interval = share_interval(len(hits), len(judged))
+    low, high = ends(share_interval(len(hits), len(judged)))
+    share = len(hits) / len(judged)
     return Named(
-        name=name,
-        server="",
-        launch=0,
-        value=len(hits) / len(judged),
-        unit=UNIT,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        text="",
+        *(name, "", 0, share, UNIT, low, high),
         planted=resource,
         severity=severity,
         mode=mode,
@@ -204,24 +201,26 @@ def _named(
     )
 
 
-def _arms(experiment: Experiment, judged: Sequence[tuple[Case, Row]]) -> list[doses.Arm]:
+def _arms(experiment: Experiment, judged: Judged) -> list[doses.Arm]:
     """The cases whose resource is a dose, each with its rows by round."""
+    trials = of_trials(experiment)
     of_round = len(settings_of(Planted, experiment).cases)
-    rounds = {name: 1 + at // of_round for at, (name, _) in enumerate(_trials(experiment))}
+    rounds = {name: 1 + at // of_round for at, name in enumerate(trials)}
     return [
         doses.Arm(
             case.server,
-            setting(dataclasses.replace(case, condition=AS_IT_IS)),
+            _load(case),
             case.severity or 0.0,
-            {rounds[row.trial]: row for of, row in judged if of == case},
+            {rounds[row.trial]: row for other, row in judged if other == case},
         )
         for case in {case.name: case for case, _ in judged}.values()
         if case.resource == doses.NAME
     ]
 
 
-def setting(case: Case) -> str:
-    parts = [case.condition.text, f"{case.route} with {case.concurrency} connections"]
+def _load(case: Case) -> str:
+    """The load that a case has in common with its other doses."""
+    parts = [AS_IT_IS.text, f"{case.route} with {case.concurrency} connections"]
     if case.rate is not None:
         parts.append(f"{case.rate} req/s offered")
     if case.peak_extra:
@@ -229,20 +228,19 @@ def setting(case: Case) -> str:
     return ", ".join(parts)
 
 
-KIND = TrialKind(
+KIND = Kind(
     name="planted",
     title="planted bottlenecks",
     uses=(
         *("load.duration", "load.warmup", "load.modes", "load.engines"),
         *("repeat.launches", "repeat.patience"),
     ),
-    words={"CASE": Word(PICKED, several=True)},
     tables=cases.KEY,
+    words={"CASE": "case"},
+    target=False,
     read=read,
     design=design,
     findings=findings,
     changes_lab=True,
-    # The case, whichever round.
-    load_name=lambda row: row.arm or row.trial,
     most_to_warm=WARM_CONNECTIONS,
 )

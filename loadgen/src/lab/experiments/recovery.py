@@ -5,19 +5,32 @@ A disturbance is a spike of load (`spike`) or a fault of the downstream (`faults
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.kind import Outcome
+from lab.experiments.kind import Outcome, ends
 from lab.experiments.objective import gave_way
+from lab.judge.checks.data import damaged
 from lab.judge.intervals import interval_of
 from lab.load.engines import Pacer, Second
 from lab.load.engines.histogram import Histogram
 from lab.load.measure import RECORD
-from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
-from lab.report.remarks import text_of
+from lab.model import (
+    Calm,
+    Disturbance,
+    Felt,
+    Finding,
+    NotFound,
+    Peak,
+    Recovered,
+    Recoveries,
+    Recovery,
+    Remark,
+    Row,
+    TrialRecord,
+    needed_samples,
+)
 from lab.store.records import read_json
 
 NAME = "recovery time"
@@ -32,31 +45,8 @@ PAUSE_S = 0.05
 DEVIATIONS = 3
 # A server that refuses at once is quick. A second with a larger share of errors is not calm.
 ERROR_SHARE = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class Calm:
-    """The time before the first disturbance: its p95, and the p95 up to which a second counts as
-    calm. So many of its own `seconds` do not (`above`)."""
-
-    p95_ms: float
-    limit_ms: float
-    seconds: int
-    above: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """The recovery from one disturbance. `after_s` seconds after its end the load was as in the
-    calm for some seconds on end; None: not before the next disturbance or the end. Of the `left`
-    seconds after these so many were not (`above`). `worst_ms` is the p95 of the worst second from
-    its start on, infinite where a second had no answer."""
-
-    after_s: float | None
-    worst_ms: float
-    watched_s: float
-    left: int = 0
-    above: int = 0
+# A disturbance's actual time, and the changes of the toxics that it was.
+Event = tuple[Peak, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,53 +76,64 @@ def recoveries(
     over the edge. `drawn`: the downstream draws each delay, so the p95 of a second varies in the
     calm, too; one that is no more than that of the calm's worst second counts as calm. `random`:
     requests come at random, so the number of answers varies as well (`by_chance`). Only whole
-    seconds after a disturbance's end count. Raises ValueError where there is no calm, or where its
-    seconds have too few answers for a p95.
+    seconds after a disturbance's end count. The calm must be one (`calm_problem`).
     """
-    limits = [one.started_s for one in disturbances[1:]] + [window[1]]
     calm = whole_seconds(window[0], disturbances[0].started_s)
     before = Histogram.sum_of(seconds[at] for at in calm if at in seconds)
-    per_second = before.count / len(calm) if calm else 0.0
-    if per_second < needed_samples(P95):
-        raise ValueError(
-            f"{per_second:.0f} answers a second in the calm before the first disturbance, and the "
-            f"p95 of a second needs {needed_samples(P95)}"
-        )
-    calm_ms = before.at_ms(P95)
+    per_second, calm_ms = before.count / len(calm), before.at_ms(P95)
     limit_ms = calm_ms * (1 + steady.tolerance)
-
     late_s = max(PAUSE_S, (limit_ms - calm_ms) / 1000)
-    p95_ms = {at: one.at_ms(P95) for at, one in seconds.items()}
+    p95_ms = {at: second.at_ms(P95) for at, second in seconds.items()}
     if drawn:
         limit_ms = max(limit_ms, *(p95_ms[at] for at in calm if at in p95_ms))
 
-    def held(on_end: range) -> bool:
-        answered = sum(seconds[at].count for at in on_end if at in seconds)
-        fewer = by_chance(len(on_end) * per_second) if random else 0.0
-        return answered >= (CALM_KEPT_UP * len(on_end) - late_s) * per_second - fewer
+    def kept_up(span: range) -> bool:
+        answered = sum(seconds[at].count for at in span if at in seconds)
+        fewer = by_chance(len(span) * per_second) if random else 0.0
+        return answered >= (CALM_KEPT_UP * len(span) - late_s) * per_second - fewer
 
     def is_calm(at: int) -> bool:
-        return p95_ms.get(at, math.inf) <= limit_ms and held(range(at, at + 1))
+        return p95_ms.get(at, math.inf) <= limit_ms and kept_up(range(at, at + 1))
 
-    def above(of: range) -> int:
-        return sum(not is_calm(at) for at in of)
+    def above(span: range) -> int:
+        return sum(not is_calm(at) for at in span)
 
     def as_before(first: int) -> bool:
-        on_end = range(first, first + steady.steady_s)
-        return above(on_end) == 0 and held(on_end)
+        span = range(first, first + steady.steady_s)
+        return above(span) == 0 and kept_up(span)
 
-    found = []
-    for one, until in zip(disturbances, limits, strict=True):
-        whole = whole_seconds(one.ended_s, until)
+    recovered = []
+    ends = [disturbance.started_s for disturbance in disturbances[1:]] + [window[1]]
+    for disturbance, until in zip(disturbances, ends, strict=True):
+        whole = whole_seconds(disturbance.ended_s, until)
         starts = range(whole.start, whole.stop - steady.steady_s + 1)
         first = next((at for at in starts if as_before(at)), None)
-        recovered = None if first is None else max(0.0, first - one.ended_s)
+        after_s = None if first is None else max(0.0, first - disturbance.ended_s)
         rest = range(whole.stop if first is None else first + steady.steady_s, whole.stop)
-        felt = max(
-            (p95_ms.get(at, math.inf) for at in seconds_of(one.started_s, until)), default=math.inf
-        )
-        found.append(Recovery(recovered, felt, until - one.ended_s, len(rest), above(rest)))
-    return Calm(calm_ms, limit_ms, len(calm), above(calm)), tuple(found)
+        felt = [p95_ms.get(at) for at in seconds_of(disturbance.started_s, until)]
+        worst_ms = max((ms or 0.0 for ms in felt), default=None) if None not in felt else None
+        watched_s = until - disturbance.ended_s
+        recovered.append(Recovery(after_s, worst_ms, watched_s, len(rest), above(rest)))
+    return Calm(calm_ms, limit_ms, len(calm), above(calm)), tuple(recovered)
+
+
+def calm_problem(
+    seconds: Mapping[int, Histogram],
+    calm_s: tuple[float, float],
+    offered_rps: int | None,
+    random: bool = False,
+) -> Remark | None:
+    """Why there is no calm to come back to between these moments: the server does not keep up with
+    the load, or a second has too few answers for a p95. `random` as of `recoveries`."""
+    calm = whole_seconds(*calm_s)
+    answered = sum(seconds[at].count for at in calm if at in seconds)
+    offered = (offered_rps or 0) * len(calm)
+    rps = answered / max(1, len(calm))
+    if answered < CALM_KEPT_UP * offered - (by_chance(offered) if random else 0.0):
+        return Remark("no-calm", {"rps": rps, "offered_rps": offered_rps or 0})
+    if rps < needed_samples(P95):
+        return Remark("calm-few-answers", {"rps": rps, "needed": needed_samples(P95)})
+    return None
 
 
 def whole_seconds(start_s: float, end_s: float) -> range:
@@ -152,170 +153,109 @@ def by_chance(expected: float) -> float:
     return DEVIATIONS * math.sqrt(expected)
 
 
-def check_calm(
-    seconds: Mapping[int, Histogram],
-    calm_s: tuple[float, float],
-    offered_rps: int | None,
-    random: bool = False,
-) -> None:
-    """Raises ValueError if the server does not keep up with the load in the calm (from, to).
-    `random` as of `recoveries`."""
-    calm = whole_seconds(*calm_s)
-    answered = sum(seconds[at].count for at in calm if at in seconds)
-    offered = (offered_rps or 0) * len(calm)
-    fewer = by_chance(offered) if random else 0.0
-    if answered < CALM_KEPT_UP * offered - fewer:
-        raise ValueError(
-            f"{answered / max(1, len(calm)):.0f} of {offered_rps} req/s were answered before the "
-            "first disturbance: there is no calm to come back to"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Disturbance:
-    """Its time, and its description for people (empty if its name says enough)."""
-
-    at: Peak
-    about: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """How a kind watches its disturbances.
-
-    * `name`: what one of them is called; `nothing`: what is said of a trial without any
-    * `of`: the disturbances of a trial, at their actual times
-    * `felt`: what the load felt of one, from the seconds from its start to the next one's
-    """
-
-    name: str
-    nothing: str
-    steady: Steady
-    of: Callable[[TrialRecord], Sequence[Disturbance]]
-    felt: Callable[[Recovery, Sequence[Second]], str]
-
-
-def errors_text(seconds: Sequence[Second]) -> str:
-    """For people: how many of the answers of these seconds were errors."""
-    failed = sum(one.http_errors for one in seconds)
-    return f"{failed} of {sum(one.answers for one in seconds)} answers were errors"
-
-
 def is_good(second: Second) -> bool:
     """Error answers do not count, however fast, nor does a second that lost as many requests."""
     failed = second.http_errors + second.lost
     return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
 
 
-def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
-    """The recovery time after each disturbance of each server and launch, and their median: over
-    the disturbances of a launch, then over launches. A trial that is invalid, or whose raw files
-    cannot be read, has none, and the text says why. A launch in which the server itself failed
-    counts as not recovered. Raises RawDataError without its trial.json."""
-    found: list[Finding] = []
+def findings_of(
+    name: str,
+    steady: Steady,
+    events: Callable[[TrialRecord], Sequence[Event]],
+    outcome: Outcome,
+) -> Iterator[Finding]:
+    """The recovery time after each disturbance (spike, fault) of each server and launch, and their
+    median: over the disturbances of a launch, then over launches. A trial that is invalid, or whose
+    raw files cannot be read, has none. A launch in which the server itself failed counts as not
+    recovered. Raises RawDataError without its trial.json."""
     for server in outcome.experiment.servers:
-        each: dict[int, tuple[Recovery, ...]] = {}
-        failed: set[int] = set()
-        rows = [row for row in outcome.rows if row.server == server]
+        rows, after_s = outcome.of(server), dict[int, list[float]]()
         for row in rows:
-            told = _of_trial(watch, row, outcome.raw(row))
-            if isinstance(told, str):
-                found.append(_finding(NAME, row, None, told))
-                if not row.valid and gave_way(row):
-                    failed.add(row.launch)
-                continue
-            each[row.launch] = tuple(one for one, _ in told)
-            for number, (one, text) in enumerate(told, 1):
-                found.append(_finding(f"{NAME}, {watch.name} {number}", row, one.after_s, text))
-        its = [one for launch, one in each.items() if launch not in failed]
-        count = len({row.launch for row in rows})
-        found += median_over_launches(server, its, f"{watch.name}s", count, len(failed))
-    return tuple(found)
+            for finding in _of_trial(name, steady, events, row, outcome):
+                yield finding
+                if isinstance(finding, Recovered):
+                    seconds = math.inf if finding.value is None else finding.value
+                    after_s.setdefault(row.launch, []).append(seconds)
+        failed = {row.launch for row in rows if not row.valid and gave_way(row)}
+        each = [seconds for launch, seconds in after_s.items() if launch not in failed]
+        yield from _median(name, server, each, len({row.launch for row in rows}), len(failed))
 
 
-def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] | str:
-    """The recovery from each disturbance of a trial with its text, or why there is none."""
+def _of_trial(
+    name: str,
+    steady: Steady,
+    events: Callable[[TrialRecord], Sequence[Event]],
+    row: Row,
+    outcome: Outcome,
+) -> Iterator[Finding]:
+    """The recovery from each disturbance of a trial, or why there is none."""
+
+    def none(*problems: Remark) -> Finding:
+        return NotFound(NAME, row.server, row.launch, None, UNIT, None, None, problems)
+
     if not row.valid:
-        return f"invalid: {text_of(row)}"
+        yield none(*row.reasons)
+        return
+    raw = outcome.raw(row)
     record = read_json(raw / RECORD, TrialRecord)
-    made = watch.of(record)
+    made, plan, opens = events(record), record.plan, record.window_offset_s
     if not made:
-        return watch.nothing
-    peaks, first = [one.at for one in made], record.window_offset_s
-    random = record.plan.arrivals != "constant"
-    window = (first, first + record.plan.duration_s)
+        yield none(Remark("no-disturbance", {"disturbance": name}))
+        return
     try:
-        every = {second.second: second for second in Pacer().seconds(record.plan, raw)}
-        good = {at: one.corrected for at, one in every.items() if one.answers and is_good(one)}
-        check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps, random)
-        calm, recovered = recoveries(
-            good, window, peaks, watch.steady, record.before.spread is not None, random
-        )
+        every = {second.second: second for second in Pacer().seconds(plan, raw)}
     except (RawDataError, ValueError) as failure:
-        return str(failure)
-    found = []
-    for number, (one, of) in enumerate(zip(recovered, made, strict=True), 1):
-        felt = seconds_of(of.at.started_s, of.at.ended_s + one.watched_s)
-        seconds = [every[at] for at in felt if at in every]
-        text = (
-            f"{watch.name} {number} of {len(made)}{of.about}: {watch.felt(one, seconds)}, "
-            f"{_after_text(one, calm, watch.steady)}{_lost_text(row)}"
+        yield none(damaged.remark(problem=str(failure)))
+        return
+    good = {at: each.corrected for at, each in every.items() if each.answers and is_good(each)}
+    peaks, random = [peak for peak, _ in made], plan.arrivals != "constant"
+    problem = calm_problem(good, (opens, peaks[0].started_s), plan.offered_rps, random)
+    if problem is not None:
+        yield none(problem)
+        return
+    window, drawn = (opens, opens + plan.duration_s), record.before.spread is not None
+    calm, recovered = recoveries(good, window, peaks, steady, drawn, random)
+    for number, (recovery, (peak, changes)) in enumerate(zip(recovered, made, strict=True), 1):
+        span = seconds_of(peak.started_s, peak.ended_s + recovery.watched_s)
+        lasted_s = peak.ended_s - peak.started_s
+        yield Recovered(
+            f"{NAME}, {name} {number}",
+            row.server,
+            row.launch,
+            recovery.after_s,
+            UNIT,
+            None,
+            None,
+            Disturbance(name, number, len(made), lasted_s, changes),
+            calm,
+            recovery,
+            _felt(row, [every[at] for at in span if at in every]),
+            steady.steady_s,
         )
-        found.append((one, text))
-    return found
 
 
-def _after_text(one: Recovery, calm: Calm, steady: Steady) -> str:
-    """For people: how long the recovery took, and how surely that was one."""
-    limit = f"{calm.p95_ms:.0f} ms × {1 + steady.tolerance:g}"
-    if calm.limit_ms > calm.p95_ms * (1 + steady.tolerance):
-        limit = f"{calm.limit_ms:.0f} ms, the calm's worst second,"
-    noise = ""
-    if calm.above:
-        noise = f"; {calm.above} of {calm.seconds} s of the calm were above that, too"
-    if one.after_s is None:
-        return f"not back to {limit} in {one.watched_s:.0f} s{noise}"
-    again = f", and {one.above} of the {one.left} s after these above it again" if one.above else ""
-    return f"back to {limit} for {steady.steady_s} s on end after {one.after_s:.1f} s{again}{noise}"
+def _felt(row: Row, seconds: Sequence[Second]) -> Felt:
+    slowest_us = max((second.corrected.max_us for second in seconds), default=0)
+    errors = sum(second.http_errors for second in seconds)
+    answers = sum(second.answers for second in seconds)
+    slowest_ms = slowest_us / 1000 or None
+    return Felt(slowest_ms, errors, answers, row.timeouts or 0, row.socket_errors or 0)
 
 
-def _lost_text(row: Row) -> str:
-    """For people: the requests of the whole run without an answer; empty where there are none."""
-    timeouts, sockets = row.timeouts or 0, row.socket_errors or 0
-    if not timeouts and not sockets:
-        return ""
-    return f"; in the whole run {timeouts} requests timed out, {sockets} lost their connection"
-
-
-def _finding(name: str, row: Row, value: float | None, text: str) -> Finding:
-    return Finding(name, row.server, row.launch, value, UNIT, None, None, text)
-
-
-def median_over_launches(
-    server: str, each: Sequence[Sequence[Recovery]], what: str, launches: int, failed: int = 0
-) -> tuple[Finding, ...]:
-    """The median of a server: over the disturbances of each launch, then over launches, with the
-    interval over launches. Empty without disturbances; `what` is their name in the plural. In
-    `failed` of the `launches` the server itself failed: these did not recover."""
+def _median(
+    name: str, server: str, each: Sequence[Sequence[float]], launches: int, failed: int
+) -> Iterator[Finding]:
+    """The median recovery of a server: over the disturbances of each launch, then over launches,
+    with the interval over launches. Nothing without disturbances. In `failed` of the `launches` the
+    server itself failed: these did not recover."""
     if not each and not failed:
-        return ()
-    medians = [
-        statistics.median(math.inf if one.after_s is None else one.after_s for one in launch)
-        for launch in each
-    ] + failed * [math.inf]
-    count = sum(len(launch) for launch in each)
-    told = f"{len(each)} of {launches}" if len(each) < launches else str(launches)
-    of = f"over {count} {what} in {told} launch{'es' if launches > 1 else ''}"
-    if failed:
-        of += f", and {failed} in which the server failed"
+        return
+    medians = [*map(statistics.median, each), *[math.inf] * failed]
     middle = statistics.median(medians)
-    if math.isinf(middle):
-        text = f"not recovered, median {of}"
-        return (Finding(MEDIAN, server, 0, None, UNIT, None, None, text),)
-    # What happened in launches that tell nothing may be why they do not.
-    untold = launches - len(medians)
-    interval = None if math.inf in medians else interval_of(medians, untold)
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    spread = "no interval" if low is None else f"95 % interval {low:.1f} to {high:.1f} s"
-    text = f"recovered after {middle:.1f} s, median {of}, {spread}"
-    return (Finding(MEDIAN, server, 0, middle, UNIT, low, high, text),)
+    # What happened in launches that say nothing may be why they do not.
+    interval = None if math.inf in medians else interval_of(medians, launches - len(medians))
+    low, high = ends(interval)
+    value = middle if math.isfinite(middle) else None
+    counts = sum(map(len, each)), len(each), launches, failed
+    yield Recoveries(MEDIAN, server, 0, value, UNIT, low, high, name, *counts)

@@ -9,28 +9,28 @@ from pkgutil import iter_modules
 
 from lab import experiments
 from lab.errors import LabError
-from lab.experiments.kind import TrialKind
+from lab.experiments.kind import Kind
 from lab.model import Experiment
 
 
 @cache
-def kinds() -> Mapping[str, TrialKind]:
+def kinds() -> Mapping[str, Kind]:
     """All kinds by name, in the order of the alphabet. Raises ValueError for a kind that has not
     the name of its file, and so for two of one name."""
-    found = {}
+    by_name = {}
     for name in sorted(file.name for file in iter_modules(experiments.__path__)):
         module = import_module(f"{experiments.__name__}.{name}")
         if hasattr(module, "KIND"):
             if module.KIND.name != name:
                 raise ValueError(f"{module.__file__} defines the kind {module.KIND.name}")
-            found[name] = module.KIND
-    return found
+            by_name[name] = module.KIND
+    return by_name
 
 
-def kind_of(experiment: Experiment) -> TrialKind:
+def kind_of(experiment: Experiment) -> Kind:
     """The kind of an experiment. Raises LabError for one that this version of the lab lacks."""
     kind = kinds().get(experiment.kind)
     if kind is None:
-        known = ", ".join(kinds())
-        raise LabError(f"{experiment.name} is of kind {experiment.kind}; known are: {known}")
+        names = ", ".join(kinds())
+        raise LabError(f"{experiment.name} is of kind {experiment.kind}; known are: {names}")
     return kind

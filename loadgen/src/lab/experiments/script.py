@@ -2,102 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from msgspec import Struct
 
 from lab.errors import LabError, WordError
-from lab.experiments.reading import Asked, rules
-from lab.experiments.reading.tables import Table, tables
+from lab.experiments.reading import Asked, Settings
+from lab.experiments.reading.settings import Duration, tables
 from lab.model import ToxicStep
 from lab.model.toxic_script import applied
 from lab.model.toxic_words import YES, Put, parse_toxic
 from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
 
 KEY = "toxics"
-# Keys besides the words of `make toxic`; `remove` names the toxic that is removed.
-OTHER_KEYS = ("at", "remove")
 # Toxiproxy 2.12 does not answer while such a toxic waits, and the driver cannot wait longer.
 LONGEST_RESET_MS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One table: its place for messages, its time, and the words of `make toxic`."""
+class Step(Struct, frozen=True):
+    """The time of a table."""
 
-    place: str
-    at_s: int
-    words: Mapping[str, str]
+    at: Duration
 
 
-def read(asked: Asked) -> tuple[Step, ...]:
-    """The steps of a file. Raises WordError."""
-    return tuple(map(_step, tables(asked, KEY)))
-
-
-def checked(
-    steps: Sequence[Step], scaled: Callable[[int], int], duration_s: int, steady_s: int
-) -> tuple[ToxicStep, ...]:
-    """The steps with scaled times. `duration_s` and `steady_s` are scaled already.
+def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
+    """The steps of a file.
 
     Raises WordError unless every step is possible in its turn and time, the first has calm before
-    it, the last leaves no toxic, and time to recover follows it."""
-    begins = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
-    now = begins
-    found: list[ToxicStep] = []
-    for step in steps:
-        at_s = scaled(step.at_s)
-        if found and at_s < found[-1].at_s:
-            raise WordError(f"{step.place}: at={step.at_s}s is before the step above it")
+    it (`steady_s`), the last leaves no toxic, and time to recover follows it in the `duration_s` of
+    the load."""
+    begins = now = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
+    steps: list[ToxicStep] = []
+    for settings in tables(asked, KEY):
+        at_s = settings.table("", Step).at
+        words = _words(settings)
+        if at_s < (steps[-1].at_s if steps else steady_s):
+            what = (
+                "is before the step above it"
+                if steps
+                else "leaves less than faults.steady of calm before it"
+            )
+            raise settings.refuse("at", what)
+        if at_s + steady_s + 1 > duration_s:
+            what = (
+                "leaves less than faults.steady of load.duration after it, so nothing could recover"
+            )
+            raise settings.refuse("at", what)
         try:
-            now = applied(now, parse_toxic(step.words))
+            request = parse_toxic(words)
+            now = applied(now, request)
         except LabError as failure:
-            raise WordError(f"{step.place}: {failure}") from None
-        found.append(ToxicStep(at_s, step.words))
-    first, last = steps[0], steps[-1]
-    if found[0].at_s < steady_s:
-        raise WordError(
-            f"{first.place}: at={first.at_s}s leaves less than faults.steady of calm before it"
-        )
-    if found[-1].at_s + steady_s + 1 > duration_s:
-        raise WordError(
-            f"{last.place}: at={last.at_s}s leaves less than faults.steady of load.duration after "
-            "it, so nothing could recover"
-        )
+            raise WordError(f"{settings.place}: {failure}") from None
+        if isinstance(request, Put) and request.toxic.type == "reset_peer":
+            wait_ms = request.toxic.attributes["timeout"]
+            if wait_ms > LONGEST_RESET_MS:
+                what = f"is not allowed in a script; allowed: 0..{LONGEST_RESET_MS} (ms)"
+                raise settings.refuse("timeout", what)
+        steps.append(ToxicStep(at_s, words))
     if now != begins:
         left = [toxic.name for _, toxic in now.toxics]
         left += [f"the proxy {proxy.name} down" for proxy in now.proxies if not proxy.enabled]
         raise WordError(
-            f"{last.place}: the last step leaves {', '.join(left)}; allowed: a script that ends "
-            "as it began"
+            f"{settings.place}: the last step leaves {', '.join(left)}; allowed: a script that "
+            "ends as it began"
         )
-    return tuple(found)
+    return tuple(steps)
 
 
-def _step(of: Table) -> Step:
-    place, table = of.place, of.values
-    for key, value in table.items():
-        if key != key.lower() or type(value) not in (str, int, float):
-            raise of.refused(
-                f"{key}={value!r}",
-                "at, remove, and the words of `make toxic` in small letters, each a text or a "
-                "number",
-            )
-    if "at" not in table:
-        raise WordError(f'{place}: at is missing; give the time in the window, as at = "10s"')
-    at_s = of.read("at", str(table["at"]), rules.seconds(1))
-    words = {key.upper(): str(value) for key, value in table.items() if key not in OTHER_KEYS}
-    if "remove" in table:
-        name = str(table["remove"])
-        words |= {"NAME": name, "REMOVE": YES}
-    try:
-        request = parse_toxic(words)
-    except WordError as failure:
-        raise WordError(f"{place}: {failure}") from None
-    if isinstance(request, Put) and request.toxic.type == "reset_peer":
-        wait_ms = request.toxic.attributes["timeout"]
-        if wait_ms > LONGEST_RESET_MS:
-            raise of.refused(
-                f"timeout={wait_ms}",
-                f"0..{LONGEST_RESET_MS} (ms) in a script, as Toxiproxy does not answer meanwhile",
-            )
-    return Step(place, at_s, words)
+def _words(settings: Settings) -> dict[str, str]:
+    """The words of `make toxic` of a table. Raises WordError."""
+    words: dict[str, str] = {}
+    for key, given in settings.given.items():
+        if key != key.lower() or type(given.value) not in (str, int, float):
+            what = "is not allowed; allowed: at, remove, and words of `make toxic` in small letters"
+            raise settings.refuse(key, what)
+        if key == "remove":
+            words |= {"NAME": str(given.value), "REMOVE": YES}
+        elif key != "at":
+            words[key.upper()] = str(given.value)
+    return words

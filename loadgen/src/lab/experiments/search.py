@@ -12,7 +12,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.experiments.kind import Outcome, settings_of
@@ -34,6 +36,7 @@ from lab.model import (
 )
 
 Axis = Literal["rate", "connections"]
+Width = Annotated[float, Meta(ge=0.005, le=0.5)]
 # A launch ends after so many trials. The first one has to find the place.
 MOST_TRIALS, MOST_LATER = 16, 6
 # So many trials show how a launch scatters.
@@ -299,8 +302,8 @@ def _of_objective(
         RATE if search.axis == "rate" else "connections",
         value.low if value else edge,
         value.high if value else None,
-        "",
         objective=objective.text,
+        limits=dict(objective.limits),
         often=(often.value, often.low, often.high) if often else None,
         launches=len({row.launch for row, _ in known}),
         trials=len(rows),

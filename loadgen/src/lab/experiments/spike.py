@@ -7,59 +7,62 @@ needs the engine that tells every second, and begins and ends a peak at once: pa
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
+from msgspec import Meta
+
+from lab.experiments.kind import COMMON, Kind, Outcome, ToMeasure, settings_of
 from lab.experiments.order import Design, Planner
-from lab.experiments.reading import Asked, Key, check_exact, read_load, rules, target
-from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, errors_text, findings_of
+from lab.experiments.reading import Asked, read_load
+from lab.experiments.reading.recording import Recorded
+from lab.experiments.reading.settings import Connections, Duration, Rps
+from lab.experiments.recovery import Steady, findings_of
 from lab.judge.predict import auto_rate_rps
-from lab.load.engines import Second
 from lab.model import Finding, Spike
 
-KEYS = {
-    "extra": Key(rules.number(1, rules.MAX_CONNECTIONS)),
-    "extra_rate": Key(rules.rate, None),
-    "calm": Key(rules.seconds(1)),
-    "peak": Key(rules.seconds(1)),
-    "repeats": Key(rules.number(1, 100)),
-    "tolerance": Key(rules.decimal(0.001, 100)),
-    "steady": Key(rules.seconds(1)),
-}
+Tolerance = Annotated[float, Meta(ge=0.001, le=100)]
+
+
+class SpikeTable(Recorded, frozen=True, kw_only=True):
+    """The keys of [spike]."""
+
+    extra: Connections
+    extra_rate: Rps | Literal["auto"] = "auto"
+    calm: Duration
+    peak: Duration
+    repeats: Annotated[int, Meta(ge=1, le=100)]
+    tolerance: Tolerance
+    steady: Duration
 
 
 def read(asked: Asked) -> ToMeasure:
     """The spikes that a file describes, up to what this machine holds. Raises WordError."""
-    load = read_load(asked, ("open",), ("routes", "concurrency"))
-    check_exact(load)
-    given, base, notes = asked.settings.table("spike", KEYS), load.concurrencies[0], load.notes
-    wanted = given["extra"]
-    extra = min(wanted, load.most - base)
-    place = asked.settings.get("spike.extra")
-    if place is not None and extra < 1:
-        raise place.refuse(f"{wanted} beside {base}: more than this machine holds, {load.held}")
-    if extra < wanted:
-        notes = (
-            *notes,
-            f"spikes to {base + extra} instead of {base + wanted} connections: this machine holds "
-            f"{load.held}",
+    load = read_load(asked, ("open",), ("routes", "concurrency"), exact=True)
+    table, settings = asked.settings.table("spike", SpikeTable), asked.settings
+    base, notes = load.draft.concurrencies[0], load.notes
+    extra = min(table.extra, load.most - base)
+    if extra < 1:
+        what = f"beside {base} is more than this machine holds; allowed in all: {load.held}"
+        raise settings.refuse("spike.extra", what)
+    if extra < table.extra:
+        wanted = f"spikes to {base + extra} instead of {base + table.extra} connections"
+        notes = (*notes, f"{wanted}: this machine holds {load.held}")
+    if table.steady > table.calm:
+        raise settings.refuse(
+            "spike.calm", "is shorter than spike.steady, so nothing could recover"
         )
-    rate = given["extra_rate"]
+    rate = table.extra_rate
     spike = Spike(
         extra=extra,
-        extra_rps=rate if rate is None else max(1, rate * extra // wanted),
-        calm_s=given["calm"],
-        peak_s=given["peak"],
-        repeats=given["repeats"],
-        tolerance=given["tolerance"],
-        steady_s=given["steady"],
+        extra_rps=None if rate == "auto" else max(1, rate * extra // table.extra),
+        calm_s=table.calm,
+        peak_s=table.peak,
+        repeats=table.repeats,
+        tolerance=table.tolerance,
+        steady_s=table.steady,
     )
-    calm = asked.settings.get("spike.calm")
-    if calm is not None and spike.steady_s > spike.calm_s:
-        raise calm.refuse(f"{calm.text} is shorter than spike.steady, so nothing could recover")
-    whole = load.experiment("spike", spike, duration_s=spike.total_s)
-    return whole, notes
+    return load.experiment("spike", spike, duration_s=spike.total_s), notes
 
 
 def design(planner: Planner) -> Design:
@@ -80,31 +83,17 @@ def design(planner: Planner) -> Design:
     return planner.one_per_launch(duration_s=spike.total_s, spike=spike)
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     spike = settings_of(Spike, outcome.experiment)
     steady = Steady(spike.tolerance, spike.steady_s)
-    watch = Watch(
-        "spike", "no spike was run", steady, lambda record: [*map(Disturbance, record.peaks)], _felt
-    )
-    return findings_of(watch, outcome)
+    return findings_of("spike", steady, lambda record: [(p, ()) for p in record.peaks], outcome)
 
 
-def _felt(one: Recovery, seconds: Sequence[Second]) -> str:
-    """The worst second since the spike began, of those without errors, and the errors."""
-    errors = f", {errors_text(seconds)}" if any(one.http_errors for one in seconds) else ""
-    if math.isinf(one.worst_ms):
-        return f"no good answer at all in a second{errors}"
-    return f"p95 {one.worst_ms:.0f} ms in the worst second{errors}"
-
-
-KIND = TrialKind(
+KIND = Kind(
     name="spike",
     title="spikes beside a constant load",
     uses=(*COMMON, "load.concurrency", "load.rate", "load.capacity", "load.arrivals"),
-    exact="recovery is read from every second of a load without bursts",
-    keys=KEYS,
-    words=target.WORDS,
-    recorded_load="each server's last load",
+    table=SpikeTable,
     read=read,
     design=design,
     findings=findings,

@@ -166,7 +166,7 @@ def in_units(
     us = statistics.median(row.cpu_server_us or 0.0 for row in held)
     control = statistics.median(unit for row in held if (unit := unit_us(row)))
     rest = lane, us, control, share, bool(broke), cpus, line
-    return (InUnits("units", name, 0, cost.median, CONTROL, low, high, "", *rest),)
+    return (InUnits("units", name, 0, cost.median, CONTROL, low, high, *rest),)
 
 
 def _unit(
@@ -238,8 +238,7 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
         medians = tuple(map(statistics.median, quarters))
         change = max(medians) / min(medians) - 1
         if change > DRIFT and _by_chance(quarters) * len(values) < FALSE_ALARM:
-            none = None, None, ""
-            found.append(Drift("drift", "", 0, change, "share", *none, what, medians))
+            found.append(Drift("drift", "", 0, change, "share", None, None, what, medians))
     return tuple(found)
 
 

@@ -21,28 +21,42 @@ from lab.model.experiment import (
     ToxicStep,
     TrialPlan,
 )
+from lab.model.finding import (
+    Answer,
+    Calm,
+    Disturbance,
+    Dosed,
+    Drift,
+    Felt,
+    Finding,
+    GaveWay,
+    Grown,
+    InUnits,
+    Legs,
+    Limit,
+    Named,
+    NotFound,
+    PerConnection,
+    Recovered,
+    Recoveries,
+    Recovery,
+    Sustained,
+    Tried,
+)
 from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
-from lab.model.own_lever import OwnLever
+from lab.model.own_lever import OwnLever, SettingChange
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.remark import REMARK_SEPARATOR, Remark, Value, cell_of, remarks_in
 from lab.model.result import (
     Counts,
     CpuSplit,
-    Dosed,
-    Drift,
-    Finding,
-    GaveWay,
-    InUnits,
     Judgement,
     Latency,
     Measurement,
-    Named,
-    PerConnection,
     Reading,
     Row,
     Second,
     Share,
-    Sustained,
     ThreadTimes,
     TimeSplit,
     answered,

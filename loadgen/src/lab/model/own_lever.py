@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.model.knobs import CPUS
+from lab.model.remark import Remark
 
 # The names of these settings in a condition and in a request to the host.
 OWN_CPUS, OWN_MEMORY, OWN_VARIABLE = "OWN_CPUS", "OWN_MEMORY", "ENV_"
@@ -23,6 +24,18 @@ STEP, LIFT = 2, 4
 MOST = 100_000_000
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,49}")
 _TEXT = re.compile(r"(?=.*\{\})([A-Za-z0-9 ._:=+,/%@-]|\{\}){1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A setting that is changed to see whether it limits: its value now (None if unknown), with the
+    change, and lifted."""
+
+    setting: str
+    now: float | str | None
+    step: float | str
+    lift: float | str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +89,12 @@ class OwnLever:
 
 @dataclass(frozen=True, slots=True)
 class OwnChange:
-    """The settings of a container with a step, and lifted. The texts are for people. `factor` is
+    """The settings of a container with a step, and lifted, and the numbers that differ. `factor` is
     that of the step where one number changes, None where several do."""
 
     step: Mapping[str, str]
     lift: Mapping[str, str]
-    step_text: str
-    lift_text: str
+    settings: tuple[SettingChange, ...]
     factor: float | None
 
 
@@ -96,6 +108,7 @@ class _Part:
     now: float
     step: float
     lift: float
+    unit: str = ""
 
     def written(self, number: float) -> str:
         """Without an exponent, which no setting takes."""
@@ -105,20 +118,17 @@ class _Part:
 
 def change_of(
     of: OwnLever, host: Mapping[str, str], enough: int | None, cpus: int
-) -> OwnChange | str:
+) -> OwnChange | Remark:
     """The change of a container that has these settings now, or why there is none. A number of
     which `enough` are known is lifted to that, CPUs to all of the machine's (`cpus`)."""
     parts = [*_number(of, host, enough), *_cpus(of, host, cpus), *_memory(of, host)]
     for part in parts:
         if part.step <= part.now:
-            return f"{part.name} is {part.written(part.now)} already, the most there is"
+            return Remark("at-most", {"setting": part.name, "value": part.now})
     return OwnChange(
         step={part.setting: part.written(part.step) for part in parts},
         lift={part.setting: part.written(part.lift) for part in parts},
-        step_text=" and ".join(
-            f"{part.name} {part.written(part.now)} → {part.written(part.step)}" for part in parts
-        ),
-        lift_text=" and ".join(f"{part.name}={part.written(part.lift)}" for part in parts),
+        settings=tuple(SettingChange(p.name, p.now, p.step, p.lift, p.unit) for p in parts),
         factor=parts[0].step / parts[0].now if len(parts) == 1 else None,
     )
 
@@ -146,4 +156,4 @@ def _memory(of: OwnLever, host: Mapping[str, str]) -> Iterator[_Part]:
     if of.memory is not None:
         given = host.get(OWN_MEMORY, of.memory)
         now = int(given[:-1]) * (1024 if given.endswith("g") else 1)
-        yield _Part(OWN_MEMORY, f"{PLACE}m", "memory", now, STEP * now, LIFT * now)
+        yield _Part(OWN_MEMORY, f"{PLACE}m", "memory", now, STEP * now, LIFT * now, "MiB")

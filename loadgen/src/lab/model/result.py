@@ -1,6 +1,5 @@
-"""The results of trials: a reading, its judgement, its row, and findings of several trials."""
+"""The results of trials: a reading, its judgement and its row."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
@@ -8,7 +7,6 @@ from typing import overload
 
 from lab.model.remark import Remark, remarks_in
 from lab.model.trial import TrialRecord
-from lab.model.verdict import Line, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,122 +435,6 @@ class Row:
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         return tuple(field.name for field in fields(cls))
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """An answer of an experiment that follows from several trials: a breaking point, a recovery
-    time, a growth. `value` None: not found, and `text` says why. `low` and `high` are its 95 %
-    interval, where it has one; of a search on few JVMs, the ends of what it left open. `text` is
-    the sentence for people, complete with units."""
-
-    name: str
-    server: str
-    launch: int
-    value: float | None
-    unit: str
-    low: float | None
-    high: float | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Named(Finding):
-    """How many of some planted trials had a right verdict: `value` is that share. `planted` is the
-    resource, and `severity` what the load asked of it, where they all have one. `strong` of the
-    right ones had strong evidence. `missed` is what the others named instead, by trial, and `sure`
-    are those of them with strong evidence."""
-
-    planted: str | None
-    severity: float | None
-    mode: str | None
-    trials: int
-    right: int
-    strong: int
-    missed: Mapping[str, str]
-    sure: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PerConnection(Finding):
-    """How much memory each connection takes: `value` is a slope over the connections of so many
-    valid trials, between the fewest and the most of them."""
-
-    trials: int
-    fewest: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dosed(Finding):
-    """How an arm compares with the first arm of its load, which has no dose: `answers` counts what
-    was answered in groups of rounds; `value` is the share that says the dose is there (of an arm
-    without one: that anything is). The ratios are medians over the rounds."""
-
-    load: str
-    dose: float
-    answers: Mapping[str, int]
-    goodput_ratio: float | None
-    p95_ratio: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class GaveWay:
-    """What the trials above a capacity name: `resource` (None: no one is named by most of them) by
-    `named` of the `missed`, with strong evidence where most of several have it. `verdict` is that
-    of the one nearest to the capacity."""
-
-    resource: str | None
-    named: int
-    missed: int
-    strong: bool
-    verdict: Verdict | None
-
-
-@dataclass(frozen=True, slots=True)
-class Sustained(Finding):
-    """The load at which a server meets an objective: `value` in half of the trials, `often` in 95
-    of 100, each with its interval. `used` of `trials` tell something of it, on so many `launches`.
-    `open_above`: no trial missed it, and `open_below`: none met it, so the value is an end of what
-    was tried. `gave_way`: None where none missed it."""
-
-    objective: str
-    often: tuple[float, float, float] | None
-    launches: int
-    trials: int
-    used: int
-    open_above: bool
-    open_below: bool
-    gave_way: GaveWay | None
-
-
-@dataclass(frozen=True, slots=True)
-class InUnits(Finding):
-    """What a server costs at its headline: `value` is its CPU time per request, over that of the
-    control parts under `lane` at the same rate (None: those of its own trials; then with the
-    interval over launches). `server` may name a load, too.
-
-    `server_us` and `control_us` are the CPU times themselves. `busy` is the share of the host's
-    `cpus` that was in use in the trials that `broke`, if any did, else in those of the headline.
-    `line` is the CPU time of the whole lab by rate, where the CPUs may be what the server broke by,
-    else None."""
-
-    lane: str | None
-    server_us: float
-    control_us: float
-    busy: float | None
-    broke: bool
-    cpus: int | None
-    line: Line | None
-
-
-@dataclass(frozen=True, slots=True)
-class Drift(Finding):
-    """The machine changed during the run: `value` is by what share the medians of `what`
-    differ between `quarters` of the trials."""
-
-    what: str
-    quarters: tuple[float, ...]
 
 
 def around_server_us(of: CpuSplit | Row) -> float | None:

@@ -15,7 +15,7 @@ from lab.report.resources import shares_text
 from lab.report.table import interval_text
 from lab.report.verdicts import agreed
 
-# Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
+# Answers as `lab.report.findings.answers` has them: the cells of each line, or a note.
 Answers = Sequence[tuple[str, ...]]
 # So many characters fit in the box of report.html on a screen of 1,280 pixels, with a wide font.
 PAGE_WIDTH = 104

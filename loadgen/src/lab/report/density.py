@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.model import Finding, PerConnection
+from lab.model import Experiment, Finding, PerConnection
 from lab.report.blocks import Section, Table
 from lab.report.table import NOTHING
 
@@ -14,6 +14,19 @@ LEGEND = (
     "its 95 % interval, which takes 10 trials. Live heap: what a full collection leaves. Resident "
     "memory: of the process, without the kernel's socket buffers."
 )
+
+
+def answers(experiment: Experiment, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+    """A line for each server: what a connection takes of each memory."""
+    lines = []
+    for server in experiment.servers:
+        memory = [
+            f"{bytes_text(finding)} bytes of {finding.name}"
+            for finding in findings
+            if isinstance(finding, PerConnection) and finding.server == server
+        ]
+        lines.append((server, *memory))
+    return tuple(line for line in lines if len(line) > 1)
 
 
 def section(found: Sequence[Finding]) -> Section:

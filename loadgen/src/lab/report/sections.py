@@ -11,6 +11,7 @@ from lab.report import (
     comparison,
     density,
     fairness,
+    findings,
     loads,
     planted,
     recorded,
@@ -120,7 +121,7 @@ def _came_out(of: Content) -> list[Block]:
     lanes = set(map(lane_of, of.rows))
     alone = len(lanes) == 1 and not (of.comparisons or of.changes_lab)
     return [
-        Section("Findings", [Bullets(words.findings(of.findings))]),
+        Section("Findings", [Bullets(findings.lines(of.findings))]),
         planted.section(of.findings),
         density.section(of.findings),
         verdicts.limited(of.said),

@@ -8,7 +8,6 @@ from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
 from lab.model import AGAIN, Experiment, Finding, Json, Remark, Row, Verdict
 from lab.model.host_facts import host_id
-from lab.report import planted
 from lab.report.recorded import Recorded
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
@@ -20,8 +19,9 @@ from lab.store.records import time_text
 class Content:
     """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
     `unfinished` are raw folders of trials that never ended or cannot be read; `recorded` are trials
-    beside the `rows`. `title`, `asks`, `jvms`, `changes_lab`, `load_name`, `answers` and `limits`
-    are those of `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file."""
+    beside the `rows`. `title` and `changes_lab` are those of `lab.experiments.kind.Kind`; `verb`
+    measures the kind without a file. `load_name` is what a load is called where loads differ in
+    conditions, `limits` are the latencies in ms that decided the trials, by name."""
 
     manifest: Manifest
     experiment: Experiment
@@ -33,8 +33,6 @@ class Content:
     unfinished: Sequence[str]
     verdicts: Sequence[tuple[str, Verdict]] = ()
     title: str = "trials"
-    asks: str | None = None
-    jvms: str | None = None
     changes_lab: bool = False
     verb: str = "bench"
     load_name: Callable[[Row], str] | None = None
@@ -50,8 +48,8 @@ class Content:
 
 def launches(of: Content) -> str:
     experiment = of.experiment
-    if of.jvms is not None:
-        return of.jvms
+    if of.changes_lab and any(row.launch for row in of.rows):
+        return "the JVMs that ran already, but for trials with a number (#n)"
     foreign = experiment.target is not None
     if foreign and not experiment.launches:
         return "the service as it ran already"
@@ -115,16 +113,6 @@ def times(of: Manifest) -> str:
     return f"from {time_text(of.started_at)} to {ended}"
 
 
-def findings(found: Sequence[Finding]) -> tuple[str, ...]:
-    """A line for each finding, after whose it is, and those of planted trials together."""
-    own = (
-        f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
-        for one in found
-        if one.text
-    )
-    return (*own, *planted.lines(found))
-
-
 def notes(of: Content) -> Iterator[str]:
     yield from (*of.manifest.notes, *grouped(of.notes))
     for name in of.unfinished:
@@ -149,6 +137,4 @@ def question(of: Content) -> str:
     loads = ", ".join(f"{one:,}" for one in experiment.concurrencies)
     load = f"{loads} connection{'' if experiment.concurrencies == (1,) else 's'}"
     servers = ", ".join(experiment.servers)
-    if of.asks is not None:
-        return f"{of.asks} {servers} at {load}?"
     return f"What {'does' if len(experiment.servers) == 1 else 'do'} {servers} do at {load}?"

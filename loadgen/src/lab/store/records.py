@@ -49,9 +49,11 @@ def time_text(moment: datetime) -> str:
 
 
 def to_json(value: object) -> Any:
-    """Dataclasses, tuples, mappings and times as JSON values, without requests' secrets."""
+    """Dataclasses, structs, tuples, mappings and times as JSON, without requests' secrets."""
     if isinstance(value, Request):
         value = value.stored
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: to_json(getattr(value, field.name)) for field in fields}

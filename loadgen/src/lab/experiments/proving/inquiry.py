@@ -12,34 +12,25 @@ prediction, and then the one that the trials with R changed name.
 import statistics
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from lab.experiments.proving.answers import (
-    Answer,
-    answer_of,
+    Answered,
     answer_of_fall,
-    answer_of_time,
-    crowded,
+    answer_of_rise,
     fall_of,
     goodput_ratio,
-    goodputs,
     p95_ratio,
+    uneven,
+    with_ends,
 )
-from lab.experiments.proving.levers import (
-    GENERATOR,
-    HOST_CPU,
-    MOST_CONNECTIONS,
-    Lever,
-    Present,
-    together,
-)
-from lab.experiments.proving.ties import behind, no_room, tied_with
+from lab.experiments.proving.levers import GENERATOR, HOST_CPU, Change, together
+from lab.experiments.proving.present import MOST_CONNECTIONS, Present
+from lab.experiments.proving.ties import Tied, behind, tied_with
 from lab.judge.checks.data import mostly_errors, no_success
-from lab.judge.compare import MARGIN, UNEVEN
-from lab.judge.intervals import LEAST_VALUES, RatioOf
+from lab.judge.intervals import LEAST_VALUES
 from lab.judge.resources import RESOURCES
-from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Row, goodput, strength_text
-from lab.report.remarks import text_of
+from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
 from lab.system.conditions import starting
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -48,8 +39,7 @@ TRIES = 2
 ROUNDS = 2
 # The arm of the first trial, of the load as it is.
 FIRST = "1-named"
-SIDES = ("the server as it was", "the changed one")
-LIMIT = "the machine itself is the limit"
+LIMITS, NEXT = "bottleneck", "next bottleneck"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,79 +70,210 @@ class Ask:
     fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What was tried at once: one resource, or several, and then `tie` says why. `before` and
-    `after` are the valid trials without and with the change, in pairs. `goodput` and `p95` are the
-    ratios after / before; None where there is no ratio. `least` says that the ratio is a lower
-    bound, because the goodput before was 0. `doses` are the shares of the CPUs that were really
-    taken away, the smallest first. `why` is the reason for the answer."""
+class Inquiry:
+    """The inquiry into one server, as far as its rows go.
 
-    resources: tuple[str, ...]
-    tie: str
-    suspected: bool
-    strength: str | None
-    lever: Lever
-    before: tuple[Row, ...] = ()
-    after: tuple[Row, ...] = ()
-    goodput: RatioOf | None = None
-    p95: RatioOf | None = None
-    least: bool = False
-    doses: tuple[float, ...] = ()
-    answer: Answer = "inconclusive"
-    why: str = "goodput cannot be told"
+    `wanted` is the next trial (None: it is over). `steps` are what was decided of each resource,
+    and `limit` is how it ended. `now` is the server with what was lifted, and `again` counts the
+    invalid trials that were run again, by arm."""
+
+    def __init__(self, server: str, explain: Explain, present: Present) -> None:
+        self.server = server
+        self.explain = explain
+        self.now = present
+        self.steps: list[Tried] = []
+        self.limit: Limit | None = None
+        self.again: Counter[str] = Counter()
+        self.wanted: Ask | None = None
+
+    def replay(self, rows: Sequence[Row], conditions: Mapping[str, Condition]) -> None:
+        """Goes through these rows of the server, in the order of time. `conditions` are those that
+        were in force, by trial, as far as they are known. A row that was not asked for is left out
+        until it is: of a trial that was damaged, another one takes the place."""
+        left, trials = list(rows), self._trials()
+        self.wanted = next(trials)
+        while self.wanted is not None:
+            ask = self.wanted
+            row = next((row for row in left if _is_asked(row, ask, conditions)), None)
+            if row is None:
+                return
+            left.remove(row)
+            try:
+                self.wanted = trials.send(row)
+            except StopIteration:
+                self.wanted = None
+
+    def findings(self, trials: int) -> tuple[Finding, ...]:
+        """What so many trials say."""
+        if self.wanted is not None:
+            self._end(UNKNOWN, Remark("not-finished", {"trials": trials, "arm": self.wanted.arm}))
+        return (*self.steps, *([self.limit] if self.limit else ()))
 
     @property
-    def name(self) -> str:
-        return " and ".join(self.resources)
+    def _number(self) -> int:
+        return len(self.steps) + 1
+
+    def _end(self, resource: str, *why: Remark, strength: str | None = None) -> None:
+        name = NEXT if any(step.lifted for step in self.steps) else LIMITS
+        again = sum(count for arm, count in self.again.items() if arm.endswith("-named"))
+        head = name, self.server, 0, None, "", None, None
+        self.limit = Limit(*head, resource, strength, self.now.condition, why, again)
+
+    def _trials(self) -> Generator[Ask, Row]:
+        """Asks for one trial after the other, until there is an end."""
+        suspect, named = self.explain.suspect, None
+        # What the next step changes together.
+        tied: Tied | None = None
+        while True:
+            if named is None:
+                named = yield from self._valid(Ask(self.now.condition, f"{self._number}-named"))
+            resource = suspect or self.now.lifted_by(named.bottleneck or UNKNOWN)
+            if self._is_over(named, None if suspect or tied else resource):
+                return
+            resources, tie = tied or tied_with(resource, self.now, goodput(named))
+            change = together(resources, self.now)
+            strength = named.strength if named.bottleneck in resources else None
+            head = f"step {self._number}", self.server, 0, None, "×", None, None
+            step = Tried(*head, resources, tie, strength, suspect is not None)
+            if isinstance(change, Remark):
+                if suspect is None:
+                    name = named.bottleneck or UNKNOWN
+                    self._end(name, Remark("not-proven"), change, strength=named.strength)
+                    return
+                self.steps.append(replace(step, why=(change,)))
+                suspect = None
+                continue
+            step, after = yield from self._tried(step, change)
+            self.steps.append(step)
+            if step.answer == "confirmed" and change.takes:
+                self._end(resource, Remark("follows-cpus"))
+                return
+            if step.answer == "confirmed":
+                self.now = replace(self.now, condition=change.lift)
+                suspect = named = tied = None
+                continue
+            if suspect in (None, named.bottleneck):
+                more = len(self.steps) < self.explain.steps and not change.takes
+                tied = behind(resources, after, self.now) if more and step.value else None
+                if tied is None:
+                    values = {"resources": ", ".join(resources), "answer": step.answer}
+                    self._end(UNKNOWN, Remark("not-confirmed", values), *step.why)
+                    return
+            # A suspect was not the limit: the verdict of the same trial is next.
+            suspect = None
+
+    def _valid(self, ask: Ask) -> Generator[Ask, Row, Row]:
+        """A valid trial, or the last of TRIES invalid ones."""
+        for _ in range(TRIES - 1):
+            row = yield ask
+            if usable(row):
+                return row
+            self.again[ask.arm] += 1
+        return (yield ask)
+
+    def _is_over(self, named: Row, resource: str | None) -> bool:
+        """True if nothing follows from a trial that names this resource, and is to decide what is
+        changed (None: it is not). A machine that is too small makes trials invalid; the verdict
+        then names the machine."""
+        name, machine = named.bottleneck or UNKNOWN, (GENERATOR, HOST_CPU)
+        if not usable(named):
+            why = Remark("machine" if name == GENERATOR else "invalid-twice")
+            self._end(name if name in machine else UNKNOWN, why, *named.reasons)
+        elif self._number > self.explain.steps:
+            why = Remark("steps-over", {"steps": self.explain.steps})
+            self._end(name, why, strength=named.strength)
+        elif resource == NONE:
+            most = {} if named.predicted_rps is None else {"most_rps": named.predicted_rps}
+            self._end(NONE, Remark("load-is-limit", {"rps": goodput(named) or 0.0, **most}))
+        elif resource == UNKNOWN:
+            self._end(UNKNOWN, Remark("unnamed"))
+        elif resource == GENERATOR:
+            self._end(GENERATOR, Remark("machine"), strength=named.strength)
+        return self.limit is not None
+
+    def _tried(
+        self, step: Tried, change: Change
+    ) -> Generator[Ask, Row, tuple[Tried, Sequence[Row]]]:
+        """Makes the pairs of one step, A B B A A B …, and decides on its resources; also returns
+        the trials with the change. What takes away has a third side, which takes less. The rounds
+        end where a side cannot be measured; those before it count if they are enough for an
+        interval.
+
+        Where the change takes another JVM, each trial has one of its own: A A and B B on one each
+        would leave 7 for six pairs, which do not vary independently then, as the interval
+        supposes."""
+        fresh = starting(self.now.condition.host) != starting(change.step.host)
+        conditions = {"before": self.now.condition, "after": change.step}
+        if change.less is not None:
+            conditions["less"] = change.less
+        rows: dict[str, list[Row]] = {side: [] for side in conditions}
+        planned, ended = self.explain.pairs * (ROUNDS if change.takes else 1), tuple[Remark, ...]()
+        for turn in range(planned):
+            for side in list(conditions)[:: -1 if turn % 2 else 1]:
+                if ended:
+                    break
+                ask = Ask(conditions[side], f"{self._number}-{side}", fresh)
+                row = yield from self._valid(ask)
+                if usable(row):
+                    rows[side].append(row)
+                else:
+                    ended = (Remark("side-invalid", {"side": side, "tries": TRIES}), *row.reasons)
+        again = {side: self.again[f"{self._number}-{side}"] for side in conditions}
+        pairs = min(map(len, rows.values()))
+        step = replace(
+            step,
+            changes=change.settings,
+            at_most=change.at_most,
+            planned=planned,
+            again={side: count for side, count in again.items() if count},
+        )
+        # What was measured before a side could not be is not lost, where it is enough.
+        if ended and pairs < LEAST_VALUES:
+            return replace(step, answer="inconclusive", why=ended), ()
+        before, after, *less = (tuple(side[:pairs]) for side in rows.values())
+        ratio, least = goodput_ratio(before, after)
+        doses: tuple[float, ...] = ()
+        answered: Answered = ("inconclusive", Remark("goodput-unknown"))
+        if ratio is not None and change.takes:
+            dosed = (*less, after)
+            doses = tuple(statistics.median(row.spun or 0.0 for row in side) for side in dosed)
+            if fall := fall_of(before, *dosed):
+                answered = answer_of_fall(fall, min(doses))
+        elif ratio is not None:
+            answered = answer_of_rise(step.resources, change, self.now, before, after, ratio)
+        if fresh and answered[0] != "inconclusive":
+            answered = uneven(again, {side: len(rows[side]) for side in rows}) or answered
+        (value, low, high), (answer, why) = with_ends(ratio) or (None, None, None), answered
+        return replace(
+            step,
+            value=value,
+            low=low,
+            high=high,
+            answer=answer,
+            why=(why,),
+            lifted=answer == "confirmed" and not change.takes,
+            least=least,
+            doses=doses,
+            p95=with_ends(p95_ratio(before, after)),
+            goodput=(_median(before), _median(after)) if ratio else None,
+            pairs=pairs,
+            ended=ended,
+        ), after
 
 
-@dataclass(frozen=True, slots=True)
-class NotTried:
-    """A suspect that cannot be changed."""
-
-    resource: str
-    why: str
+def _is_asked(row: Row, ask: Ask, conditions: Mapping[str, Condition]) -> bool:
+    in_force = conditions.get(row.trial, ask.condition)
+    return row.arm == ask.arm and in_force == ask.condition
 
 
-@dataclass(slots=True)
-class Story:
-    """What the rows of one server say.
-
-    `wanted` is the next trial (None: the inquiry is over). `steps` are what was decided of each
-    resource, and `end` is the last sentence. `again` counts the invalid trials that were run again,
-    by arm."""
-
-    wanted: Ask | None = None
-    steps: list[Step | NotTried] = field(default_factory=list)
-    end: str = ""
-    again: Counter[str] = field(default_factory=Counter)
+def _median(rows: Sequence[Row]) -> float:
+    return statistics.median(goodput(row) or 0.0 for row in rows)
 
 
-def story(
-    explain: Explain,
-    present: Present,
-    rows: Sequence[Row],
-    conditions: Mapping[str, Condition] | None = None,
-) -> Story:
-    """Where the inquiry stands after these rows of one server, in the order of time.
-
-    `present` is the server as it was before the first trial. `conditions` are the conditions that
-    were in force, by trial, as far as they are known. A row that was not asked for is left out
-    until it is: of a trial that was damaged, another one takes the place."""
-    told, left = Story(), list(rows)
-    asking = _inquiry(explain, present, told)
-    told.wanted = next(asking)
-    while told.wanted is not None:
-        row = next((one for one in left if _is_asked(one, told.wanted, conditions or {})), None)
-        if row is None:
-            break
-        left.remove(row)
-        try:
-            told.wanted = asking.send(row)
-        except StopIteration:
-            told.wanted = None
-    return told
+def usable(row: Row) -> bool:
+    """True if the goodput of a trial is known. It is next to nothing where most answers were
+    errors."""
+    return row.codes <= {no_success.code, mostly_errors.code}
 
 
 def most_trials(explain: Explain) -> int:
@@ -162,213 +283,3 @@ def most_trials(explain: Explain) -> int:
     host_steps = min(explain.steps, 2 if explain.suspect == HOST_CPU else 1)
     extra = (3 * ROUNDS - 2) * explain.pairs
     return explain.steps * (1 + 2 * explain.pairs) + host_steps * extra + 1
-
-
-def _is_asked(row: Row, wanted: Ask, conditions: Mapping[str, Condition]) -> bool:
-    """True if a row is the trial that is wanted."""
-    in_force = conditions.get(row.trial, wanted.condition)
-    return row.arm == wanted.arm and in_force == wanted.condition
-
-
-def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]:
-    """Asks for one trial after the other, and writes their answers into `told`."""
-    suspect, named, number = explain.suspect, None, 1
-    # What the next step changes together, and why.
-    tied: tuple[tuple[str, ...], str] | None = None
-    while True:
-        if named is None:
-            named = yield from _valid(Ask(now.condition, f"{number}-named"), told.again)
-            told.end = _machine_or_invalid(named)
-            if told.end:
-                return
-        if number > explain.steps:
-            told.end = f"{_named(named, now)}; not tried, {explain.steps} steps were asked for"
-            return
-        resource = suspect or now.lifted_by(named.bottleneck or UNKNOWN)
-        if suspect is None and tied is None:
-            told.end = _end(named, now, resource)
-            if told.end:
-                return
-        resources, why = tied or tied_with(resource, now, goodput(named))
-        change = together(resources, now)
-        if isinstance(change, str):
-            if suspect is None:
-                told.end = f"{_named(named, now)}; not proven: {change}"
-                return
-            told.steps.append(NotTried(resource, change))
-        else:
-            strength = named.strength if named.bottleneck in resources else None
-            step = Step(resources, why, suspect is not None, strength, change)
-            done = yield from _tried(explain, number, step, now, told.again)
-            told.steps.append(done)
-            if done.answer == "confirmed" and change.takes:
-                told.end = f"{done.name}, with {_in_force(now.condition)}: {LIMIT}: goodput follows"
-                told.end += " its CPUs"
-                return
-            if done.answer == "confirmed":
-                now = replace(now, condition=change.lift)
-                suspect = named = tied = None
-                number += 1
-                continue
-            if suspect is None or suspect == named.bottleneck:
-                tied = None
-                if number < explain.steps and done.goodput is not None and not change.takes:
-                    tied = behind(resources, done.after, now)
-                if tied is None:
-                    told.end = f"unknown: {done.name} was named, and is {done.answer}: {done.why}"
-                    return
-        # The suspect was not the limit: the verdict of the same trial is next.
-        suspect = None
-        number += 1
-
-
-def _valid(ask: Ask, again: Counter[str]) -> Generator[Ask, Row, Row]:
-    """A valid trial, or the last of TRIES invalid ones. `again` counts those that were repeated."""
-    for _ in range(TRIES - 1):
-        row = yield ask
-        if usable(row):
-            return row
-        again[ask.arm] += 1
-    return (yield ask)
-
-
-def usable(row: Row) -> bool:
-    """Whether the goodput of a trial is known. It is next to nothing where most answers were
-    errors."""
-    return row.codes <= {no_success.code, mostly_errors.code}
-
-
-def _machine_or_invalid(named: Row) -> str:
-    """Why nothing follows from an invalid trial; empty for a valid trial. A machine that is too
-    small makes trials invalid; the verdict then names the machine."""
-    if usable(named):
-        return ""
-    if named.bottleneck == GENERATOR:
-        return f"{named.bottleneck}: {LIMIT} ({text_of(named)})"
-    name = f"{HOST_CPU}, not proven" if named.bottleneck == HOST_CPU else UNKNOWN
-    return f"{name}: {TRIES} measurements were invalid: {text_of(named)}"
-
-
-def _end(named: Row, now: Present, resource: str) -> str:
-    """Why there is nothing to change; empty where there may be."""
-    if resource == NONE:
-        of = "" if named.predicted_rps is None else f" of at most {named.predicted_rps:.0f}"
-        return (
-            f"none, with {_in_force(now.condition)}: the load itself is the limit "
-            f"({goodput(named) or 0:.0f}{of} req/s), no resource binds below it"
-        )
-    if resource == UNKNOWN:
-        return f"unknown, with {_in_force(now.condition)}: the evidence names no resource"
-    if resource == GENERATOR:
-        return f"{_named(named, now)}: {LIMIT}"
-    return ""
-
-
-def _named(named: Row, now: Present) -> str:
-    sure = "" if named.strength is None else f" ({strength_text(named.strength)})"
-    return f"{named.bottleneck or UNKNOWN}{sure}, with {_in_force(now.condition)}"
-
-
-def _in_force(condition: Condition) -> str:
-    return "the lab as it is" if condition == AS_IT_IS else condition.text
-
-
-def _tried(
-    explain: Explain, number: int, step: Step, now: Present, again: Counter[str]
-) -> Generator[Ask, Row, Step]:
-    """Makes the pairs of one step, A B B A A B …, and decides on its resources. What takes away has
-    a third side, which takes less. The rounds end where a side cannot be measured; those before it
-    count if they are enough for an interval.
-
-    Where the change takes another JVM, each trial has one of its own: A A and B B on one each would
-    leave 7 for six pairs, which do not vary independently then, as the interval supposes."""
-    change = step.lever
-    fresh = starting(now.condition.host) != starting(change.step.host)
-    sides = [
-        Ask(now.condition, f"{number}-before", fresh),
-        Ask(change.step, f"{number}-after", fresh),
-    ]
-    if change.less is not None:
-        sides.append(Ask(change.less, f"{number}-less"))
-    rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
-    problem, rounds = "", explain.pairs * (ROUNDS if change.takes else 1)
-    for turn in range(rounds):
-        for ask in sides[:: -1 if turn % 2 else 1]:
-            if problem:
-                continue
-            row = yield from _valid(ask, again)
-            if usable(row):
-                rows[ask.arm].append(row)
-                continue
-            side = ("without the change", "with the change", "with less of it")[sides.index(ask)]
-            problem = f"{TRIES} measurements {side} were invalid: {text_of(row)}"
-    # What was measured before a side could not be is not lost, where it is enough for an interval.
-    complete = min(map(len, rows.values()))
-    enough = not problem or complete >= LEAST_VALUES
-    last = complete if enough else None
-    before, after, *less = (tuple(rows[side.arm][:last]) for side in sides)
-    ratio, least = goodput_ratio(before, after) if enough else (None, False)
-    answer, why, doses = step.answer, problem or step.why, tuple[float, ...]()
-    if ratio is not None and change.takes:
-        dosed = (*less, after)
-        doses = tuple(statistics.median(row.spun or 0.0 for row in side) for side in dosed)
-        if fall := fall_of(before, *dosed):
-            answer, why = answer_of_fall(fall, min(doses))
-    elif ratio is not None:
-        answer, why = _answer_of_rise(step, now, before, after, ratio)
-    tries = [(min(again[side.arm], len(rows[side.arm])), len(rows[side.arm])) for side in sides[:2]]
-    shares = [count / trials if trials else 0.0 for count, trials in tries]
-    # The second try of a JVM that the change takes anew is warmer than a first one.
-    if answer != "inconclusive" and fresh and abs(shares[0] - shares[1]) > UNEVEN:
-        texts = [
-            f"{count} of {trials} launches of {name}"
-            for (count, trials), name in zip(tries, SIDES, strict=True)
-        ]
-        answer = "inconclusive"
-        why = f"measured again: {' and '.join(texts)}, which may decide the answer"
-    if problem and ratio is not None:
-        why += f"; {complete} of {rounds} pairs count: then {problem}"
-    return replace(
-        step,
-        before=before,
-        after=after,
-        goodput=ratio,
-        p95=p95_ratio(before, after) if enough else None,
-        least=least,
-        doses=doses,
-        answer=answer,
-        why=why,
-    )
-
-
-def _answer_of_rise(
-    step: Step, now: Present, before: Sequence[Row], after: Sequence[Row], ratio: RatioOf
-) -> tuple[Answer, str]:
-    """The answer of more of the resources, and why."""
-    change = step.lever
-    answer, why = answer_of(ratio)
-    if answer == "withdrawn":
-        other = _other_than_no_limit(step, now, before, why)
-        return ("inconclusive", other) if other else (answer, why)
-    if answer == "confirmed" and change.saves_ms:
-        answer, why = answer_of_time(before, after, change.saves_ms)
-    if answer == "confirmed" and change.frees:
-        full = crowded(before, now.shared_cpus)
-        if full:
-            return "inconclusive", f"the CPU time of {change.frees} went with it, and {full}"
-    return answer, why
-
-
-def _other_than_no_limit(step: Step, now: Present, before: Sequence[Row], why: str) -> str:
-    """Why goodput may not have risen although the resources are the limit; empty where only another
-    limit explains it. `why` is what goodput says."""
-    change = step.lever
-    if change.unseen:
-        return f"{why}, or the service does not take {change.unseen}, which the lab cannot see"
-    if change.keeps:
-        return f"{why}, or too little for it: its JVM goes on with {change.keeps}"
-    if room := no_room(step.resources, change, now, goodputs(before)):
-        return room
-    if change.at_most and change.at_most <= 1 + 2 * MARGIN:
-        return f"the step allows ×{change.at_most:.2f} at most"
-    return ""

@@ -8,30 +8,30 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from lab.experiments.proving.levers import Lever, Present, lever, together
+from lab.experiments.proving.levers import Change, lever, together
+from lab.experiments.proving.present import Present
 from lab.judge.compare import MARGIN
-from lab.model import UNKNOWN, Bound, Row
+from lab.model import UNKNOWN, Bound, Remark, Row
 
-# What changes in one step, and why it is more than one resource (empty: it is one).
-Tied = tuple[tuple[str, ...], str]
+# What changes in one step, and why it is more than one resource (None: it is one).
+Tied = tuple[tuple[str, ...], Remark | None]
 
 
 def tied_with(resource: str, now: Present, measured: float | None) -> Tied:
     """The resource, with those that by the prediction bind right behind it at the goodput
     `measured`. One with a bound of its own above that is no limit, and has none behind it."""
     resources: tuple[str, ...] = (resource,)
-    why = ""
+    why = None
     while measured and not _slack(resource, now, measured):
         change = together(resources, now)
-        if isinstance(change, str) or change.takes:
+        if isinstance(change, Remark) or change.takes:
             break
         bound = _next_bound(change, now)
         if bound is None or bound.rps > (1 + MARGIN) * measured or bound.resource in resources:
             break
         if not _can_rise(bound.resource, now):
             break
-        room = bound.rps / measured
-        why = f"together, for {' and '.join(resources)} alone leaves room for ×{room:.2f} only"
+        why = Remark("little-room", {"alone": _names(resources), "times": bound.rps / measured})
         resources = (*resources, bound.resource)
     return resources, why
 
@@ -42,37 +42,41 @@ def behind(resources: tuple[str, ...], after: Sequence[Row], now: Present) -> Ti
     name, count = Counter(row.bottleneck or UNKNOWN for row in after).most_common(1)[0]
     if name in resources or 2 * count <= len(after) or not _can_rise(name, now):
         return None
-    why = f"together, for {name} was named with {' and '.join(resources)} changed"
+    why = Remark("named-with-change", {"named": name, "changed": _names(resources)})
     return (*resources, name), why
 
 
 def no_room(
-    resources: tuple[str, ...], change: Lever, now: Present, before: Sequence[tuple[float, float]]
-) -> str:
-    """Why a change that was no help says nothing, with the goodputs `before` it (answers.goodputs):
-    the prediction leaves no room with it. Empty where there was room, and where each of the
-    resources has a bound of its own above the goodput: then it was no limit anyway."""
-    measured = statistics.median(value for value, _ in before)
+    resources: tuple[str, ...], change: Change, now: Present, goodput_rps: Sequence[float]
+) -> Remark | None:
+    """Why a change that was no help says nothing, with the goodputs before it: the prediction
+    leaves no room with it. None where there was room, and where each of the resources has a bound
+    of its own above the goodput: then it was no limit anyway."""
+    measured = statistics.median(goodput_rps)
     bound = _next_bound(change, now)
     if bound is None or not measured or bound.rps > (1 + MARGIN) * measured:
-        return ""
+        return None
     if all(_slack(resource, now, measured) for resource in resources):
-        return ""
-    room = f"there is room for ×{bound.rps / measured:.2f} only ({bound.resource}: {bound.formula})"
-    return f"{room}: ask with more connections" if bound.resource == "connections" else room
+        return None
+    times = bound.rps / measured
+    return Remark("no-room", {"times": times, "bound": bound.resource, "formula": bound.formula})
+
+
+def _names(resources: Sequence[str]) -> str:
+    return ", ".join(resources)
 
 
 def _can_rise(resource: str, now: Present) -> bool:
     change = lever(resource, now)
-    return not isinstance(change, str) and not change.takes
+    return isinstance(change, Change) and not change.takes
 
 
 def _slack(resource: str, now: Present, measured: float) -> bool:
-    """Whether a resource has a bound of its own that is above what was measured."""
-    own = [bound.rps for bound in now.bounds(now.condition) if bound.resource == resource]
-    return bool(own) and own[0] > (1 + MARGIN) * measured
+    """True if a resource has a bound of its own that is above what was measured."""
+    bounds = [bound.rps for bound in now.bounds(now.condition) if bound.resource == resource]
+    return bool(bounds) and bounds[0] > (1 + MARGIN) * measured
 
 
-def _next_bound(change: Lever, now: Present) -> Bound | None:
+def _next_bound(change: Change, now: Present) -> Bound | None:
     """What binds with the change, by the prediction; None where nothing is predicted."""
     return next(iter(now.bounds(change.step)), None)

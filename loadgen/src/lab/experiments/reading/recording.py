@@ -4,53 +4,47 @@ kind's own table, as `loads.record`. lab.campaign.recording does it."""
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
+
+from msgspec import Struct
 
 from lab.errors import LabError
-from lab.experiments.reading import rules, target
 from lab.experiments.reading.settings import Asked
 from lab.model import UNITS, Experiment
 
 KEY, WORD = "record", "RECORD"
 
 
-def rule(text: str) -> str:
-    """What may be recorded. Raises ValueError."""
-    allowed = ", ".join(UNITS)
-    if text == "wall":
-        raise ValueError(
-            "wall is not allowed: JDK Flight Recorder samples no thread that waits; "
-            f"allowed: {allowed}"
-        )
-    return rules.one_of(tuple(UNITS))(text)
+class Recorded(Struct, frozen=True):
+    """The key of the tables of kinds whose trials may be recorded."""
+
+    record: Literal["cpu", "alloc", "lock"] | None = None
 
 
-def with_record(
-    asked: Asked, experiment: Experiment, what: str
-) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment with its recording, if the user asks for one, and a note of it. `what` is the
-    load that is recorded, for people. Raises WordError for a service whose JVM nobody can
-    replace."""
-    key = f"{experiment.kind}.{KEY}"
-    given, kind = asked.settings.get(key), asked.settings.one(key, rule, None)
-    if given is None or kind is None:
+def with_record(asked: Asked, experiment: Experiment) -> tuple[Experiment, tuple[str, ...]]:
+    """The experiment with its recording, if the user asks for one, and a note of it. Raises
+    WordError for a service whose JVM nobody can replace."""
+    settings, key = asked.settings, f"{experiment.kind}.{KEY}"
+    unit = settings.table(experiment.kind, Recorded).record
+    if unit is None:
         return experiment, ()
-    if experiment.target and experiment.servers[0] not in asked.here.own:
-        raise given.refuse(
-            f"{kind} with {target.WORD} is not allowed: {experiment.servers[0]} is no container of "
-            "this lab, so nobody can replace its JVM; allowed: a service of compose.override.yaml"
+    server, foreign = experiment.servers[0], experiment.target is not None
+    if foreign and server not in asked.here.own:
+        raise settings.refuse(
+            key,
+            f"with TARGET is not allowed: {server} is no container of this lab, so its JVM stays; "
+            "allowed: a service of compose.override.yaml",
         )
     note = (
-        f"{WORD}={kind}: {what} once more with a recording, beside the trials; then it gets a "
-        f"fresh {'container' if experiment.target else 'JVM'}"
+        f"{WORD}={unit}: a load of each server once more with a recording, beside the trials; then "
+        f"it gets a fresh {'container' if foreign else 'JVM'}"
     )
-    return dataclasses.replace(experiment, own={**experiment.own, KEY: kind}), (note,)
+    return dataclasses.replace(experiment, own={**experiment.own, KEY: unit}), (note,)
 
 
 def wanted(experiment: Experiment) -> str | None:
     """What is recorded in a run of this experiment; None: nothing. Raises LabError."""
-    kind = experiment.own.get(KEY)
-    if kind is None:
-        return None
-    if isinstance(kind, str) and kind in UNITS:
-        return kind
-    raise LabError(f"{experiment.name}: {KEY} is one of {', '.join(UNITS)}, not {kind}")
+    unit = experiment.own.get(KEY)
+    if unit is None or (isinstance(unit, str) and unit in UNITS):
+        return unit
+    raise LabError(f"{experiment.name}: {KEY} is one of {', '.join(UNITS)}, not {unit}")

@@ -54,11 +54,12 @@ class Subject:
 
 def given_target(settings: Settings, folder: Path | None) -> Target | None:
     """What TARGET= names, if it was given; `folder` holds the subjects. Raises WordError."""
-
-    def named(text: str) -> Target:
+    given = settings.get(KEY)
+    if given is None:
+        return None
+    text = str(given.value)
+    with settings.checked(KEY):
         return _subject(text, folder) if folder and _NAME.fullmatch(text) else target(text)
-
-    return settings.one(KEY, named, None)
 
 
 def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
@@ -69,75 +70,79 @@ def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
         return experiment
     path = folder / f"{experiment.subject}.toml"
     try:
-        requests = _subject(str(experiment.subject), folder).requests if path.exists() else ()
+        known = _subject(str(experiment.subject), folder).requests if path.exists() else ()
     except ValueError as failure:
         raise WordError(f"run: RESUME={run}: {failure}") from None
-    if tuple(request.stored for request in requests) != experiment.requests:
+    if tuple(request.stored for request in known) != experiment.requests:
         raise WordError(
             f"run: RESUME={run}: no run stores the values of {', '.join(names)}, and subjects/"
             f"{path.name} is gone or has other requests than when the run began; allowed: the file "
             "with the same requests"
         )
-    return dataclasses.replace(experiment, requests=requests)
+    return dataclasses.replace(experiment, requests=known)
 
 
 def _subject(name: str, folder: Path) -> Target:
     """Raises ValueError for a file that is not there, or is not as it is to be."""
     file = f"subjects/{name}.toml"
     try:
-        told = from_json(Subject, tomllib.loads((folder / f"{name}.toml").read_text("utf-8")))
-        of = target(told.url)
+        subject = from_json(Subject, tomllib.loads((folder / f"{name}.toml").read_text("utf-8")))
+        address = target(subject.url)
     except FileNotFoundError:
         there = "".join(f", {path.stem}" for path in sorted(folder.glob("*.toml")))
         raise ValueError(f"{name}: there is no {file}; allowed: {SHAPE}{there}") from None
     except (OSError, ValueError, RecursionError) as failure:
         raise ValueError(f"{name}: {file}: {failure}".replace("\n", " ")) from None
-    first = told.request[0] if told.request else Request("")
-    ready = told.ready or (first.path if first.method == "GET" else None)
-    for wrong in _problems(told, of, ready):
-        raise ValueError(f"{name}: {file}: {wrong}")
-    of = dataclasses.replace(of, levers=told.levers, subject=name)
-    if told.request == (Request(first.path),):
-        return dataclasses.replace(of, route=first.path, ready=ready)
-    single = f"{first.method} {first.path}" if len(told.request) == 1 else name
-    return dataclasses.replace(of, route=single, ready=ready, requests=told.request)
+    first = subject.request[0] if subject.request else Request("")
+    ready = subject.ready or (first.path if first.method == "GET" else None)
+    for problem in _problems(subject, address, ready):
+        raise ValueError(f"{name}: {file}: {problem}")
+    address = dataclasses.replace(address, ready=ready, levers=subject.levers, subject=name)
+    if subject.request == (Request(first.path),):
+        return dataclasses.replace(address, route=first.path)
+    route = first.name if len(subject.request) == 1 else name
+    return dataclasses.replace(address, route=route, requests=subject.request)
 
 
-def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
-    if of.route != "/" or told.url.endswith("/"):
-        yield f"url={told.url} is not allowed; allowed: scheme, host and port, without a path"
-    if not told.request:
+def _problems(subject: Subject, address: Target, ready: str | None) -> Iterator[str]:
+    if address.route != "/" or subject.url.endswith("/"):
+        yield f"url={subject.url} is not allowed; allowed: scheme, host and port, without a path"
+    if not subject.request:
         yield "it has no [[request]]; allowed: one and more"
-    for number, one in enumerate(told.request, 1):
-        where = f"request {number}"
-        if problem := path_problem(one.path):
-            yield f"{where}: path={one.path} is not a path: {problem}"
-        if len(of.url + one.path) > LONGEST:
-            yield f"{where}: path={one.path} is longer than {LONGEST} with its host"
-        if not _METHOD.fullmatch(one.method):
-            yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
-        if secret := secret_in(one.path):
-            yield f"{where}: {secret} in a path {IN_A_HEADER}"
-        for header, value in one.headers.items():
-            if not _FIELD.fullmatch(header) or not _VALUE.fullmatch(value):
-                yield f"{where}: the header {header!r}, or its value, is not allowed"
-        if not 0 < one.weight < float("inf"):
-            yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
-        if one.expect is not None:
-            yield from (f"{where}: expect: {wrong}" for wrong in _wrong(one, one.expect))
+    for number, request in enumerate(subject.request, 1):
+        for problem in _of_request(request, address.url):
+            yield f"request {number}: {problem}"
     if ready is None:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
-    elif problem := path_problem(ready):
-        yield f"ready={ready} is not a path: {problem}"
-    for resource, lever in told.levers.items():
+    elif wrong := path_problem(ready):
+        yield f"ready={ready} is not a path: {wrong}"
+    for resource, lever in subject.levers.items():
         if resource not in RESOURCES:
             yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"
-        yield from (f"levers: {resource}: {wrong}" for wrong in lever.problems())
-    variables = Counter(one.variable for one in told.levers.values() if one.variable)
-    yield from (f"levers: {one} is in {n} of them" for one, n in variables.items() if n > 1)
+        yield from (f"levers: {resource}: {problem}" for problem in lever.problems())
+    variables = Counter(lever.variable for lever in subject.levers.values() if lever.variable)
+    yield from (f"levers: {name} is in {n} of them" for name, n in variables.items() if n > 1)
 
 
-def _wrong(of: Request, expect: Expect) -> Iterator[str]:
+def _of_request(request: Request, url: str) -> Iterator[str]:
+    if problem := path_problem(request.path):
+        yield f"path={request.path} is not a path: {problem}"
+    if len(url + request.path) > LONGEST:
+        yield f"path={request.path} is longer than {LONGEST} with its host"
+    if not _METHOD.fullmatch(request.method):
+        yield f"method={request.method} is not allowed; allowed: capital letters"
+    if secret := secret_in(request.path):
+        yield f"{secret} in a path {IN_A_HEADER}"
+    for header, value in request.headers.items():
+        if not _FIELD.fullmatch(header) or not _VALUE.fullmatch(value):
+            yield f"the header {header!r}, or its value, is not allowed"
+    if not 0 < request.weight < float("inf"):
+        yield f"weight={request.weight:g} is not allowed; allowed: above 0"
+    if request.expect is not None:
+        yield from (f"expect: {problem}" for problem in _impossible(request, request.expect))
+
+
+def _impossible(request: Request, expect: Expect) -> Iterator[str]:
     """Why no answer can be as expected."""
     if expect == Expect():
         yield "it is empty; allowed: status, body_contains, or both"
@@ -149,7 +154,7 @@ def _wrong(of: Request, expect: Expect) -> Iterator[str]:
         return
     if not 0 < len(text.encode()) <= _LONGEST_TEXT:
         yield f"body_contains is not allowed; allowed: a text of 1 to {_LONGEST_TEXT} bytes"
-    if of.method == "HEAD":
+    if request.method == "HEAD":
         yield "body_contains is not allowed: an answer to HEAD has no body"
-    if any(header.lower() == "accept-encoding" for header in of.headers):
+    if any(header.lower() == "accept-encoding" for header in request.headers):
         yield "body_contains is not allowed beside Accept-Encoding: the body may come compressed"

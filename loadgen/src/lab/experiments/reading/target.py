@@ -8,15 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lab.errors import WordError
-from lab.experiments.reading.settings import Settings, Word
+from lab.experiments.reading.settings import Settings
 from lab.model import Mode, OwnLever, Request
 from lab.model.address import LONGEST, parse
 from lab.model.routes import THIS_MACHINE
 
-WORD = "TARGET"
-KEY = "load.target"
-# Of the kinds whose load goes to a service of the user's as well as to a server.
-WORDS = {WORD: Word(KEY)}
+WORD, KEY = "TARGET", "target"
 # Words that describe a server of the lab.
 EXCLUDED = ("SERVER", "ROUTE")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
@@ -51,26 +48,26 @@ def secret_in(path: str) -> str | None:
 
 
 def target(text: str) -> Target:
-    """The rule of the word. Raises ValueError as the rules of `rules` do."""
-    given = found = parse(text)
+    """The service at an address. Raises ValueError, whose message begins with the address."""
+    given = address = parse(text)
     note = None
     if _LOOPBACK.fullmatch(given.host):
-        found = replace(given, host=THIS_MACHINE)
+        address = replace(given, host=THIS_MACHINE)
         note = (
             f"TARGET: {given.host} is this machine, not the driver's container: loaded as "
-            f"{found.url}"
+            f"{address.url}"
         )
-    if found.host.startswith("["):
+    if address.host.startswith("["):
         raise ValueError(f"{text} is not allowed; allowed: a host name or an IPv4 address")
-    route = found.path or "/"
+    route = address.path or "/"
     if secret := secret_in(route):
         raise ValueError(f"{secret} in a path {IN_A_HEADER} (docs/your-own-service.md)")
-    if len(found.url + route) > LONGEST:
+    if len(address.url + route) > LONGEST:
         raise ValueError(
-            f"{text} is not allowed: {len(found.url + route)} characters as it is asked "
-            f"({found.url}/…); allowed: at most {LONGEST}"
+            f"{text} is not allowed: {len(address.url + route)} characters as it is asked "
+            f"({address.url}/…); allowed: at most {LONGEST}"
         )
-    return Target(found.url, found.host, route, note)
+    return Target(address.url, address.host, route, note)
 
 
 def refuse_beside(words: Mapping[str, str], verb: str) -> None:
@@ -79,7 +76,7 @@ def refuse_beside(words: Mapping[str, str], verb: str) -> None:
         if WORD in words and word in words:
             raise WordError(
                 f"{verb}: {word} with {WORD} is not allowed: {WORD} is the whole address of a "
-                f"service that is not the lab's; allowed beside it: all other words of make {verb}"
+                "service that is not the lab's"
             )
 
 
@@ -87,35 +84,30 @@ def modes(settings: Settings, wanted: tuple[Mode, ...]) -> tuple[Mode, ...]:
     """Those of `wanted` that a load of the target can have: an open one needs a rate of the
     user's, as the lab does not know what the service waits for. Raises WordError where the user
     asked for an open load without, or where there is no other."""
-    rate, given = settings.get("load.rate"), settings.get("load.modes")
-    if "open" not in wanted or (rate is not None and rate.text != "auto"):
+    rate = settings.get("load.rate")
+    if "open" not in wanted or (rate and rate.value != "auto"):
         return wanted
-    if rate is not None and rate.by_user:
-        what = f"RATE=auto is not allowed with {WORD}"
-    elif given is not None and given.by_user:
-        what = f"MODE={given.text} without RATE is not allowed with {WORD}"
-    elif "closed" in wanted:
+    chosen = settings.by_user("load.rate") or settings.by_user("load.modes")
+    if "closed" in wanted and not chosen:
         return ("closed",)
-    else:
-        what = f"{WORD} without RATE is not allowed"
-    other = ", or MODE=closed" if given is not None or "closed" in wanted else ""
     raise WordError(
-        f"{settings.place}: {what}: the lab does not know what the service waits for; allowed: "
-        f"RATE=n requests per second{other}"
+        f"{settings.place}: an open load of a {WORD} needs a rate, as the lab does not know what "
+        f"the service waits for; allowed: RATE=n requests per second, or MODE=closed where the "
+        "kind has closed loads"
     )
 
 
-def launches(settings: Settings, given: int, server: str, own: Sequence[str]) -> int:
-    """How many fresh containers of the service at `server` are measured: those that were `given`
+def launches(settings: Settings, count: int, server: str, own: Sequence[str]) -> int:
+    """How many fresh containers of the service at `server` are measured: those that were asked for
     if the lab can restart it, as one of its `own` containers; none where only a file asks for
     them. Raises WordError where the user does."""
-    asked = settings.get("repeat.launches")
-    if server in own or not given or asked is None:
-        return given
-    if asked.by_user:
-        raise asked.refuse(
-            f"{asked.text} with {WORD} is not allowed: {server} is no container of this lab, so "
-            "nobody can restart it; allowed: a service of compose.override.yaml"
+    if server in own or not count:
+        return count
+    if settings.by_user("repeat.launches"):
+        raise settings.refuse(
+            "repeat.launches",
+            f"with {WORD} is not allowed: {server} is no container of this lab, so it cannot be "
+            "restarted; allowed: a service of compose.override.yaml",
         )
     return 0
 
