@@ -41,13 +41,14 @@ from lab.model import Experiment, OwnLever
 from lab.model.host_facts import host_facts
 from lab.model.knobs import READ_BACK
 from lab.model.machines import GENERATORS, MACHINES
+from lab.report import remarks
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
+from lab.subject.changes import Journal
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.host import System, pin, source_ports
 from lab.system.stack import Stack, Urls, project_of
 from lab.system.tokens import PAGE, PARTS, token, token_sums
-from lab.system.undo_log import UndoLog
 
 # Without a terminal nothing tells the width; the table is made for this one.
 PLAIN_WIDTH = 120
@@ -135,7 +136,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             _file_limit(),
             cores(),
             home,
-            undo_log=home / "results" / f".changed.{lab}.json" if held else None,
+            journal=home / "results" / f".changed.{lab}.json" if held else None,
             warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
             settings=given_settings(environ),
             read_back=given_settings(environ, READ_BACK),
@@ -144,9 +145,9 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
         )
         system = System(held=held, shared=place.one_machine)
         system.catch_signals()
-        said = UndoLog(place.undo_log).put_back(stack)
-        if said is not None:
-            console.print(said)
+        left = Journal(place.journal).put_back(stack)
+        if left is not None:
+            console.print(remarks.text(left))
         return do(Lab(place, stack, system, console))
 
 

@@ -5,15 +5,16 @@ import io
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from lab.errors import LabUnreachable, WordError
-from lab.model.toxic_script import applied, difference
+from lab.model.toxic_script import applied
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
 from lab.system import toxic_verbs
-from lab.system.http import Http
-from lab.system.toxiproxy import Toxiproxy, toxic_state
+from lab.system.agent import ToxicsSeen
+from lab.system.toxiproxy import toxic_state
 
 URL = {"LAB_TOXIPROXY_URL": "http://toxiproxy:8474", "LAB_AGENT_URL": "http://loadgen:9464"}
 
@@ -42,6 +43,8 @@ def test_a_toxic_is_created_and_shown_as_read_back(toxiproxy: Any) -> None:
     )
     assert toxiproxy.toxics["latency"]["attributes"] == {"latency": 300, "jitter": 50}
     assert "0.333333" in do("toxic", toxiproxy, TYPE="timeout", TIMEOUT="0", TOXICITY="0.333333")
+    # It is not taken for a browser.
+    assert toxiproxy.user_agents == {"concurrency-lab"}
 
 
 def test_the_same_name_updates_and_another_stream_or_type_replaces(toxiproxy: Any) -> None:
@@ -82,63 +85,22 @@ def test_a_toxic_is_changed_and_removed_by_its_name(toxiproxy: Any) -> None:
             do("toxic", toxiproxy, NAME="slow", **change)
 
 
-def test_restore_brings_back_what_was_touched_and_nothing_else(toxiproxy: Any) -> None:
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    client = Toxiproxy(Http(toxiproxy), URL["LAB_TOXIPROXY_URL"])
-    before = client.in_force()
-    for words in (
-        {"TYPE": "latency", "LATENCY": "900"},
-        {"TYPE": "bandwidth", "RATE": "5"},
-        {"TYPE": "timeout", "TIMEOUT": "0", "NAME": "of-others"},
-        {"TYPE": "down"},
-    ):
-        client.apply(parse_toxic(words))
-    touched = ("latency", "bandwidth", "never-there", "")
-    client.restore(before, [("downstream", name) for name in touched])
-    after = client.in_force()
-    assert list(difference(before, after)) == ["downstream/of-others"]
-
-
 def test_a_script_is_played_through_in_thought() -> None:
     begins = in_force()
     down = applied(begins, parse_toxic({"TYPE": "down"}))
     slow = applied(down, parse_toxic({"TYPE": "latency", "LATENCY": "300"}))
     slower = applied(slow, parse_toxic({"NAME": "latency", "LATENCY": "400"}))
     assert slower.added_latency_ms == 400
-    assert list(difference(slow, slower)) == ["downstream/latency"]
     up = applied(slower, parse_toxic({"TYPE": "up"}))
-    assert list(difference(begins, up)) == ["downstream/latency"]
     assert applied(up, parse_toxic({"NAME": "latency", "REMOVE": "yes"})) == begins
-    with pytest.raises(LabUnreachable, match="'slow' is not in force on downstream: in force are"):
-        applied(up, parse_toxic({"NAME": "slow", "REMOVE": "yes"}))
 
 
-def test_toxics_and_a_proxy_that_is_down_are_shown_with_their_time(toxiproxy: Any) -> None:
-    toxiproxy.seen = {"": "12:10:00", "(removed)": "12:20:00"}
-    do("toxic", toxiproxy, TYPE="down")
-    assert do("toxics", toxiproxy).splitlines()[1] == (
-        "downstream  DOWN   none   2025-06-01 12:10:00 UTC"
-    )
-    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    down, toxic = do("toxics", toxiproxy).splitlines()[1:]
-    assert down.split() == ["downstream", "DOWN", "2025-06-01", "12:10:00", "UTC"]
-    assert toxic.endswith("2025-06-01 12:00:00 UTC")
-    do("toxics-reset", toxiproxy)
-    assert do("toxics", toxiproxy).endswith("none   2025-06-01 12:20:00 UTC\n")
-    # It was there before the agent looked.
-    toxiproxy.seen.clear()
-    do("toxic", toxiproxy, TYPE="bandwidth", RATE="5")
-    assert "before 2025-06-01 11:00:00 UTC" in do("toxics", toxiproxy)
-
-
-def test_every_change_makes_the_agent_look(toxiproxy: Any) -> None:
+def test_every_change_makes_the_agent_look_if_there_is_one(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
     do("toxic", toxiproxy, NAME="latency", REMOVE="yes")
     do("toxics-reset", toxiproxy)
     assert toxiproxy.looks == [["latency"], [], []]
 
-
-def test_a_change_and_a_look_work_without_the_agent(toxiproxy: Any) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.host == "loadgen":
             raise httpx.ConnectError("refused")
@@ -146,7 +108,29 @@ def test_a_change_and_a_look_work_without_the_agent(toxiproxy: Any) -> None:
 
     alone = httpx.MockTransport(answer)
     assert do("toxics", alone) == "proxy       state  toxic\ndownstream  up     none\n"
-    assert "DOWN" in do("toxic", alone, TYPE="down")
+
+
+def test_since_when_is_shown_as_far_as_the_agent_saw_it() -> None:
+    def change(proxy: str, toxic: str, at: str) -> dict[str, str]:
+        return {"proxy": proxy, "toxic": toxic, "since": f"2026-01-01T{at}Z"}
+
+    changes = [
+        change("downstream", "latency", "10:00:00"),
+        change("bare", "", "09:00:00"),
+        change("bare", "(removed)", "11:00:00"),
+    ]
+    told = {"changes": changes, "first_look": "2026-01-01T08:00:00Z"}
+    proxies = [
+        *in_force(latency(1), latency(2, name="older")).proxies,
+        Proxy("bare", "l", "u", enabled=True),
+    ]
+    shown = toxic_verbs.render(proxies, msgspec.convert(told, ToxicsSeen)).splitlines()
+    assert [line.split("  ")[-1] for line in shown] == [
+        "since",
+        "2026-01-01 10:00:00 UTC",
+        "before 2026-01-01 08:00:00 UTC",
+        "2026-01-01 11:00:00 UTC",
+    ]
 
 
 def test_a_wrong_word_or_proxy_changes_nothing(toxiproxy: Any) -> None:
@@ -155,24 +139,6 @@ def test_a_wrong_word_or_proxy_changes_nothing(toxiproxy: Any) -> None:
     with pytest.raises(LabUnreachable, match="'other' does not exist: toxiproxy has downstream"):
         do("toxic", toxiproxy, TYPE="latency", LATENCY="1", PROXY="other")
     assert toxiproxy.changes == []
-
-
-def test_the_client_is_not_taken_for_a_browser(toxiproxy: Any) -> None:
-    do("toxics", toxiproxy)
-    assert not any(agent.startswith("Mozilla") for agent in toxiproxy.user_agents - {""})
-    assert "concurrency-lab" in toxiproxy.user_agents
-
-
-@pytest.mark.parametrize("answer", ["[]", '{"a": 1}', '{"a": {"name": "a"}}', "not json", None])
-def test_nonsense_answers_and_none_are_one_clear_error(answer: str | None) -> None:
-    def answered(request: httpx.Request) -> httpx.Response:
-        if answer is None:
-            raise httpx.ConnectError("connection refused")
-        return httpx.Response(200, text=answer)
-
-    says = ": cannot read its proxies" if answer else "/proxies does not"
-    with pytest.raises(LabUnreachable, match=f"^toxiproxy.* http://toxiproxy:8474{says}"):
-        do("toxics", httpx.MockTransport(answered))
 
 
 UPSTREAM = latency(20, name="up", stream="upstream")
@@ -213,6 +179,6 @@ def test_answers_of_toxiproxy_are_read_in_name_order() -> None:
 
 def test_a_name_that_a_terminal_would_act_on_is_shown_as_it_is_written() -> None:
     named = dataclasses.replace(latency(300), name="\x1b]52;c;YQ==\x07")
-    shown = toxic_verbs.render(in_force(named).proxies)
+    shown = toxic_verbs.render(in_force(named).proxies, ToxicsSeen())
     assert "\\x1b]52;c;YQ==\\x07" in shown
     assert shown.replace("\n", "").isprintable()

@@ -13,6 +13,7 @@ from lab.experiments.reading import max_concurrency
 from lab.experiments.reading.load import EXACT
 from lab.load.engines import ENGINES, Engine
 from lab.model.routes import ROUTES
+from lab.system.management import Management
 from lab.system.prometheus import Target
 from lab.system.stack import Stack
 
@@ -67,10 +68,11 @@ def _ask(check: Callable[[], str]) -> Finding:
 
 
 def _server(stack: Stack, server: str) -> str:
-    identity = stack.management.identity(server)
+    management = Management(stack.http, server)
+    identity = management.identity()
     if identity.model != server:
         raise LabUnreachable(f"{identity.model} answers under this name", server)
-    settings = stack.management.settings(server)
+    settings = management.settings()
     heap = identity.max_heap_bytes / 2**20
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
     return (
@@ -80,7 +82,7 @@ def _server(stack: Stack, server: str) -> str:
 
 
 def _downstream(stack: Stack) -> str:
-    delay_ms, spread = stack.downstream_delay()
+    delay_ms, spread = stack.downstream.delay()
     text = f"downstream answers after {delay_ms:.4g} ms"
     return text if spread is None else f"{text} on average, {spread.words}"
 
@@ -106,7 +108,7 @@ def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
     yield Finding(level, f"prometheus {version}, {up}")
     for target in down:
         level = "FAIL" if target in wrong else "warn"
-        yield Finding(level, f"target {target.job} {target.instance} is down: {target.error}")
+        yield Finding(level, f"target {target.job} {target.instance} is down: {target.last_error}")
 
 
 def _is_own(target: Target, servers: Sequence[str]) -> bool:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.tools import Tools
-from lab.errors import Interrupted, LabError, LabUnreachable, RawDataError
+from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments.order import Design
 from lab.judge.grouping import lane_of
 from lab.load.measure import PLAN, RECORD
-from lab.load.trial import OVERTIME_S
+from lab.load.runner import OVERTIME_S
 from lab.model import RECORDED, Row, Snapshot, TrialPlan, TrialRecord
 from lab.model.knobs import knobs_of
 from lab.report.page import flamegraph
@@ -76,38 +76,29 @@ class Recorder:
         plan = dataclasses.replace(of_raw, trial=named, repeats=None)
         tools, raw = self.tools, self.run_dir / recording.FOLDER / plan.trial
         schedule = tools.chosen.engines[plan.engine].schedule(plan, raw)
-        management = tools.stack.management
+        recorder = tools.subjects[plan.server].recorder
         prepared = self.preparation.prepare(plan)
         self.progress.phase(plan, "recorded")
         try:
-            most_s = math.ceil(schedule.total_s + OVERTIME_S)
-            management.start_recording(plan.server, self.kind, most_s)
+            recorder.start_recording(self.kind, math.ceil(schedule.run_s + OVERTIME_S))
             self.load(plan, prepared, raw)
             opens, closes = read_json(raw / RECORD, TrialRecord).window(schedule.window_s)
             window = opens.timestamp(), closes.timestamp()
-            found, graph = management.end_recording(plan.server, self.kind, window)
+            found, graph = recorder.end_recording(self.kind, window)
             recording.write(raw, found, flamegraph.page(plan.trial, found, graph))
             self.observe(raw)
         finally:
             self._replace(plan.server, prepared.before)
 
     def _replace(self, server: str, before: Snapshot) -> None:
-        if not before.foreign:
-            # Not cut short by a Ctrl-C: the new JVM has none of the user's knobs.
-            self.preparation.replace_jvm(server, Clock())
-            self._turn_knobs_back(server, before)
-            return
+        """A fresh JVM has what it starts with, not what the user has set since: a Ctrl-C does not
+        cut this short. What was measured before is whole, also if this fails."""
+        subject = self.tools.subjects[server]
         try:
-            self.preparation.replace_jvm(server)
-        except Interrupted:
-            raise
+            self.preparation.replace_jvm(server, Clock())
+            if subject.knobs:
+                now = subject.knobs.read()
+                had = {(server, name): n for name, n in knobs_of(before.settings).items()}
+                subject.knobs.write({item: n for item, n in had.items() if now.get(item) != n})
         except LabError as failure:
-            # What was measured before is whole.
-            self.progress.warn(f"{server}: its container was not replaced: {failure}")
-
-    def _turn_knobs_back(self, server: str, before: Snapshot) -> None:
-        """A fresh JVM has what it starts with, not what the user has set since."""
-        management = self.tools.stack.management
-        now, had = management.settings(server), knobs_of(before.settings)
-        if changed := {name: value for name, value in had.items() if now.get(name) != value}:
-            management.change_knobs(server, changed)
+            self.progress.warn(f"{server}: its {subject.process} was not replaced: {failure}")

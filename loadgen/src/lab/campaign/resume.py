@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import derive
-from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools
@@ -52,13 +51,13 @@ def resume(
             f"RESUME={record.run}: nothing tells whether the images of its arms are still those "
             "that it began with; start a new run instead"
         )
-    place, stack, console = lab.place, lab.stack, lab.console
+    place, console = lab.place, lab.console
     engines = engines or engines_of(place.generators)
-    chosen = choose_engines(experiment, engines)
     check_space(place.results)
-    snapshots = read_servers(experiment, stack)
-    host = read_object(place.host_file)
-    check_same_lab(as_measured(record, run_dir), host, place.limits, snapshots, chosen.version)
+    tools = Tools(experiment, lab, engines, stages or Stages())
+    snapshots = read_servers(experiment, tools.subjects)
+    host, version = read_object(place.host_file), tools.chosen.version
+    check_same_lab(as_measured(record, run_dir), host, place.limits, snapshots, version)
     for folder in put_away(run_dir):
         console.print(f"an unfinished trial was put away as {folder}")
     for line in (unknown := tuple(unsure(record, snapshots))):
@@ -66,11 +65,10 @@ def resume(
     notes = tuple(dict.fromkeys((*record.notes, *unknown)))
     rows = list(derive(run_dir, engines, pages=False).rows)
     conditions = Outcome(experiment, rows, run_dir).conditions
-    order = new_design(experiment, record.servers, chosen.engines, stack, place, conditions)
+    order = new_design(experiment, record.servers, tools, conditions)
     console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
-    tools = Tools(lab, chosen, engines, stages or Stages())
     launched = still_running(run_dir, rows, snapshots)
     return Loop(run_dir, record, order, tools, launched).go(rows)
 

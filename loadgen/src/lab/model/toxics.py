@@ -6,7 +6,7 @@ Pure: no I/O. Names are Toxiproxy's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -157,13 +157,17 @@ def parse_proxies(answer: object) -> ToxicsInForce:
     Raises ValueError naming what is missing or of the wrong kind.
     """
     try:
-        proxies = msgspec.convert(answer, dict[str, Proxy])
+        return ordered(msgspec.convert(answer, dict[str, Proxy]).values())
     except msgspec.ValidationError as failure:
         raise ValueError(str(failure)) from None
+
+
+def ordered(proxies: Iterable[Proxy]) -> ToxicsInForce:
+    """Proxies and their toxics by name."""
     return ToxicsInForce(
         tuple(
-            replace(one, toxics=tuple(sorted(one.toxics, key=lambda toxic: toxic.name)))
-            for _, one in sorted(proxies.items())
+            replace(proxy, toxics=tuple(sorted(proxy.toxics, key=lambda toxic: toxic.name)))
+            for proxy in sorted(proxies, key=lambda proxy: proxy.name)
         )
     )
 

@@ -16,6 +16,8 @@ from lab.model import REMARK_SEPARATOR, Remark, Row, three
 
 _CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
 TEXTS: Mapping[str, list[str]] = _CATALOGUE["texts"]
+# What is said once, while a run goes on.
+NEWS: Mapping[str, str] = _CATALOGUE["news"]
 WORDS: Mapping[str, str] = _CATALOGUE["words"]
 # What a failure of the server is called in a finding, by the code of its check.
 FAILURES: Mapping[str, str] = _CATALOGUE["failures"]
@@ -40,7 +42,8 @@ _WORDS = _Words()
 
 def text(remark: Remark) -> str:
     """A remark as people read it; as it is in a file where it lacks a value, or is unknown."""
-    template, values = TEXTS.get(remark.code, [""])[0], remark.values
+    template = NEWS.get(remark.code) or TEXTS.get(remark.code, [""])[0]
+    values = remark.values
     known = _OPTIONAL.sub(lambda part: part[1] if _WORDS.has(part[1], values) else "", template)
     if not known or not _WORDS.has(known, values):
         return remark.cell

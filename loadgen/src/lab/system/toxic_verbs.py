@@ -1,12 +1,9 @@
-"""The verbs `toxics`, `toxic` and `toxics-reset`: ask Toxiproxy, print what is in force."""
-
-from __future__ import annotations
+"""The verbs `toxics`, `toxic` and `toxics-reset`: change Toxiproxy, print what is in force."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import closing
 from datetime import datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 import httpx
 
@@ -14,33 +11,12 @@ from lab.errors import LabUnreachable, harmless
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxic_words import parse_none, parse_toxic
 from lab.model.toxics import Proxy, Toxic, units_of
+from lab.system.agent import Agent, ToxicsSeen
 from lab.system.http import Http
 from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
 
 COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
-
-
-@dataclass(frozen=True, slots=True)
-class Since:
-    """When each (proxy, toxic name; WHOLE_PROXY for down and up; REMOVED) was last seen to
-    change; what is not in it has not changed since the agent's first look."""
-
-    changes: Mapping[tuple[str, str], datetime]
-    first_look: datetime | None
-
-    def of(self, proxy: str, toxic: str) -> str:
-        if (proxy, toxic) in self.changes:
-            return _time(self.changes[proxy, toxic])
-        return f"before {_time(self.first_look)}" if self.first_look else ""
-
-    def of_proxy(self, proxy: str, *whats: str) -> str:
-        """The last of its changes of these kinds, as text; empty where none was seen."""
-        seen = [self.changes[proxy, what] for what in whats if (proxy, what) in self.changes]
-        return _time(max(seen)) if seen else ""
-
-
-NOBODY_KNOWS = Since({}, None)
 
 
 def run(
@@ -50,47 +26,43 @@ def run(
     out: TextIO,
     transport: httpx.BaseTransport | None = None,
 ) -> None:
-    """Do one of the verbs `toxics`, `toxic`, `toxics-reset` and print the result to ``out``.
-
-    ``words`` are the user's KEY=VALUE words for this verb. Reads LAB_TOXIPROXY_URL and
-    LAB_AGENT_URL of ``environ``. Raises WordError (before anything is changed) or
-    LabUnreachable.
-    """
+    """Do one of the verbs and print the result to `out`. `words` are the user's KEY=VALUE words for
+    it. Raises WordError before anything is changed, and LabUnreachable."""
     urls = Urls.read(environ)
     with closing(Http(transport, urls.secret)) as http:
         toxiproxy = Toxiproxy(http, urls.toxiproxy)
-        if verb == "toxics":
-            parse_none(words, verb)
-            proxies = toxiproxy.in_force().proxies
-            out.write(render(proxies, _since(urls.agent, http)))
-            return
         if verb == "toxic":
-            out.write(render([toxiproxy.apply(parse_toxic(words))]))
-        elif verb == "toxics-reset":
-            parse_none(words, verb)
-            out.write(render(toxiproxy.reset().proxies))
+            proxies: Sequence[Proxy] = [toxiproxy.apply(parse_toxic(words))]
         else:
-            raise ValueError(f"not a verb of toxics: {verb}")
-        # It looks now, so that what the next verb changes again was seen too.
-        with suppress(LabUnreachable):
-            _told(urls.agent, http)
+            parse_none(words, verb)
+            reset = verb == "toxics-reset"
+            proxies = (toxiproxy.reset() if reset else toxiproxy.in_force()).proxies
+        try:
+            # The agent looks now, so that what the next verb changes again was seen too.
+            seen = Agent(http, urls.agent).toxics_seen()
+        except LabUnreachable:
+            seen = ToxicsSeen()
+        out.write(render(proxies, seen))
 
 
-def render(proxies: Sequence[Proxy], since: Since = NOBODY_KNOWS) -> str:
-    """A table of plain lines: one per toxic, or one per proxy without any."""
+def render(proxies: Sequence[Proxy], seen: ToxicsSeen) -> str:
+    """A table of plain lines: one per toxic, or one per proxy without any. Since when is empty
+    where the agent cannot tell."""
+    changes = {(change.proxy, change.toxic): change.since for change in seen.changes}
+    before = f"before {_time(seen.first_look)}" if seen.first_look else ""
     rows = [COLUMNS]
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
-        if not (proxy.enabled and proxy.toxics):
-            whats = (WHOLE_PROXY, REMOVED) if proxy.enabled else (WHOLE_PROXY,)
-            changed = since.of_proxy(proxy.name, *whats)
-            none = "" if proxy.toxics else "none"
-            rows.append((proxy.name, state, none, "", "", "", "", changed))
+        if not proxy.toxics:
+            times = [changes.get((proxy.name, what)) for what in (WHOLE_PROXY, REMOVED)]
+            last = max((time for time in times if time), default=None)
+            rows.append((proxy.name, state, "none", "", "", "", "", _time(last) if last else ""))
         for toxic in proxy.toxics:
-            changed = since.of(proxy.name, toxic.name)
             share, values = f"{toxic.toxicity:g}", _attributes(toxic)
+            at = changes.get((proxy.name, toxic.name))
+            since = _time(at) if at else before
             rows.append(
-                (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, changed)
+                (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, since)
             )
     shown = [i for i in range(len(COLUMNS)) if any(row[i] for row in rows[1:])]
     widths = {i: max(len(row[i]) for row in rows) for i in shown}
@@ -106,23 +78,3 @@ def _attributes(toxic: Toxic) -> str:
 
 def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _since(agent_url: str, http: Http) -> Since:
-    """The changes that the agent saw, with their times. Empty if it cannot tell: the table
-    then says less, and nothing wrong."""
-    try:
-        told = _told(agent_url, http)
-        changes = {
-            (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
-            for change in told["changes"]
-        }
-        first_look = told["first_look"]
-        return Since(changes, datetime.fromisoformat(first_look) if first_look else None)
-    except (LabUnreachable, ValueError, KeyError, TypeError):
-        return NOBODY_KNOWS
-
-
-def _told(agent_url: str, http: Http) -> dict[str, Any]:
-    """The agent's answer, after it has looked. Raises LabUnreachable."""
-    return http.get("agent", f"{agent_url}/toxics")

@@ -20,7 +20,6 @@ from lab.live.control.live import Live
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy
 from lab.system.http import Http
-from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy
 from live.agent.conftest import FakeClock
@@ -126,8 +125,8 @@ class Scene:
             self.lab.now,
             self.lab.look,
             Toxiproxy(Http(self.lab.toxiproxy), "http://toxiproxy:8474"),
-            Live(Prometheus("http://prometheus:9090", http), self.clock),
-            Servers(NAMES, Management(http)),
+            Live(Prometheus(http, "http://prometheus:9090"), self.clock),
+            Servers(NAMES, http),
             self.clock,
         ).routes
 

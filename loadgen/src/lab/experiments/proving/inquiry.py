@@ -39,8 +39,8 @@ from lab.judge.compare import MARGIN, UNEVEN
 from lab.judge.intervals import LEAST_VALUES, RatioOf
 from lab.judge.resources import RESOURCES
 from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Row, goodput, strength_text
+from lab.model.knobs import starting
 from lab.report.remarks import text_of
-from lab.system.conditions import starting
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lab.errors import WordError
 from lab.live.agent.trial import Trial
 from lab.live.clock import Clock
-from lab.load.engines.pacer import Head, Line, Times, meant
+from lab.load.engines.pacer_output import Head, Line, Times, meant
 
 # More than a line may be late by, and less than anybody waits for.
 HOLD_S = 0.5

@@ -59,7 +59,6 @@ from lab.live.control.live import Live
 from lab.live.http import body_of, json_object
 from lab.model.machines import MACHINES
 from lab.system.http import Http
-from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls, project_of
 from lab.system.tokens import PAGE, token
@@ -303,8 +302,8 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         now,
         watch.look_now,
         Toxiproxy(http, urls.toxiproxy),
-        Live(Prometheus(urls.prometheus, http), clock),
-        Servers(up(), Management(http)),
+        Live(Prometheus(http, urls.prometheus), clock),
+        Servers(up(), http),
         clock,
     )
     project = project_of(environ)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lab.errors import LabUnreachable, Refused, WordError
 from lab.model.knobs import KNOBS, check_knob, knobs_of
+from lab.system.http import Http
 from lab.system.management import Management
 
 
@@ -23,9 +24,9 @@ class ServerKnobs:
 class Servers:
     """Reads and changes the servers' knobs. Lives in one event loop."""
 
-    def __init__(self, names: Sequence[str], management: Management) -> None:
+    def __init__(self, names: Sequence[str], http: Http) -> None:
         self.names = tuple(names)
-        self._management = management
+        self._http = http
 
     async def all(self) -> tuple[ServerKnobs, ...]:
         """The knobs of every server. Never raises: a server that is away has a ``problem``."""
@@ -44,14 +45,14 @@ class Servers:
             for name, value in wanted.items():
                 check_knob(name, value)
             knobs = {name: value for name, value in wanted.items() if isinstance(value, int)}
-            await asyncio.to_thread(self._management.change_knobs, server, knobs)
+            await asyncio.to_thread(Management(self._http, server).change_knobs, knobs)
         except (ValueError, Refused) as failure:
             raise WordError(str(failure)) from None
         return await asyncio.to_thread(self._one, server)
 
     def _one(self, server: str) -> ServerKnobs:
         try:
-            settings = self._management.settings(server)
+            settings = Management(self._http, server).settings()
         except LabUnreachable as failure:
             return ServerKnobs(server, {}, str(failure).removeprefix(f"{server}: "))
         return ServerKnobs(server, knobs_of(settings))

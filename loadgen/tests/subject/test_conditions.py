@@ -1,22 +1,21 @@
 """The lab is changed for a trial, only as far as it differs, and found again as it was."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
-from lab.errors import Interrupted, LabError, LabUnreachable, Refused
+from lab.errors import Interrupted, LabError, LabUnreachable
 from lab.model import AS_IT_IS, Condition
-from lab.model.toxic_script import WHOLE_PROXY
-from lab.system.conditions import Conditions, at_start
+from lab.subject.changes import Journal
+from lab.subject.conditions import Conditions, at_start
 from lab.system.host import Clock
-from lab.system.host_changes import REFUSALS, WITHDRAWN, HostChanges
-from lab.system.undo_log import UndoLog
+from lab.system.host_changes import HostChanges
 from support.fakes import FakeLab, toxic
 from support.system import FakeSystem
 
 SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
+SECOND = {"TYPE": "latency", "LATENCY": "9", "NAME": "second"}
+SLOWED, SMALL = Condition(toxics=(SLOW,)), Condition(knobs={"pool_size": 20})
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
 
 
@@ -48,7 +47,9 @@ def host(lab: FakeLab) -> FakeHost:
 
 @pytest.fixture
 def conditions(lab: FakeLab, host: FakeHost) -> Conditions:
-    return Conditions(lab.stack, host, lab.system, FakeSystem())
+    lab.foreign, lab.identities["shop"] = {"shop"}, lab.identities["a"]
+    subjects = {name: lab.subject(name, host) for name in ("a", "b", "shop")}
+    return Conditions(lab.stack, subjects, host, Journal(None), lab.system, FakeSystem())
 
 
 def names(lab: FakeLab) -> list[object]:
@@ -63,27 +64,20 @@ def test_as_it_is_and_a_missing_knob_change_nothing(conditions: Conditions, lab:
     lab.down.clear()
     # A knob that the model does not have.
     with pytest.raises(LabError, match="b: 'pool_size' cannot be changed"):
-        conditions.bring("b", Condition(knobs={"pool_size": 20}))
+        conditions.bring("b", SMALL)
     assert conditions.restore() == []
 
 
 def test_knobs_change_and_change_back(conditions: Conditions, lab: FakeLab) -> None:
     lab.pool_sizes["a"] = 123
-    conditions.bring("a", Condition(knobs={"pool_size": 20}))
-    assert lab.pool_sizes["a"] == 20
+    conditions.bring("a", SMALL)
+    conditions.bring("a", SMALL)
+    assert lab.patches == [("a", {"pool_size": 20})]
     conditions.bring("a", Condition(knobs={"downstream_connections": 30}))
-    assert lab.pool_sizes["a"] == 123
-    assert lab.settings["a"]["downstream_connections"] == 30
+    assert (lab.pool_sizes["a"], lab.settings["a"]["downstream_connections"]) == (123, 30)
     assert conditions.restore() == []
     assert lab.settings["a"]["downstream_connections"] == 20_000
     assert conditions.as_it_is
-
-
-def test_what_is_in_force_is_not_brought_again(conditions: Conditions, lab: FakeLab) -> None:
-    conditions.bring("a", LIMITED)
-    patched, called = len(lab.patches), len(lab.toxic_calls)
-    conditions.bring("a", LIMITED)
-    assert (len(lab.patches), len(lab.toxic_calls)) == (patched, called)
 
 
 def test_the_last_server_is_restored(conditions: Conditions, lab: FakeLab, host: FakeHost) -> None:
@@ -96,8 +90,9 @@ def test_the_last_server_is_restored(conditions: Conditions, lab: FakeLab, host:
 def test_toxics_come_and_go_and_the_user_s_stay(conditions: Conditions, lab: FakeLab) -> None:
     own = toxic("own", latency=5)
     lab.toxics.append(own)
-    conditions.bring("a", Condition(toxics=(SLOW,)))
-    assert names(lab) == ["own", "planted"]
+    for _ in range(2):
+        conditions.bring("a", SLOWED)
+        assert names(lab) == ["own", "planted"]
     # One of the user's is changed by its name, and then as it was.
     conditions.bring("a", Condition(toxics=({"NAME": "own", "LATENCY": "100"},)))
     assert [toxic["attributes"] for toxic in lab.toxics] == [{"latency": 100, "jitter": 0}]
@@ -106,44 +101,40 @@ def test_toxics_come_and_go_and_the_user_s_stay(conditions: Conditions, lab: Fak
 
 
 def test_toxics_that_are_gone_are_brought_again(conditions: Conditions, lab: FakeLab) -> None:
-    slow = Condition(toxics=(SLOW,))
-    conditions.bring("a", slow)
+    conditions.bring("a", SLOWED)
     # Toxiproxy was restarted: it has none.
     lab.toxics.clear()
-    conditions.bring("a", slow)
-    assert names(lab) == ["planted"]
+    conditions.bring("a", SLOWED)
     lab.toxics[0]["attributes"] = {"latency": 1, "jitter": 0}
-    conditions.bring("a", slow)
+    conditions.bring("a", SLOWED)
     assert [toxic["attributes"] for toxic in lab.toxics] == [{"latency": 800, "jitter": 0}]
     assert conditions.restore() == []
     assert names(lab) == []
 
 
-@pytest.mark.parametrize("next_one", [Condition(toxics=(SLOW,)), AS_IT_IS])
+@pytest.mark.parametrize("following", [SLOWED, AS_IT_IS])
 def test_a_trial_without_the_toxics_that_others_had_does_not_begin(
-    conditions: Conditions, lab: FakeLab, next_one: Condition
+    conditions: Conditions, lab: FakeLab, following: Condition
 ) -> None:
     lab.toxics.append(toxic("own", latency=5))
     conditions.keep_toxics()
-    conditions.bring("a", Condition(toxics=(SLOW,)))
+    conditions.bring("a", SLOWED)
     lab.toxics.clear()
     with pytest.raises(LabUnreachable, match=r"in force is none; trials before had downstream/own"):
-        conditions.bring("a", next_one)
-    with pytest.raises(LabUnreachable, match="in force is none"):
-        conditions.keep_toxics()
+        conditions.bring("a", following)
     # Nothing of the lab's own is in force, so there is nothing to put back.
     assert conditions.restore() == []
     lab.toxics.append(toxic("own", latency=5))
-    conditions.bring("a", next_one)
+    conditions.bring("a", following)
 
 
 def test_a_server_that_is_away_costs_its_own_trials(conditions: Conditions, lab: FakeLab) -> None:
-    conditions.bring("a", Condition(knobs={"pool_size": 20}))
+    conditions.bring("a", SMALL)
     lab.down.add("a")
-    conditions.bring("b", Condition(toxics=(SLOW,)))
+    conditions.bring("b", SLOWED)
     assert names(lab) == ["planted"]
     lab.down.clear()
-    conditions.bring("b", Condition(toxics=(SLOW,)))
+    conditions.bring("b", SLOWED)
     assert lab.pool_sizes["a"] == 200
 
 
@@ -165,9 +156,7 @@ def test_other_settings_take_another_jvm(conditions: Conditions, lab: FakeLab) -
     assert at_start(condition) == Condition(host=condition.host)
     conditions.bring("a", condition)
     assert not conditions.recreates("a", condition)
-    assert lab.identities["a"].start_time_ms == 1001
-    assert lab.pool_sizes["a"] == 123
-    assert lab.system.elapsed_s > 0
+    assert (lab.identities["a"].start_time_ms, lab.pool_sizes["a"]) == (1001, 123)
     assert conditions.restore() == []
     assert (lab.identities["a"].start_time_ms, lab.pool_sizes["a"]) == (1002, 123)
 
@@ -180,8 +169,6 @@ def test_a_knob_that_the_container_sets_stays(conditions: Conditions, lab: FakeL
 
 
 def test_a_service_has_its_levers(conditions: Conditions, lab: FakeLab, host: FakeHost) -> None:
-    lab.foreign, lab.identities["shop"] = {"shop"}, lab.identities["a"]
-    lab.stack.adopt("shop", "http://shop:8080")
     condition = Condition(host={"ENV_POOL_SIZE": "40"})
     changed, restored = ("shop", {"ENV_POOL_SIZE": "40"}), ("shop", {})
     lab.down.add("shop")
@@ -193,12 +180,12 @@ def test_a_service_has_its_levers(conditions: Conditions, lab: FakeLab, host: Fa
     lab.asked.clear()
     assert conditions.recreates("shop", condition)
     assert at_start(condition) == condition
-    conditions.bring("shop", condition)
-    assert not conditions.recreates("shop", condition)
-    conditions.bring("shop", condition)
+    for _ in range(2):
+        conditions.bring("shop", condition)
+        assert not conditions.recreates("shop", condition)
     assert host.asked[2:] == [changed]
     # Its own port is asked until it answers, and it has no management port.
-    assert lab.asked == [("shop", 8080)]
+    assert {of for of in lab.asked if of[0] == "shop"} == {("shop", 8080)}
     assert conditions.restore() == []
     assert host.asked[3:] == [restored]
     assert conditions.as_it_is
@@ -217,33 +204,32 @@ def test_what_cannot_be_put_back_is_said_and_the_rest_is(
 ) -> None:
     conditions.bring("a", LIMITED)
     host.refuses = "no engine"
-    assert conditions.restore() == [
-        "the lab could not be put back as it was: no engine",
-        # Knobs need no engine.
-        "what a run had left changed: put back as they were: pool_size of a",
-    ]
+    failed, left = conditions.restore()
+    assert (failed.code, failed.values) == ("not-restored", {"problem": "no engine"})
+    # Knobs need no engine.
+    assert (left.code, left.values) == ("left-changed", {"back": "pool_size of a"})
     assert lab.toxics == []
 
 
 @pytest.mark.parametrize(
     "failure", [OSError(28, "No space left on device"), KeyError("a bug"), LabError("no")]
 )
-def test_the_rest_is_put_back(conditions: Conditions, lab: FakeLab, failure: Exception) -> None:
+def test_the_rest_is_put_back(
+    conditions: Conditions, lab: FakeLab, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    def refuse(*_: object) -> None:
+        raise failure
+
     conditions.bring("a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), generator_cpus=0.05))
-    lab.stack.toxiproxy.restore = Mock(side_effect=failure)
-    # What that left is in the undo log.
-    assert conditions.restore() == [
-        f"the lab could not be put back as it was: {failure}",
-        "what a run had left changed: put back as they were: downstream/planted",
-    ]
-    assert lab.toxics == []
-    assert lab.pool_sizes["a"] == 200
+    monkeypatch.setattr("lab.subject.changes.Change.undo", refuse)
+    codes = [remark.code for remark in conditions.restore()]
+    # Toxics and knobs; what these left is in the journal.
+    assert codes == ["not-restored", "not-restored", "left-changed"]
+    assert (lab.toxics, lab.pool_sizes["a"]) == ([], 200)
 
 
 def test_half_of_the_toxics_are_brought_again(conditions: Conditions, lab: FakeLab) -> None:
-    second = {"TYPE": "latency", "LATENCY": "9", "NAME": "second"}
-    lab.system.elapsed_s = 1.0
-    slow = Condition(toxics=(SLOW, second))
+    slow = Condition(toxics=(SLOW, SECOND))
     lab.stuck_from = 1
     with pytest.raises(LabUnreachable):
         conditions.bring("a", slow)
@@ -255,10 +241,10 @@ def test_half_of_the_toxics_are_brought_again(conditions: Conditions, lab: FakeL
     lab.stuck_from = len(lab.toxic_calls) + 1
     with pytest.raises(LabUnreachable):
         conditions.bring("a", AS_IT_IS)
+    assert not conditions.as_it_is
     lab.stuck_from = None
     conditions.bring("a", AS_IT_IS)
-    assert lab.toxics == []
-    assert conditions.as_it_is
+    assert (lab.toxics, conditions.as_it_is) == ([], True)
 
 
 @pytest.mark.parametrize("server", ["a", "generator"])
@@ -284,20 +270,6 @@ def test_what_the_host_may_have_done_by_half_is_asked_for_again(
     assert conditions.as_it_is
 
 
-def test_in_the_end_what_else_a_run_left_changed_is_put_back(lab: FakeLab, tmp_path: Path) -> None:
-    undo_log = UndoLog(tmp_path / "changed.json")
-    conditions = Conditions(lab.stack, FakeHost(lab), lab.system, FakeSystem(), undo_log)
-    # A proxy that was taken down, as to cut what it had open, and did not come up again.
-    before = lab.stack.toxiproxy.in_force()
-    lab.enabled = False
-    undo_log.toxic(("downstream", WHOLE_PROXY), before, lab.stack.toxiproxy.in_force())
-    assert conditions.restore() == [
-        "what a run had left changed: put back as they were: downstream"
-    ]
-    assert lab.enabled
-    assert not (tmp_path / "changed.json").exists()
-
-
 def test_a_change_is_cut_short_and_putting_back_not(conditions: Conditions, lab: FakeLab) -> None:
     conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
     lab.system.interrupt_at = 0.0
@@ -306,46 +278,3 @@ def test_a_change_is_cut_short_and_putting_back_not(conditions: Conditions, lab:
     with pytest.raises(Interrupted):
         conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
     assert conditions.restore() == []
-
-
-def test_with_nobody_on_the_host_a_setting_of_the_host_is_refused(lab: FakeLab) -> None:
-    alone = Conditions(lab.stack, HostChanges(None), lab.system, FakeSystem())
-    with pytest.raises(LabError, match="host settings need `make`: nobody on the host answers"):
-        alone.bring("a", Condition(host={"SERVER_CPUS": "0.5"}))
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """What the driver and the host share."""
-    for name in ("requests", "answers"):
-        (tmp_path / name).mkdir()
-    return tmp_path
-
-
-def test_a_request_is_a_link_and_an_answer_is_a_code(home: Path, system: FakeSystem) -> None:
-    def answer(number: int, code: str) -> None:
-        (home / "answers" / str(number)).write_text(f"{code}\n")
-
-    host_changes = HostChanges(home)
-    system.at(0.1, lambda: answer(1, "ok"))
-    host_changes.change("a", {"SERVER_CPUS": "0.5", "NOFILE": "300"}, system)
-    assert str((home / "requests/1").readlink()) == "SERVER=a\nSERVER_CPUS=0.5\nNOFILE=300"
-    codes = [*REFUSALS, "something else"]
-    for number, code in enumerate(codes, 2):
-        system.at(number, lambda number=number, code=code: answer(number, code))
-        with pytest.raises(Refused) as refused:
-            host_changes.change("a", {}, system)
-        why = REFUSALS.get(code, "the change failed")
-        log = ".lab/<project>/logs/changes.log"
-        assert str(refused.value) == f"the host refused a with its defaults: {why} ({log})"
-
-
-def test_a_request_that_fails_says_why(home: Path, system: FakeSystem) -> None:
-    host_changes = HostChanges(home)
-    with pytest.raises(LabError, match="the host cannot be asked: File name too long"):
-        host_changes.change("a", {"SERVER_JVM_FLAGS": "-Xmx64m " * 1000}, system)
-    for number in (2, 3):
-        with pytest.raises(LabError, match="did not answer within 90 s: a with NOFILE=300"):
-            host_changes.change("a", {"NOFILE": "300"}, system)
-        # What the host reads late is no change, and the next request has another number.
-        assert str((home / "requests" / str(number)).readlink()) == WITHDRAWN

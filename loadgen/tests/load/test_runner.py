@@ -13,12 +13,12 @@ from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
 from lab.judge.checks import data, judge
 from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import wrk2_bursts
-from lab.load.agent_marks import AgentMarks
+from lab.judge.predict import Prediction
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
-from lab.load.engines.pacer import OUTPUT
+from lab.load.engines.pacer import OUTPUT, Pacer
 from lab.load.measure import RECORD, measure
-from lab.load.trial import MOST_STARTS, Runner, Watcher
+from lab.load.runner import MOST_STARTS, Known, Runner, Watcher
 from lab.model import (
     ClockOffset,
     Condition,
@@ -34,6 +34,7 @@ from lab.model import (
 )
 from lab.store.records import read_json
 from lab.store.series import load_or_none
+from lab.subject.changes import Journal
 from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
 from support import pacer
@@ -53,14 +54,16 @@ class Lab:
     raw: Path
 
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
-        of = of or plan()
-        before, warmth = self.fake.stack.snapshot(of.server), Warmth(True, ())
-        quiet = create_autospec(Watcher, instance=True)
-        runner = Runner("run", self.fake.stack, self.fake.system, quiet)
-        runner.trial(of, before, (), self.fake.engine, "fake 1.0", self.raw, warmth)
-        observe(
-            self.record, self.record.plan.duration_s, self.raw, self.fake.stack, self.fake.system
+        of, fake = of or plan(), self.fake
+        subject, engines = fake.subject(of.server), {of.engine: fake.engine}
+        start = (subject.snapshot(), Warmth(True, ()), Prediction(()))
+        known = Known(*start, engine_version="fake 1.0")
+        quiet, journal = create_autospec(Watcher, instance=True), Journal(None)
+        runner = Runner(
+            "run", fake.stack, fake.system, {of.server: subject}, engines, quiet, journal
         )
+        runner.trial(of, known, self.raw)
+        observe(self.record, self.record.plan.duration_s, self.raw, fake.stack, fake.system)
         return self.record
 
     @property
@@ -100,54 +103,12 @@ def test_starved_by_a_quota(lab: Lab) -> None:
 
 
 def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(lab: Lab) -> None:
-    asked: list[str] = []
-
-    def heap_bytes(server: str) -> int:
-        asked.append(server)
-        return [90, 80, 40, 30, 70, 60][len(asked) - 1]
-
-    lab.fake.heap_bytes = heap_bytes
+    heap = iter([90, 80, 40, 30, 70, 60])
+    lab.fake.heap_bytes = lambda _: next(heap)
     # The second of two collections frees what the first released, and of three looks the least
     # counts: until then the server may have closed the connections.
     assert lab.run(plan(asks_live=True)).live_heap_bytes == 30
-    assert len(asked) == 6
-
-
-def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
-    heap = iter([90, 80])
-    read_at: list[float] = []
-
-    def heap_bytes(server: str) -> int:
-        read_at.append(lab.system.monotonic())
-        return next(heap)
-
-    lab.fake.heap_bytes, lab.fake.in_flight, lab.fake.proxy_files = heap_bytes, 70, 212
-    began_s = lab.system.monotonic()
-    told = lab.run(plan("closed", hold="in-flight"))
-    # Once, after a second of the window, and after a collection that frees what the first released.
-    assert (told.live_heap_bytes, told.resident_bytes, told.in_flight) == (80, 100_000_000, 70)
-    assert len(read_at) == 2
-    assert 11 <= min(read_at) - began_s <= max(read_at) - began_s <= 15
-
-
-@pytest.mark.parametrize("files", [199, 19_984])
-def test_what_toxiproxy_may_not_have_accepted_is_not_measured(lab: Lab, files: int) -> None:
-    lab.fake.proxy_files = files
-    told = lab.run(plan("closed", hold="in-flight"))
-    assert told.live_heap_bytes is None
-    assert cells(told.notes) == [f"proxy-files used={files} most=20000 needed=200"]
-
-
-def test_an_idle_connection_takes_no_file_of_toxiproxy(lab: Lab) -> None:
-    assert lab.run(plan("closed", hold="idle")).live_heap_bytes == 10_000_000
-
-
-def test_a_held_load_whose_memory_is_not_told_is_invalid(lab: Lab) -> None:
-    lab.fake.heap_bytes = lambda _: "not a number"
-    told = lab.run(plan("closed", hold="idle"))
-    assert told.live_heap_bytes is None
-    [note] = cells(told.notes)
-    assert note.startswith("memory-unread problem=a: its answer to /gc holds no")
+    assert next(heap, None) is None
 
 
 def test_a_jvm_that_is_not_asked_collects_nothing(lab: Lab) -> None:
@@ -155,15 +116,41 @@ def test_a_jvm_that_is_not_asked_collects_nothing(lab: Lab) -> None:
     assert lab.run().live_heap_bytes is None
 
 
-def test_a_jvm_that_collects_nothing_costs_a_note_and_no_trial(lab: Lab) -> None:
-    def refused(server: str) -> int:
-        raise httpx.ConnectError("refused")
+def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
+    heap, read_at = iter([90, 80]), list[float]()
 
-    lab.fake.heap_bytes = refused
-    told = lab.run(plan(asks_live=True))
-    assert told.live_heap_bytes is None
-    assert cells(told.notes)[0].startswith("live-heap-unread problem=a: ")
-    assert told.problem is None
+    def heap_bytes(server: str) -> int:
+        read_at.append(lab.system.monotonic())
+        return next(heap)
+
+    lab.fake.heap_bytes, lab.fake.in_flight, lab.fake.proxy_files = heap_bytes, 70, 212
+    told = lab.run(plan("closed", hold="in-flight"))
+    # Once, after a second of the window, and after a collection that frees what the first released.
+    assert (told.live_heap_bytes, told.resident_bytes, told.in_flight) == (80, 100_000_000, 70)
+    assert len(read_at) == 2
+    assert 11 <= min(read_at) <= max(read_at) <= 15
+
+
+@pytest.mark.parametrize(
+    ("changes", "files", "note"),
+    [
+        # Toxiproxy may not have accepted all. An idle connection takes no file of it.
+        ({"hold": "in-flight"}, 199, "proxy-files used=199 most=20000 needed=200"),
+        ({"hold": "in-flight"}, 19_984, "proxy-files used=19984 most=20000 needed=200"),
+        ({"hold": "idle"}, 0, "memory-unread problem=a: http://a:8081/gc has a wrong heap_used"),
+        ({"asks_live": True}, 0, "live-heap-unread problem=a: http://a:8081/gc has a wrong heap"),
+    ],
+)
+def test_a_memory_that_is_not_known_is_a_note(
+    lab: Lab, changes: dict[str, object], files: int, note: str
+) -> None:
+    lab.fake.proxy_files = files
+    if not files:
+        lab.fake.heap_bytes = lambda _: "not a number"
+    told = lab.run(plan("closed", **changes))
+    assert (told.live_heap_bytes, told.problem) == (None, None)
+    [found] = cells(told.notes)
+    assert found.startswith(note)
 
 
 def test_a_spinner_runs_with_the_load_and_its_dose_is_recorded(lab: Lab) -> None:
@@ -173,7 +160,7 @@ def test_a_spinner_runs_with_the_load_and_its_dose_is_recorded(lab: Lab) -> None
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
     def restart() -> None:
-        lab.fake.stack.management.restart("a")
+        lab.fake.new_jvm("a")
         lab.fake.compiled_s = lambda at: 0.1
 
     lab.system.at(MID_WINDOW_S, restart)
@@ -254,11 +241,6 @@ def test_the_agent_is_asked_after_the_toxics_were_read_back(lab: Lab) -> None:
     assert asked[-1] == "loadgen"
 
 
-def test_what_changes_well_after_the_load_is_no_change_of_the_trial(lab: Lab) -> None:
-    lab.fake.toxic_changes += [seen(28)]
-    assert lab.judged() == Judgement((), ())
-
-
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
     assert lab.reason().startswith("compiling elapsed_s=0.4")
@@ -272,11 +254,6 @@ def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) ->
     kept = lab.record
     assert kept.jit_cpu == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
     assert kept.jit_share == pytest.approx(0.35, abs=0.01)
-
-
-def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> None:
-    lab.fake.no_exporter = True
-    assert lab.run().jit_share is None
 
 
 def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
@@ -346,6 +323,7 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
         late = told.replace('"unix_s":1.5', f'"unix_s":{1.5 + 21.7}')
         (lab.raw / "peak-2" / OUTPUT).write_text(late)
 
+    lab.fake.engine.peak = Pacer().peak
     lab.system.at(22.0, tell)
     record = lab.run(spike_plan())
     told = Peak(21.7, 24.0, connections=12, untried=58.0, sent=40, late_p95_ms=0.0)
@@ -358,7 +336,7 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
 
 
 class Keeping(FakeEngine):
-    """Keeps the plans it was asked for, and tells of its load while it runs."""
+    """Keeps the plans it was asked for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -366,7 +344,7 @@ class Keeping(FakeEngine):
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         self.plans.append(plan)
-        return dataclasses.replace(super().schedule(plan, raw), streams=True)
+        return super().schedule(plan, raw)
 
 
 def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
@@ -376,13 +354,6 @@ def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
     assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
     # Random arrivals differ by the draw.
     assert len({one.draw for one in engine.plans}) == 3
-
-
-def test_lines_at_the_end_are_not_handed_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[object] = []
-    monkeypatch.setattr(AgentMarks, "lines", lambda _, lines: heard.append(lines))
-    lab.run()
-    assert heard == []
 
 
 @pytest.mark.parametrize(
@@ -409,13 +380,6 @@ def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -
     assert lab.reason() == "engine-overtime engine=wrk2 overtime_s=120"
     assert lab.system.processes[0].stopped_early
     assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
-
-
-def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
-    lab.fake.engine.warm_up_s = 7
-    lab.system.hangs = lambda argv: argv[1] == "7"
-    assert lab.reason() == "warm-up-overtime engine=wrk2"
-    assert lab.system.processes[0].stopped_early
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
@@ -446,7 +410,6 @@ def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab, case: str) 
     assert told.run_s == pytest.approx(25, abs=0.5)
 
 
-BESIDE = "toxics changed beside the script: downstream"
 # The window opens at 10 s: latency from 12 to 15, the downstream away from 18 to 20.
 SCRIPT = (
     ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
@@ -481,14 +444,6 @@ def test_the_agent_sees_what_others_change(lab: Lab, others_s: list[int], last_s
     assert lab.reason(SCRIPTED) == f"toxics-touched changes={changed}"
 
 
-def test_a_change_after_the_last_step_is_not_taken_back_in_silence(lab: Lab) -> None:
-    # Within the two seconds in which the agent may still see the step itself.
-    lab.fake.toxic_changes += [seen(20, ""), seen(21, "")]
-    lab.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
-    assert lab.reason(SCRIPTED) == f"script-failed step=4 change=TYPE=up problem={BESIDE}"
-    assert lab.fake.enabled
-
-
 def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
     # The removal of a reset_peer waits for it, and every look waits for the removal.
     of = SCRIPTED
@@ -502,13 +457,6 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
     lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
     assert "toxics-unwatched" not in str(lab.judged(of).reasons)
-
-
-def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
-    lab.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
-    lab.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
-    (reason, *_) = cells(lab.judged(SCRIPTED).reasons)
-    assert reason == f"script-failed step=2 change=NAME=latency REMOVE=yes problem={BESIDE}"
 
 
 @pytest.mark.parametrize(
