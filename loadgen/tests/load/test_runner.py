@@ -3,6 +3,7 @@ window, measurement, judgement. Each makes the trial invalid, for that reason on
 
 import dataclasses
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import create_autospec
 
@@ -44,6 +45,15 @@ from support.system import FakeSystem
 # The fake engine's window opens 10 s after its start and lasts 15 s.
 MID_WINDOW_S = 17.0
 SPIKE = Spike(70, None, calm_s=4, peak_s=3, repeats=2, tolerance=0.1, steady_s=1)
+SPIKED = plan("closed", spike=SPIKE, duration_s=SPIKE.total_s)
+# The window opens at 10 s: latency from 12 to 15, the downstream away from 18 to 20.
+SCRIPT = (
+    ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
+    ToxicStep(5, {"NAME": "latency", "REMOVE": "yes"}),
+    ToxicStep(8, {"TYPE": "down"}),
+    ToxicStep(10, {"TYPE": "up"}),
+)
+SCRIPTED = plan(script=SCRIPT)
 
 
 @dataclasses.dataclass
@@ -96,10 +106,102 @@ def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
     assert lab.judged() == Judgement((), ())
 
 
-def test_starved_by_a_quota(lab: Lab) -> None:
-    # The quota stopped the container for 40 % of the time.
-    lab.system.throttled = 0.4
-    assert lab.reason() == "generator-throttled throttled_s=6 window_s=15"
+def at(at_s: float, **changes: object) -> Callable[[Lab], object]:
+    """What is changed of the fake lab, at this time."""
+
+    def plant(lab: Lab) -> None:
+        lab.fake.ahead_s = 0.0
+        lab.system.at(at_s, lambda: vars(lab.fake).update(changes))
+        lab.system.sleep(0.0)
+
+    return plant
+
+
+def restart(lab: Lab) -> None:
+    lab.fake.new_jvm("a")
+    lab.fake.compiled_s = lambda at: 0.1
+
+
+def refuse(plan: TrialPlan, raw: Path) -> None:
+    raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+
+
+# What is planted, the plan if it is another, and the one reason.
+FAULTS: dict[str, tuple[Callable[[Lab], object], TrialPlan | None, str]] = {
+    # It stopped the container for 40 % of the time.
+    "a quota": (
+        lambda lab: vars(lab.system).update(throttled=0.4),
+        None,
+        "generator-throttled throttled_s=6 window_s=15",
+    ),
+    "another JVM": (
+        lambda lab: lab.system.at(MID_WINDOW_S, lambda: restart(lab)),
+        None,
+        "jvm-restarted",
+    ),
+    "an engine that hangs": (
+        lambda lab: vars(lab.system).update(hangs=lambda argv: True),
+        None,
+        "engine-overtime engine=wrk2 overtime_s=120",
+    ),
+    "damaged output": (
+        lambda lab: vars(lab.fake.engine).update(condense=refuse),
+        None,
+        "damaged problem=fake.sqlite: cannot be read: malformed",
+    ),
+    "a peak that ends": (
+        lambda lab: lab.ends(15.0, 1),
+        SPIKED,
+        "spike-flawed spike=1 length_s=1 planned_s=3",
+    ),
+    "a load that ends in a peak": (
+        lambda lab: lab.ends(15.0),
+        SPIKED,
+        "spikes-missing made=0 planned=2",
+    ),
+    "a load that ends in a script": (
+        lambda lab: lab.ends(13.0),
+        SCRIPTED,
+        "script-short made=1 planned=4",
+    ),
+    **{
+        f"a clock of Prometheus, {ahead_s:g} s from {at_s:g} s on": (
+            at(at_s, ahead_s=ahead_s),
+            None,
+            f"clocks-apart part=Prometheus offset_s={ahead_s:g} uncertainty_s=0",
+        )
+        for ahead_s, at_s in ((2.1, 0.0), (-60.0, 0.0), (2.1, MID_WINDOW_S))
+    },
+    **{
+        f"nobody watches: {changes}": (
+            at(0.0, **changes),
+            None,
+            f"toxics-unwatched began=12:00:{began} ended=12:00:{ended}",
+        )
+        for changes, began, ended in (
+            ({"agent_up": False}, "00", "25"),
+            # A toxic came and went, then the agent restarted: its history is empty.
+            ({"first_look_s": MID_WINDOW_S}, "00", "17"),
+            # Toxiproxy never answered.
+            ({"first_look_s": None}, "00", "25"),
+            # Looks failed in the middle, and until the end.
+            ({"blind_s": [(12.0, 23.0)]}, "12", "23"),
+            ({"blind_s": [(12.0, 99.0)]}, "12", "25"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(lab: Lab, fault: str) -> None:
+    plant, of, reason = FAULTS[fault]
+    plant(lab)
+    lab.fake.toxics = [toxic(latency=20)]
+    assert lab.reason(of) == reason
+    assert all(process.poll() is not None for process in lab.system.processes)
+    assert lab.fake.toxics == [toxic(latency=20)]
+    if lab.record.problem is not None:
+        assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
 
 
 def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(lab: Lab) -> None:
@@ -158,35 +260,10 @@ def test_a_spinner_runs_with_the_load_and_its_dose_is_recorded(lab: Lab) -> None
     assert [one.stopped_early for one in lab.system.spinners] == [True, True]
 
 
-def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
-    def restart() -> None:
-        lab.fake.new_jvm("a")
-        lab.fake.compiled_s = lambda at: 0.1
-
-    lab.system.at(MID_WINDOW_S, restart)
-    assert lab.reason() == "jvm-restarted"
-
-
 def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
     lab.fake.ahead_s = 0.03
     assert lab.judged() == Judgement((), ())
     assert [one.offset_s for one in lab.record.clocks] == pytest.approx([0.03, 0.03])
-
-
-@pytest.mark.parametrize(
-    ("ahead_s", "set_s", "says"),
-    [
-        (2.1, 0, "2.1"),
-        (-60.0, 0, "-60"),
-        (2.1, MID_WINDOW_S, "2.1"),
-    ],
-)
-def test_a_clock_of_prometheus_that_is_another(
-    lab: Lab, ahead_s: float, set_s: float, says: str
-) -> None:
-    lab.fake.ahead_s = 0.0 if set_s else ahead_s
-    lab.system.at(set_s, lambda: setattr(lab.fake, "ahead_s", ahead_s))
-    assert lab.reason() == f"clocks-apart part=Prometheus offset_s={says} uncertainty_s=0"
 
 
 def test_the_clock_of_another_machine_is_named() -> None:
@@ -200,26 +277,6 @@ def test_the_clock_of_another_machine_is_named() -> None:
 def test_an_answer_that_took_long_may_be_of_the_same_clock(offset_s: float, apart: bool) -> None:
     of = record(clocks=(ClockOffset(offset_s, 0.5),))
     assert bool(data.clocks_apart(Evidence(of, None))) == apart
-
-
-@pytest.mark.parametrize(
-    ("changes", "first", "last"),
-    [
-        ({"agent_up": False}, "00", "25"),
-        # A toxic came and went, then the agent restarted: its history is empty.
-        ({"first_look_s": MID_WINDOW_S}, "00", "17"),
-        # Toxiproxy never answered.
-        ({"first_look_s": None}, "00", "25"),
-        # Looks failed in the middle, and until the end.
-        ({"blind_s": [(12.0, 23.0)]}, "12", "23"),
-        ({"blind_s": [(12.0, 99.0)]}, "12", "25"),
-    ],
-)
-def test_a_time_in_which_nobody_watched(
-    lab: Lab, changes: dict[str, object], first: str, last: str
-) -> None:
-    vars(lab.fake).update(changes)
-    assert lab.reason() == f"toxics-unwatched began=12:00:{first} ended=12:00:{last}"
 
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
@@ -301,13 +358,9 @@ def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
     assert (lab.raw / "fake.txt").read_text() == "measured"
 
 
-def spike_plan() -> TrialPlan:
-    return plan("closed", spike=SPIKE, duration_s=SPIKE.total_s)
-
-
 def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
     # The window opens at 10 s: calm to 14, peak to 17, calm to 21, peak to 24, calm to 28.
-    record = lab.run(spike_plan())
+    record = lab.run(SPIKED)
     assert record.peaks == (Peak(14.0, 17.0), Peak(21.0, 24.0))
     assert len(lab.system.started) == 3
     assert all(process.stopped_early for process in lab.system.processes[1:])
@@ -325,7 +378,7 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
 
     lab.fake.engine.peak = Pacer().peak
     lab.system.at(22.0, tell)
-    record = lab.run(spike_plan())
+    record = lab.run(SPIKED)
     told = Peak(21.7, 24.0, connections=12, untried=58.0, sent=40, late_p95_ms=0.0)
     assert record.peaks == (Peak(14.0, 17.0), told)
     reasons = judge(measure(lab.raw, [lab.fake.engine]), load_or_none(lab.raw)).reasons
@@ -349,37 +402,11 @@ class Keeping(FakeEngine):
 
 def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
     lab.fake.engine = engine = Keeping()
-    lab.run(spike_plan())
+    lab.run(SPIKED)
     _, *peaks = engine.plans
     assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
     # Random arrivals differ by the draw.
     assert len({one.draw for one in engine.plans}) == 3
-
-
-@pytest.mark.parametrize(
-    ("process", "reason"),
-    [(1, "spike-flawed spike=1 length_s=1 planned_s=3"), (0, "spikes-missing made=0 planned=2")],
-)
-def test_what_ends_in_a_peak_makes_the_trial_invalid(lab: Lab, process: int, reason: str) -> None:
-    lab.ends(15.0, process)
-    assert lab.reason(spike_plan()) == reason
-    # Load that ends in a peak ends the peak.
-    assert lab.system.processes[1].stopped_early == (process == 0)
-
-
-def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
-    def refuse(plan: TrialPlan, raw: Path) -> None:
-        raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
-
-    lab.fake.engine.condense = refuse
-    assert lab.reason() == "damaged problem=fake.sqlite: cannot be read: malformed"
-
-
-def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
-    lab.system.hangs = lambda argv: True
-    assert lab.reason() == "engine-overtime engine=wrk2 overtime_s=120"
-    assert lab.system.processes[0].stopped_early
-    assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
@@ -408,16 +435,6 @@ def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab, case: str) 
     started_s = (told.run_started_at - START).total_seconds()
     assert started_s == pytest.approx(0.5 * (starts - 1), abs=0.1)
     assert told.run_s == pytest.approx(25, abs=0.5)
-
-
-# The window opens at 10 s: latency from 12 to 15, the downstream away from 18 to 20.
-SCRIPT = (
-    ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
-    ToxicStep(5, {"NAME": "latency", "REMOVE": "yes"}),
-    ToxicStep(8, {"TYPE": "down"}),
-    ToxicStep(10, {"TYPE": "up"}),
-)
-SCRIPTED = plan(script=SCRIPT)
 
 
 def seen(at_s: int, toxic: str = "latency") -> dict[str, str]:
@@ -461,7 +478,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
 
 @pytest.mark.parametrize(
     ("of", "at_s", "started"),
-    [(plan(condition=Condition(spin=0.2)), 17.0, 3), (spike_plan(), 15.0, 2), (SCRIPTED, 19.0, 1)],
+    [(plan(condition=Condition(spin=0.2)), 17.0, 3), (SPIKED, 15.0, 2), (SCRIPTED, 19.0, 1)],
     ids=["spinners", "peak", "script"],
 )
 def test_an_interrupt_ends_all(lab: Lab, of: TrialPlan, at_s: float, started: int) -> None:
@@ -471,13 +488,6 @@ def test_an_interrupt_ends_all(lab: Lab, of: TrialPlan, at_s: float, started: in
     processes = lab.system.processes + lab.system.spinners
     assert [process.stopped_early for process in processes] == [True] * started
     assert (lab.fake.enabled, lab.fake.toxics) == (True, [])
-
-
-def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
-    lab.fake.toxics.append(toxic(latency=20))
-    lab.ends(13.0)
-    assert lab.reason(SCRIPTED) == "script-short made=1 planned=4"
-    assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}
 
 
 def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:

@@ -54,7 +54,6 @@ class EngineRun:
 
     @property
     def words(self) -> str:
-        """The last line that it wrote."""
         return last_line(self._output, "without a word")
 
     def steps(self, most_s: float = math.inf) -> Iterator[float]:

@@ -317,7 +317,6 @@ class _Trial:
         self._runner.watcher.progress(self._plan, phase, elapsed_s, self.schedule.run_s)
 
     def _undo(self) -> None:
-        """Take the script's toxics back."""
         try:
             self.script.undo()
         except LabError as failure:

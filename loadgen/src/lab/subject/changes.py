@@ -38,8 +38,7 @@ class Carrier(Protocol):
     @property
     def kind(self) -> Kind: ...
 
-    def read(self) -> Values:
-        """All that can be changed, as it is now."""
+    def read(self) -> Values: ...
 
     def write(self, values: Values) -> None:
         """Have these values, and read them back."""
@@ -161,7 +160,6 @@ class Journal:
             self._write()
 
     def end(self, kind: Kind, items: Iterable[Item], now: Values) -> None:
-        """Forget each of these that is now as it was found."""
         for item in items:
             entry = self._entries.get((kind, *item))
             if entry is not None and now.get(item) == entry.found:

@@ -83,7 +83,7 @@ class Subject(Protocol):
         """Put another process in the place of the one that runs. Raises LabError."""
 
     def started_ms(self) -> int | None:
-        """The start time of the JVM that runs; None if unknown, or none runs."""
+        """None if unknown, or if no JVM runs."""
 
     def await_another(self, before_ms: int | None, clock: Clock) -> None:
         """Wait until a process with another start time answers."""
@@ -107,8 +107,7 @@ class Subject(Protocol):
     def most_rps(self, plan: TrialPlan, demand: Demand | None) -> float | None:
         """The most that it can do under the plan, of which a probe may use a part."""
 
-    def compilation_s(self) -> float:
-        """JIT compile time of its JVM so far."""
+    def compilation_s(self) -> float: ...
 
     def jit(self, system: System) -> JitReading | None:
         """What its JIT compiler's threads used so far; None if unknown. Raises nothing."""
@@ -117,7 +116,7 @@ class Subject(Protocol):
         """The bytes of heap that live after full collections; None if it cannot be asked."""
 
     def memory(self) -> Memory:
-        """Its memory and its requests, after full collections."""
+        """After full collections."""
 
 
 Subjects = Mapping[str, Subject]

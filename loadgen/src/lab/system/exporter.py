@@ -31,7 +31,6 @@ class Exporter(Part):
         return self._value(COMPILATION)
 
     def cpu_s(self) -> float:
-        """CPU seconds that the process used so far."""
         return self._value(CPU)
 
     def times(self) -> tuple[float, float]:
@@ -40,7 +39,6 @@ class Exporter(Part):
         return self._first(samples, CPU), self._first(samples, COMPILATION)
 
     def resident_bytes(self) -> int:
-        """The memory of the process in RAM."""
         return round(self._value(RESIDENT, DEADLINE_S))
 
     def leased(self) -> int:

@@ -99,7 +99,6 @@ class Process:
         return Turns(sum(each.wait_s for each in turns), sum(each.slices for each in turns))
 
     def sockets(self) -> int | None:
-        """The number of its open sockets; None if unknown."""
         count = 0
         try:
             # One link per open file, a socket's is called socket:[inode] (proc(5)).
@@ -125,7 +124,6 @@ class Clock:
     """Time to wait by. No signal cuts its waits short: for putting things back."""
 
     def monotonic(self) -> float:
-        """Seconds that never jump."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

@@ -118,11 +118,9 @@ class Part:
         raise Refused(problem, self.name)
 
     def get[T](self, path: str, kind: type[T], deadline_s: float = DEADLINE_S) -> T:
-        """The answer to a GET as this type."""
         return self.decoded(self.call("GET", path, None, deadline_s), kind)
 
     def field[T](self, answer: httpx.Response, name: str, kind: type[T]) -> T:
-        """One field of the JSON object of an answer."""
         fields = self.decoded(answer, dict[str, msgspec.Raw])
         return self._decoded(answer, fields.get(name, b"null"), kind, name)
 

@@ -91,7 +91,6 @@ class Management(Recorder):
         return self.field(self.call("GET", "/round-trip"), "microseconds", float) / 1000
 
     def restart(self) -> None:
-        """Tell its JVM to end; Docker starts the next."""
         self.call("POST", "/restart")
 
     def collect_garbage(self) -> int:

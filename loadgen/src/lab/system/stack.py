@@ -111,7 +111,6 @@ class Stack:
         self.http.close()
 
     def toxics(self) -> ToxicState:
-        """The toxics in force. Raises LabUnreachable."""
         return toxic_state(self.toxiproxy.in_force())
 
     def away(self) -> tuple[str, ...]:

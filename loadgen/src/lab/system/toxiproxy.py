@@ -26,7 +26,6 @@ class Toxiproxy(Part):
         super().__init__(http, "toxiproxy", url)
 
     def in_force(self) -> ToxicsInForce:
-        """Every proxy and its toxics, now."""
         answer = self.call("GET", "/proxies", None, TIMEOUT_S)
         return ordered(self.decoded(answer, dict[str, Proxy]).values())
 
@@ -71,7 +70,6 @@ class Toxiproxy(Part):
                 self._change("POST", path, {**named, **values})
 
     def reset(self) -> ToxicsInForce:
-        """Remove every toxic and bring every proxy up."""
         self._change("POST", "/reset")
         after = self.in_force()
         left = [f"{proxy}/{toxic.name}" for proxy, toxic in after.toxics]

@@ -53,8 +53,7 @@ class Engine(Protocol):
     """One load engine, in one file. Stateless."""
 
     @property
-    def name(self) -> str:
-        """The engine's word in ENGINE=."""
+    def name(self) -> str: ...
 
     def version(self) -> str | None:
         """The engine's own version text; None if it does not run on this machine."""

@@ -59,7 +59,6 @@ class Histogram:
         )
 
     def latency(self) -> Latency | None:
-        """The percentiles; None without any value."""
         if self.mean_ms is None:
             return None
         p50_ms, p95_ms, p99_ms = (self.at_ms(share) for share in (0.50, 0.95, 0.99))

@@ -181,7 +181,6 @@ class Pacer(Engine):
 
 
 def _began_s(raw: Path) -> float | None:
-    """When the load of a trial began, as it says."""
     path = output_in(raw)
     with suppress(RawDataError):
         return read_output(path).head.unix_s if path else None

@@ -107,7 +107,6 @@ class Line:
 
     @property
     def wrong(self) -> str | None:
-        """What does not add up in it."""
         statuses = sum(self.statuses.values())
         if statuses != self.answers or self.failed.count != self.http_errors:
             return f"its statuses and latencies are not those of {self.answers} answers"
@@ -243,7 +242,6 @@ def is_whole(plain: Path) -> bool:
 
 
 def output_in(folder: Path) -> Path | None:
-    """What pacer wrote there, plain or condensed."""
     paths = (folder / OUTPUT, folder / PACKED)
     return next((path for path in paths if path.exists()), None)
 
