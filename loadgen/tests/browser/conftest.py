@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.browser import Browser, chromium
-from support.control_page import Page, Reacting, serve
+from support.control_page import Page, Reacting, scene_of, serve
 
 # The control page looks five times a second instead of once: tests mostly wait for its next look.
 OFTEN = """const after = window.setTimeout;
@@ -21,9 +21,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    scene = Reacting()
+    lab = Reacting()
+    scene = scene_of(lab)
     port, end = serve(scene)
-    found = Page(scene, f"http://127.0.0.1:{port}/", browser)
+    found = Page(lab, scene, f"http://127.0.0.1:{port}/", browser)
     try:
         found.open()
         yield found

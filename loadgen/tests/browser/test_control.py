@@ -6,7 +6,7 @@ from support.control_page import Page
 
 
 def test_a_toxic_and_the_number_that_follows_by_keyboard_alone(page: Page) -> None:
-    page.scene.loaded = True
+    page.lab.loaded = True
     page.until_cell("fixed-pool", "client_p95_s", "200")
     page.until_text("state", "measuring:")
     # A latency toxic of 300 ms: the number follows.
@@ -24,14 +24,14 @@ def test_a_toxic_and_the_number_that_follows_by_keyboard_alone(page: Page) -> No
     page.until_cell("fixed-pool", "client_p95_s", "200")
     assert page.browser.ask("return document.activeElement.id") == "toxic-type"
     # And the trial ends.
-    page.scene.loaded = False
+    page.lab.loaded = False
     page.until_cell("fixed-pool", "client_p95_s", "–")
     page.until_text("state", "no trial is running")
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(page: Page) -> None:
     page.lab.in_the_shell(TYPE="latency", LATENCY="300")
-    page.scene.loaded = True
+    page.lab.loaded = True
     page.until_cell("fixed-pool", "client_p95_s", "500")
     page.until_text("in-force", "latency 300")
     with page.without_the_lab():
@@ -92,11 +92,11 @@ def test_knobs_are_read_again_when_others_may_have_changed_them(page: Page) -> N
     page.until_text("knob-pool_size-now", "now 50")
     assert page.value("knob-pool_size") == "50"
     # By a trial. What is being typed stays, and so does the focus.
-    page.scene.loaded = True
+    page.lab.loaded = True
     page.until_text("state", "measuring:")
     settings["pool_size"] = 70
     page.fill("knob-queue_bound", "12")
-    page.scene.loaded = False
+    page.lab.loaded = False
     page.until_text("knob-pool_size-now", "now 70")
     assert page.value("knob-queue_bound") == "12"
     assert page.text("knob-queue_bound-now") == "now 0"

@@ -1,7 +1,7 @@
 """How the control page looks in a real browser: its widths, colours, names and chart."""
 
-import time
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,11 +12,11 @@ def test_the_chart_draws_no_line_where_nobody_looked(page: Page) -> None:
     lines = page.with_part(
         "chart",
         """const place = document.createElement('div');
-        const chart = new part.Chart(place);
-        for (const at of [100, 101, 102, 130, 131]) chart.add(at, 'a', {client_p95_s: 0.2}, []);
+        const draw = part.chart(place);
+        for (const at of [100, 101, 102, 130, 131]) draw(at, 'a', {client_p95_s: 0.2});
         const line = () => place.querySelector('path.client').getAttribute('d');
         const before = line();
-        chart.pass(140);
+        draw(140, 'a');
         return [before.match(/M/g).length, before.match(/L/g).length, line() !== before];""",
     )
     assert lines == [2, 3, True]
@@ -90,7 +90,7 @@ def test_the_chart_can_be_read(page: Page, width: int) -> None:
 
 
 def test_the_chart_keeps_the_line_of_a_toxic_that_is_gone(page: Page) -> None:
-    came, went = (datetime.fromtimestamp(time.time() - ago, UTC).isoformat() for ago in (30, 10))
-    one = {"proxy": "downstream", "toxic": "latency"}
-    page.lab.history = [{**one, "since": came}, {**one, "since": went}]
+    page.until_text("in-force", "none")
+    history = ((datetime.now(UTC) - timedelta(seconds=ago), "downstream", "x") for ago in (30, 10))
+    page.scene.watch.seen = replace(page.scene.watch.seen, history=tuple(history))
     page.until("return document.querySelectorAll('#chart line.toxic').length === 2")

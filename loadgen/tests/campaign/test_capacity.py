@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lab.campaign.capacity_sides import ratios
 from lab.campaign.gate import UNTOLD, WORSE
 from lab.campaign.result_verbs import compare_verb
 from lab.campaign.run import run
+from lab.campaign.sides import Run, pair, read_sides
 from lab.experiments.objective import Objective
 from lab.experiments.search import Search
 from lab.model import Reading, TrialPlan
 from lab.report import answers
+from lab.report.capacity import ratio_lines
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
 from support.fakes import FakeEngine, flat, reading
@@ -92,6 +95,44 @@ def test_two_capacities_have_a_ratio(ready: Bench) -> None:
     status, text = compared("again:b", "low:b")
     assert status == UNTOLD
     assert "cannot tell: a capacity without both ends has no ratio" in text
+
+
+def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None:
+    ready.lab.engine = Limited()
+    for name in ("slow", "quick"):
+        assert ready.run(**SEARCH, launches=3, name=name) == 0
+    names = {word: next(ready.place.results.glob(f"*-{name}")).name
+             for word, name in (("A", "slow"), ("B", "quick"))}  # fmt: skip
+    sides = read_sides(names, ready.place.results, [ready.lab.engine])
+
+    def costing(run: Run, times: float) -> Run:
+        """The run on a machine so many times as slow."""
+        rows = [
+            dataclasses.replace(
+                row,
+                offered_rps=round((row.offered_rps or 0) / times),
+                achieved_rps=(row.achieved_rps or 0) / times,
+                cpu_proxy_us=50 * times,
+                cpu_downstream_us=20 * times,
+                cpu_generator_us=30 * times,
+            )
+            for row in run.every
+        ]
+        return dataclasses.replace(run, every=tuple(rows))
+
+    a, b = costing(sides[0], 2.0), costing(sides[1], 1.0)
+    (found,) = ratios(a, b, pair(a, b))
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(2, rel=0.05)
+    assert found.control_us == pytest.approx((200, 100))
+    assert found.in_units is not None
+    assert found.in_units.low < 1 < found.in_units.high
+    assert found.place == "within"
+    assert "at one speed of the machine: within" in "\n".join(ratio_lines(found))
+    # The trials of one run take turns, so they need no unit.
+    same = dataclasses.replace(b, record=a.record)
+    (found,) = ratios(a, same, pair(a, same))
+    assert (found.in_units, found.place) == (None, "better")
 
 
 def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:

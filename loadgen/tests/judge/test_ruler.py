@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
-from lab.judge.ruler import demand_of, drift, expected_rps, fit, in_units
+from lab.judge.ruler import control_at, demand_of, drift, expected_rps, fit, in_units
 from lab.model import Demand, InUnits, Line, Row
 from support.fakes import plan
 from support.planned import row
@@ -186,3 +187,21 @@ def test_other_work_beside_a_part_of_a_run_is_named_though_no_part_of_the_lab_co
         if (us := row.cpu_server_us) and (busy := row.host_busy) and (rate := row.achieved_rps)
     ]
     assert drift([*warming, *rows[8:]], 2) == ()
+
+
+def test_the_control_parts_cost_at_a_rate_has_an_interval_that_holds_it() -> None:
+    random = np.random.default_rng(1)
+    held = 0
+    for _ in range(300):
+        scatter = np.exp(random.normal(0, 0.03, 8))
+        rates = random.uniform(3000, 7000, 8)
+        rows = [trial(rate, times=factor) for rate, factor in zip(rates, scatter, strict=True)]
+        cost = control_at([*rows, trial(100, times=9)], 5000)
+        assert cost is not None
+        held += cost.low <= CONTROL.each_s(5000) * 1e6 <= cost.high
+    assert 277 <= held <= 295
+    assert control_at(rows[:3], 5000) is None
+    assert control_at([replace(row, cpu_proxy_us=None) for row in rows], 5000) is None
+    one_rate = control_at([trial(5000)] * 4, 5000)
+    assert one_rate is not None
+    assert one_rate.value == pytest.approx(CONTROL.each_s(5000) * 1e6)

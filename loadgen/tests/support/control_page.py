@@ -10,55 +10,43 @@ from typing import Any
 
 import pytest
 import uvicorn
+from msgspec.structs import replace
 from selenium.webdriver.common.keys import Keys
-from starlette.applications import Starlette
 from starlette.types import Receive, Send
 
 from lab.live.clock import Clock
 from lab.live.control.guard import Guard, page_hosts
-from live.control.conftest import FakeLab, Scene
+from live.conftest import TRIAL, FakeLab, Scene
 from support.browser import Browser
 
 PHONE, SCREEN = 390, 1280
 PATIENCE_S = 60.0
-TRIAL = {
-    "server": "fixed-pool",
-    "route": "/downstream",
-    "concurrency": 100,
-    "offered_rps": 450,
-    "phase": "measure",
-    "run": "r",
-    "trial": "01-fixed-pool",
-}
 
 
-class Reacting(Scene):
+class Reacting(FakeLab):
     """A lab whose p95 follows the latency toxic while a trial runs (`loaded`)."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.loaded = False
-        self.clock = Clock()
-        see = self.lab.now
+    loaded = False
 
-        def now() -> object:
-            toxics = self.lab.toxiproxy.toxics.values()
-            added = sum(toxic["attributes"].get("latency", 0) for toxic in toxics)
-            p95_s = f"{0.2 + added / 1000}"
-            loaded = {"rps": "450", "client_p95_s": p95_s, "server_p95_s": p95_s}
-            numbers = loaded if self.loaded else {"in_flight": "0"}
-            self.lab.numbers = {("fixed-pool", name): text for name, text in numbers.items()}
-            self.lab.trial = TRIAL if self.loaded else None
-            return see()
+    @property
+    def numbers(self) -> dict[tuple[str, str], str]:
+        added = sum(t["attributes"].get("latency", 0) for t in self.toxiproxy.toxics.values())
+        p95_s = f"{0.2 + added / 1000}"
+        loaded = {"rps": "450", "client_p95_s": p95_s, "server_p95_s": p95_s}
+        numbers = loaded if self.loaded else {"in_flight": "0"}
+        return {("fixed-pool", name): text for name, text in numbers.items()}
 
-        self.lab.now = now
+    @numbers.setter
+    def numbers(self, _: object) -> None:
+        """They follow."""
 
 
 @dataclass
 class Page:
-    """The page of one scene, opened."""
+    """The page of one lab, opened."""
 
-    scene: Reacting
+    lab: Reacting
+    scene: Scene
     url: str
     browser: Browser
 
@@ -75,10 +63,6 @@ class Page:
             self.press(Keys.TAB)
         pytest.fail(f"Tab never leads to {name}")
 
-    @property
-    def lab(self) -> FakeLab:
-        return self.scene.lab
-
     def press_on(self, name: str, key: str) -> None:
         """Goes to an element with Tab, and presses a key there."""
         self.tab_to(name)
@@ -93,7 +77,7 @@ class Page:
         """Moves a slider, as a finger or the mouse would."""
         self.browser.ask(
             "const s = document.getElementById(arguments[0]); s.value = arguments[1];"
-            "s.dispatchEvent(new Event('input', {bubbles: true}))",
+            "for (const what of ['input', 'change']) s.dispatchEvent(new Event(what))",
             name,
             value,
         )
@@ -111,7 +95,7 @@ class Page:
 
     def latency(self) -> dict[str, int] | None:
         """Of the latency toxic that is in force, whoever knows it."""
-        toxic = self.scene.lab.toxiproxy.toxics.get("latency")
+        toxic = self.lab.toxiproxy.toxics.get("latency")
         return None if toxic is None else toxic["attributes"]
 
     @contextmanager
@@ -160,6 +144,13 @@ class Page:
         self.until("return document.querySelector('#knob-pool_size') !== null")
 
 
+def scene_of(lab: Reacting) -> Scene:
+    """An agent in front of it; its trial runs while the lab is loaded."""
+    scene, trial = Scene(lab, Clock()), replace(TRIAL, phase="measure")
+    scene.trial = lambda: trial if lab.loaded else None
+    return scene
+
+
 def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
     """The page on a free port, in a thread with a loop of its own."""
     listening = socket.socket()
@@ -167,8 +158,7 @@ def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
     # From here on nobody is refused, however late the thread begins.
     listening.listen()
     port: int = listening.getsockname()[1]
-    app = Starlette(routes=scene.routes)
-    guard = Guard(app, page_hosts({port}), set(), page_token="page", agent_token="")
+    guard = Guard(scene.app, page_hosts({port}), set(), page_token="page", agent_token="")
 
     async def front(scope: Any, receive: Receive, send: Send) -> None:
         """Adds the page's token, as the front does (go/downstream/service/front.go)."""

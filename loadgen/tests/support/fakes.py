@@ -338,19 +338,19 @@ class FakeLab:
         return httpx.Response(200, json={})
 
     def _toxics_seen(self) -> dict[str, object]:
-        """As told by lab.live.agent.watch."""
+        """As lab.system.agent.ToxicsSeen."""
 
-        def span(first_s: float, last_s: float) -> dict[str, object]:
-            first, last = (START + timedelta(seconds=at) for at in (first_s, last_s))
-            return {"from": first.isoformat(), "to": last.isoformat()}
+        def span(first_s: float, last_s: float) -> list[str]:
+            return [(START + timedelta(seconds=at)).isoformat() for at in (first_s, last_s)]
 
         if self.first_look_s is None:
-            return {"changes": [], "history": [], "first_look": None, "watched": None}
+            return {"answers": False, "watched": None}
         now_s = self.clock()
         blind = next((gap for gap in self.blind_s if gap[0] <= now_s < gap[1]), None)
         gaps = [span(*gap) for gap in self.blind_s if gap[1] <= now_s]
         watched = span(self.first_look_s, blind[0] if blind else now_s)
-        return {"changes": [], "history": self.toxic_changes, "watched": {**watched, "gaps": gaps}}
+        history = [[seen["since"], seen["proxy"], seen["toxic"]] for seen in self.toxic_changes]
+        return {"answers": not blind, "watched": watched, "gaps": gaps, "history": history}
 
     def _prometheus(self, request: httpx.Request) -> dict[str, object]:
         path = request.url.path

@@ -26,10 +26,10 @@ class FakeToxiproxy(httpx.BaseTransport):
         if request.url.host == "loadgen":
             self.looks.append(list(self.toxics))
             seen = {"latency": "12:00:00", **self.seen}
-            since = {toxic: f"2025-06-01T{at}+00:00" for toxic, at in seen.items()}
-            changes = [{"proxy": "downstream", "toxic": t, "since": at} for t, at in since.items()]
-            first_look = "2025-06-01T11:00:00+00:00"
-            return httpx.Response(200, json={"changes": changes, "first_look": first_look})
+            changes = [[f"2025-06-01T{at}Z", "downstream", toxic] for toxic, at in seen.items()]
+            watched = ["2025-06-01T11:00:00Z", "2025-06-01T13:00:00Z"]
+            answer = {"answers": True, "watched": watched, "changes": changes}
+            return httpx.Response(200, json=answer)
         body = json.loads(request.read() or b"{}")
         parts = [part for part in request.url.path.split("/") if part]
         if request.method != "GET":

@@ -1,13 +1,10 @@
 """Which part of the lab is sent which token."""
 
-import asyncio
 import hashlib
 
 import httpx
 import pytest
 
-from lab.live.agent.watch import ToxicsWatch
-from lab.live.clock import Clock
 from lab.system.http import Http, Part
 from lab.system.stack import Urls
 from lab.system.tokens import HEADER, token, token_sums
@@ -52,19 +49,6 @@ def test_a_part_that_redirects_is_sent_no_token_for_another() -> None:
     http = Http(httpx.MockTransport(answer), SECRET)
     Part(http, "part", "http://event-loop:8081").ask("POST", "/gc")
     assert seen == ["event-loop"]
-
-
-def test_the_agent_looks_at_toxiproxy_with_its_token() -> None:
-    seen = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request.headers.get(HEADER))
-        raise KeyboardInterrupt
-
-    watch = ToxicsWatch("http://toxiproxy:8475", Clock(), httpx.MockTransport(answer), SECRET)
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(watch.run())
-    assert seen == [token(SECRET, "toxiproxy")]
 
 
 def test_parts_know_their_tokens_by_their_sums() -> None:

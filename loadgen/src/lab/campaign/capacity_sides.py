@@ -1,17 +1,23 @@
-"""The capacities of two runs side by side: what B sustains over what A sustains."""
+"""The capacities of two runs side by side: what B sustains over what A sustains.
+
+The machine may have had another speed in the other run. So two runs are judged in units of the
+control parts (`lab.judge.ruler`): the load, times what a request costs them at that load.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from lab.campaign.sides import Paired, Run, missing_lanes
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.registry import kind_of
-from lab.experiments.search import Search, findings
-from lab.judge.capacity import Estimate, ratio
-from lab.judge.compare import ALIKE, Overall, Place
+from lab.experiments.search import RATE, Search, findings
+from lab.judge.capacity import Estimate, product, ratio
+from lab.judge.compare import ALIKE, Overall
 from lab.judge.grouping import lane_of
-from lab.model import Sustained
+from lab.judge.ruler import control_at
+from lab.model import Row, Sustained
 from lab.report.capacity import LEAST_LAUNCHES, CapacityRatio
 
 
@@ -24,11 +30,13 @@ def ratios(a: Run, b: Run, paired: Paired) -> tuple[CapacityRatio, ...]:
     for (name_a, rows_a), (name_b, rows_b) in paired.lanes:
         lanes = [{lane_of(row) for row in rows} for rows in (rows_a, rows_b)]
         of_a, of_b = map(dict, (_sustained(a, lanes[0]), _sustained(b, lanes[1])))
-        found += [
-            _ratio(name_a, of_a[objective], name_b, of_b[objective])
-            for objective in of_a
-            if objective in of_b
-        ]
+        for objective in of_a:
+            if objective in of_b:
+                sides = (
+                    _Side(name_a, of_a[objective], rows_a),
+                    _Side(name_b, of_b[objective], rows_b),
+                )
+                found.append(_ratio(*sides, same_run=a.name == b.name))
     return tuple(found)
 
 
@@ -52,17 +60,37 @@ def _sustained(run: Run, lanes: set[str]) -> Iterator[tuple[tuple[str, str], Sus
             yield (finding.objective, finding.unit), finding
 
 
-def _ratio(name_a: str, a: Sustained, name_b: str, b: Sustained) -> CapacityRatio:
-    known, found = [_estimate(side) for side in (a, b)], None
-    place: Place = "cannot tell"
-    if known[0] and known[1]:
-        found = ratio(known[0], known[1])
-        if min(a.launches, b.launches) >= LEAST_LAUNCHES:
-            place = ALIKE.place(found.low, found.high, "goodput")
-    return CapacityRatio(name_a, name_b, a, b, found, place)
+class _Side(NamedTuple):
+    name: str
+    finding: Sustained
+    rows: Sequence[Row]
+
+    @property
+    def capacity(self) -> Estimate | None:
+        ends = self.finding.value, self.finding.low, self.finding.high
+        return None if None in ends else Estimate(*(end or 0.0 for end in ends))
+
+    @property
+    def control(self) -> Estimate | None:
+        """What a request costs the control parts at its capacity, in µs."""
+        if self.capacity is None or self.finding.unit != RATE:
+            return None
+        return control_at(self.rows, self.capacity.value)
 
 
-def _estimate(found: Sustained) -> Estimate | None:
-    if None in (found.value, found.low, found.high):
-        return None
-    return Estimate(found.value or 0.0, found.low or 0.0, found.high or 0.0)
+def _ratio(a: _Side, b: _Side, *, same_run: bool) -> CapacityRatio:
+    measured = units = None
+    if a.capacity and b.capacity:
+        measured = ratio(a.capacity, b.capacity)
+    # The trials of one run take turns.
+    control = (None, None) if same_run else (a.control, b.control)
+    if measured and control[0] and control[1]:
+        units = product(measured, ratio(control[0], control[1]))
+    judged, place = units or measured, None
+    enough = min(a.finding.launches, b.finding.launches) >= LEAST_LAUNCHES
+    if judged and enough:
+        place = ALIKE.place(judged.low, judged.high, "goodput")
+    costs = tuple(each.value for each in control if each)
+    return CapacityRatio(
+        a.name, b.name, a.finding, b.finding, measured, place or "cannot tell", units, costs
+    )

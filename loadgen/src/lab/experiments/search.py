@@ -52,6 +52,7 @@ NEAR = 1.3
 # So near below it a trial stands for the load that nearly all meet.
 BELOW = 0.85
 NAME = "capacity"
+RATE = "req/s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ def _of_objective(
         server,
         0,
         value.value if value else edge,
-        "req/s" if search.axis == "rate" else "connections",
+        RATE if search.axis == "rate" else "connections",
         value.low if value else edge,
         value.high if value else None,
         "",

@@ -102,6 +102,11 @@ def ratio(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(value, value * math.exp(-below), value * math.exp(above))
 
 
+def product(a: Estimate, b: Estimate) -> Estimate:
+    """a times b, as `ratio`."""
+    return ratio(Estimate(1 / a.value, 1 / a.high, 1 / a.low), b)
+
+
 @dataclass(frozen=True)
 class Capacity:
     """What trials say of a server's capacity."""

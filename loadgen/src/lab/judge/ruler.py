@@ -16,6 +16,7 @@ from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 
+from lab.judge.capacity import Estimate
 from lab.judge.grouping import lane_of, median_per_launch
 from lab.model import NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
 from lab.model.ref import FIGURES
@@ -26,6 +27,8 @@ LEAST_APART = 1.5
 NEAR = 1.1
 # The cost at a rate is by a line of trials whose rates are at most so many times as high or low.
 ABOUT = 2.0
+# Fewer trials tell no interval of a line.
+LEAST_OF_LINE = 4
 # The control parts are the unit as they cost under the first of these that a run has, else under
 # its first lane.
 FIXED_LANES = ("event-loop", "virtual-threads")
@@ -92,6 +95,31 @@ def control_us(row: Row) -> float | None:
     parts = (row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us)
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None
+
+
+def control_at(rows: Sequence[Row], rate: float) -> Estimate | None:
+    """What a request costs the control parts at a rate, in µs, with its interval of 95 %: a line of
+    the logarithms over the trials about it, by least squares. None where these are too few."""
+    # Slow to import, and seldom needed.
+    from scipy.special import stdtrit
+
+    costs = [(row.achieved_rps, control_us(row)) for row in rows]
+    points = [
+        (math.log(at / rate), math.log(cost))
+        for at, cost in costs
+        if at and cost and rate / ABOUT <= at <= rate * ABOUT
+    ]
+    free = len(points) - 2
+    if len(points) < LEAST_OF_LINE:
+        return None
+    loads, logs = zip(*points, strict=True)
+    middle, spread = statistics.fmean(loads), statistics.variance(loads) * (len(points) - 1)
+    slope, at_rate = statistics.linear_regression(loads, logs) if spread else (0.0, 0.0)
+    at_rate = at_rate if spread else statistics.fmean(logs)
+    rest = sum((log - at_rate - slope * load) ** 2 for load, log in points) / free
+    away = middle**2 / spread if spread else 0.0
+    half = float(stdtrit(free, 0.975)) * math.sqrt(rest * (1 / len(points) + away))
+    return Estimate(math.exp(at_rate), math.exp(at_rate - half), math.exp(at_rate + half))
 
 
 def used_us(cpus: int | None) -> Callable[[Row], float | None]:

@@ -1,4 +1,1 @@
-"""What runs as long as the lab does: the agent with its probe, and the control page.
-
-Nothing here measures a trial.
-"""
+"""What runs as long as the lab does: the agent, and the control page. It measures no trial."""

@@ -1,13 +1,21 @@
-"""The bodies of requests that the agent and the control page get."""
+"""The bodies of requests that the agent and the control page get, and of their answers."""
 
 from __future__ import annotations
 
 import msgspec
 from starlette.requests import Request
+from starlette.responses import JSONResponse
 
-from lab.errors import WordError
+from lab.errors import Refused, WordError
 
 LARGEST_BODY = 10_000
+
+
+class Json(JSONResponse):
+    """A dataclass, a Struct, or plain values as JSON."""
+
+    def render(self, content: object) -> bytes:
+        return msgspec.json.encode(content)
 
 
 async def body_of(request: Request, largest: int) -> bytes:
@@ -20,13 +28,15 @@ async def body_of(request: Request, largest: int) -> bytes:
     return bytes(body)
 
 
-async def json_object(request: Request) -> dict[str, object]:
-    """The body as a JSON object of a few kB. Raises WordError."""
+async def decoded[T](request: Request, kind: type[T]) -> T:
+    """The body as JSON of this type, of a few kB. Raises WordError."""
     body = await body_of(request, LARGEST_BODY)
     try:
-        parsed = msgspec.json.decode(body)  # Unlike Python's, it takes no NaN and no Infinity.
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise WordError("the body is not JSON") from None
-    if not isinstance(parsed, dict):
-        raise WordError("the body is not a JSON object")
-    return parsed
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as failure:
+        raise WordError(f"the body is wrong: {failure}") from None
+
+
+async def refuse(_: Request, failure: Exception) -> Json:
+    """The answer where a LabError was raised: the one who asks is wrong, or a part is away."""
+    return Json({"error": str(failure)}, 400 if isinstance(failure, WordError | Refused) else 502)

@@ -5,9 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
+from msgspec.structs import replace
+
 from lab.errors import LabUnreachable
 from lab.model import Remark, TrialPlan
-from lab.system.agent import Agent, ToxicsSeen
+from lab.system.agent import Agent, Phase, ToxicsSeen, Trial
+
+# The most of what a server can do that the live probe may use: what a trial may miss (99 % kept).
+PROBE_SHARE = 0.01
 
 
 class AgentMarks:
@@ -20,38 +25,52 @@ class AgentMarks:
         self._agent = agent
         self._warn = warn
         self._lost = self._warned = False
-        # Lines of the load that are still to be passed on, and the call that passes others on.
+        # Lines of the load that are still to be sent, and those that are being sent.
         self._lines: list[str] = []
-        self._passing: Future[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "agent")
+        self._sending: Future[None] | None = None
+        self._sender = ThreadPoolExecutor(1, "agent")
 
     @contextmanager
     def trial(
         self, plan: TrialPlan, expires_s: float, most_rps: float | None
-    ) -> Iterator[Callable[[str], None]]:
-        """Mark the plan's trial for as long as the context lasts. It gives a function that names
-        the phase the trial has come to. The rest is as of Agent.mark."""
+    ) -> Iterator[Callable[[Phase], None]]:
+        """Announce the plan's trial for as long as the context lasts. It gives a function that
+        names the phase the trial has come to. The agent forgets the trial after `expires_s`
+        without a call. It probes with PROBE_SHARE of `most_rps`, None: as its own settings say."""
+        announced = Trial(
+            run=self._run,
+            trial=plan.trial,
+            server=plan.server,
+            # The label of the servers' own metrics is the path alone.
+            route=plan.route.partition("?")[0],
+            engine=plan.engine,
+            mode=plan.mode,
+            concurrency=plan.concurrency,
+            offered_rps=plan.offered_rps,
+            phase="warmup",
+            url=plan.url,
+            probe_rps=None if most_rps is None else PROBE_SHARE * most_rps,
+            expires_s=expires_s,
+        )
 
-        def mark(phase: str) -> None:
-            self._try(lambda: self._agent.mark(self._run, plan, phase, expires_s, most_rps))
+        def mark(phase: Phase) -> None:
+            self._try(lambda: self._agent.announce(replace(announced, phase=phase)))
 
         self._lost, self._lines = False, []
         mark("warmup")
         try:
             yield mark
         finally:
-            self._await_passed()
-            self._pass_on()
-            self._await_passed()
-            self._try(self._agent.unmark)
+            self._send()
+            self._send()
+            self._try(self._agent.end_trial)
 
     def lines(self, lines: Sequence[str]) -> None:
-        """Pass on what the trial's engine wrote, as it is. A thread of its own does that: nothing
-        waits for the agent here."""
+        """Hand on what the trial's engine wrote, as it is. A separate thread does that: nothing
+        waits for the agent here, and lines wait while others are sent."""
         self._lines += lines
-        if self._passing is not None and self._passing.done():
-            self._await_passed()
-        self._pass_on()
+        if self._sending is None or self._sending.done():
+            self._send()
 
     def toxics_seen(self) -> ToxicsSeen | None:
         """The toxics that the agent saw; None if it does not answer. A lost agent is asked too: it
@@ -62,15 +81,14 @@ class AgentMarks:
             self._lose(failure)
             return None
 
-    def _pass_on(self) -> None:
-        if self._lines and self._passing is None and not self._lost:
+    def _send(self) -> None:
+        """Wait for the lines that are being sent, and begin to send the next."""
+        if self._sending is not None:
+            self._try(self._sending.result)
+            self._sending = None
+        if self._lines and not self._lost:
             lines, self._lines = self._lines, []
-            self._passing = self._thread.submit(self._agent.pass_on, lines)
-
-    def _await_passed(self) -> None:
-        passing, self._passing = self._passing, None
-        if passing is not None:
-            self._try(passing.result)
+            self._sending = self._sender.submit(self._agent.send_lines, lines)
 
     def _try(self, call: Callable[[], None]) -> None:
         if self._lost:

@@ -27,6 +27,7 @@ from lab.store.records import sync_folder, write_json, writing
 from lab.subject.changes import Journal
 from lab.subject.subject import Subject, Subjects
 from lab.subject.timeline import Timeline
+from lab.system.agent import Phase
 from lab.system.host import System
 from lab.system.ref import read_ref
 from lab.system.spinner import Spinner, spinning
@@ -234,7 +235,7 @@ class _Trial:
         self.start_problem: Remark | None = None
         self.undo_problem: Remark | None = None
 
-    def run(self, mark: Callable[[str], None]) -> EngineRun:
+    def run(self, mark: Callable[[Phase], None]) -> EngineRun:
         """However it ends, engines end and the script is taken back."""
         most_s = self.schedule.run_s + OVERTIME_S
         try:
@@ -279,7 +280,7 @@ class _Trial:
         return None if good else check.why
 
     def _tick(
-        self, elapsed_s: float, run: EngineRun, spinner: Spinner, mark: Callable[[str], None]
+        self, elapsed_s: float, run: EngineRun, spinner: Spinner, mark: Callable[[Phase], None]
     ) -> None:
         window = self.window
         if self.schedule.streams:

@@ -8,9 +8,8 @@ from lab.errors import LabUnreachable
 from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce
 
-# Toxic names, this for the proxy itself being up or down, and this for a toxic of it removed.
+# Among names of toxics: the proxy itself, being up or down.
 WHOLE_PROXY = ""
-REMOVED = "(removed)"
 
 
 def proxy_of(in_force: ToxicsInForce, name: str) -> Proxy:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-import msgspec
-
 HOUR_MS = 3_600_000
 LARGEST = 2**31 - 1
 STREAMS = ("downstream", "upstream")
@@ -149,17 +147,6 @@ class ToxicsInForce:
 
     def proxy(self, name: str) -> Proxy | None:
         return next((proxy for proxy in self.proxies if proxy.name == name), None)
-
-
-def parse_proxies(answer: object) -> ToxicsInForce:
-    """Toxiproxy's ``GET /proxies`` as records, ordered by proxy and toxic name.
-
-    Raises ValueError naming what is missing or of the wrong kind.
-    """
-    try:
-        return ordered(msgspec.convert(answer, dict[str, Proxy]).values())
-    except msgspec.ValidationError as failure:
-        raise ValueError(str(failure)) from None
 
 
 def ordered(proxies: Iterable[Proxy]) -> ToxicsInForce:

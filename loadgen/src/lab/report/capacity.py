@@ -33,7 +33,8 @@ def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], .
 @dataclass(frozen=True, slots=True)
 class CapacityRatio:
     """What side B sustains over what side A sustains; `ratio` is None where one of them has no
-    interval."""
+    interval. `in_units` is the same in units of the control parts, whose cost per request at both
+    capacities is `control_us`; None for two sides of one run."""
 
     name_a: str
     name_b: str
@@ -41,6 +42,8 @@ class CapacityRatio:
     b: Sustained
     ratio: Estimate | None
     place: Place
+    in_units: Estimate | None = None
+    control_us: tuple[float, ...] = ()
 
 
 def ratio_lines(found: CapacityRatio) -> Iterator[str]:
@@ -52,10 +55,19 @@ def ratio_lines(found: CapacityRatio) -> Iterator[str]:
     if found.ratio is None:
         yield f"  {found.place}: a capacity without both ends has no ratio"
         return
-    ends = f"[{found.ratio.low:.2f}, {found.ratio.high:.2f}]"
-    yield f"  B/A {found.ratio.value:.2f} {ends}: {found.place}"
+    if found.in_units is None:
+        yield f"  B/A {_ratio(found.ratio)}: {found.place}"
+    else:
+        a_us, b_us = found.control_us
+        yield f"  B/A {_ratio(found.ratio)} as measured"
+        yield f"  B/A {_ratio(found.in_units)} at one speed of the machine: {found.place}"
+        yield f"  a request cost the parts around the server {a_us:.0f} µs in A, {b_us:.0f} µs in B"
     if min(found.a.launches, found.b.launches) < LEAST_LAUNCHES:
         yield "  too few JVMs: another JVM may differ by more. LAUNCHES=6 would tell"
+
+
+def _ratio(ratio: Estimate) -> str:
+    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def _cells(finding: Sustained) -> Iterator[str]:

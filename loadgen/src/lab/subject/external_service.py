@@ -261,7 +261,9 @@ class ExternalService:
         return first
 
     def most_rps(self, plan: TrialPlan, demand: Demand | None) -> float | None:
-        """What it did under its light load, at most what is offered."""
+        """What it did under its light load, at most what is offered. The probe speaks no TLS."""
+        if plan.url.startswith("https:"):
+            return 0.0
         light_rps = (demand.light_rps if demand else None) or 0.0
         return min(light_rps, plan.offered_rps or math.inf)
 

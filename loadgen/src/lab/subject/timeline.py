@@ -80,13 +80,12 @@ class Timeline:
     def others(self, seen: ToxicsSeen, began: datetime, ended: datetime) -> Iterator[str]:
         """Every change that the agent saw while the load ran, also one that was undone again, but
         not the steps of the script."""
-        for change in sorted(seen.history, key=lambda change: change.since):
-            at, item = change.since, (change.proxy, change.toxic)
-            scripted = item in self._touched and any(
+        for at, proxy, toxic in sorted(seen.history):
+            scripted = (proxy, toxic) in self._touched and any(
                 first <= at <= last + AGENT_LOOKS for first, last in self._times
             )
             if began + AGENT_LOOKS <= at <= ended + AGENT_LOOKS and not scripted:
-                yield f"{'/'.join(filter(None, item))} at {at:%H:%M:%S}"
+                yield f"{'/'.join(filter(None, (proxy, toxic)))} at {at:%H:%M:%S}"
 
     def unwatched(
         self, seen: ToxicsSeen | None, began: datetime, ended: datetime
@@ -98,9 +97,8 @@ class Timeline:
         if seen is None or seen.watched is None:
             yield Unwatched(began, ended)
             return
-        watched = seen.watched
-        gaps = [(gap.since, gap.until) for gap in watched.gaps]
-        for first, last in ((began, watched.since), *gaps, (watched.until, ended)):
+        first_look, last_look = seen.watched
+        for first, last in ((began, first_look), *seen.gaps, (last_look, ended)):
             spans = [(max(first, began), min(last, ended))]
             for busy in self._times:
                 spans = [part for span in spans for part in _without(span, busy)]

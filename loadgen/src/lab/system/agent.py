@@ -1,45 +1,77 @@
-"""The live agent: it hears which trial runs and what its load shows, and watches the toxics."""
+"""The live agent: what the driver announces to it, what it saw of the toxics, and its client."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, Literal, get_args
 
-import msgspec
+from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import replace
 
-from lab.model import TrialPlan
+from lab.model import Mode
 from lab.system.http import Http, Part
 
 DEADLINE_S = 2.0
-# Longer than the longest preparation of a trial. The trial itself is marked.
+# Longer than the longest preparation of a trial. The trial itself is announced.
 ATTENTION_S = 300.0
+# The agent looks at Toxiproxy before it answers.
 LOOK_DEADLINE_S = 10.0
-# The most of what a server can do that the live probe may use: what a trial may miss (99 % kept).
-PROBE_SHARE = 0.01
+
+Phase = Literal["warmup", "measure"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+Moment = Annotated[datetime, Meta(tz=True)]
+# When, which proxy, and which toxic of it was added, changed or removed (WHOLE_PROXY: the proxy
+# itself went down or up).
+Change = tuple[Moment, str, str]
+Span = tuple[Moment, Moment]
 
 
-class _Span(msgspec.Struct):
-    since: datetime = msgspec.field(name="from")
-    until: datetime = msgspec.field(name="to")
+class Trial(Struct, frozen=True, forbid_unknown_fields=True):
+    """The trial that runs (PUT /trial), for `expires_s` unless it is announced again.
+    `offered_rps` is None in a closed load. `probe_rps` is the highest rate that the probe may send
+    at: 0 for no request at all, None for no limit. The probe speaks plain HTTP only."""
+
+    run: str
+    trial: str
+    server: str
+    route: str
+    engine: str
+    mode: Mode
+    concurrency: int
+    offered_rps: float | None
+    phase: Phase
+    url: str
+    probe_rps: float | None
+    expires_s: float
+
+    def is_probed_as(self, other: Trial | None) -> bool:
+        """True if the probe sends the same requests for both: they differ in phase only."""
+        if other is None:
+            return False
+        return replace(other, phase=self.phase, expires_s=self.expires_s) == self
 
 
-class _Watched(_Span):
-    gaps: list[_Span] = []
+class Attention(Struct, frozen=True, forbid_unknown_fields=True):
+    """The servers that a driver has turned to (PUT /attention), for `expires_s`."""
+
+    servers: tuple[str, ...]
+    expires_s: float
 
 
-class _Change(msgspec.Struct):
-    since: datetime
-    proxy: str
-    toxic: str
+@dataclass(frozen=True, slots=True)
+class ToxicsSeen:
+    """What the agent's looks at Toxiproxy found (GET /toxics). `answers`: the last look was
+    answered. `watched` are the first and the last look that was (None: none), and `gaps` times in
+    between without any. `history` has the changes in their order, `changes` the last of each toxic
+    and proxy. What the first look found has no change: it is older."""
 
-
-class ToxicsSeen(msgspec.Struct):
-    """What the agent saw of the toxics. `changes` has the last change of each toxic in force,
-    `history` every change (toxic "": the proxy went down or up); `watched` are its first and last
-    look (None: none was answered), with the times in between without any (`gaps`)."""
-
-    changes: list[_Change] = []
-    first_look: datetime | None = None
-    history: list[_Change] = []
-    watched: _Watched | None = None
+    answers: bool
+    watched: Span | None
+    gaps: tuple[Span, ...] = ()
+    history: tuple[Change, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 class Agent(Part):
@@ -49,43 +81,25 @@ class Agent(Part):
         super().__init__(http, "agent", url)
 
     def attend(self, *servers: str) -> None:
-        """These servers are measured, so Prometheus looks rarely at the others; none: no longer
-        any. The agent forgets after ATTENTION_S."""
-        body = {"servers": servers, "expires_s": ATTENTION_S}
-        self.call("PUT", "/attention", body, DEADLINE_S)
+        """These servers are measured, so that Prometheus looks rarely at the others; none: no
+        longer any. The agent forgets it after ATTENTION_S."""
+        self._put("/attention", Attention(servers, ATTENTION_S))
 
-    def mark(
-        self, run: str, plan: TrialPlan, phase: str, expires_s: float, most_rps: float | None
-    ) -> None:
-        """This trial runs, in this phase. The agent forgets it after `expires_s`, should the driver
-        die. It probes with PROBE_SHARE of `most_rps`, None: as its own settings say."""
-        mark = {
-            "run": run,
-            "trial": plan.trial,
-            "server": plan.server,
-            # The label of the servers' own metrics is the path alone.
-            "route": plan.route.partition("?")[0],
-            "engine": plan.engine,
-            "mode": plan.mode,
-            "concurrency": plan.concurrency,
-            "offered_rps": plan.offered_rps,
-            "phase": phase,
-            "url": plan.url,
-            "probe_rps": None if most_rps is None else PROBE_SHARE * most_rps,
-            "expires_s": expires_s,
-        }
-        self.call("PUT", "/trial", mark, DEADLINE_S)
+    def announce(self, trial: Trial) -> None:
+        self._put("/trial", trial)
 
-    def pass_on(self, lines: Sequence[str]) -> None:
-        """Lines of the marked trial's engine, as they are. From any thread."""
+    def send_lines(self, lines: Sequence[str]) -> None:
+        """Hand on lines of the announced trial's engine, as they are. From any thread."""
         self.call("PUT", "/load", deadline_s=DEADLINE_S, content="\n".join(lines))
 
-    def unmark(self) -> None:
+    def end_trial(self) -> None:
         self.call("DELETE", "/trial", deadline_s=DEADLINE_S)
 
     def toxics_seen(self) -> ToxicsSeen:
-        """It looks at Toxiproxy before it answers."""
         return self.get("/toxics", ToxicsSeen, LOOK_DEADLINE_S)
 
     def check(self) -> None:
         self.call("GET", "/health")
+
+    def _put(self, path: str, announced: Trial | Attention) -> None:
+        self.call("PUT", path, to_builtins(announced), DEADLINE_S)

@@ -8,7 +8,7 @@ from typing import TextIO
 import httpx
 
 from lab.errors import LabUnreachable, harmless
-from lab.model.toxic_script import REMOVED, WHOLE_PROXY
+from lab.model.toxic_script import WHOLE_PROXY
 from lab.model.toxic_words import parse_none, parse_toxic
 from lab.model.toxics import Proxy, Toxic, units_of
 from lab.system.agent import Agent, ToxicsSeen
@@ -41,26 +41,26 @@ def run(
             # The agent looks now, so that what the next verb changes again was seen too.
             seen = Agent(http, urls.agent).toxics_seen()
         except LabUnreachable:
-            seen = ToxicsSeen()
+            seen = ToxicsSeen(answers=False, watched=None)
         out.write(render(proxies, seen))
 
 
 def render(proxies: Sequence[Proxy], seen: ToxicsSeen) -> str:
     """A table of plain lines: one per toxic, or one per proxy without any. Since when is empty
     where the agent cannot tell."""
-    changes = {(change.proxy, change.toxic): change.since for change in seen.changes}
-    before = f"before {_time(seen.first_look)}" if seen.first_look else ""
+    before = ""
+    if seen.answers and seen.watched:
+        before = f"before {_time(seen.watched[0])}"
     rows = [COLUMNS]
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
+        changes = {toxic: at for at, name, toxic in seen.changes if name == proxy.name}
         if not proxy.toxics:
-            times = [changes.get((proxy.name, what)) for what in (WHOLE_PROXY, REMOVED)]
-            last = max((time for time in times if time), default=None)
+            last = max(changes.values()) if proxy.enabled and changes else changes.get(WHOLE_PROXY)
             rows.append((proxy.name, state, "none", "", "", "", "", _time(last) if last else ""))
         for toxic in proxy.toxics:
             share, values = f"{toxic.toxicity:g}", _attributes(toxic)
-            at = changes.get((proxy.name, toxic.name))
-            since = _time(at) if at else before
+            since = _time(changes[toxic.name]) if toxic.name in changes else before
             rows.append(
                 (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, since)
             )

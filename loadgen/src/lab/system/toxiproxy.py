@@ -25,8 +25,8 @@ class Toxiproxy(Part):
     def __init__(self, http: Http, url: str) -> None:
         super().__init__(http, "toxiproxy", url)
 
-    def in_force(self) -> ToxicsInForce:
-        answer = self.call("GET", "/proxies", None, TIMEOUT_S)
+    def in_force(self, deadline_s: float = TIMEOUT_S) -> ToxicsInForce:
+        answer = self.call("GET", "/proxies", None, deadline_s)
         return ordered(self.decoded(answer, dict[str, Proxy]).values())
 
     def apply(self, request: ToxicRequest) -> Proxy:

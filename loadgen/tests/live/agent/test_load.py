@@ -1,25 +1,22 @@
 """The load's lines, from the driver's hands to what Prometheus scrapes."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+from msgspec.structs import replace
 
 from lab.live.agent.load import HOLD_S, LoadLines
-from lab.live.agent.metrics import BUCKETS_S, KEPT_S, ClientMetrics
-from lab.live.agent.trial import Trial
-from live.agent.conftest import ANNOUNCED
+from lab.live.agent.metrics import BUCKETS_S, KEPT_S
+from live.conftest import TRIAL, metrics_of, value_of
 from support.pacer import second, text
 
-TRIAL = Trial(**ANNOUNCED, probe_rps=0.0)
-CLOSED = replace(TRIAL, trial="t2", mode="closed", offered_rps=None)
-WARMUP_S = 3
+END = text([]).splitlines()[-1].encode()
 
 
 def line(at: int, **figures: Any) -> bytes:
+    """A second with 400 answers."""
     whole = {
         "unfinished": 80,
         "connections": 100,
@@ -31,12 +28,8 @@ def line(at: int, **figures: Any) -> bytes:
     return json.dumps(second(at, [], [], **whole | figures)).encode()
 
 
-def header(warmup_s: float = WARMUP_S) -> bytes:
-    load = {"connections": 100, "warmup_s": warmup_s, "window_s": 10, "arrivals": "constant"}
-    return json.dumps({"pacer": "1.0.0", "format": 1, "load": load}).encode()
-
-
-END = text([]).splitlines()[-1].encode()
+def header(warmup_s: float) -> bytes:
+    return json.dumps({"pacer": "1.0.0", "format": 1, "load": {"warmup_s": warmup_s}}).encode()
 
 
 class Scene:
@@ -44,38 +37,26 @@ class Scene:
 
     def __init__(self, clock: Any) -> None:
         self.clock = clock
-        self.current: Trial | None = TRIAL
-        self.lines = LoadLines(clock)
-        self.registry = CollectorRegistry()
-        self.registry.register(ClientMetrics(clock, lambda: self.current, self.lines.due))
+        self.trial = TRIAL
+        self.metrics = metrics_of(clock)
+        self.lines = LoadLines(clock, self.metrics)
 
-    def told(self, *lines: bytes, trial: Trial = TRIAL) -> None:
-        self.lines.take(trial, b"\n".join(lines))
+    def take(self, *lines: bytes) -> None:
+        self.lines.take(self.trial, b"\n".join(lines))
 
-    def second(self, at: int, trial: Trial = TRIAL, **figures: Any) -> None:
-        """A second passes, and is told as it ends."""
+    def pass_second(self, at: int, **figures: Any) -> None:
+        """A second passes, and its line comes as it ends."""
         self.clock.now += 1
-        self.told(line(at, **figures), trial=trial)
+        self.take(line(at, **figures))
 
-    def held(self, *lines: bytes, trial: Trial = TRIAL) -> None:
-        """Lines are told, and all that were told so far count."""
-        self.told(*lines, trial=trial)
-        self.clock.now += HOLD_S
+    def value(self, name: str, **labels: str) -> float | None:
+        self.lines.count()
+        where = {"route": "/downstream", "source": "load", "mode": self.trial.mode}
+        return value_of(self.metrics, f"lab_client_{name}", **where, **labels)
 
-    def run(self, seconds: int, trial: Trial = TRIAL, warmup_s: float = WARMUP_S) -> None:
-        """A whole load, each second told as it ends, and counted."""
-        self.told(header(warmup_s), trial=trial)
-        for at in range(seconds):
-            self.second(at, trial)
-        self.held(END, trial=trial)
-
-    def value(self, name: str, trial: Trial = TRIAL, **labels: str) -> float | None:
-        where = {"server": "fixed-pool", "route": "/downstream", "source": "load"}
-        where["mode"] = trial.mode
-        return self.registry.get_sample_value(f"lab_client_{name}", where | labels)
-
-    def ok(self, trial: Trial = TRIAL) -> float | None:
-        return self.value("requests_total", trial, outcome="ok")
+    @property
+    def ok(self) -> float | None:
+        return self.value("requests_total", outcome="ok")
 
     def latencies(self, phase: str) -> float | None:
         return self.value("request_seconds_count", phase=phase, since="due")
@@ -86,18 +67,15 @@ def scene(clock: Any) -> Scene:
     return Scene(clock)
 
 
-def test_every_figure_of_a_second_is_told_and_latencies_by_phase(scene: Scene) -> None:
-    scene.told(header(1))
-    scene.second(0, ok=7)
+def test_every_figure_of_a_second_counts_and_latencies_by_phase(scene: Scene) -> None:
+    scene.take(header(1))
+    scene.pass_second(0, ok=7)
     errors = {"socket_errors": {"reset": 2, "closed": 1}, "connect_failed": {"refused": 9}}
     levels = {"unfinished": 130, "waiting": 50, "connections": 80}
-    scene.second(1, due=500, ok=390, http_errors=10, timeouts=4, **errors, **levels)
+    scene.pass_second(1, due=500, ok=390, http_errors=10, timeouts=4, **errors, **levels)
     scene.clock.now += HOLD_S
-    ended = {
-        outcome: scene.value("requests_total", outcome=outcome)
-        for outcome in ("ok", "http_error", "timeout", "error")
-    }
-    assert ended == {"ok": 397, "http_error": 10, "timeout": 4, "error": 3}
+    for outcome, count in {"ok": 397, "http_error": 10, "timeout": 4, "error": 3}.items():
+        assert scene.value("requests_total", outcome=outcome) == count
     assert (scene.latencies("warmup"), scene.latencies("measure")) == (400, 400)
     assert scene.value("requests_offered_total") == 900
     assert scene.value("connect_failures_total") == 9
@@ -109,110 +87,91 @@ def test_every_figure_of_a_second_is_told_and_latencies_by_phase(scene: Scene) -
 
 def test_latencies_are_added_in_bulk_by_bucket_with_their_exact_sum(scene: Scene) -> None:
     buckets = [[999, 1], [1000, 2], [1001, 4], [204_927, 8], [60_000_000, 16], [61_000_000, 32]]
-    scene.held(header(0), line(0, raw={"sum_us": 123_456, "max_us": 1, "buckets": buckets}))
+    scene.take(header(0), line(0, raw={"sum_us": 123_456, "max_us": 1, "buckets": buckets}))
+    scene.clock.now += HOLD_S
     at = {"phase": "measure", "since": "sent"}
-
-    def up_to(le: str) -> float | None:
-        return scene.value("request_seconds_bucket", le=le, **at)
-
     # A latency on the bound is within it.
-    assert (up_to("0.001"), up_to("0.00115")) == (3, 7)
-    assert (up_to("0.2"), up_to("0.205")) == (7, 15)
-    assert (up_to("53.0"), up_to("60.0"), up_to("+Inf")) == (None, 31, 63)
+    counts = {"0.001": 3, "0.00115": 7, "0.2": 7, "0.205": 15, "53.0": None, "60.0": 31, "+Inf": 63}
+    for le, count in counts.items():
+        assert scene.value("request_seconds_bucket", le=le, **at) == count
     assert scene.value("request_seconds_count", **at) == 63
     assert scene.value("request_seconds_sum", **at) == pytest.approx(0.123456)
     assert scene.value("request_seconds_sum", phase="measure", since="due") == 88.0
 
 
 def test_a_closed_load_has_no_time_at_which_a_request_was_due(scene: Scene) -> None:
-    scene.held(header(0), line(0, corrected=None), trial=CLOSED)
-    assert scene.value("request_seconds_count", CLOSED, phase="measure", since="sent") == 400
-    assert scene.value("request_seconds_count", CLOSED, phase="measure", since="due") is None
-    assert scene.value("requests_offered_total", CLOSED) is None
-    assert scene.ok(trial=CLOSED) == 400
+    scene.trial = replace(TRIAL, mode="closed", offered_rps=None)
+    scene.take(header(0), line(0, corrected=None))
+    scene.clock.now += HOLD_S
+    assert scene.value("request_seconds_count", phase="measure", since="sent") == 400
+    assert scene.latencies("measure") is None
+    assert scene.value("requests_offered_total") is None
+    assert scene.ok == 400
 
 
 def test_each_scrape_brings_one_second_however_late_the_lines_come(scene: Scene) -> None:
     # The driver looks every 0.2 s, so the lines are late by 0 to 0.2 s, each differently. Scrapes
     # fall into just that time.
     start = scene.clock.now
-    scene.told(header(0))
+    scene.take(header(0))
     events: list[tuple[float, bytes | None]] = [
         (at + 1 + late, line(at))
         for at, late in enumerate((0.05, 0.2, 0.01, 0.19, 0.0, 0.15, 0.03, 0.2))
     ]
     events += [(at + 1.1 + HOLD_S, None) for at in range(8)]
     events += [(at + 1.1, None) for at in range(8)]
-    seen: dict[bool, list[float]] = {True: [], False: []}
-    for at, told in sorted(events, key=lambda event: event[0]):
+    scrapes: dict[bool, list[float]] = {True: [], False: []}
+    for at, written in sorted(events, key=lambda event: event[0]):
         scene.clock.now = start + at
-        if told is not None:
-            scene.told(told)
+        if written is not None:
+            scene.take(written)
         else:
-            seen[at % 1 < 0.5].append(scene.ok() or 0.0)
-    for each in seen.values():
+            scrapes[at % 1 < 0.5].append(scene.ok or 0.0)
+    for counts in scrapes.values():
         # The clock is set by the promptest line, the third; the scrapes before it may differ.
-        assert [after - before for before, after in pairwise(each[3:])] == [400] * 4
+        assert [after - before for before, after in pairwise(counts[3:])] == [400] * 4
 
 
-def test_latencies_of_the_window_are_there_at_zero_before_its_first_second(scene: Scene) -> None:
-    scene.told(header())
-    # All exists at zero from the start of the load on.
-    assert (scene.ok(), scene.latencies("warmup")) == (0, 0)
-    assert scene.value("requests_offered_total") == 0
-    seen = []
-    for at in range(WARMUP_S + 1):
-        scene.second(at)
+def test_a_load_exists_at_zero_from_its_start_to_some_time_after_its_end(scene: Scene) -> None:
+    for trial in ("t1", "t2"):
+        scene.trial = replace(TRIAL, trial=trial)
+        scene.take(header(3))
+        assert (scene.ok, scene.latencies("warmup"), scene.latencies("measure")) == (0, 0, None)
+        assert scene.value("requests_offered_total") == 0
+        for at in range(5):
+            scene.pass_second(at)
+        scene.take(END)
         scene.clock.now += HOLD_S
-        seen.append((scene.latencies("warmup"), scene.latencies("measure")))
-        scene.clock.now -= HOLD_S
-    assert seen == [(400, None), (800, 0), (1200, 0), (1200, 400)]
-
-
-def test_when_the_load_has_ended_nothing_is_in_flight_and_the_series_end(scene: Scene) -> None:
-    scene.run(WARMUP_S + 2)
-    assert scene.ok() == 400 * (WARMUP_S + 2)
-    assert scene.value("requests_in_flight") == 0
-    assert scene.value("connections_open") == 0
-    scene.current = None
+        assert (scene.ok, scene.value("requests_in_flight")) == (2000, 0)
+        assert scene.value("connections_open") == 0
     scene.clock.now += KEPT_S
-    assert scene.ok() == 400 * (WARMUP_S + 2)
+    assert scene.ok == 2000
     scene.clock.now += 0.1
-    assert scene.ok() is None
-    assert scene.value("requests_in_flight") is None
-
-
-def test_counters_begin_at_zero_with_each_trial(scene: Scene) -> None:
-    scene.run(WARMUP_S + 1)
-    scene.told(header(), trial=replace(TRIAL, trial="t3"))
-    assert (scene.ok(), scene.latencies("warmup"), scene.latencies("measure")) == (0, 0, None)
+    assert (scene.ok, scene.value("requests_in_flight")) == (None, None)
 
 
 def test_the_warm_up_is_no_longer_scraped_when_the_window_is_well_under_way(scene: Scene) -> None:
-    scene.told(header(1))
+    scene.take(header(1))
     sizes = []
     for at in range(20):
-        scene.second(at)
-        sizes.append(sum(len(family.samples) for family in scene.registry.collect()))
+        scene.pass_second(at)
+        scene.lines.count()
+        sizes.append(sum(len(family.samples) for family in scene.metrics.collect()))
     # Two histograms; four outcomes, two other counters, three levels.
-    each = 2 * (len(BUCKETS_S) + 3)
-    assert (max(sizes), sizes[-1]) == (2 * each + 9, each + 9)
+    histograms = 2 * (len(BUCKETS_S) + 3)
+    assert (max(sizes), sizes[-1]) == (2 * histograms + 9, histograms + 9)
 
 
 def test_a_stall_delays_what_was_told_and_loses_none(scene: Scene) -> None:
-    scene.told(header(0))
-    scene.second(0)
+    scene.take(header(0))
+    scene.pass_second(0)
     scene.clock.now += 5
-    scene.told(*(line(at) for at in range(1, 6)))
+    scene.take(*(line(at) for at in range(1, 6)))
     # The last of them counts in half a second.
-    assert scene.ok() == 2000
+    assert scene.ok == 2000
     scene.clock.now += HOLD_S
-    assert scene.ok() == 2400
-
-
-def test_a_last_second_that_is_shorter_counts_when_it_is_over(scene: Scene) -> None:
-    scene.told(header(0))
-    scene.second(0)
-    scene.clock.now += 0.3
-    scene.held(line(1, length_s=0.3, ok=120), END)
-    assert scene.ok() == 520
+    assert scene.ok == 2400
+    # A last second that is shorter counts when it is over.
+    scene.take(line(6, length_s=0.3, ok=120), END)
+    scene.clock.now += HOLD_S
+    assert scene.ok == 2520

@@ -9,21 +9,14 @@ from typing import Any
 import pytest
 import yaml
 from lab_dashboards.build import build
-from prometheus_client import CollectorRegistry
 
 from lab.judge.resources import RESOURCES
-from lab.live.agent.metrics import (
-    OUTCOMES,
-    SINCE,
-    SOURCES,
-    ClientMetrics,
-    ToxicsCollector,
-    TrialCollector,
-)
-from lab.live.agent.trial import PHASES
+from lab.live.agent.metrics import OUTCOMES, SINCE, SOURCES
 from lab.live.clock import Clock
 from lab.live.control.live import EXPRESSIONS
 from lab.model.routes import ROUTES
+from lab.system.agent import PHASES
+from live.conftest import metrics_of
 from support import dashboards
 from support.dashboards import DATA_SOURCE_INTERVAL_S
 
@@ -459,12 +452,8 @@ def test_the_values_of_a_label_are_those_of_its_code(repo: Path, vocabulary: Met
 
 
 def test_the_agent_exports_what_the_vocabulary_says(by_job: Metrics) -> None:
-    registry = CollectorRegistry()
-    registry.register(ClientMetrics(Clock(), lambda: None, lambda: ()))
-    registry.register(TrialCollector(lambda: None))
-    registry.register(ToxicsCollector(lambda: None))
     exported = {
         family.name + ("_total" if family.type == "counter" else ""): family.type
-        for family in registry.collect()
+        for family in metrics_of(Clock()).collect()
     }
     assert exported == {name: metric["type"] for name, metric in by_job["loadgen"].items()}

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import h11
 
@@ -23,27 +21,22 @@ CHUNK_BYTES = 65_536
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection. `idle_since` is when it last became idle."""
+    """`idle_since` is when it last became idle."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     http: h11.Connection
-    idle_since: float
+    idle_since: float = 0.0
 
     @property
-    def usable(self) -> bool:
-        fresh = time.monotonic() - self.idle_since < KEEPALIVE_S
-        return fresh and not self.reader.at_eof() and not self.writer.is_closing()
+    def is_usable(self) -> bool:
+        is_fresh = time.monotonic() - self.idle_since < KEEPALIVE_S
+        return is_fresh and not self.reader.at_eof()
 
     async def get(self, host: str, target: str) -> int:
-        headers = [
-            ("Host", host),
-            ("User-Agent", "concurrency-lab-probe"),
-            ("Accept", "*/*"),
-            ("Lab-Probe", "1"),
-        ]
-        ask = h11.Request(method="GET", target=target, headers=headers)
-        self.writer.write(self.http.send(ask) + self.http.send(h11.EndOfMessage()))
+        headers = {"Host": host, "User-Agent": "concurrency-lab-probe", "Lab-Probe": "1"}
+        request = h11.Request(method="GET", target=target, headers=list(headers.items()))
+        self.writer.write(self.http.send(request) + self.http.send(h11.EndOfMessage()))
         status = 0
         while True:
             match self.http.next_event():
@@ -58,52 +51,39 @@ class _Connection:
 
 
 class Client:
-    """Never makes a request wait for a connection: it opens one where none is idle. Lives in one
+    """Never makes a request wait for a connection: it opens one if none is idle. Lives in one
     event loop."""
 
     def __init__(self) -> None:
         self._idle: dict[str, list[_Connection]] = {}
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         for idle in self._idle.values():
-            for connection in idle:
-                connection.writer.close()
-        self._idle.clear()
+            while idle:
+                idle.pop().writer.close()
 
     async def get(self, url: str) -> int:
         """The status of the answer, when all of it is there. The caller limits the time. Raises
         OSError, h11.ProtocolError, and ValueError for what is no address."""
-        to = parse(url)
-        netloc = f"{to.host}:{to.port}"
-        connection = await self._connection(netloc, to.host, to.port)
+        address = parse(url)
+        host = f"{address.host}:{address.port}"
+        idle = self._idle.setdefault(host, [])
+        # The one that was used last.
+        while idle and not idle[-1].is_usable:
+            idle.pop().writer.close()
+        if not idle:
+            streams = await asyncio.open_connection(address.host, address.port)
+            idle.append(_Connection(*streams, h11.Connection(h11.CLIENT)))
+        connection = idle.pop()
         try:
-            status = await connection.get(netloc, to.path or "/")
-            if connection.http.our_state is h11.DONE and connection.http.their_state is h11.DONE:
+            status = await connection.get(host, address.path or "/")
+            if connection.http.our_state is connection.http.their_state is h11.DONE:
                 connection.http.start_next_cycle()
                 connection.idle_since = time.monotonic()
-                self._idle.setdefault(netloc, []).append(connection)
+                idle.append(connection)
             else:
                 connection.writer.close()
         except BaseException:
             connection.writer.close()
             raise
         return status
-
-    async def _connection(self, netloc: str, host: str, port: int) -> _Connection:
-        """The idle connection that was used last, or a new one."""
-        idle = self._idle.get(netloc, [])
-        while idle:
-            connection = idle.pop()
-            if connection.usable:
-                return connection
-            connection.writer.close()
-        streams = await asyncio.open_connection(host, port)
-        return _Connection(*streams, h11.Connection(h11.CLIENT), time.monotonic())

@@ -1,5 +1,5 @@
-"""The metrics that the agent exports, in one registry. Their names and labels are the lab's
-vocabulary (prometheus/vocabulary.json). Buckets are those of the servers, so both sides compare.
+"""The metrics that the agent exports. Their names and labels are the lab's vocabulary
+(prometheus/vocabulary.json). Buckets are those of the servers, so both sides compare.
 
 One thread: the agent's event loop.
 """
@@ -7,22 +7,20 @@ One thread: the agent's event loop.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import CounterMetricFamily as Counter
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.core import HistogramMetricFamily as Histogram
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from lab.live.agent.load import Told
-from lab.live.agent.trial import Trial
-from lab.live.agent.watch import ToxicsSeen
+from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
+from lab.system.agent import Trial
 
 # Bounds are 5 % apart from 0.1 to 1 s, and 20 % outside: a percentile read from them is that exact.
 # The servers' contract has the same list (a test compares them).
@@ -44,253 +42,129 @@ SOURCES = ("load", "probe")
 OUTCOMES = ("ok", "http_error", "timeout", "error")
 # From when a latency counts: when the request was due (corrected), or when it was sent (raw).
 SINCE = ("due", "sent")
-# The other things that a client counts.
-OTHERS = {
-    "requests_offered": "Requests of an open load that fell due, if they could be sent or not.",
-    "connect_failures": "Attempts of the load to open a connection that failed: no requests.",
-    "requests_skipped": "Probe requests not sent because too many were unanswered.",
-}
-CLIENT = ("server", "route", "mode", "source")
+LEVELS = ("requests_in_flight", "requests_waiting", "connections_open")
 # Many scrapes of a second each.
 KEPT_S = 10.0
+CLIENT = ("server", "route", "mode", "source")
+TRIAL = ("run", "trial", "server", "route", "engine", "mode", "concurrency", "phase")
+TOXIC = ("proxy", "toxic", "type", "stream", "attribute")
+ROUTE, PROXY = ("server", "route"), ("proxy",)
+# Each metric: its type, text and labels. Latencies are those of answers without an error, and of
+# the probe's requests that timed out. What toxics add is absent while that of one is unknown.
+METRICS = {
+    "lab_client_requests_in_flight": (Gauge, "Sent and not answered yet.", CLIENT),
+    "lab_client_requests_waiting": (Gauge, "Due, not sent: no connection was free.", CLIENT),
+    "lab_client_connections_open": (Gauge, "Connections of the load that are open.", CLIENT),
+    "lab_client_requests": (Counter, "Requests that ended, by outcome.", (*CLIENT, "outcome")),
+    "lab_client_requests_offered": (Counter, "Requests of an open load that fell due.", CLIENT),
+    "lab_client_connect_failures": (Counter, "Connections that could not be opened.", CLIENT),
+    "lab_client_requests_skipped": (Counter, "Not sent: too many were unanswered.", CLIENT),
+    "lab_client_request_seconds": (Histogram, "Latencies.", (*CLIENT, "phase", "since")),
+    "lab_trial_info": (Gauge, "The trial that runs now: 1.", TRIAL),
+    "lab_trial_concurrency": (Gauge, "Connections of the trial that runs.", ROUTE),
+    "lab_trial_offered_rps": (Gauge, "Requests per second that an open trial offers.", ROUTE),
+    "lab_toxiproxy_proxy_enabled": (Gauge, "1 if the proxy takes connections.", PROXY),
+    "lab_toxics_in_force": (Gauge, "Number of toxics in force.", PROXY),
+    "lab_toxics_added_latency_seconds": (Gauge, "Mean latency added to a round trip.", PROXY),
+    "lab_toxics_changed_timestamp_seconds": (Gauge, "When last seen to change; 0: not yet.", PROXY),
+    "lab_toxic_attribute": (Gauge, "Attributes in Toxiproxy's units, and toxicity.", TOXIC),
+}
+# The name of a metric, the values of its labels, and its value (of a histogram: buckets and sum).
+Sample = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class _Latencies:
+class Latencies:
     """Latencies by the bucket of BUCKETS_S they fall in, the last one without a bound."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
     sum_s: float = 0.0
 
     def add(self, latency_s: float, count: int = 1) -> None:
+        """Count them; their sum is the caller's, who may know it better."""
         self.counts[bisect_left(BUCKETS_S, latency_s)] += count
 
 
 @dataclass(slots=True)
-class _Client:
-    """One client: its counts, of which only latencies are by phase, and its levels (None: it has no
-    such). A rate over two series, of which one begins, is too low for a while: requests have one.
-    ``at`` is when (monotonic) it last counted something, by phase."""
+class Figures:
+    """What one client of a trial counts, from zero on: those of `counts` that it knows, and
+    requests by outcome. Only latencies are by phase and by `since`, as a rate over two series, of
+    which one begins, is too low for a while. `until` is when (monotonic) the latencies of a phase
+    are no longer exported; without any nothing is."""
 
-    others: dict[str, int]
+    client: tuple[str, ...]
+    counts: dict[str, float]
+    since: Sequence[str]
     outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
-    latencies: dict[str, dict[str, _Latencies]] = field(default_factory=dict)
-    at: dict[str, float] = field(default_factory=dict)
-    in_flight: int = 0
-    waiting: int | None = None
-    connections: int | None = None
+    phases: dict[str, dict[str, Latencies]] = field(default_factory=dict)
+    until: dict[str, float] = field(default_factory=dict)
+
+    def keep(self, phase: str, until: float) -> dict[str, Latencies]:
+        """The latencies of a phase by `since`, from zero on if it is new."""
+        self.until[phase] = until
+        return self.phases.setdefault(phase, {since: Latencies() for since in self.since})
 
 
-class ClientMetrics(Collector):
-    """What the clients of a trial see: the load itself where its engine tells that while it runs,
-    or else the probe. Everything begins at 0 with each trial, and is gone KEPT_S after the last
-    request or second of it, so that a scrape is as long after many trials as after one.
+class AgentMetrics(Collector):
+    """All metrics: of a trial while one runs, of the toxics while Toxiproxy answers, and of what
+    the client of a trial sees. That is the load itself if its engine streams its figures, or else
+    the probe."""
 
-    ``due`` gives what the load has told that counts by now, and ``current`` the trial that runs.
-    """
-
-    def __init__(
-        self,
-        clock: Clock,
-        current: Callable[[], Trial | None],
-        due: Callable[[], Iterable[Told]],
-    ) -> None:
+    def __init__(self, clock: Clock, trial: Callable[[], Trial | None], watch: ToxicsWatch) -> None:
         self._clock = clock
-        self._current = current
-        self._due = due
-        self._clients: dict[tuple[str, ...], _Client] = {}
+        self._trial = trial
+        self._watch = watch
+        self._figures: Figures | None = None
 
-    def probes(self, trial: Trial) -> None:
-        """A probe begins: make its series exist at zero, so that its first rate is right."""
-        self._clients.pop(_labels(trial, "probe"), None)
-        self._probe(trial)
-
-    def sent(self, trial: Trial) -> None:
-        self._probe(trial).in_flight += 1
-
-    def gone(self, trial: Trial) -> None:
-        """Count a request of the probe that is no longer waited for."""
-        if client := self._clients.get(_labels(trial, "probe")):
-            client.in_flight -= 1
-
-    def answered(self, trial: Trial, outcome: str, latency_s: float) -> None:
-        """Count a request of the probe that ended with ``outcome``, one of OUTCOMES. A failed
-        connection has no latency, and a status that is an error has none of an answer."""
-        probe = self._probe(trial)
-        probe.outcomes[outcome] += 1
-        if outcome in ("ok", "timeout"):
-            latencies = probe.latencies[""]["due"]
-            latencies.add(latency_s)
-            latencies.sum_s += latency_s
-
-    def skipped(self, trial: Trial) -> None:
-        self._probe(trial).others["requests_skipped"] += 1
+    def begin(
+        self, trial: Trial, source: str, counts: Iterable[str], since: Sequence[str]
+    ) -> Figures:
+        """The client of a trial begins, at zero, in the place of the one before it."""
+        client = (trial.server, trial.route, trial.mode, source)
+        self._figures = Figures(client, dict.fromkeys(counts, 0.0), since)
+        return self._figures
 
     def collect(self) -> Iterator[Metric]:
-        """The series of every client that did something in the last KEPT_S."""
-        for told in self._due():
-            self._load(told)
-        trial, now = self._current(), self._clock.monotonic()
-        if trial is not None and _labels(trial, "probe") in self._clients:
-            self._probe(trial)  # It may be slow: it has its series as long as it runs.
-        for labels, client in tuple(self._clients.items()):
-            for phase, at in tuple(client.at.items()):
-                if now - at > KEPT_S:
-                    del client.at[phase], client.latencies[phase]
-            if not client.at:
-                del self._clients[labels]
-        yield from self._families()
-
-    def _families(self) -> Iterator[Metric]:
-        levels = (
-            _gauge("lab_client_requests_in_flight", "Sent and not answered yet.", CLIENT),
-            _gauge(
-                "lab_client_requests_waiting",
-                "Due, and not sent, as no connection is free. The load's alone.",
-                CLIENT,
-            ),
-            _gauge("lab_client_connections_open", "Open. The load's alone.", CLIENT),
-        )
-        requests = CounterMetricFamily(
-            "lab_client_requests",
-            "Requests by outcome: ok, http_error (status 400 and up, or not as a subject expects), "
-            "timeout, error.",
-            labels=(*CLIENT, "outcome"),
-        )
-        others = {
-            name: CounterMetricFamily(f"lab_client_{name}", text, labels=CLIENT)
-            for name, text in OTHERS.items()
+        families: dict[str, Any] = {
+            name: kind(name, text, labels=labels) for name, (kind, text, labels) in METRICS.items()
         }
-        seconds = HistogramMetricFamily(
-            "lab_client_request_seconds",
-            "Latency of requests as their client sees it, from when each was due, or was sent. "
-            "Errors of status are not in it; a timeout of the probe counts as the time waited.",
-            labels=(*CLIENT, "phase", "since"),
-        )
-        for labels, client in self._clients.items():
-            now = (client.in_flight, client.waiting, client.connections)
-            for gauge, level in zip(levels, now, strict=True):
-                if level is not None:
-                    gauge.add_metric(labels, level)
-            for outcome, count in client.outcomes.items():
-                requests.add_metric((*labels, outcome), count)
-            for name, count in client.others.items():
-                others[name].add_metric(labels, count)
-            for phase, by_since in client.latencies.items():
-                for since, latencies in by_since.items():
-                    buckets = list(zip(_BOUNDS, accumulate(latencies.counts), strict=True))
-                    seconds.add_metric((*labels, phase, since), buckets, latencies.sum_s)
-        yield from (*levels, requests, *others.values(), seconds)
+        for name, labels, *values in (*self._of_client(), *self._of_trial(), *self._of_toxics()):
+            families[name].add_metric(labels, *values)
+        yield from families.values()
 
-    def _load(self, told: Told) -> None:
-        if told.begins:
-            self._clients.pop(_labels(told.trial, "load"), None)
-        is_open = told.trial.mode == "open"
-        since = SINCE if is_open else ("sent",)
-        others = ("connect_failures", "requests_offered") if is_open else ("connect_failures",)
-        client = self._client(told.trial, "load", told.phase, since, others)
-        second, by_since = told.second, client.latencies[told.phase]
-        client.in_flight = second.unfinished - second.waiting
-        client.waiting, client.connections = second.waiting, second.connections
-        client.others["connect_failures"] += sum(second.connect_failed.values())
-        if is_open:
-            client.others["requests_offered"] += second.due
-        errors = sum(second.socket_errors.values())
-        ended = (second.ok, second.http_errors, second.timeouts, errors)
-        for outcome, count in zip(OUTCOMES, ended, strict=True):
-            client.outcomes[outcome] += count
-        for one, times in (("due", second.corrected), ("sent", second.raw)):
-            if times is not None and one in by_since:
-                for upper_us, count in times.buckets:
-                    by_since[one].add(upper_us / 1e6, count)
-                by_since[one].sum_s += times.sum_us / 1e6
+    def _of_client(self) -> Iterator[Sample]:
+        figures, now = self._figures, self._clock.monotonic()
+        if figures is None or max(figures.until.values()) < now:
+            return
+        for name, value in figures.counts.items():
+            yield f"lab_client_{name}", figures.client, value
+        for outcome, count in figures.outcomes.items():
+            yield "lab_client_requests", (*figures.client, outcome), count
+        for phase, by_since in figures.phases.items():
+            for since, latencies in by_since.items() if now <= figures.until[phase] else ():
+                buckets = list(zip(_BOUNDS, accumulate(latencies.counts), strict=True))
+                labels = (*figures.client, phase, since)
+                yield "lab_client_request_seconds", labels, buckets, latencies.sum_s
 
-    def _probe(self, trial: Trial) -> _Client:
-        """Its latencies are of no phase: it sends the same in both."""
-        return self._client(trial, "probe", "", ("due",), ("requests_skipped",))
-
-    def _client(
-        self, trial: Trial, source: str, phase: str, since: Iterable[str], others: Iterable[str]
-    ) -> _Client:
-        """The client, from zero on where it is new, and so its latencies of a phase."""
-        client = self._clients.setdefault(_labels(trial, source), _Client(dict.fromkeys(others, 0)))
-        client.latencies.setdefault(phase, {one: _Latencies() for one in since})
-        client.at[phase] = self._clock.monotonic()
-        return client
-
-
-def _gauge(name: str, text: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, labels=labels)
-
-
-def _labels(trial: Trial, source: str) -> tuple[str, ...]:
-    return trial.server, trial.route, trial.mode, source
-
-
-class TrialCollector(Collector):
-    """The marks of the trial that runs; without a trial there are none."""
-
-    def __init__(self, current: Callable[[], Trial | None]) -> None:
-        self._current = current
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """One sample of each mark of the current trial."""
-        trial = self._current()
-        names = ("run", "trial", "server", "route", "engine", "mode", "concurrency", "phase")
-        info = _gauge("lab_trial_info", "The trial that runs now: 1.", names)
-        where = ("server", "route")
-        concurrency = _gauge("lab_trial_concurrency", "Connections of the trial that runs.", where)
-        offered = _gauge(
-            "lab_trial_offered_rps",
-            "Requests per second the running trial offers; absent in closed mode.",
-            where,
-        )
-        if trial is not None:
-            info.add_metric([str(getattr(trial, name)) for name in names], 1)
-            concurrency.add_metric([trial.server, trial.route], trial.concurrency)
+    def _of_trial(self) -> Iterator[Sample]:
+        if (trial := self._trial()) is not None:
+            where = (trial.server, trial.route)
+            yield "lab_trial_info", [str(getattr(trial, name)) for name in TRIAL], 1
+            yield "lab_trial_concurrency", where, trial.concurrency
             if trial.offered_rps is not None:
-                offered.add_metric([trial.server, trial.route], trial.offered_rps)
-        yield from (info, concurrency, offered)
+                yield "lab_trial_offered_rps", where, trial.offered_rps
 
-
-class ToxicsCollector(Collector):
-    """The toxics in force at the last look; nothing while Toxiproxy does not answer."""
-
-    def __init__(self, seen: Callable[[], ToxicsSeen | None]) -> None:
-        self._seen = seen
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """One sample per proxy, and per attribute of each toxic."""
-        of = ("proxy",)
-        enabled = _gauge("lab_toxiproxy_proxy_enabled", "1 if the proxy takes connections.", of)
-        in_force = _gauge("lab_toxics_in_force", "Number of toxics in force.", of)
-        added = _gauge(
-            "lab_toxics_added_latency_seconds",
-            "Mean latency the toxics of both streams add to a round trip; absent while that of one "
-            "is not known.",
-            of,
-        )
-        changed = _gauge(
-            "lab_toxics_changed_timestamp_seconds",
-            "When the proxy or its toxics were last seen to change; 0 = not since the agent runs.",
-            of,
-        )
-        attribute = _gauge(
-            "lab_toxic_attribute",
-            "Attributes of the toxics in force, in Toxiproxy's units; toxicity is one of them.",
-            ("proxy", "toxic", "type", "stream", "attribute"),
-        )
-        seen = self._seen()
-        for proxy in seen.in_force.proxies if seen else ():
-            enabled.add_metric([proxy.name], float(proxy.enabled))
-            in_force.add_metric([proxy.name], len(proxy.toxics))
-            delays_ms = [t.added_latency_ms for t in proxy.toxics if t.added_latency_ms is not None]
-            if len(delays_ms) == len(proxy.toxics):
-                added.add_metric([proxy.name], sum(delays_ms) / 1000)
-            changed.add_metric([proxy.name], seen.last_change(proxy.name) if seen else 0.0)
+    def _of_toxics(self) -> Iterator[Sample]:
+        changed = {proxy: at.timestamp() for at, proxy, _ in sorted(self._watch.seen.changes)}
+        for proxy in self._watch.in_force.proxies if self._watch.in_force else ():
+            where = (proxy.name,)
+            yield "lab_toxiproxy_proxy_enabled", where, proxy.enabled
+            yield "lab_toxics_in_force", where, len(proxy.toxics)
+            yield "lab_toxics_changed_timestamp_seconds", where, changed.get(proxy.name, 0.0)
+            added_ms = [t.added_latency_ms for t in proxy.toxics if t.added_latency_ms is not None]
+            if len(added_ms) == len(proxy.toxics):
+                yield "lab_toxics_added_latency_seconds", where, sum(added_ms) / 1000
             for toxic in proxy.toxics:
-                identity = [proxy.name, toxic.name, toxic.type, toxic.stream]
-                attribute.add_metric([*identity, "toxicity"], toxic.toxicity)
-                for name, value in toxic.attributes.items():
-                    attribute.add_metric([*identity, name], value)
-        yield from (enabled, in_force, added, changed, attribute)
+                labels = (proxy.name, toxic.name, toxic.type, toxic.stream)
+                for name, value in {"toxicity": toxic.toxicity, **toxic.attributes}.items():
+                    yield "lab_toxic_attribute", (*labels, name), value

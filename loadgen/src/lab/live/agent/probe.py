@@ -1,9 +1,9 @@
 """The live probe: a slow Poisson stream of requests to the route under test.
 
-wrk2 tells its latencies only when it ends. Requests whose arrivals form a Poisson
+wrk2 shows its latencies only when it ends. Requests whose arrivals form a Poisson
 process see the time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals
 See Time Averages", Operations Research 30(2), 1982). So a few requests per second show the latency
-of a client while a trial runs. An engine that tells while it runs needs no probe (`load`).
+of a client while a trial runs. An engine that streams its figures needs no probe (`load`).
 
 This holds only as long as arrivals do not wait for answers. Requests are sent at their drawn times,
 each as its own task, on as many connections as that takes. A latency counts from the time the
@@ -16,109 +16,96 @@ import asyncio
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import closing
 
 import h11
 
 from lab.live.agent.client import Client
-from lab.live.agent.metrics import ClientMetrics
-from lab.live.agent.trial import Trial
+from lab.live.agent.metrics import KEPT_S, AgentMetrics, Figures
 from lab.live.clock import Clock
+from lab.system.agent import Trial
 
 TIMEOUT_S = 30.0
+# With so many unanswered, further requests are skipped and counted: the probe understates latency.
 MOST_IN_FLIGHT = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeSettings:
-    """``rate_rps`` is the mean rate of the Poisson stream, unless a trial allows less. With
-    ``most_in_flight`` unanswered requests, further requests are skipped and counted. Then the probe
-    understates latency."""
-
-    rate_rps: float
-    most_in_flight: int = MOST_IN_FLIGHT
-
-    def __post_init__(self) -> None:
-        if not 0 < self.rate_rps <= 1000:
-            raise ValueError(f"probe rate {self.rate_rps}: allowed above 0 to 1000 per second")
-        if self.most_in_flight < 1:
-            raise ValueError(f"most in flight {self.most_in_flight}: allowed from 1")
+# It sends the same in both phases.
+NO_PHASE = ""
 
 
 class Probe:
-    """Sends requests for one trial after the other. Lives in one event loop.
-
-    ``start`` replaces the stream that runs. ``stop`` ends the stream and abandons its requests in
-    flight. They are not counted, as they would be filed under a trial that is over.
-    """
+    """Sends requests for one trial after the other, `rate_rps` in the mean unless a trial allows
+    less. Lives in one event loop."""
 
     def __init__(
         self,
-        settings: ProbeSettings,
+        rate_rps: float,
         clock: Clock,
-        metrics: ClientMetrics,
+        metrics: AgentMetrics,
         client: Callable[[], Client] = Client,
         draw: random.Random | None = None,
+        most_in_flight: int = MOST_IN_FLIGHT,
     ) -> None:
-        self._settings = settings
+        self._rate_rps = rate_rps
         self._clock = clock
         self._metrics = metrics
         self._new_client = client
         self._draw = draw or random.Random()  # noqa: S311 - arrivals, not secrets
-        self._sender: asyncio.Task[None] | None = None
+        self._most_in_flight = most_in_flight
+        self._stream: tuple[asyncio.Task[None], Figures] | None = None
 
     @property
-    def running(self) -> bool:
-        return self._sender is not None and not self._sender.done()
+    def is_broken(self) -> bool:
+        """True if the stream ended before it was stopped."""
+        return self._stream is not None and self._stream[0].done()
 
-    async def start(self, trial: Trial) -> None:
+    def start(self, trial: Trial) -> None:
         """Send to ``trial.url`` from now on, and end the stream before."""
-        await self.stop()
-        if trial.probe_rps != 0:
-            self._metrics.probes(trial)
-        self._sender = asyncio.create_task(self._send(trial), name="probe")
+        self.stop()
+        rate_rps = min(self._rate_rps, math.inf if trial.probe_rps is None else trial.probe_rps)
+        if rate_rps > 0:
+            counts = ("requests_in_flight", "requests_skipped")
+            figures = self._metrics.begin(trial, "probe", counts, ("due",))
+            # It may be slow: it has its series as long as it runs.
+            figures.keep(NO_PHASE, math.inf)
+            sending = self._send(trial.url, rate_rps, figures)
+            self._stream = asyncio.create_task(sending, name="probe"), figures
 
-    async def stop(self) -> None:
-        """End the stream and its requests in flight; returns when they are gone."""
-        sender, self._sender = self._sender, None
-        if sender is None:
-            return
-        sender.cancel()
-        await asyncio.gather(sender, return_exceptions=True)
+    def stop(self) -> None:
+        """End the stream. Its requests in flight are abandoned, and counted nowhere."""
+        if self._stream is not None:
+            task, figures = self._stream
+            task.cancel()
+            figures.keep(NO_PHASE, self._clock.monotonic() + KEPT_S)
+            self._stream = None
 
-    async def _send(self, trial: Trial) -> None:
-        most_rps = math.inf if trial.probe_rps is None else trial.probe_rps
-        if not most_rps:
-            await asyncio.Event().wait()  # Nothing may be sent. Wait to be stopped.
-        rate_rps = min(self._settings.rate_rps, most_rps)
-        in_flight: set[asyncio.Task[None]] = set()
-        async with self._new_client() as client:
-            try:
-                due = self._clock.monotonic()
+    async def _send(self, url: str, rate_rps: float, figures: Figures) -> None:
+        due = self._clock.monotonic()
+        with closing(self._new_client()) as client:
+            async with asyncio.TaskGroup() as requests:
                 while True:
                     due += self._draw.expovariate(rate_rps)
                     await self._clock.sleep_until(due)
-                    if len(in_flight) >= self._settings.most_in_flight:
-                        self._metrics.skipped(trial)
-                        continue
-                    request = asyncio.create_task(self._request(client, trial, due))
-                    in_flight.add(request)
-                    request.add_done_callback(in_flight.discard)
-            finally:
-                for request in tuple(in_flight):
-                    request.cancel()
-                await asyncio.gather(*in_flight, return_exceptions=True)
+                    if figures.counts["requests_in_flight"] >= self._most_in_flight:
+                        figures.counts["requests_skipped"] += 1
+                    else:
+                        requests.create_task(self._request(client, url, figures, due))
 
-    async def _request(self, client: Client, trial: Trial, due: float) -> None:
-        self._metrics.sent(trial)
+    async def _request(self, client: Client, url: str, figures: Figures, due: float) -> None:
+        figures.counts["requests_in_flight"] += 1
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                status = await client.get(trial.url)
+                status = await client.get(url)
             outcome = "ok" if status < 400 else "http_error"
         except TimeoutError:
             outcome = "timeout"
         except (h11.ProtocolError, OSError):
             outcome = "error"
         finally:
-            self._metrics.gone(trial)
-        self._metrics.answered(trial, outcome, self._clock.monotonic() - due)
+            figures.counts["requests_in_flight"] -= 1
+        figures.outcomes[outcome] += 1
+        # A failed connection has no latency, and a status that is an error has none of an answer.
+        if outcome in ("ok", "timeout"):
+            latencies = figures.phases[NO_PHASE]["due"]
+            latency_s = self._clock.monotonic() - due
+            latencies.add(latency_s)
+            latencies.sum_s += latency_s

@@ -1,7 +1,7 @@
 """The control page's HTTP side.
 
 * GET    /                      the page; /static/<file> its parts
-* GET    /api/info              the lab: servers, toxic types, knobs, routes, links
+* GET    /api/info              the lab: servers, toxic types, knobs, links
 * GET    /api/live              its state: trial, toxics in force, numbers of each server
 * GET    /api/servers           the knobs of every server
 * PATCH  /api/servers/{name}    {"pool_size": 100, …}
@@ -15,180 +15,137 @@ Every change passes `lab.live.control.guard` first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
-from importlib.resources import files
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
-from lab.errors import LabError, WordError
-from lab.live.clock import Clock
-from lab.live.control.knobs import Servers
-from lab.live.control.live import Live
-from lab.live.http import json_object
-from lab.model.knobs import KNOBS
+from lab.errors import LabUnreachable, WordError
+from lab.live.agent.watch import ToxicsWatch
+from lab.live.control.live import read_numbers
+from lab.live.http import Json, decoded
+from lab.model.knobs import KNOBS, check_knob, knobs_of
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import STREAMS, TOXIC_TYPES, Proxy
+from lab.system.agent import Trial
+from lab.system.http import Http
+from lab.system.management import Management
+from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy
 
-MOST_WORDS = 20
-LONGEST_WORD = 200
-STATIC = {
-    "index.html": "text/html; charset=utf-8",
-    "control.css": "text/css; charset=utf-8",
-    "favicon.svg": "image/svg+xml",
-    **dict.fromkeys(
-        ("app.js", "api.js", "chart.js", "dom.js", "knobs.js", "live.js", "toxics.js"),
-        "text/javascript; charset=utf-8",
-    ),
-}  # fmt: skip
+STATIC = Path(__file__).with_name("static")
 # The page draws so many changes of toxics: more than two minutes have, unless a script makes them.
 MOST_CHANGES = 200
-Answer = Callable[[Request], Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True)
-class Now:
-    """The agent's own knowledge: the announced ``trial``; the ``proxies`` with their toxics, None
-    while Toxiproxy does not answer; ``told``, its answer to GET /toxics."""
+class ToxicWords(Struct, forbid_unknown_fields=True):
+    """The body of a change of toxics."""
 
-    trial: Mapping[str, object] | None
-    proxies: tuple[Proxy, ...] | None
-    told: Mapping[str, Any]
+    words: dict[str, str]
 
 
+@dataclass(frozen=True)
 class Control:
     """The parts of the page, wired. Lives in one event loop. ``links`` are the lab's other pages:
-    their ports on the host, by name. ``look`` makes the agent look at Toxiproxy at once: afterwards
-    ``now`` is not older than the call."""
+    their ports on the host, by name."""
 
-    def __init__(
-        self,
-        links: Mapping[str, int],
-        now: Callable[[], Now],
-        look: Callable[[], Awaitable[None]],
-        toxiproxy: Toxiproxy,
-        live: Live,
-        servers: Servers,
-        clock: Clock,
-    ) -> None:
-        self._links = links
-        self._now = now
-        self._look = look
-        self._toxiproxy = toxiproxy
-        self._live = live
-        self._servers = servers
-        self._clock = clock
-        self._static = {
-            name: files("lab.live.control").joinpath("static", name).read_bytes() for name in STATIC
-        }
-        # One change at a time.
-        self._changing = asyncio.Lock()
+    links: Mapping[str, int]
+    servers: Sequence[str]
+    trial: Callable[[], Trial | None]
+    watch: ToxicsWatch
+    toxiproxy: Toxiproxy
+    http: Http
+    prometheus: Prometheus
+    # One change at a time.
+    _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def routes(self) -> list[BaseRoute]:
-        def route(path: str, answer: Answer, *methods: str) -> Route:
-            return Route(path, _told(answer), methods=methods or ("GET",))
-
         return [
-            route("/", self._page),
-            route("/static/{name}", self._page),
-            route("/api/info", self._info),
-            route("/api/live", self._live_now),
-            route("/api/servers", self._list_servers),
-            route("/api/servers/{name}", self._change_server, "PATCH"),
-            route("/api/toxics", self._change_toxic, "POST"),
-            route("/api/toxics/reset", self._reset_toxics, "POST"),
+            Route("/", self._page),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/api/info", self._info),
+            Route("/api/live", self._live),
+            Route("/api/servers", self._knobs),
+            Route("/api/servers/{name}", self._change_knobs, methods=["PATCH"]),
+            Route("/api/toxics", self._change_toxic, methods=["POST"]),
+            Route("/api/toxics/reset", self._reset_toxics, methods=["POST"]),
         ]
 
-    async def _page(self, request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name not in self._static:
-            return JSONResponse({"error": f"there is no {name}"}, 404)
-        headers = {"cache-control": "no-cache"}
-        return Response(self._static[name], headers=headers, media_type=STATIC[name])
+    async def _page(self, _: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
 
     async def _info(self, _: Request) -> Response:
-        return JSONResponse(
+        return Json(
             {
-                "servers": self._servers.names,
-                "toxics": {
-                    name: [asdict(one) for one in attributes]
-                    for name, attributes in TOXIC_TYPES.items()
-                },
+                "servers": self.servers,
+                "toxics": dict(TOXIC_TYPES),
                 "streams": STREAMS,
-                "knobs": [asdict(knob) for knob in KNOBS],
-                "links": self._links,
+                "knobs": KNOBS,
+                "links": self.links,
             }
         )
 
-    async def _live_now(self, _: Request) -> Response:
-        now, numbers = self._now(), await self._live.numbers()
-        return JSONResponse(
+    async def _live(self, _: Request) -> Response:
+        numbers, problem = await asyncio.to_thread(read_numbers, self.prometheus)
+        in_force = self.watch.in_force
+        return Json(
             {
-                "at": self._clock.wall(),
-                "trial": now.trial,
-                "proxies": None if now.proxies is None else [asdict(p) for p in now.proxies],
-                "changes": now.told["changes"],
-                "history": now.told["history"][-MOST_CHANGES:],
-                "first_look": now.told["first_look"],
-                "numbers": numbers.servers,
-                "problem": numbers.problem,
+                "trial": self.trial(),
+                "proxies": None if in_force is None else in_force.proxies,
+                "changes": self.watch.seen.changes,
+                "history": self.watch.seen.history[-MOST_CHANGES:],
+                "numbers": numbers,
+                "problem": problem,
             }
         )
 
-    async def _list_servers(self, _: Request) -> Response:
-        return JSONResponse({"servers": [asdict(one) for one in await self._servers.all()]})
+    async def _knobs(self, _: Request) -> Response:
+        asked = (asyncio.to_thread(self._knobs_of, server) for server in self.servers)
+        return Json({"servers": await asyncio.gather(*asked)})
 
-    async def _change_server(self, request: Request) -> Response:
-        wanted = await json_object(request)
+    def _knobs_of(self, server: str) -> Mapping[str, object]:
+        """The knobs in force, of those that the server has. `problem`: why they are unknown."""
+        try:
+            values = knobs_of(Management(self.http, server).settings())
+        except LabUnreachable as failure:
+            return {"server": server, "values": {}, "problem": failure.problem}
+        return {"server": server, "values": values, "problem": None}
+
+    async def _change_knobs(self, request: Request) -> Response:
+        """Change knobs of a server, all or none, and read them back."""
+        server = request.path_params["name"]
+        if server not in self.servers:
+            raise WordError(f"{server!r} is not a server; allowed: {', '.join(self.servers)}")
+        knobs = await decoded(request, dict[str, Any])
+        try:
+            for name, value in knobs.items():
+                check_knob(name, value)
+        except ValueError as failure:
+            raise WordError(str(failure)) from None
         async with self._changing:
-            return JSONResponse(
-                asdict(await self._servers.change(request.path_params["name"], wanted))
-            )
+            await asyncio.to_thread(Management(self.http, server).change_knobs, knobs)
+        return Json(await asyncio.to_thread(self._knobs_of, server))
 
     async def _change_toxic(self, request: Request) -> Response:
-        wanted = parse_toxic(await _words(request))
-        return await self._changed(lambda toxiproxy: (toxiproxy.apply(wanted),))
+        wanted = parse_toxic((await decoded(request, ToxicWords)).words)
+        return await self._changed(lambda: (self.toxiproxy.apply(wanted),))
 
-    async def _reset_toxics(self, request: Request) -> Response:
-        await json_object(request)
-        return await self._changed(lambda toxiproxy: toxiproxy.reset().proxies)
+    async def _reset_toxics(self, _: Request) -> Response:
+        return await self._changed(lambda: self.toxiproxy.reset().proxies)
 
-    async def _changed(self, change: Callable[[Toxiproxy], tuple[Proxy, ...]]) -> Response:
-        """Make a change, and answer with the proxies it reads back. From then on /api/live tells
-        nothing older, even where the change failed half-way."""
+    async def _changed(self, change: Callable[[], Sequence[Proxy]]) -> Response:
+        """Make a change, and answer with the proxies it reads back. From then on /api/live has
+        nothing older, even if the change failed half-way."""
         async with self._changing:
             try:
-                proxies = await asyncio.to_thread(change, self._toxiproxy)
+                proxies = await asyncio.to_thread(change)
             finally:
-                await self._look()
-        return JSONResponse({"proxies": [asdict(proxy) for proxy in proxies]})
-
-
-def _told(answer: Answer) -> Answer:
-    """The same handler, with every LabError as an answer."""
-
-    async def told(request: Request) -> Response:
-        try:
-            return await answer(request)
-        except LabError as failure:
-            status = 400 if isinstance(failure, WordError) else 502
-            return JSONResponse({"error": str(failure)}, status)
-
-    return told
-
-
-async def _words(request: Request) -> dict[str, str]:
-    """The body as the words of a verb. Raises WordError."""
-    body = await json_object(request)
-    words = body.get("words")
-    if set(body) != {"words"} or not isinstance(words, dict) or len(words) > MOST_WORDS:
-        raise WordError('the body must be {"words": {"WORD": "value", …}}')
-    for word, value in words.items():
-        if not isinstance(value, str) or not value.isprintable() or len(value) > LONGEST_WORD:
-            raise WordError(f"{word[:LONGEST_WORD]}: allowed one line of text")
-    return dict(words)
+                await self.watch.look()
+        return Json({"proxies": proxies})

@@ -38,6 +38,8 @@ NOT_OF_THE_HOST = "the page is for the host, at the published port, not for the 
 # It tells nothing, and the container's own health check asks it.
 HEALTH = "/health"
 SECURITY = {
+    # Parts of two versions of the page do not work together.
+    "cache-control": "no-cache",
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

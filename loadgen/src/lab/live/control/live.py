@@ -1,18 +1,15 @@
-"""The live numbers of every server, from Prometheus: one query per second, while somebody looks."""
+"""The live numbers of every server, from Prometheus, in one query."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from lab.errors import LabUnreachable
-from lab.live.clock import Clock
 from lab.system.prometheus import Prometheus
 
-# So two open pages cost no more than one.
-FRESH_S = 0.9
+# By server, then by name of EXPRESSIONS. A number without a value now is left out.
+Numbers = Mapping[str, Mapping[str, float]]
 DEADLINE_S = 2.0
 _PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
 _CLIENT = "server_route_source_outcome:lab_client_requests:rate5s"
@@ -47,39 +44,13 @@ QUERY = " or ".join(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """``servers`` has the numbers by server, then by name of EXPRESSIONS. A number without a value
-    now is left out. ``problem``: why there are no numbers."""
-
-    servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    problem: str | None = None
-
-
-class Live:
-    """Asks Prometheus. Lives in one event loop."""
-
-    def __init__(self, prometheus: Prometheus, clock: Clock) -> None:
-        self._prometheus = prometheus
-        self._clock = clock
-        self._order = asyncio.Lock()
-        self._last = Numbers()
-        self._at: float | None = None
-
-    async def numbers(self) -> Numbers:
-        """The numbers, not older than FRESH_S. Never raises, even if Prometheus is away."""
-        async with self._order:
-            now = self._clock.monotonic()
-            if self._at is None or now - self._at >= FRESH_S:
-                self._last, self._at = await asyncio.to_thread(self._ask), now
-            return self._last
-
-    def _ask(self) -> Numbers:
-        servers: dict[str, dict[str, float]] = {}
-        try:
-            for labels, value in self._prometheus.values(QUERY, DEADLINE_S):
-                if math.isfinite(value):
-                    servers.setdefault(labels.get("server", ""), {})[labels["is"]] = value
-        except LabUnreachable as failure:
-            return Numbers(problem=str(failure))
-        return Numbers(servers)
+def read_numbers(prometheus: Prometheus) -> tuple[Numbers, str | None]:
+    """The numbers, or the problem if there are none. Never raises."""
+    numbers: dict[str, dict[str, float]] = {}
+    try:
+        for labels, value in prometheus.values(QUERY, DEADLINE_S):
+            if math.isfinite(value):
+                numbers.setdefault(labels.get("server", ""), {})[labels["is"]] = value
+    except LabUnreachable as failure:
+        return {}, str(failure)
+    return numbers, None

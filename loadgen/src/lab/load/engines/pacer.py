@@ -67,9 +67,6 @@ MOST_WARMUP_S = 10
 # What Prometheus shows of a moment looks back so far (prometheus/rules): after a warm-up that is
 # shorter than this and the opening, it would show an even load as one that rises.
 LOOK_BACK_S = 6
-# The trials of a search are many, and judged by their windows: so long is enough for those to begin
-# with a load that is even.
-EVEN_S = 2
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
 # An open load has no more loops than its rate needs, as pacer itself chooses (run.go). One loop
@@ -202,8 +199,7 @@ def _opening_s(plan: TrialPlan) -> float:
 
 def usual_warm_up_s(plan: TrialPlan) -> int:
     """Its connections open, and what looks back from the window sees them open."""
-    after_s = EVEN_S if plan.limits else LOOK_BACK_S
-    return min(MOST_WARMUP_S, math.ceil(_opening_s(plan)) + after_s)
+    return min(MOST_WARMUP_S, math.ceil(_opening_s(plan)) + LOOK_BACK_S)
 
 
 def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-// The last two minutes of a server's p95, as SVG: client side, server side, and when toxics changed.
+// The last two minutes of a server's p95, as SVG: both sides of it, and when toxics changed.
 
-import { make } from "./dom.js";
+import { make, shape } from "./dom.js";
 
 const SECONDS = 120;
 // Between two looks further apart nothing is known.
@@ -8,16 +8,62 @@ const LONGEST_STEP_S = 5;
 // As wide as there is room, so that text keeps its size on a phone.
 const NARROWEST = 260;
 const HEIGHT = 190;
-const LEFT = 56;
-const BOTTOM = 22;
-const TOP = 10;
-const SVG = "http://www.w3.org/2000/svg";
+const [LEFT, TOP, FLOOR] = [56, 10, HEIGHT - 22];
+const LINES = { server: "server_p95_s", client: "client_p95_s" };
 
-function shape(tag, attributes, text) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
+/** Gives what adds the numbers of a server at a time in seconds, and when toxics changed, and draws
+ * all into `place`. Without numbers nothing is known. */
+export function chart(place) {
+  let points = [];
+  let marked = [];
+
+  return (at, server, numbers = {}, changes = marked) => {
+    const isRecent = (point) => point.server === server && at - point.at <= SECONDS;
+    points = [...points, { at, server, ...numbers }].filter(isRecent);
+    marked = changes.filter((change) => at - change <= SECONDS);
+    const key = make(
+      "p", { class: "key" },
+      make("strong", {}, `p95 of ${server}`),
+      make("span", { class: "client" }, "client side"),
+      make("span", { class: "server" }, "server side"),
+      make("span", { class: "toxic" }, "toxics changed"),
+    );
+    const width = Math.max(NARROWEST, place.clientWidth);
+    place.replaceChildren(key, drawn(points, marked, server, width));
+  };
+}
+
+function drawn(points, changes, server, width) {
+  const last = points.at(-1);
+  const known = Object.values(LINES).flatMap((number) => points.map((point) => point[number] ?? 0));
+  const most = roundUp(Math.max(0.01, ...known));
+  const right = width - 8;
+  const x = (at) => LEFT + (1 - (last.at - at) / SECONDS) * (right - LEFT);
+  const y = (value) => TOP + (1 - value / most) * (FLOOR - TOP);
+  const ms = (value) => (value === undefined ? "none" : `${Math.round(value * 1000)} ms`);
+  const levels = [0, most / 2, most].flatMap((value) => {
+    const text = `${+(value * 1000).toPrecision(3)} ms`;
+    return [
+      shape("line", { class: "axis", x1: LEFT, x2: right, y1: y(value), y2: y(value) }),
+      shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, text),
+    ];
+  });
+  const times = [["start", 2], ["middle", 1], ["end", 0]].map(([anchor, minutes]) => {
+    const text = minutes ? `${minutes} min ago` : "now";
+    const at = last.at - 60 * minutes;
+    return shape("text", { x: x(at), y: HEIGHT - 4, "text-anchor": anchor }, text);
+  });
+  const marks = changes.map((at) =>
+    shape("line", { class: "toxic", x1: x(at), x2: x(at), y1: TOP, y2: FLOOR }),
+  );
+  const lines = Object.entries(LINES).map(([name, number]) =>
+    shape("path", { class: name, d: path(points, number, x, y) }),
+  );
+  const label =
+    `p95 of ${server} over two minutes; ` +
+    `now: client ${ms(last.client_p95_s)}, server ${ms(last.server_p95_s)}`;
+  const attributes = { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label };
+  return shape("svg", attributes, ...levels, ...times, ...marks, ...lines);
 }
 
 /** The next of 1, 2, 5 × 10^n that is not less. */
@@ -27,89 +73,11 @@ function roundUp(value) {
 }
 
 /** Where a line is drawn: a gap wherever there is no number, or nobody looked. */
-function path(points, x, y) {
-  let drawn = "";
+function path(points, number, x, y) {
   let before = -Infinity;
-  for (const { at, value } of points) {
-    if (value === undefined) {
-      before = -Infinity;
-      continue;
-    }
+  return points.map(({ at, [number]: value }) => {
     const pen = at - before > LONGEST_STEP_S ? "M" : "L";
-    drawn += `${pen}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-    before = at;
-  }
-  return drawn;
-}
-
-/** Keeps what it is given, and draws it into `place`. */
-export class Chart {
-  #place;
-  #points = [];
-  #changes = [];
-  #server = null;
-
-  constructor(place) {
-    this.#place = place;
-  }
-
-  /** `numbers` of one server at a time in seconds; `changes`: when toxics changed. */
-  add(at, server, numbers, changes) {
-    if (server !== this.#server) this.#points = [];
-    this.#server = server;
-    this.#points.push({ at, client: numbers?.client_p95_s, server: numbers?.server_p95_s });
-    this.#points = this.#points.filter((point) => at - point.at <= SECONDS);
-    this.#changes = changes.filter((change) => at - change <= SECONDS);
-    this.#draw(at);
-  }
-
-  /** Time goes on to `at`, and nothing is known. */
-  pass(at) {
-    this.#points.push({ at });
-    this.#points = this.#points.filter((point) => at - point.at <= SECONDS);
-    this.#draw(at);
-  }
-
-  #draw(now) {
-    const known = this.#points.flatMap((p) => [p.client, p.server]).filter((v) => v !== undefined);
-    const most = roundUp(Math.max(0.01, ...known));
-    const width = Math.max(NARROWEST, this.#place.clientWidth);
-    const x = (at) => LEFT + (1 - (now - at) / SECONDS) * (width - LEFT - 8);
-    const y = (value) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
-    const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img" });
-    const last = this.#points.at(-1);
-    const ms = (value) => (value === undefined ? "none" : `${Math.round(value * 1000)} ms`);
-    svg.setAttribute(
-      "aria-label",
-      `p95 of ${this.#server ?? "no server"} over two minutes; now: client ${ms(last?.client)}, ` +
-        `server ${ms(last?.server)}`,
-    );
-    for (const share of [0, 0.5, 1]) {
-      const level = y(most * share);
-      svg.append(shape("line", { class: "axis", x1: LEFT, x2: width - 8, y1: level, y2: level }));
-      const text = `${+(most * share * 1000).toPrecision(3)} ms`;
-      svg.append(shape("text", { x: LEFT - 6, y: level + 4, "text-anchor": "end" }, text));
-    }
-    for (const [ago, text] of [[SECONDS, "2 min ago"], [SECONDS / 2, "1 min ago"], [0, "now"]]) {
-      const anchor = ago === 0 ? "end" : ago === SECONDS ? "start" : "middle";
-      svg.append(shape("text", { x: x(now - ago), y: HEIGHT - 4, "text-anchor": anchor }, text));
-    }
-    for (const at of this.#changes) {
-      const line = { class: "toxic", x1: x(at), x2: x(at), y1: TOP, y2: HEIGHT - BOTTOM };
-      svg.append(shape("line", line));
-    }
-    for (const name of ["server", "client"]) {
-      const points = this.#points.map((point) => ({ at: point.at, value: point[name] }));
-      svg.append(shape("path", { class: `line ${name}`, d: path(points, x, y) }));
-    }
-    const key = make(
-      "p",
-      { class: "key" },
-      make("strong", {}, this.#server ? `p95 of ${this.#server}` : "p95"),
-      make("span", { class: "client" }, "client side"),
-      make("span", { class: "server" }, "server side"),
-      make("span", { class: "toxic" }, "toxics changed"),
-    );
-    this.#place.replaceChildren(key, svg);
-  }
+    before = value === undefined ? -Infinity : at;
+    return value === undefined ? "" : `${pen}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+  }).join("");
 }

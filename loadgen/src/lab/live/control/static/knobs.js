@@ -1,149 +1,121 @@
 // Knobs: one slider and number for each, on one server or on all, which keeps them comparable.
 
-import * as api from "./api.js";
-import { byId, fill, make, say } from "./dom.js";
+import { ask } from "./api.js";
+import { byId, fill, make, say, slider } from "./dom.js";
 
-const ALL = "";
-const SLIDERS = {
-  pool_size: 1000, queue_bound: 10_000, downstream_connections: 20_000,
-  downstream_timeout_ms: 30_000, virtual_thread_parallelism: 16, lock_ms: 100,
-  pin_ms: 500, lock_watch_ms: 100,
-};
+const ALL = "all that have it";
 
-/** `info` says which there are. Returns what reads their values, and tells what was in the way, or
- * null; not to be called every second, for a server spends work on answers. */
+/** `info` says which there are. Returns what reads their values; not to be called every second, for
+ * a server spends work on answers. */
 export function knobs(info) {
-  const said = byId("knobs-said");
+  const result = byId("knobs-said");
   const server = byId("knob-server");
-  let known = [];
-  let changes = 0;
+  // The values of each server; null: unknown, as it does not answer, and had that knob before.
+  let latest = [];
   let fields = new Map();
+  // One after the other: what is read is never older than what was set before.
+  let turn = Promise.resolve();
+  const inTurn = (todo) => (turn = turn.then(todo));
 
-  const asked = () => (server.value === ALL ? known : known.filter((k) => k.server === server.value));
-  const having = (knob) => asked().filter((one) => knob.name in one.values);
+  const having = (knob) =>
+    latest.filter((at) => [ALL, at.server].includes(server.value) && knob.name in at.values);
   // Values that are read again leave the fields where they are, with the focus and what is typed.
   const draw = () => {
     const shown = info.knobs.filter((knob) => having(knob).length);
     if (!shown.length || shown.map((knob) => knob.name).join() !== [...fields.keys()].join()) {
       fields = new Map(shown.map((knob) => [knob.name, field(knob, set)]));
-      const elements = [...fields.values()].map((one) => one.element);
+      const elements = [...fields.values()].map((field) => field.element);
       byId("knob-fields").replaceChildren(...(elements.length ? elements : ["unknown"]));
     }
     for (const knob of shown) fields.get(knob.name).show(having(knob));
   };
+  const unknown = ({ server }) => {
+    const had = latest.find((before) => before.server === server)?.values ?? {};
+    return { server, values: Object.fromEntries(Object.keys(had).map((knob) => [knob, null])) };
+  };
+  /** Gives what was in the way, or null. */
   const read = async () => {
-    const before = changes;
-    let problem = null;
+    let problem;
     try {
-      const found = (await api.servers()).servers;
-      // A knob was turned meanwhile: this may be older.
-      if (before !== changes) return await read();
-      known = found.map((one) => (one.problem ? unknown(one, one.problem) : one));
-      const away = found.filter((one) => one.problem);
-      problem = away.map((one) => `${one.server} ${one.problem}`).join("; ") || null;
+      const { servers } = await ask("GET", "/api/servers");
+      const away = servers.filter((server) => server.problem);
+      problem = away.map(({ server, problem }) => `${server} ${problem}`).join("; ");
+      latest = servers.map((server) => (server.problem ? unknown(server) : server));
     } catch (failure) {
-      known = known.map((one) => unknown(one, failure.message));
       problem = failure.message;
+      latest = latest.map(unknown);
     }
-    say(byId("knobs-at"), problem ?? `Read at ${new Date().toLocaleTimeString()}.`, problem !== null);
+    say(byId("knobs-at"), problem || `Read at ${new Date().toLocaleTimeString()}.`, !!problem);
     draw();
     return problem;
   };
-  /** What is not known of a server that had these knobs when it last answered. */
-  const unknown = ({ server: name }, problem) => {
-    const had = known.find((one) => one.server === name)?.values ?? {};
-    const values = Object.fromEntries(Object.keys(had).map((knob) => [knob, null]));
-    return { server: name, values, problem };
-  };
-  async function set(knob, value) {
-    const names = having(knob).map((one) => one.server);
+  const turnTo = async (knob, value) => {
     const done = [];
-    const failed = new Map();
-    for (const name of names) {
+    const failed = [];
+    const reasons = new Set();
+    for (const { server } of having(knob)) {
       try {
-        const now = await api.turn(name, { [knob.name]: value });
-        known = known.map((one) => (one.server === name ? now : one));
-        done.push(name);
+        const now = await ask("PATCH", `/api/servers/${server}`, { [knob.name]: value });
+        latest = latest.map((before) => (before.server === server ? now : before));
+        done.push(server);
       } catch (failure) {
-        failed.set(name, failure.message);
-      } finally {
-        changes += 1;
+        failed.push(server);
+        reasons.add(failure.message);
       }
     }
-    const parts = [];
-    if (done.length) parts.push(`${knob.name} is ${value} on ${done.join(", ")}`);
-    if (failed.size) {
-      const reasons = [...new Set(failed.values())].join("; ");
-      const what = done.length ? "" : `${knob.name}=${value ?? ""} `;
-      parts.push(`${what}failed on ${[...failed.keys()].join(", ")}: ${reasons}`);
+    const went = done.length ? [`${knob.name} is ${value} on ${done.join(", ")}`] : [];
+    if (failed.length) {
+      const what = done.length ? "" : `${knob.name}=${value} `;
+      went.push(`${what}failed on ${failed.join(", ")}: ${[...reasons].join("; ")}`);
     }
-    say(said, parts.join("; "), failed.size > 0);
+    say(result, went.join("; "), failed.length > 0);
+    if (done.length) fields.get(knob.name)?.release();
     // Of one that failed it may be either.
-    if (failed.size) await read();
+    if (failed.length) await read();
     else draw();
-    if (done.length) fields.get(knob.name)?.follow(having(knob));
-  }
+  };
+  const set = (knob, value) => inTurn(() => turnTo(knob, value));
 
-  fill(server, [[ALL, "all that have it"], ...info.servers]);
+  fill(server, [ALL, ...info.servers]);
   server.addEventListener("change", () => {
     fields = new Map();
     draw();
   });
   byId("knobs-read").addEventListener("click", async () => {
-    const problem = await read();
-    say(said, problem ?? "read again", problem !== null);
+    const problem = await inTurn(read);
+    say(result, problem || "read again", !!problem);
   });
-  byId("knobs").addEventListener("submit", (event) => event.preventDefault());
-  return read;
+  return () => inTurn(read);
 }
 
-function nowText(servers, knob) {
-  const values = new Map();
-  for (const one of servers) {
-    const value = one.values[knob.name] ?? "unknown";
-    values.set(value, [...(values.get(value) ?? []), one.server]);
-  }
-  if (values.size === 1) return `now ${[...values.keys()][0]}`;
-  return `now ${[...values].map(([value, names]) => `${value} (${names.join(", ")})`).join(", ")}`;
-}
-
+/** The knob's field: `show` shows the values of these servers, and leaves alone what the user edits
+ * until `release`. */
 function field(knob, set) {
   const id = `knob-${knob.name}`;
-  const slider = make("input", {
-    type: "range", "aria-label": `${knob.name}, slider`, min: knob.least, max: SLIDERS[knob.name],
-    step: 1,
-  });
-  const number = make("input", {
-    type: "number", id, inputmode: "numeric", min: knob.least, max: knob.most, step: 1,
-  });
-  let isEdited = false;
-  slider.addEventListener("input", () => {
-    number.value = slider.value;
-    isEdited = true;
-  });
-  number.addEventListener("input", () => {
-    slider.value = number.value;
-    isEdited = true;
-  });
-  const go = () => set(knob, number.value === "" ? null : Number(number.value));
-  number.addEventListener("keydown", (event) => event.key === "Enter" && go());
-  const label = make("label", { for: id }, `${knob.name}: ${knob.text} `);
   const now = make("span", { class: "faint", id: `${id}-now` });
-  label.append(now);
-  const button = make("button", { type: "button", onclick: go, "aria-label": `Set ${knob.name}` }, "Set");
-  /** What is in force on these servers; what is being edited stays. */
-  const show = (servers) => {
-    now.textContent = nowText(servers, knob);
-    const value = servers.map((one) => one.values[knob.name]).find((one) => one !== null);
-    if (isEdited || value === undefined) return;
-    // The value last: a slider takes no value beyond the limits it has so far.
-    slider.max = Math.max(SLIDERS[knob.name], value);
-    slider.value = number.value = value;
+  const label = make("span", {}, `${knob.name}: ${knob.text} `, now);
+  const beside = make("button", { "aria-label": `Set ${knob.name}` }, "Set");
+  const limits = { unit: knob.unit, min: knob.least, max: knob.most };
+  let isEdited = false;
+  const pair = slider({ id, name: knob.name, label, beside, ...limits }, () => (isEdited = true));
+  const submit = (event) => {
+    event.preventDefault();
+    set(knob, Number(pair.value()));
   };
-  const follow = (servers) => {
-    isEdited = false;
-    show(servers);
+  return {
+    element: make("form", { class: "knob", onsubmit: submit }, pair.element),
+    release: () => (isEdited = false),
+    show(servers) {
+      now.textContent = `now ${listed(servers, knob)}`;
+      const value = servers.map(({ values }) => values[knob.name]).find((value) => value !== null);
+      if (!isEdited && value !== undefined) pair.show(value);
+    },
   };
-  const element = make("div", { class: "field knob" }, label, slider, number, button);
-  return { element, show, follow };
+}
+
+function listed(servers, knob) {
+  const values = Map.groupBy(servers, ({ values }) => values[knob.name] ?? "unknown");
+  if (values.size === 1) return [...values.keys()][0];
+  const names = (group) => group.map(({ server }) => server).join(", ");
+  return [...values].map(([value, group]) => `${value} (${names(group)})`).join(", ");
 }
