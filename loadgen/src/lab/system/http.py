@@ -131,7 +131,7 @@ class Part:
     def _decoded[T](self, answer: httpx.Response, json: bytes, kind: type[T], what: str) -> T:
         try:
             return msgspec.json.decode(json, type=kind)
-        except (ValueError, RecursionError) as failure:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as failure:
             raise LabUnreachable(f"{answer.url} has a wrong {what}: {failure}", self.name) from None
 
     def samples(self, path: str, *names: str, deadline_s: float = DEADLINE_S) -> list[Sample]:

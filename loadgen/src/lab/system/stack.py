@@ -80,7 +80,7 @@ class Downstream(Part):
             return self.field(answer, "delay_ms", float), None
         try:
             spread = msgspec.convert({**facts, "words": words}, Spread)
-        except ValueError as failure:
+        except (msgspec.MsgspecError, ValueError) as failure:
             raise LabUnreachable(f"its delay is wrong: {failure}", self.name) from None
         return self.field(answer, "mean_ms", float), spread
 
