@@ -18,7 +18,6 @@ def outside(lab: FakeLab) -> FakeLab:
     """The lab with a service that is not its own, which has a JMX exporter that is scraped."""
     lab.foreign = {"my-service"}
     lab.scraped_jvms = {"my-service"}
-    lab.stack.adopt("my-service", "http://my-service:8080")
     return lab
 
 

@@ -17,8 +17,8 @@ from lab.model import AS_IT_IS, Condition, Snapshot, TrialPlan, Warmth
 from lab.store import manifest
 from lab.store.records import to_json
 from lab.store.series import NAME as SERIES
+from lab.subject.changes import Change, Journal, Toxics
 from lab.system.observe import observe
-from lab.system.undo_log import UndoLog
 from support.bench import WARM, Bench
 from support.fakes import toxic
 from support.felt import planned
@@ -175,7 +175,7 @@ def test_arms_of_a_setting_are_containers_with_it(
     ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ready.hosted(tmp_path)
-    monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
+    monkeypatch.setattr("lab.subject.conditions.Clock", lambda: ready.lab.system)
     settings = Loads(settings={"1": "FRONTS", "2": "FRONTS"})
     ready.run(**CLOSED, launches=2, arms=("1", "2"), own=to_json(settings))
     assert ready.cells("launch", "arm") == "1 1, 1 2, 2 2, 2 1"
@@ -221,10 +221,9 @@ def test_a_jvm_of_a_changed_host_is_warmed_up_with_few(ready: Bench, tmp_path: P
 
 def test_what_a_script_left_is_taken_back_before_the_next_run(ready: Bench, tmp_path: Path) -> None:
     lab, path = ready.lab, tmp_path / "changed.json"
-    ready.place = dataclasses.replace(ready.place, undo_log=path)
-    before = lab.stack.toxiproxy.in_force()
-    lab.toxics.append(toxic("left"))
-    UndoLog(path).toxic(("downstream", "left"), before, lab.stack.toxiproxy.in_force())
+    ready.place = dataclasses.replace(ready.place, journal=path)
+    left = Change(Toxics(lab.stack.toxiproxy), Journal(path))
+    left.apply({("downstream", "left"): toxic("left")})
     ready.run(**CLOSED)
     assert lab.toxics == []
     assert "downstream/left" in ready.said

@@ -267,7 +267,7 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
 
     ready.warm = warm
     # What is put back in the end has a clock of its own.
-    monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
+    monkeypatch.setattr("lab.subject.conditions.Clock", lambda: ready.lab.system)
     words = {**IMAGES, "LAUNCHES": "2", "DURATION": "15s", "RECORD": "cpu"}
     experiment, notes = of_images(called(home, **words))
 

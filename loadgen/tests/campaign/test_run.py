@@ -313,10 +313,8 @@ def test_a_queue_left_behind_is_waited_for_and_said(ready: Bench) -> None:
     assert "still had requests in flight" in ready.text.getvalue()
 
 
-def test_a_warm_up_run_goes_first_and_the_agent_is_told_the_path_of_a_route(ready: Bench) -> None:
-    ready.lab.engine.warm_up_s = 7
+def test_the_agent_is_told_the_path_of_a_route(ready: Bench) -> None:
     ready.run(routes=("/block?wait_ms=100",), servers=("a",), modes=("closed",))
-    assert ready.lab.system.started == [("fake", "7"), ("fake", "25")]
     # As the servers label it.
     assert ready.rows[0]["route"] == "/block?wait_ms=100"
     assert ready.lab.marked_routes == {"/block"}

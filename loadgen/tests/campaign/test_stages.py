@@ -9,8 +9,8 @@ from lab.campaign.engine_choice import choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.errors import EngineError
 from lab.judge.checks.state import cold_unsteady
-from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, Experiment, Line, Request, TrialPlan, Warmth
+from lab.subject.jvm import CYCLE_S, LIGHT_CYCLES
 from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine, toxic
 
@@ -20,15 +20,12 @@ COLD = Warmth(False, WARM.cycles, cold_unsteady.remark(limit_s=60.0))
 BOTH = ("wrk2", "pacer")
 
 
-def cold_at_first(ready: Bench, proof: Callable[..., object]) -> Callable[..., Warmth]:
-    """A warm-up whose first JVM stays cold, after this proof."""
+def cold_at_first(ready: Bench) -> Callable[..., Warmth]:
+    """A warm-up whose first JVM stays cold."""
 
-    def warm(plan: TrialPlan, *given: object) -> Warmth:
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
         ready.warmed.append(plan.server)
-        if len(ready.warmed) > 1:
-            return WARM
-        proof(plan, *given)
-        return COLD
+        return WARM if len(ready.warmed) > 1 else COLD
 
     return warm
 
@@ -63,9 +60,7 @@ def engines() -> list[FakeEngine]:
         (opened(rate_rps=None), "", "pacer"),
         (opened(arrivals="poisson"), "", "pacer"),
         (given(target="https://x:443", servers=("x",)), "", "pacer"),
-        (given(kind="spike"), "", "pacer"),
-        (given(kind="faults"), "", "pacer"),
-        (given(kind="stress"), "", "pacer"),
+        (given(warmup_s=5), "", "pacer"),
         (opened(rate_rps=None), "pacer", "wrk2"),
         (given(engines=("wrk2",)), "wrk2", None),
         (given(), "wrk2 pacer", None),
@@ -90,7 +85,7 @@ def test_the_engine_is_the_one_asked_for_or_the_one_that_fits_the_load(
 
 
 def test_a_cold_jvm_is_warmed_up_again_and_its_load_measured_again(ready: Bench) -> None:
-    ready.warm = cold_at_first(ready, lambda *_: None)
+    ready.warm = cold_at_first(ready)
     ready.run(**CLOSED, concurrencies=(100, 200))
     cells = "01-a-closed-c100 false, 01-a-closed-c100-again true, 02-a-closed-c200 true"
     assert ready.cells("trial", "valid") == cells
@@ -239,21 +234,11 @@ def test_a_proof_outlives_runs_that_need_less(ready: Bench) -> None:
     assert '"run"' not in (ready.run_dir / "trials.jsonl").read_text().partition('"warmth"')[2]
 
 
-def test_the_end_of_a_cold_warm_up_is_no_light_load(ready: Bench) -> None:
-    seen: list[object] = []
-    ready.warm = cold_at_first(ready, prove_warm)
-    ready.light_load = lambda *given: seen.append(given[-1])
-    ready.run(**CLOSED, concurrencies=(200,))
-    assert ready.warmed == ["a", "a"]
-    assert seen == [None]
-
-
 def test_the_end_of_a_warm_up_is_the_light_load(ready: Bench) -> None:
     seen: list[object] = []
-    ready.light_load = lambda *given: seen.append(given[-1])
+    ready.warms, ready.light_load = True, lambda *given: seen.append(given[-1])
     for route, connections in (("/downstream", 100), ("/compute", 300)):
-        load = {"servers": ("a",), "routes": (route,), "concurrencies": (connections,)}
-        ready.run_with({"warm": prove_warm}, **load)
+        ready.run(servers=("a",), routes=(route,), concurrencies=(connections,))
     opened, closed = seen[0]
     assert closed.at_s - opened.at_s == pytest.approx(LIGHT_CYCLES * CYCLE_S, abs=0.5)
     # What only computes is warmed up with more connections than measure its cost.

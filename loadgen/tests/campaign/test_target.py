@@ -60,41 +60,32 @@ def test_a_bench_of_a_target_leaves_the_same_files(ready: Bench) -> None:
 def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Bench) -> None:
     # Its exporter is not read, so nothing but the launch tells that it is another process.
     ready.lab.scraped_jvms = set()
-    made: list[str] = []
-    warmed: list[int] = []
+    ready.renewed, warmed = [], list[int]()
 
     def warm(plan: TrialPlan, *_: object) -> Warmth:
         warmed.append(plan.launch)
         return Warmth(False, (), UNPROVEN, provable=False)
 
-    stages = {"fresh_container": lambda server, *_: made.append(server), "warm_foreign": warm}
+    ready.warm = warm
     changes = {**TARGETED, "concurrencies": (100, 200), "launches": 2}
-    assert ready.run_with(stages, **changes) == 0
+    assert ready.run(**changes) == 0
     assert ready.column("launch") == ["1"] * 4 + ["2"] * 4
-    assert (made, warmed) == (["my-service"] * 2, [1, 2])
+    assert (ready.renewed, warmed) == (["my-service"] * 2, [1, 2])
 
 
 def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench) -> None:
-    made: list[str] = []
-    stages = {"fresh_container": lambda server, *_: made.append(server)}
-    assert ready.run_with(stages, **CLOSED, own={"record": "cpu"}) == 0
+    ready.renewed = []
+    assert ready.run(**CLOSED, own={"record": "cpu"}) == 0
     calls = [("my-service", "cpu"), ("my-service", "end")]
     assert [call[:2] for call in ready.lab.recordings] == calls
-    assert made == ["my-service"]
+    assert ready.renewed == ["my-service"]
     assert ready.lab.patches == []
     assert ("my-service", 8081) not in ready.lab.asked
     assert "my-service, /x?a=1 closed, 200 connections, recorded: CPU time by" in ready.said
 
 
-@pytest.mark.parametrize(
-    ("health", "said"),
-    [
-        (None, "my-service: no recorder answers on port 9405; its"),
-        (200, "my-service: its recorder does not know this lab's"),
-    ],
-    ids=["no agent", "another lab's agent"],
-)
-def test_a_jvm_without_a_recorder_is_refused(ready: Bench, health: int | None, said: str) -> None:
+@pytest.mark.parametrize("health", [None, 200], ids=["no agent", "another lab's agent"])
+def test_a_jvm_without_a_recorder_is_refused(ready: Bench, health: int | None) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.port != 9405 or (health and request.url.path == "/health"):
             return ready.lab.answer(request)
@@ -103,7 +94,7 @@ def test_a_jvm_without_a_recorder_is_refused(ready: Bench, health: int | None, s
         return httpx.Response(403, json={"error": "this call needs the server's token"})
 
     ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(answer))
-    with pytest.raises(LabUnreachable, match=said):
+    with pytest.raises(LabUnreachable, match=r"no recorder with this lab's token .* port 9405"):
         ready.run(**TARGETED, own={"record": "cpu"})
     assert not ready.run_dir.exists()
 
@@ -123,7 +114,8 @@ def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_nex
 
     levers = {"worker pool": OwnLever("POOL_SIZE", 20)}
     changes = {"kind": "explain", "own": to_json(Explain(2, 1)), "levers": levers}
-    assert ready.run_with({"warm_foreign": warm}, **CLOSED, **changes) == 0
+    ready.warm = warm
+    assert ready.run(**CLOSED, **changes) == 0
     assert ready.column("arm") == ["1-named", "1-before", "1-after", "1-after", "1-before"]
     own, more = "SERVER=my-service\n", "SERVER=my-service\nENV_POOL_SIZE=40\n"
     # Each trial has a container of its own, also after one with the same settings.

@@ -20,7 +20,6 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.model.toxic_words import parse_toxic
 from lab.system.agent import Trial
 from lab.system.http import Http
-from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy
 from support.toxiproxy import FakeToxiproxy
@@ -157,8 +156,8 @@ class Scene:
             trial=lambda: self.trial(),
             watch=self.watch,
             toxiproxy=Toxiproxy(http, TOXIPROXY),
-            management=Management(http),
-            prometheus=Prometheus("http://prometheus:9090", http),
+            http=http,
+            prometheus=Prometheus(http, "http://prometheus:9090"),
         )
         self.app = new_app(self.agent, control.routes)
 

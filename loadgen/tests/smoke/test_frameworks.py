@@ -10,6 +10,7 @@ from lab.judge.fairness import compare
 from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
+from lab.subject.lab_server import LabServer
 from lab.system.stack import Stack, Urls
 from support.repo import REPO
 from support.stored import Query, is_trusted, run_of, trials_of
@@ -35,7 +36,7 @@ def test_a_measured_lane_has_a_row_that_can_be_trusted() -> None:
 
 def test_no_lane_has_other_limits() -> None:
     with contextlib.closing(Stack(Urls.read(os.environ))) as stack:
-        assert not compare({lane: stack.snapshot(lane) for lane in LANES}).unequal
+        assert not compare({lane: LabServer(lane, stack).snapshot() for lane in LANES}).unequal
     record = manifest.read(run_of("frameworks"))
     assert set(record.servers) == LANES
     assert not record.fairness.unequal

@@ -28,7 +28,7 @@ POINTS = 0.05
 @pytest.fixture(scope="module")
 def management() -> Iterator[Management]:
     with closing(Http(secret=os.environ["LAB_SECRET"])) as http:
-        yield Management(http)
+        yield Management(http, SERVER)
 
 
 @contextmanager
@@ -36,11 +36,11 @@ def recorded(management: Management, kind: str) -> Iterator[list[tuple[Recording
     """What is recorded while the block runs, and its flame graph; there when it has ended."""
     found: list[tuple[Recording, str]] = []
     began = time.time()
-    management.start_recording(SERVER, kind, 60)
+    management.start_recording(kind, 60)
     try:
         yield found
     finally:
-        found.append(management.end_recording(SERVER, kind, (began, time.time())))
+        found.append(management.end_recording(kind, (began, time.time())))
 
 
 def test_a_planted_method_has_its_share(client: httpx.Client, management: Management) -> None:
@@ -85,12 +85,12 @@ def test_a_planted_lock_is_named_at_its_site(client: httpx.Client, management: M
     def ask(_: int) -> httpx.Response:
         return client.get(f"http://{SERVER}:8080/?wait_ms=0").raise_for_status()
 
-    management.change_knobs(SERVER, {"lock_ms": 5})
+    management.change_knobs({"lock_ms": 5})
     try:
         with recorded(management, "lock") as found, ThreadPoolExecutor(8) as pool:
             list(pool.map(ask, range(8 * 20)))
     finally:
-        management.change_knobs(SERVER, {"lock_ms": 0})
+        management.change_knobs({"lock_ms": 0})
     [(of, graph)] = found
     assert hot(of)[0].method == "lab.work.faults.OneLock.hold"
     assert hot(of)[0].alone > 0.5

@@ -5,7 +5,7 @@ import dataclasses
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,13 @@ from rich.console import Console
 from lab.campaign.derive import derive
 from lab.campaign.resume import resume
 from lab.campaign.run import run
-from lab.campaign.tools import Lab, Stages
+from lab.campaign.tools import Lab, Stages, subjects_of
 from lab.errors import Interrupted
-from lab.model import Demand, TrialPlan, WarmCycle, Warmth
+from lab.model import Demand, Experiment, Remark, TrialPlan, WarmCycle, Warmth
 from lab.store import manifest
-from lab.system.jvm import fresh_jvm
+from lab.subject.subject import Subjects
+from lab.system.host_changes import HostChanges
+from lab.system.stack import Stack
 from support.fakes import FakeLab
 from support.planned import experiment
 from support.runs import HOST_FILE
@@ -43,7 +45,11 @@ class Bench:
     warmth: Warmth = WARM
     demand: Demand | None = None
     measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    observe: Callable[..., str | None] = lambda *_: None
+    observe: Callable[..., Remark | None] = lambda *_: None
+    # The services whose container was replaced; None: the host is asked.
+    renewed: list[str] | None = None
+    # Whether a JVM is really warmed up.
+    warms: bool = False
 
     @property
     def console(self) -> Console:
@@ -116,20 +122,27 @@ class Bench:
 
     @property
     def stages(self) -> Stages:
-        return Stages(fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=self.observe)
+        return Stages(self.subjects, self.observe)
+
+    def subjects(self, experiment: Experiment, stack: Stack, host: HostChanges) -> Subjects:
+        """Those of the run, but for the lab's servers without what takes time."""
+        subjects = subjects_of(experiment, stack, host)
+        for name, subject in subjects.items():
+            if "warm" in vars(self) or (subject.has_identity and not self.warms):
+                subject.warm = lambda bench, of: (self.warm(bench.plan, of), None)
+            if subject.has_identity:
+                subject.demand = lambda bench, of, _, edges: self.light_load(bench.plan, of, edges)
+            if self.renewed is not None:
+                subject.renew = lambda _, name=name: self.renewed.append(name)
+        return subjects
 
     def resume(self) -> int:
         experiment = manifest.read(self.run_dir).experiment
         return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
 
     def run(self, **changes: object) -> int:
-        return self.run_with({}, **changes)
-
-    def run_with(self, stages: Mapping[str, object], **changes: object) -> int:
-        """A run of these stages, and for the rest of the usual ones."""
         experiment = dataclasses.replace(EXPERIMENT, **changes)
-        staged = dataclasses.replace(self.stages, **stages)
-        return run(experiment, self.where, (), [self.lab.engine], staged)
+        return run(experiment, self.where, (), [self.lab.engine], self.stages)
 
     def run_one(self, **changes: object) -> dict[str, str]:
         """The row of one open trial of server a."""

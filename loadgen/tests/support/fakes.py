@@ -18,7 +18,7 @@ from lab.judge.cpu_split import CPUS, USED, cpu_split
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.thread_times import RUN, RUNQ
-from lab.load.engines import Schedule
+from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
 from lab.model import (
     Counts,
@@ -41,6 +41,10 @@ from lab.model import (
     Warmth,
 )
 from lab.model.routes import ROUTES
+from lab.subject.external_service import ExternalService
+from lab.subject.lab_server import LabServer
+from lab.subject.subject import Subject
+from lab.system.host_changes import HostChanges
 from lab.system.network import Reached
 from lab.system.stack import Stack, Urls
 from support.system import START, FakeSystem
@@ -152,6 +156,13 @@ class FakeLab:
         self.clock: Callable[[], float] = self.system.monotonic
         transport, many = httpx.MockTransport(self.answer), self.several
         self.stack = Stack(Urls.read({}), transport, several=many, reach=lambda *_: self.reached)
+
+    def subject(self, name: str, host: HostChanges | None = None) -> Subject:
+        """A server, or a service that is not the lab's, as a run has it."""
+        if name not in self.foreign:
+            return LabServer(name, self.stack)
+        url = f"http://{name}:8080"
+        return ExternalService(name, url, "/", self.stack, host or HostChanges(None))
 
     def new_jvm(self, server: str) -> None:
         """Its JVM is another from now on, of the same settings."""
@@ -380,14 +391,12 @@ class FakeLab:
 
 
 @dataclass(eq=False)
-class FakeEngine:
+class FakeEngine(Engine):
     """Warm-up 10 s, then the duration; its reading is what the test gives it."""
 
     name: str = "wrk2"
     here: bool = True
-    each_bytes: int = 0
     broken: str | None = None
-    warm_up_s: int = 0
     start_check: StartCheck | None = None
     streams: bool = False
     # So many seconds of the window are enough.
@@ -399,8 +408,6 @@ class FakeEngine:
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         run_s = 10 + plan.duration_s
         return Schedule(
-            warm_up=("fake", str(self.warm_up_s)) if self.warm_up_s else None,
-            warm_up_s=self.warm_up_s,
             argv=("fake", str(run_s)),
             output="fake.txt",
             run_s=run_s,
@@ -409,9 +416,6 @@ class FakeEngine:
             start_check=self.start_check,
             streams=self.streams,
         )
-
-    def answer_bytes(self, plan: TrialPlan) -> int:
-        return self.each_bytes
 
     def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
         return self.enough_s

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -20,7 +22,9 @@ REQUESTS = {"__name__": "lab_http_requests_total", "job": "server", "server": "a
 
 
 def observed(lab: FakeLab, raw: Path) -> str | None:
-    return observe(record(), 15.0, raw, lab.stack, lab.system)
+    """What is wrong with what was kept."""
+    found = observe(record(), 15.0, raw, lab.stack, lab.system)
+    return found and unquote(found.cell)
 
 
 def test_exactly_the_window_can_be_told_from_what_was_stored(lab: FakeLab, tmp_path: Path) -> None:
@@ -102,7 +106,7 @@ def test_a_prometheus_that_fell_behind_keeps_what_it_has(lab: FakeLab, tmp_path:
     lab.scraped_until = 25.0
     lab.scraped.append((REQUESTS, lambda at: at))
     problem = observed(lab, tmp_path)
-    assert "did not scrape past the window in time: server, jvm" in problem
+    assert problem.startswith("observed-late jobs=server, jvm")
     observation = load(tmp_path)
     assert not observation.covers("server")
     assert observation.increase("lab_http_requests_total") is None
@@ -111,7 +115,7 @@ def test_a_prometheus_that_fell_behind_keeps_what_it_has(lab: FakeLab, tmp_path:
 def test_a_prometheus_that_is_away_is_asked_again(lab: FakeLab, tmp_path: Path) -> None:
     lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
     lab.down.add("prometheus")
-    assert observed(lab, tmp_path).startswith("no series were stored: prometheus")
+    assert observed(lab, tmp_path).startswith("not-observed problem=prometheus: ")
     assert load_or_none(tmp_path) is None
     lab.system.at(lab.system.elapsed_s + 4.0, lab.down.clear)
     assert observed(lab, tmp_path) is None
@@ -132,7 +136,14 @@ def test_only_the_trials_own_route_keeps_its_histogram() -> None:
     asked = selectors("a", "/block?wait_ms=5")
     assert 'lab_http_request_seconds_bucket{job="server",server="a",route="/block"}' in asked
     assert '{job="server",server="a",__name__!="lab_http_request_seconds_bucket"}' in asked
-    assert MACHINE in selectors("my-service", "/x", foreign=True)
+    # A path is taken as it is.
+    foreign = selectors("my-service", "/a.b*(c)?d=1", foreign=True)
+    assert MACHINE in foreign
+    [clients] = [each for each in foreign if "loadgen" in each]
+    pattern = re.findall(r'route=~"([^"]*)\|"', clients)[0].replace("\\\\", "\\")
+    assert re.fullmatch(pattern, "/a.b*(c)")
+    assert not re.fullmatch(pattern, "/aXb*(c)")
+    assert not any("downstream" in each or 'job="server"' in each for each in foreign)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +226,7 @@ def test_scrapes_that_fail_at_the_end_are_waited_for(lab: FakeLab, tmp_path: Pat
         for labels, value in lab.scraped
     ]
     problem = observed(lab, tmp_path)
-    assert problem == "Prometheus did not scrape past the window in time: jvm"
+    assert problem == "observed-late jobs=jvm"
     assert lab.system.elapsed_s == pytest.approx(15, abs=1)
     observation = load(tmp_path)
     assert observation.covers("server")

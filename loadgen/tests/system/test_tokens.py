@@ -5,7 +5,7 @@ import hashlib
 import httpx
 import pytest
 
-from lab.system.http import Http
+from lab.system.http import Http, Part
 from lab.system.stack import Urls
 from lab.system.tokens import HEADER, token, token_sums
 
@@ -35,7 +35,7 @@ def test_each_part_is_sent_its_own_token_and_others_none(url: str, part: str | N
         return httpx.Response(200, json={})
 
     for secret in (SECRET, ""):
-        Http(httpx.MockTransport(answer), secret).get("part", url)
+        Part(Http(httpx.MockTransport(answer), secret), "part", url).call("GET", "")
     assert seen == [part and token(SECRET, part), None]
 
 
@@ -46,7 +46,8 @@ def test_a_part_that_redirects_is_sent_no_token_for_another() -> None:
         seen.append(request.url.host)
         return httpx.Response(307, headers={"Location": "http://netty:8081/restart"})
 
-    Http(httpx.MockTransport(answer), SECRET).ask("part", "POST", "http://event-loop:8081/gc")
+    http = Http(httpx.MockTransport(answer), SECRET)
+    Part(http, "part", "http://event-loop:8081").ask("POST", "/gc")
     assert seen == ["event-loop"]
 
 

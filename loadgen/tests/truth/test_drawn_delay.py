@@ -12,10 +12,10 @@ from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import backlog
 from lab.judge.predict import most_beyond, predict, rate_error
 from lab.judge.quantities import overloaded
-from lab.load.warm import SPREAD as WARM_SPREAD
-from lab.load.warm import _by_draw_ms
 from lab.model import WarmCycle
 from lab.model.routes import parse
+from lab.subject.jvm import SPREAD as WARM_SPREAD
+from lab.subject.jvm import by_draw_ms
 from support.drawn_delay import SPREAD, draw_s, drawn
 from support.fakes import latency, plan, reading, record
 from support.queueing import Request, closed_load, open_load
@@ -121,7 +121,7 @@ def test_cycles_of_a_warm_jvm_are_seldom_called_unsteady_for_their_draws(connect
     for at in range(0, len(medians), 3):
         three, of = medians[at : at + 3], counts[at : at + 3]
         cycles = [WarmCycle(2.0, 2.0, count / 2, 200.0, 0.0) for count in of]
-        allowed = max(WARM_SPREAD * min(three), _by_draw_ms(cycles, SPREAD.sd_ms))
+        allowed = max(WARM_SPREAD * min(three), by_draw_ms(cycles, SPREAD.sd_ms))
         unsteady += max(three) - min(three) > allowed
     # Of 100, where 1 % would be as good as promised.
     assert unsteady <= 3

@@ -166,8 +166,6 @@ def measured(
     schedule = engine.schedule(plan, raw)
     for name, text in schedule.files.items():
         (raw / name).write_text(text)
-    if schedule.warm_up is not None:
-        subprocess.run(schedule.warm_up, check=True, capture_output=True)
     from_s = time.monotonic()
     stop_at_s = schedule.window_offset_s + STOPPED_AFTER_S - WARMUP_S
     stopper = threading.Timer(stop_at_s, server.stop_for, (stop_s,))

@@ -52,4 +52,4 @@ def planned(experiment: Experiment, design: Design, chosen: Chosen) -> Iterator[
 
 
 def _takes_s(plan: TrialPlan, chosen: Chosen) -> float:
-    return chosen.engines[plan.engine].schedule(plan, Path()).total_s
+    return chosen.engines[plan.engine].schedule(plan, Path()).run_s

@@ -19,10 +19,11 @@ from lab.experiments.reading import Here, given_settings, read_servers
 from lab.load.engines.base import cores
 from lab.model.knobs import READ_BACK
 from lab.model.machines import GENERATORS, MACHINES
+from lab.report import remarks
+from lab.subject.changes import Journal
 from lab.system import lock
 from lab.system.host import System, source_ports
 from lab.system.stack import Stack, Urls, project_of
-from lab.system.undo_log import UndoLog
 
 # The width of a table that goes to no terminal.
 PLAIN_WIDTH = 120
@@ -104,7 +105,7 @@ class Call:
                 file_limit(),
                 cores(),
                 self.home,
-                undo_log=self.results / f".changed.{project}.json" if held else None,
+                journal=self.results / f".changed.{project}.json" if held else None,
                 warm_jvms=self.results / f".warm-jvms.{project}.json" if held else None,
                 settings=given_settings(variables),
                 read_back=given_settings(variables, READ_BACK),
@@ -113,9 +114,9 @@ class Call:
             )
             system, console = System(held=held, shared=not several), self.console
             system.catch_signals()
-            put_back = UndoLog(place.undo_log).put_back(stack)
-            if put_back is not None:
-                console.print(put_back)
+            left = Journal(place.journal).put_back(stack)
+            if left is not None:
+                console.print(remarks.text(left))
             yield Lab(place, stack, system, console)
 
 

@@ -17,6 +17,7 @@ from lab.experiments.reading.load import EXACT
 from lab.load.engines import ENGINES, Engine
 from lab.load.engines.base import cores
 from lab.model.routes import ROUTES
+from lab.system.management import Management
 from lab.system.stack import Stack, Urls
 
 ENOUGH_CONNECTIONS, ENOUGH_CORES = 5000, 2
@@ -66,7 +67,8 @@ def examine(
 
 
 def _server(stack: Stack, server: str) -> str:
-    identity, settings = stack.management.identity(server), stack.management.settings(server)
+    management = Management(stack.http, server)
+    identity, settings = management.identity(), management.settings()
     if identity.model != server:
         raise LabUnreachable(f"{identity.model} answers under this name", server)
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
@@ -78,7 +80,7 @@ def _server(stack: Stack, server: str) -> str:
 
 
 def _downstream(stack: Stack) -> str:
-    (delay_ms, spread), toxics = stack.downstream_delay(), stack.toxics()
+    (delay_ms, spread), toxics = stack.downstream.delay(), stack.toxics()
     delay = f"{delay_ms:.4g} ms{f', {spread.words}' if spread else ''}"
     in_force = "; ".join(toxics.in_force) or "none"
     return f"downstream answers after {delay}, toxics in force: {in_force}"
@@ -105,7 +107,7 @@ def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
         if target.up is False:
             # The JVM of a service of the user's own need not be there.
             is_own = target.job == "jvm" and target.instance.partition(":")[0] not in servers
-            text = f"target {target.job} {target.instance} is down: {target.error}"
+            text = f"target {target.job} {target.instance} is down: {target.last_error}"
             yield Finding("warn" if is_own else "FAIL", text)
 
 

@@ -70,6 +70,8 @@ def why_exact(experiment: Experiment) -> str | None:
     """Why the load needs the engine that is exact; None if wrk2 fits."""
     if experiment.target is not None:
         return "it opens again what a service of your own closes, and speaks TLS"
+    if experiment.warmup_s is not None:
+        return "it alone has a warm-up of any length"
     if experiment.arrivals != "constant":
         return f"it alone sends {experiment.arrivals.capitalize()} arrivals"
     if "open" not in experiment.modes:

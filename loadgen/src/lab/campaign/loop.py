@@ -25,9 +25,8 @@ from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
 from lab.judge.checks import data, state
 from lab.judge.fairness import reasons
-from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
-from lab.load.trial import Runner
+from lab.load.runner import Known, Runner
 from lab.model import Remark, Row, TrialPlan
 from lab.model.host_facts import cores_of, host_id
 from lab.report import answers, comparison, markdown, page, recorded, ruler, table, verdicts
@@ -66,7 +65,15 @@ class Loop:
         tools, order = self.tools, self.order
         left, monotonic = order.left(rows), tools.system.monotonic
         with Trials(tools.console, len(rows), left, monotonic) as progress:
-            runner = Runner(self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log)
+            runner = Runner(
+                self.run_dir.name,
+                tools.stack,
+                tools.system,
+                tools.subjects,
+                tools.chosen.engines,
+                progress,
+                tools.journal,
+            )
             cores = cores_of(self.record.host)
             once = MeasuredOnce(self.run_dir, self.record.experiment, cores, tools, progress)
             self.preparation = Preparation(
@@ -116,7 +123,7 @@ class Loop:
         tools = self.tools
         tools.attention.turn()
         for problem in tools.conditions.restore():
-            warn(tools.console, problem)
+            warn(tools.console, text(problem))
         common = self.preparation.common if self.preparation else None
         record = dataclasses.replace(
             self.record,
@@ -169,21 +176,16 @@ class Loop:
 
     def _load(self, plan: TrialPlan, prepared: Prepared, runner: Runner, raw: Path) -> None:
         tools, prediction = self.tools, prepared.prediction
-        engine = tools.chosen.engines[plan.engine]
-        expected_rps = prediction.holding[0].rps if prediction.holding else None
-        needed = output_bytes(engine, engine.schedule(plan, raw), plan, expected_rps)
-        check_space(tools.place.results, needed, plan.trial)
-        runner.trial(
-            dataclasses.replace(plan, predicted_rps=prediction.rps),
-            prepared.before,
-            reasons(prepared.common),
-            engine,
-            tools.chosen.versions[plan.engine],
-            raw,
-            prepared.warmth,
+        check_space(tools.place.results, plan.trial)
+        known = Known(
+            before=prepared.before,
+            warmth=prepared.warmth,
             prediction=prediction,
-            known=self._answers(plan),
+            engine_version=tools.chosen.versions[plan.engine],
+            unequal=reasons(prepared.common),
+            notes=self._answers(plan),
         )
+        runner.trial(dataclasses.replace(plan, predicted_rps=prediction.rps), known, raw)
 
     def _lost(self, plan: TrialPlan, failure: LabUnreachable, runner: Runner, raw: Path) -> None:
         """Keep a trial that could not begin. Raises what was in the way where it is no server's,
@@ -212,9 +214,9 @@ class Loop:
         if measured.reading is None:
             return
         tools, window_s = self.tools, measured.reading.window_s
-        problem = tools.stages.observe(measured.record, window_s, raw, tools.stack, tools.system)
+        problem = tools.observe(measured.record, window_s, raw, tools.stack, tools.system)
         if problem is not None:
-            progress.warn(f"{raw.name}: {problem}")
+            progress.warn(f"{raw.name}: {text(problem)}")
 
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
         """What a reader wants first, then the derived files, whose figures take seconds to draw.

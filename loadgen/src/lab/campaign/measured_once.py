@@ -5,25 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lab.campaign.tools import Tools
 from lab.experiments.registry import kind_of
 from lab.judge.same_lab import between_snapshots
-from lab.load.counters import Counters
-from lab.load.demand import light_connections
+from lab.load.bench import Bench
 from lab.load.engines import Engine
-from lab.load.warm import last_cycles
 from lab.model import AS_IT_IS, Demand, Experiment, TrialPlan, Warmth
 from lab.report.progress import Trials
 from lab.store import warm_jvms
 from lab.store.records import read_object
-from lab.system.conditions import at_start
+from lab.subject.conditions import at_start
+from lab.subject.subject import Edges, Subject
 
-# A JVM is warmed up with the load it will have, but with at most this many connections.
-WARM_CONNECTIONS = 1000
 # How often a JVM is warmed up at most. A JVM that is still cold is warmed up again before its next
 # trial: on a busy machine the compiler takes longer.
 MOST_WARM_UPS = 3
@@ -45,7 +41,7 @@ class MeasuredOnce:
     _warm: dict[Jvm, Warmth] = field(default_factory=dict)
     _tries: Counter[Jvm] = field(default_factory=Counter)
     _demands: dict[Jvm, Demand] = field(default_factory=dict)
-    _seen: dict[Jvm, tuple[Counters, Counters] | None] = field(default_factory=dict)
+    _seen: dict[Jvm, Edges | None] = field(default_factory=dict)
     _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
 
     def forget(self, server: str) -> None:
@@ -65,35 +61,28 @@ class MeasuredOnce:
         """Whether the JVM was proven warm on the route, in this run or in one before it."""
         if not self.is_warmed(key) and not self._knew(plan, key):
             self._tries[key] += 1
-            connections = self._to_warm(plan)
-            progress = partial(self._say, plan)
-            common = (engine, self.tools.stack, self.tools.system, self.run_dir / "warm-up")
-            if self.experiment.target:
-                warm = self.tools.stages.warm_foreign
-                self._warm[key] = warm(plan, connections, *common, progress)
-            else:
-                edges: list[Counters] = []
-                warm = self.tools.stages.warm
-                proof = warm(plan, connections, *common, progress, edges.append)
-                self._warm[key] = proof
-                # Its last cycles are a light load as well.
-                of_light = connections == self._light(plan)
-                self._seen[key] = last_cycles(edges) if of_light and not proof.cold else None
+            connections, began_s = self._to_warm(plan), self.tools.system.monotonic()
+
+            def progress() -> None:
+                elapsed_s = self.tools.system.monotonic() - began_s
+                self.progress.phase(plan, f"warming up, {elapsed_s:.0f} s")
+
+            bench = Bench(plan, engine, self.tools.system, self.run_dir / "warm-up", progress)
+            self._warm[key], edges = self._subject(plan).warm(bench, connections)
+            # Its end is a light load as well, if it had as many connections.
+            self._seen[key] = edges if connections == self._light(plan) else None
         return self._warm[key]
+
+    def _subject(self, plan: TrialPlan) -> Subject:
+        return self.tools.subjects[plan.server]
 
     def _to_warm(self, plan: TrialPlan) -> int:
         """With how many connections the plan's JVM is warmed up."""
-        most = min(self._most(plan), WARM_CONNECTIONS)
-        return self._limited(plan) or (
-            most if self.experiment.target else max(most, self._light(plan))
-        )
+        return self._limited(plan) or self._subject(plan).to_warm(plan, self._most(plan))
 
     def _light(self, plan: TrialPlan) -> int:
-        """How many connections measure the cost of a request; for a target, at most."""
-        most = self._most(plan)
-        return self._limited(plan) or (
-            most if self.experiment.target else light_connections(plan, most)
-        )
+        """How many connections measure the cost of a request."""
+        return self._limited(plan) or self._subject(plan).light(plan, self._most(plan))
 
     def _limited(self, plan: TrialPlan) -> int | None:
         """The connections that a JVM surely holds which starts with too little; None for others."""
@@ -101,10 +90,6 @@ class MeasuredOnce:
         if most is None or at_start(plan.condition) == AS_IT_IS:
             return None
         return min(plan.concurrency, most)
-
-    def _say(self, plan: TrialPlan, elapsed_s: float) -> None:
-        what = "warming up" if self.experiment.target else "warming up its JVM"
-        self.progress.phase(plan, f"{what}, {elapsed_s:.0f} s")
 
     def _knew(self, plan: TrialPlan, key: Jvm) -> bool:
         """Whether a run before this one has proven the JVM warm with as many connections."""
@@ -119,9 +104,10 @@ class MeasuredOnce:
 
     def _known(self, key: Jvm) -> warm_jvms.WarmJvm | None:
         server, started_ms, route = key
-        if self._proofs is None or started_ms is None:
+        path = self._proofs(server)
+        if path is None or started_ms is None:
             return None
-        return warm_jvms.find(self._proofs, server, started_ms, route)
+        return warm_jvms.find(path, server, started_ms, route)
 
     def _still_costs(self, cost: warm_jvms.Cost, plan: TrialPlan) -> bool:
         """Whether a request costs as much now: measured not long ago, under the same load, and
@@ -131,7 +117,7 @@ class MeasuredOnce:
             0 <= age_s <= DEMAND_AGE_S
             and (cost.engine, cost.connections) == (plan.engine, self._light(plan))
             and cost.host == read_object(self.tools.place.host_file)
-            and not any(between_snapshots(cost.server, self.tools.stack.snapshot(plan.server)))
+            and not any(between_snapshots(cost.server, self._subject(plan).snapshot()))
         )
 
     def demand(self, plan: TrialPlan, key: Jvm, engine: Engine, warmth: Warmth) -> Demand | None:
@@ -151,16 +137,14 @@ class MeasuredOnce:
 
     def _measured(self, plan: TrialPlan, key: Jvm, engine: Engine) -> Demand | None:
         self.progress.phase(plan, "light load")
-        tools, raw = self.tools, self.run_dir / "light-load"
-        common = (plan, self._light(plan), engine, tools.stack, tools.system, raw, self.cores)
-        if self.experiment.target:
-            return tools.stages.demand_of_foreign(*common)
-        return tools.stages.demand(*common, self._seen.pop(key, None))
+        bench = Bench(plan, engine, self.tools.system, self.run_dir / "light-load")
+        edges = self._seen.pop(key, None)
+        return self._subject(plan).demand(bench, self._light(plan), self.cores, edges)
 
     def _remember(self, plan: TrialPlan, key: Jvm, warmth: Warmth, demand: Demand | None) -> None:
         """For later runs, if they will find this JVM. A proof of an earlier run stays as it is."""
         server, started_ms, route = key
-        path = self._proofs
+        path = self._proofs(server)
         if path is None or started_ms is None or at_start(plan.condition) != AS_IT_IS:
             return
         connections, known = self._to_warm(plan), self._known(key)
@@ -172,7 +156,7 @@ class MeasuredOnce:
             at=self.tools.system.now(),
             engine=plan.engine,
             connections=self._light(plan),
-            server=self.tools.stack.snapshot(server),
+            server=self._subject(plan).snapshot(),
             host=read_object(self.tools.place.host_file),
             demand=demand,
         )
@@ -180,10 +164,10 @@ class MeasuredOnce:
             path, warm_jvms.WarmJvm(server, started_ms, route, connections, warmth, cost)
         )
 
-    @property
-    def _proofs(self) -> Path | None:
-        """Where proofs outlive their run: those of the lab's servers do."""
-        return None if self.experiment.target else self.tools.place.warm_jvms
+    def _proofs(self, server: str) -> Path | None:
+        """Where proofs outlive their run: those of a JVM that can be told from another do."""
+        has_identity = self.tools.subjects[server].has_identity
+        return self.tools.place.warm_jvms if has_identity else None
 
     def _most(self, plan: TrialPlan) -> int:
         """The connections of the largest load to come on the plan's server."""

@@ -14,7 +14,7 @@ from lab.judge.checks import state
 from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
 from lab.judge.ruler import demand_of
-from lab.load.trial import RESTART_S, Runner
+from lab.load.runner import RESTART_S, Runner
 from lab.model import (
     AS_IT_IS,
     Condition,
@@ -27,9 +27,9 @@ from lab.model import (
     Warmth,
 )
 from lab.report.progress import Trials
-from lab.system.conditions import at_start
+from lab.subject.conditions import at_start
+from lab.subject.proxy_reset import clear_proxy
 from lab.system.host import Clock
-from lab.system.proxy_reset import clear_proxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,9 @@ class Preparation:
             if tries_left:
                 said = "its JVM was replaced after it was warmed up: warming up again"
                 self.progress.warn(f"{plan.server}: {said}")
-        if not before.foreign:
-            schedule = engine.schedule(plan, Path())
-            self.tools.attention.await_close_look(
-                plan.server, schedule.warm_up_s + schedule.window_offset_s
-            )
+        if self.tools.subjects[plan.server].rests:
+            opens_s = engine.schedule(plan, Path()).window_offset_s
+            self.tools.attention.await_close_look(plan.server, opens_s)
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
 
     def _attend(self, plan: TrialPlan) -> None:
@@ -103,19 +101,20 @@ class Preparation:
     def _take_back_script(self) -> None:
         """What the script of a trial before could not take back, as while Toxiproxy was away."""
         if self.tools.conditions.as_it_is:
-            said = self.tools.undo_log.put_back(self.tools.stack)
-            if said is not None:
-                self.progress.warn(said)
+            left = self.tools.journal.put_back(self.tools.stack)
+            if left is not None:
+                self.progress.remark(left)
 
     def _clear(self, plan: TrialPlan) -> None:
         """No server finds what another one left with Toxiproxy. A toxic of a condition would have
         that wait for answers, and goes first."""
-        if plan.server != self._last and not self.experiment.target:
-            if not self.tools.conditions.as_it_is:
+        tools = self.tools
+        if plan.server != self._last and tools.subjects[plan.server].uses_toxiproxy:
+            if not tools.conditions.as_it_is:
                 self._bring(plan, AS_IT_IS)
-            said = clear_proxy(self.tools.stack, self.tools.system, self.tools.undo_log)
-            if said is not None:
-                self.progress.warn(said)
+            deaf = clear_proxy(tools.stack, tools.system, tools.journal)
+            if deaf is not None:
+                self.progress.remark(deaf)
         self._last = plan.server
 
     def _start_condition(self, plan: TrialPlan) -> None:
@@ -138,7 +137,7 @@ class Preparation:
                 conditions.keep_toxics()
             return
         self.progress.phase(plan, f"the lab: {condition.text}")
-        if self.experiment.target and conditions.recreates(plan.server, condition):
+        if conditions.recreates(plan.server, condition):
             self.once.forget(plan.server)
         conditions.bring(plan.server, condition)
 
@@ -180,23 +179,17 @@ class Preparation:
         keeps_knobs = kind_of(self.experiment).changes_lab
         if keeps_knobs:
             self.tools.conditions.keep_knobs(plan.server)
-        self.progress.phase(plan, "fresh container" if self.experiment.target else "fresh JVM")
+        self.progress.phase(plan, f"fresh {self.tools.subjects[plan.server].process}")
         self.replace_jvm(plan.server)
         if keeps_knobs:
             self._bring(plan, at_start(plan.condition))
         self.launched[plan.server] = (plan.launch, plan.arm)
 
     def replace_jvm(self, server: str, clock: Clock | None = None) -> None:
-        """Put another JVM in the place of the one that runs; of a service that is not the lab's
-        another container. `clock`: what a JVM is waited for by. Raises LabUnreachable, and
-        LabError."""
-        tools, clock = self.tools, clock or self.tools.system
-        if self.experiment.target:
-            tools.stages.fresh_container(server, tools.host_changes, tools.stack, clock)
-            self.once.forget(server)
-        else:
-            self.runner.snapshot(server)  # Waits for one that is just coming back.
-            tools.stages.fresh(server, tools.stack, clock)
+        """Put another JVM or container in the place of the one that runs, waited for by `clock`.
+        Raises LabError."""
+        self.tools.subjects[server].renew(clock or self.tools.system)
+        self.once.forget(server)
 
     def _fresh_due(self, plan: TrialPlan) -> bool:
         return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.tools import Tools
-from lab.errors import Interrupted, LabError, LabUnreachable, RawDataError
+from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments.order import Design
 from lab.judge.grouping import lane_of
 from lab.load.measure import PLAN, RECORD
-from lab.load.trial import OVERTIME_S
+from lab.load.runner import OVERTIME_S
 from lab.model import RECORDED, Row, Snapshot, TrialPlan, TrialRecord
 from lab.model.knobs import knobs_of
 from lab.report.page import flamegraph
@@ -75,35 +75,29 @@ class Recorder:
         repeated = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
         plan = dataclasses.replace(repeated, trial=raw.name, repeats=None)
         schedule = self.tools.chosen.engines[plan.engine].schedule(plan, raw)
-        management = self.tools.stack.management
+        recorder = self.tools.subjects[plan.server].recorder
         prepared = self.preparation.prepare(plan)
         self.progress.phase(plan, "recorded")
         try:
-            most_s = math.ceil(schedule.total_s + OVERTIME_S)
-            management.start_recording(plan.server, self.kind, most_s)
+            recorder.start_recording(self.kind, math.ceil(schedule.run_s + OVERTIME_S))
             self.load(plan, prepared, raw)
             opens, closes = read_json(raw / RECORD, TrialRecord).window(schedule.window_s)
             window = opens.timestamp(), closes.timestamp()
-            result, graph = management.end_recording(plan.server, self.kind, window)
+            result, graph = recorder.end_recording(self.kind, window)
             recording.write(raw, result, flamegraph.page(plan.trial, result, graph))
             self.observe(raw)
         finally:
             self._replace(plan.server, prepared.before)
 
     def _replace(self, server: str, before: Snapshot) -> None:
-        """Replace the JVM; a new one of the lab gets the knobs that the user has turned. What was
-        measured before is whole, whatever becomes of a service of the user's own."""
-        if before.foreign:
-            try:
-                self.preparation.replace_jvm(server)
-            except Interrupted:
-                raise
-            except LabError as failure:
-                self.progress.warn(f"{server}: its container was not replaced: {failure}")
-            return
-        # Not cut short by a Ctrl-C.
-        self.preparation.replace_jvm(server, Clock())
-        management, had = self.tools.stack.management, knobs_of(before.settings)
-        now = management.settings(server)
-        if changed := {name: value for name, value in had.items() if now.get(name) != value}:
-            management.change_knobs(server, changed)
+        """A fresh JVM has what it starts with, not what the user has set since: a Ctrl-C does not
+        cut this short. What was measured before is whole, also if this fails."""
+        subject = self.tools.subjects[server]
+        try:
+            self.preparation.replace_jvm(server, Clock())
+            if subject.knobs:
+                now = subject.knobs.read()
+                had = {(server, name): n for name, n in knobs_of(before.settings).items()}
+                subject.knobs.write({item: n for item, n in had.items() if now.get(item) != n})
+        except LabError as failure:
+            self.progress.warn(f"{server}: its {subject.process} was not replaced: {failure}")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import derive
-from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
 from lab.campaign.run_record import shown
@@ -36,7 +35,7 @@ def resume(
     """Go on with the trials the run had planned, of its experiment with the secrets that it does
     not store (`with_secrets`). Finished trials are neither lost nor run again. Returns and raises
     as `run`, and LabError if the run is over, or the lab is not the one that it began on."""
-    record, place, stack = manifest.read(run_dir), lab.place, lab.stack
+    record, place = manifest.read(run_dir), lab.place
     where = f"RESUME={record.run}"
     if record.status == "complete":
         raise LabError(f"{where}: that run is complete, nothing is left to do")
@@ -46,14 +45,14 @@ def resume(
     if arms_of(experiment).images:
         raise LabError(f"{where}: its arms are images, which may be others by now; start a new run")
     engines = engines or engines_of(place.generators)
-    chosen = choose_engines(experiment, engines)
     check_space(place.results)
-    snapshots, host = read_servers(experiment, stack), read_object(place.host_file)
+    tools = Tools(experiment, lab, engines, stages or Stages())
+    snapshots, host = read_servers(experiment, tools.subjects), read_object(place.host_file)
     now = dataclasses.replace(
         record,
         host=host,
         limits=place.limits,
-        versions={**manifest.code_versions(host), "engine": chosen.version},
+        versions={**manifest.code_versions(host), "engine": tools.chosen.version},
         servers=snapshots,
     )
     for difference in differences(as_measured(record, run_dir), now):
@@ -66,10 +65,9 @@ def resume(
     rows = list(derived.rows)
     lab.console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     conditions = Outcome(experiment, rows, run_dir).conditions
-    design = new_design(experiment, record.servers, chosen.engines, stack, place, conditions)
+    design = new_design(experiment, record.servers, tools, conditions)
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
-    tools = Tools(lab, chosen, engines, stages or Stages())
     return Loop(run_dir, record, design, tools).go(rows)
 
 

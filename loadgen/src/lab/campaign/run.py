@@ -7,10 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lab.campaign.announcement import planned
-from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
-from lab.campaign.tools import Lab, Place, Stages, Tools
+from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import WordError
 from lab.experiments import order
 from lab.experiments.reading.recording import wanted
@@ -23,29 +22,30 @@ from lab.model.machines import MACHINES
 from lab.model.routes import parse
 from lab.report import remarks
 from lab.store.run_dir import check_space
-from lab.system.stack import Stack
+from lab.subject.subject import Subjects
 
 
 def new_design(
     experiment: Experiment,
     snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    stack: Stack,
-    place: Place,
+    tools: Tools,
     conditions: Mapping[str, Condition] = MappingProxyType({}),
 ) -> order.Design:
     """The order of the trials, by the experiment's kind. Raises WordError, also where a server does
     not declare a route of its trials, or the lab cannot be changed for them."""
-    url = stack.traffic.url
-    planner = order.Planner(experiment, snapshots, engines, url, place.cores, conditions)
+    subjects, engines, cores = tools.subjects, tools.chosen.engines, tools.place.cores
+
+    def url(server: str, route: str) -> str:
+        return subjects[server].url(route)
+
+    planner = order.Planner(experiment, snapshots, engines, url, cores, conditions)
     design = kind_of(experiment).design(planner)
-    if design.needs_host and not place.one_machine:
+    if design.needs_host and not tools.place.one_machine:
         raise WordError(
             f"{experiment.name}: its trials may take other settings of a container, which only the "
             f"host of one machine gives; not allowed on several ({MACHINES})"
         )
-    if experiment.target is None:
-        _require_routes(_calls(experiment, design), stack)
+    _require_routes(_calls(experiment, design), subjects)
     return design
 
 
@@ -65,13 +65,14 @@ def run(
 
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
-    place, stack = lab.place, lab.stack
+    place = lab.place
     engines = engines or engines_of(place.generators)
-    chosen = choose_engines(experiment, engines)
     check_space(place.results)
-    snapshots = read_servers(experiment, stack)
+    tools = Tools(experiment, lab, engines, stages or Stages())
+    chosen, subjects = tools.chosen, tools.subjects
+    snapshots = read_servers(experiment, subjects)
     notes = (*notes, *_without_settings(place.read_back, snapshots))
-    order = new_design(experiment, snapshots, chosen.engines, stack, place)
+    order = new_design(experiment, snapshots, tools)
     if only_plan:
         for line in (*chosen.notes, *notes, *order.notes):
             lab.console.print(line)
@@ -79,7 +80,7 @@ def run(
             lab.console.print(line)
         return 0
     calls = _calls(experiment, order)
-    wrong = _wrong_answers(experiment, calls, stack)
+    wrong = _wrong_answers(experiment, calls, subjects)
     in_force = snapshots[experiment.servers[0]].toxics.in_force
     toxics = (f"toxics in force: {'; '.join(in_force)}",) if in_force else ()
     warnings = (f"warning: {server}: {answer}" for (server, _), answer in wrong.items())
@@ -100,23 +101,18 @@ def run(
         notes,
         {route: answer for (_, route), answer in wrong.items()} if experiment.target else {},
     )
-    tools = Tools(lab, chosen, engines, stages or Stages())
     code = Loop(run_dir, record, order, tools).go([])
     return judge(run_dir) if judge else code
 
 
-def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
+def read_servers(experiment: Experiment, subjects: Subjects) -> dict[str, Snapshot]:
     """Every server of the experiment as it is now. Raises LabUnreachable."""
-    if experiment.target is not None:
-        ready = experiment.ready or experiment.routes[0]
-        stack.adopt(experiment.servers[0], experiment.target, ready)
-        if wanted(experiment):
-            stack.management.check_recorder(experiment.servers[0])
-    else:
+    for subject in subjects.values():
         # First: a management port answers 403 to another server's token, without a name.
-        for server in experiment.servers:
-            stack.traffic.healthy(server)
-    return {server: stack.snapshot(server) for server in experiment.servers}
+        subject.check()
+        if wanted(experiment):
+            subject.check_recorder()
+    return {name: subject.snapshot() for name, subject in subjects.items()}
 
 
 def _calls(experiment: Experiment, design: order.Design) -> list[tuple[str, str]]:
@@ -126,12 +122,13 @@ def _calls(experiment: Experiment, design: order.Design) -> list[tuple[str, str]
     return [call for call in every if not known or call in known]
 
 
-def _require_routes(calls: Sequence[tuple[str, str]], stack: Stack) -> None:
+def _require_routes(calls: Sequence[tuple[str, str]], subjects: Subjects) -> None:
     """Raises WordError unless every server declares its routes."""
-    declared = {server: stack.management.routes(server) for server, _ in calls}
+    declared = {server: subjects[server].routes() for server, _ in calls}
+    calls = [call for call in calls if declared[call[0]] is not None]
     for route in dict.fromkeys(route for _, route in calls):
         path, those = parse(route).route.path, [of for of, its in calls if its == route]
-        without = [server for server in those if path not in declared[server]]
+        without = [server for server in those if path not in (declared[server] or ())]
         if without:
             others = ", ".join(server for server in those if server not in without)
             hint = f"; SERVER={others.replace(', ', ',')} has it" if others else ""
@@ -153,13 +150,13 @@ def _without_settings(words: Sequence[str], servers: Mapping[str, Snapshot]) -> 
 
 
 def _wrong_answers(
-    experiment: Experiment, calls: Sequence[tuple[str, str]], stack: Stack
+    experiment: Experiment, calls: Sequence[tuple[str, str]], subjects: Subjects
 ) -> dict[tuple[str, str], str]:
     """What is wrong with the answers of servers and routes, where toxics may be why. Raises
     LabUnreachable where a route is not served."""
     asked = dict.fromkeys((server, experiment.ready or route) for server, route in calls)
-    answers = ((call, stack.traffic.check_route(*call)) for call in asked)
-    return {call: answer for call, answer in answers if answer is not None}
+    answers = (((server, route), subjects[server].check_route(route)) for server, route in asked)
+    return {call: remarks.text(answer) for call, answer in answers if answer is not None}
 
 
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.campaign.engine_choice import Chosen
-from lab.load.demand import demand_of_foreign, measure_demand
+from lab.campaign.engine_choice import choose_engines
 from lab.load.engines import Engine
-from lab.load.warm import prove_warm, warm_foreign
-from lab.model import Demand, Json, Warmth
+from lab.model import Experiment, Json, Remark
+from lab.subject.changes import Journal
+from lab.subject.conditions import Conditions
+from lab.subject.external_service import ExternalService
+from lab.subject.lab_server import LabServer
+from lab.subject.subject import Subjects
 from lab.system.attention import Attention
-from lab.system.conditions import Conditions
 from lab.system.host import System
 from lab.system.host_changes import HostChanges
-from lab.system.jvm import fresh_container, fresh_jvm
 from lab.system.observe import observe
 from lab.system.stack import Stack
-from lab.system.undo_log import UndoLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Place:
 
     `results` is the folder of all runs; `host_file` what make wrote about the host; `file_limit`
     and `cores` are this process' own limits. `host_changes` has the folders by which the host is
-    asked for changes (None: nobody answers), `undo_log` the file of what is changed now (None: keep
+    asked for changes (None: nobody answers), `journal` the file of what is changed now (None: keep
     none), `warm_jvms` the file of what is known of the JVMs that run (None: keep none). `settings`
     are words of make for settings of .env that no server tells of, `read_back` for those that a
     server does. `one_machine`: all of the lab is on this one. `generators` are further machines
@@ -40,7 +40,7 @@ class Place:
     file_limit: int
     cores: int
     host_changes: Path | None = None
-    undo_log: Path | None = None
+    journal: Path | None = None
     warm_jvms: Path | None = None
     settings: tuple[str, ...] = ()
     read_back: tuple[str, ...] = ()
@@ -64,33 +64,37 @@ class Lab:
     console: Console
 
 
+def subjects_of(experiment: Experiment, stack: Stack, host: HostChanges) -> Subjects:
+    """What the experiment measures, by name."""
+    if experiment.target is None:
+        return {name: LabServer(name, stack) for name in experiment.servers}
+    [name] = experiment.servers
+    ready = experiment.ready or experiment.routes[0]
+    return {name: ExternalService(name, experiment.target, ready, stack, host)}
+
+
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The steps around a trial. Tests replace them, as they have no time to warm up a JVM."""
+    """The seams for tests, which have no time to warm up a JVM."""
 
-    fresh: Callable[..., object] = fresh_jvm
-    fresh_container: Callable[..., object] = fresh_container
-    warm: Callable[..., Warmth] = prove_warm
-    warm_foreign: Callable[..., Warmth] = warm_foreign
-    demand: Callable[..., Demand | None] = measure_demand
-    demand_of_foreign: Callable[..., Demand | None] = demand_of_foreign
-    observe: Callable[..., str | None] = observe
+    subjects: Callable[[Experiment, Stack, HostChanges], Subjects] = subjects_of
+    observe: Callable[..., Remark | None] = observe
 
 
 class Tools:
-    """The tools of a run of trials. `all_engines` are the engines that raw data may be of."""
+    """The tools of a run of trials. `all_engines` are the engines that raw data may be of. Raises
+    LabError if no engine fits."""
 
     def __init__(
-        self, lab: Lab, chosen: Chosen, all_engines: Sequence[Engine], stages: Stages
+        self, experiment: Experiment, lab: Lab, all_engines: Sequence[Engine], stages: Stages
     ) -> None:
         self.place, self.stack = lab.place, lab.stack
         self.system, self.console = lab.system, lab.console
-        self.chosen = chosen
         self.all_engines = all_engines
-        self.stages = stages
+        self.chosen = choose_engines(experiment, all_engines)
+        self.observe = stages.observe
         self.attention = Attention(lab.stack, lab.system)
-        self.undo_log = UndoLog(lab.place.undo_log)
-        self.host_changes = HostChanges(lab.place.host_changes)
-        self.conditions = Conditions(
-            lab.stack, self.host_changes, lab.system, undo_log=self.undo_log
-        )
+        self.journal = Journal(lab.place.journal)
+        host = HostChanges(lab.place.host_changes)
+        self.subjects = stages.subjects(experiment, lab.stack, host)
+        self.conditions = Conditions(lab.stack, self.subjects, host, self.journal, lab.system)

@@ -1,13 +1,11 @@
 """The memory of a server while its connections are held: read once, within the window."""
 
-from dataclasses import dataclass
-
 from lab.errors import LabUnreachable
 from lab.judge.checks import data
-from lab.load.engine_run import EngineRun
+from lab.load.bench import EngineRun
 from lab.model import Remark, TrialPlan
-from lab.system.jvm import live_heap
-from lab.system.stack import Stack
+from lab.subject.subject import Memory, Subject
+from lab.system.toxiproxy import Toxiproxy
 
 # Until the server has read what was sent last.
 SETTLE_S = 1.0
@@ -16,24 +14,17 @@ SETTLE_S = 1.0
 PROXY_FILES, SPARE_PROXY_FILES = 2, 16
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The live heap, the process's memory in RAM, and the requests that the server works on."""
-
-    live_heap_bytes: int
-    resident_bytes: int
-    in_flight: int
-
-
 class HeldMemory:
-    """Reads the memory where the plan holds its load; else does nothing. `opens_s` is the start of
+    """Reads the memory if the plan holds its load; else does nothing. `opens_s` is the start of
     the window, in seconds since the measured run began. `problem`: why it was not read."""
 
-    def __init__(self, plan: TrialPlan, opens_s: float, stack: Stack) -> None:
-        self._server = plan.server
-        self._proxy_files = PROXY_FILES * plan.concurrency if plan.hold == "in-flight" else None
+    def __init__(
+        self, plan: TrialPlan, opens_s: float, subject: Subject, toxiproxy: Toxiproxy
+    ) -> None:
+        self._calls = plan.concurrency if plan.hold == "in-flight" else 0
         self._due_s = opens_s + SETTLE_S if plan.hold else None
-        self._stack = stack
+        self._subject = subject
+        self._toxiproxy = toxiproxy
         self.memory: Memory | None = None
         self.problem: Remark | None = None
 
@@ -42,24 +33,20 @@ class HeldMemory:
             return
         self._due_s = None
         try:
-            heap_bytes = live_heap(self._server, self._stack)
-            resident_bytes = self._stack.exporter.resident_bytes(self._server)
-            in_flight = self._stack.management.in_flight(self._server)
-            self.problem = self._not_accepted()
+            memory = self._subject.memory()
+            self.problem = self._not_accepted() if self._calls else None
         except LabUnreachable as failure:
             self.problem = data.memory_unread.remark(problem=str(failure))
             return
         if run.process.poll() is not None:
             self.problem = data.load_ended_early.remark()
-        if self.problem is not None:
-            return
-        self.memory = Memory(heap_bytes, resident_bytes, in_flight)
+        if self.problem is None:
+            self.memory = memory
 
     def _not_accepted(self) -> Remark | None:
         """Why calls of the requests may not have reached Toxiproxy. Raises LabUnreachable."""
-        if self._proxy_files is None:
+        used, most = self._toxiproxy.files()
+        needed = PROXY_FILES * self._calls
+        if needed <= used < most - SPARE_PROXY_FILES:
             return None
-        used, most = self._stack.toxiproxy.files()
-        if self._proxy_files <= used < most - SPARE_PROXY_FILES:
-            return None
-        return data.proxy_files.remark(used=used, most=most, needed=self._proxy_files)
+        return data.proxy_files.remark(used=used, most=most, needed=needed)

@@ -34,11 +34,10 @@ CLOCK_STEP_S = 0.5
 
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
-    """The measurement of the trial in the folder `raw`. The engine's output is condensed first,
-    where that is not done yet.
+    """The measurement of the trial in the folder `raw`; without a reading if the engine's output
+    cannot be read. That is condensed first, if that is not done yet.
 
-    Raises RawDataError when its record cannot be read, and CannotWrite. Where the engine's output
-    cannot be read, the measurement has no reading and says why.
+    Raises RawDataError when its record cannot be read, and CannotWrite.
     """
     record = read_json(raw / RECORD, TrialRecord)
     if record.problem is not None:
@@ -56,8 +55,9 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
         return Measurement(record, None, data.damaged.remark(problem=problem))
     if record.status:
         return Measurement(record, None, _ended(record, engine, raw))
-    stepped = _clock_stepped(record)
-    if stepped is not None:
+    if record.wall_s is not None and abs(record.wall_s - record.run_s) > CLOCK_STEP_S:
+        # The window's place in time is not known.
+        stepped = data.clock_set.remark(took_s=record.run_s, wall_s=record.wall_s)
         reading = dataclasses.replace(reading, remarks=(*reading.remarks, stepped))
     return Measurement(record, supported(reading))
 
@@ -68,57 +68,9 @@ def _ended(record: TrialRecord, engine: Engine, raw: Path) -> Remark:
     words = last_line(output, "it said nothing")
     if record.status >= 0:
         return data.engine_failed.remark(engine=engine.name, status=record.status, words=words)
-    names = {one.value: one.name for one in signal.Signals}
+    names = {number.value: number.name for number in signal.Signals}
     signal_name = names.get(-record.status, str(-record.status))
     return data.engine_killed.remark(engine=engine.name, signal=signal_name, words=words)
-
-
-def _clock_stepped(record: TrialRecord) -> Remark | None:
-    """Why the window's place in time is not known, if it is not."""
-    if record.wall_s is None or abs(record.wall_s - record.run_s) <= CLOCK_STEP_S:
-        return None
-    return data.clock_set.remark(took_s=record.run_s, wall_s=record.wall_s)
-
-
-def lost(
-    raw: Path, problem: Remark, began_at: datetime, before: Mapping[str, Snapshot]
-) -> Measurement:
-    """The measurement of a trial whose record cannot be read, from its plan. `before` are the
-    servers as the run began. Raises RawDataError where there is no plan either."""
-    path = raw / PLAN
-    plan = read_json(path, TrialPlan)
-    if plan.trial != raw.name or plan.server not in before:
-        raise RawDataError(path, None, "is not the plan of a trial of this run")
-    record = TrialRecord.of_lost(plan, problem, began_at, before[plan.server])
-    return Measurement(record, None, problem)
-
-
-def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """The raw folders of trials that ended, in the order of their numbers, and the names of
-    the other folders. Raises RawDataError for a folder whose name has no number."""
-    numbered = []
-    for folder in raw.glob("*/"):
-        number = re.match(r"\d+", folder.name)
-        if number is None:
-            raise RawDataError(
-                folder, None, "is not a trial: its name does not begin with a number"
-            )
-        numbered.append((int(number[0]), folder.name, folder))
-    folders = [folder for _, _, folder in sorted(numbered)]
-    finished = [folder for folder in folders if (folder / RECORD).is_file()]
-    return finished, tuple(folder.name for folder in folders if folder not in finished)
-
-
-def first_record(raw: Path, server: str) -> TrialRecord | None:
-    """The record of a server's first trial, of the trials in a run's `raw` that ended. None where
-    no trial ended. Trials whose record cannot be read are left out. Raises RawDataError for a
-    folder that is not a trial's."""
-    for folder in folders(raw)[0]:
-        with suppress(RawDataError):
-            one = read_json(folder / RECORD, TrialRecord)
-            if one.plan.server == server and not one.lost:
-                return one
-    return None
 
 
 def supported(reading: Reading) -> Reading:
@@ -132,7 +84,7 @@ def supported(reading: Reading) -> Reading:
         return dataclasses.replace(latency, p95_ms=p95_ms, p99_ms=None)
 
     good, errors = reading.samples, 0
-    # Of an engine that does not tell them apart, the errors are among the samples.
+    # If an engine does not tell them apart, the errors are among the samples.
     if reading.all_ms is not None and reading.window_ok is not None:
         good, errors = reading.window_ok, reading.window_http_errors or 0
     missing = [p for p in (95, 99) if good < needed_samples(p / 100)]
@@ -149,3 +101,42 @@ def supported(reading: Reading) -> Reading:
         late=supported_by(reading.samples, reading.late),
         remarks=remarks,
     )
+
+
+def lost(
+    raw: Path, problem: Remark, began_at: datetime, before: Mapping[str, Snapshot]
+) -> Measurement:
+    """The measurement of a trial whose record cannot be read, from its plan. `before` are the
+    servers as the run began. Raises RawDataError if there is no plan either."""
+    path = raw / PLAN
+    plan = read_json(path, TrialPlan)
+    if plan.trial != raw.name or plan.server not in before:
+        raise RawDataError(path, None, "is not the plan of a trial of this run")
+    record = TrialRecord.of_lost(plan, problem, began_at, before[plan.server])
+    return Measurement(record, None, problem)
+
+
+def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """The raw folders of trials that ended, in the order of their numbers, and the names of
+    the other folders. Raises RawDataError for a folder whose name has no number."""
+    numbered = []
+    for folder in raw.glob("*/"):
+        number = re.match(r"\d+", folder.name)
+        if number is None:
+            problem = "is not a trial: its name does not begin with a number"
+            raise RawDataError(folder, None, problem)
+        numbered.append((int(number[0]), folder.name, folder))
+    ordered = [folder for _, _, folder in sorted(numbered)]
+    finished = [folder for folder in ordered if (folder / RECORD).is_file()]
+    return finished, tuple(folder.name for folder in ordered if folder not in finished)
+
+
+def first_record(raw: Path, server: str) -> TrialRecord | None:
+    """The record of a server's first trial, of the trials in a run's `raw` that ended. Trials whose
+    record cannot be read are left out. Raises as `folders`."""
+    for folder in folders(raw)[0]:
+        with suppress(RawDataError):
+            record = read_json(folder / RECORD, TrialRecord)
+            if record.plan.server == server and not record.lost:
+                return record
+    return None

@@ -1,24 +1,22 @@
 """The measured window of a trial: its counters at both edges, and what was used between them."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
 from lab.errors import LabUnreachable
-from lab.load.counters import JitReading, jit_between, per_second, read_jit
 from lab.model import JitCpu, Usage
+from lab.subject.jvm import JitReading, jit_between, per_second
+from lab.subject.subject import Subject
 from lab.system.host import HostCpu, Process, System, Turns
 from lab.system.spinner import Spinner
-from lab.system.stack import Stack
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Every counter at one edge of the window. `compiled` is the moment of reading and the server's
-    JIT compile time, None where the server did not answer. `spun_s` is the CPU time per CPU of the
-    machine that a spinner took, None without one. `resent`: segments that TCP sent again. `jit` is
-    what the threads of its compiler used (read_jit). `pressure_s`: for how long threads of the
+    """Every counter at one edge of the window; None if unknown. `compiled` is the moment of reading
+    and the server's JIT compile time. `spun_s` is the CPU time per CPU of the machine that a
+    spinner took. `resent`: segments that TCP sent again. `pressure_s`: for how long threads of the
     machine waited for a CPU."""
 
     at_s: float
@@ -26,16 +24,14 @@ class Edge:
     cpu_s: float
     turns: Turns | None
     throttled_s: float | None
+    spun_s: float | None
+    resent: int | None
+    pressure_s: float | None
     compiled: tuple[float, float] | None
-    spun_s: float | None = None
-    resent: int | None = None
-    jit: JitReading | None = None
-    pressure_s: float | None = None
+    jit: JitReading | None
 
     @classmethod
-    def read(
-        cls, server: str, process: Process, spinner: Spinner, stack: Stack, system: System
-    ) -> Edge:
+    def read(cls, subject: Subject, process: Process, spinner: Spinner, system: System) -> Self:
         """The counters now. The quick ones come first: the server may take its time to answer."""
         at_s = system.monotonic()
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
@@ -43,9 +39,9 @@ class Edge:
         resent, pressure_s = system.resent(), system.pressure_s()
         compiled = None
         with suppress(LabUnreachable):
-            compiled = system.monotonic(), stack.exporter.compilation_s(server)
-        jit = read_jit(server, stack, system)
-        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s, resent, jit, pressure_s)
+            compiled = system.monotonic(), subject.compilation_s()
+        jit = subject.jit(system)
+        return cls(at_s, host, cpu_s, turns, throttled_s, spun_s, resent, pressure_s, compiled, jit)
 
 
 @dataclass(slots=True)
@@ -59,41 +55,36 @@ class Window:
         opened, closed = self.opened, self.closed
         if opened is None or closed is None or closed.at_s <= opened.at_s:
             return Usage(process.cpu_s(), None, None, None)
+        length_s = closed.at_s - opened.at_s
         # The counters were read slightly beside the edges. The rate per second is kept.
-        scale = window_s / (closed.at_s - opened.at_s)
-        shares = wait_s = slices = throttled_s = spun = resent = pressure = None
-        if opened.host is not None and closed.host is not None:
-            shares = closed.host.shares_since(opened.host)
-        if opened.turns is not None and closed.turns is not None:
-            wait_s = (closed.turns.wait_s - opened.turns.wait_s) * scale
-            slices = round((closed.turns.slices - opened.turns.slices) * scale)
-        if opened.throttled_s is not None and closed.throttled_s is not None:
-            throttled_s = (closed.throttled_s - opened.throttled_s) * scale
-        if opened.spun_s is not None and closed.spun_s is not None:
-            spun = (closed.spun_s - opened.spun_s) / (closed.at_s - opened.at_s)
-        if opened.resent is not None and closed.resent is not None:
-            # Two files of the kernel, read one after the other.
-            resent = max(0, closed.resent - opened.resent) * scale
-        if opened.pressure_s is not None and closed.pressure_s is not None:
-            waited_s = closed.pressure_s - opened.pressure_s
-            pressure = min(1.0, waited_s / (closed.at_s - opened.at_s))
+        scale = window_s / length_s
+
+        def rise(name: str) -> float | None:
+            before, after = getattr(opened, name), getattr(closed, name)
+            return None if before is None or after is None else after - before
+
+        shares = closed.host.shares_since(opened.host) if closed.host and opened.host else None
+        turns = (opened.turns, closed.turns) if opened.turns and closed.turns else None
+        throttled_s, spun_s, resent = rise("throttled_s"), rise("spun_s"), rise("resent")
+        pressure_s = rise("pressure_s")
         return Usage(
             run_cpu_s=process.cpu_s(),
             window_cpu_s=(closed.cpu_s - opened.cpu_s) * scale,
             host_busy=shares[0] if shares else None,
             host_steal=shares[1] if shares else None,
-            window_wait_s=wait_s,
-            window_slices=slices,
-            window_throttled_s=throttled_s,
-            spun=spun,
-            window_resent=resent,
-            host_pressure=pressure,
+            window_wait_s=(turns[1].wait_s - turns[0].wait_s) * scale if turns else None,
+            window_slices=round((turns[1].slices - turns[0].slices) * scale) if turns else None,
+            window_throttled_s=None if throttled_s is None else throttled_s * scale,
+            spun=None if spun_s is None else spun_s / length_s,
+            # Two files of the kernel, read one after the other.
+            window_resent=None if resent is None else max(0, resent) * scale,
+            host_pressure=None if pressure_s is None else min(1.0, pressure_s / length_s),
         )
 
     @property
     def jit_share(self) -> float | None:
-        """JIT compile time per second between the edges. None where it is not known, and where
-        another JVM started the counter again."""
+        """JIT compile time per second between the edges. None if unknown, and if another JVM
+        started the counter again."""
         if self.opened is None or self.closed is None:
             return None
         rates = per_second(self.opened.compiled, self.closed.compiled)

@@ -115,6 +115,11 @@ def knobs_of(settings: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in known.items() if type(value) is int}
 
 
+def starting(host: Mapping[str, str]) -> dict[str, str]:
+    """The settings that take another JVM: all but the CPU limit, which is changed live."""
+    return {name: value for name, value in host.items() if name != LIVE}
+
+
 def check_knob(name: str, value: object) -> None:
     """Raises ValueError if the value is not allowed for the knob. The message begins with it."""
     knob = next((knob for knob in KNOBS if knob.name == name), None)

@@ -1,10 +1,8 @@
-"""The effect of a request on the toxics in force: how a script of them is checked before it runs,
-and told from what others change while it does. Pure."""
+"""The effect of a request on the toxics in force. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 from lab.errors import LabUnreachable
 from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
@@ -64,16 +62,3 @@ def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
     return ToxicsInForce(
         tuple(proxy if one.name == proxy.name else one for one in in_force.proxies)
     )
-
-
-def difference(was: ToxicsInForce, now: ToxicsInForce) -> Iterator[str]:
-    """The proxies and toxics, as ``proxy`` or ``proxy/toxic``, that are not the same."""
-    for proxy in now.proxies:
-        before = was.proxy(proxy.name)
-        if before is None or before.enabled != proxy.enabled:
-            yield proxy.name
-        old = {toxic.name: toxic for toxic in before.toxics} if before else {}
-        new = {toxic.name: toxic for toxic in proxy.toxics}
-        for name in sorted(old.keys() | new.keys()):
-            if old.get(name) != new.get(name):
-                yield f"{proxy.name}/{name}"

@@ -6,11 +6,9 @@ Pure: no I/O. Names are Toxiproxy's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-
-import msgspec
 
 HOUR_MS = 3_600_000
 LARGEST = 2**31 - 1
@@ -151,19 +149,12 @@ class ToxicsInForce:
         return next((proxy for proxy in self.proxies if proxy.name == name), None)
 
 
-def parse_proxies(answer: object) -> ToxicsInForce:
-    """Toxiproxy's ``GET /proxies`` as records, ordered by proxy and toxic name.
-
-    Raises ValueError naming what is missing or of the wrong kind.
-    """
-    try:
-        proxies = msgspec.convert(answer, dict[str, Proxy])
-    except msgspec.ValidationError as failure:
-        raise ValueError(str(failure)) from None
+def ordered(proxies: Iterable[Proxy]) -> ToxicsInForce:
+    """Proxies and their toxics by name."""
     return ToxicsInForce(
         tuple(
-            replace(one, toxics=tuple(sorted(one.toxics, key=lambda toxic: toxic.name)))
-            for _, one in sorted(proxies.items())
+            replace(proxy, toxics=tuple(sorted(proxy.toxics, key=lambda toxic: toxic.name)))
+            for proxy in sorted(proxies, key=lambda proxy: proxy.name)
         )
     )
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from lab.model import NONE, UNKNOWN, Row, TrialPlan, goodput, strength_text, three
+from lab.model import NONE, UNKNOWN, Remark, Row, TrialPlan, goodput, strength_text, three
+from lab.report import remarks
 from lab.report.table import NOTHING, data, lane, with_unit
 
 EVERY_S = 5.0
@@ -70,6 +71,9 @@ class Trials:
 
     def warn(self, text: str) -> None:
         self.say(f"warning: {text}")
+
+    def remark(self, remark: Remark) -> None:
+        self.warn(remarks.text(remark))
 
     def say(self, text: str) -> None:
         """One line, above the live one."""

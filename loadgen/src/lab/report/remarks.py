@@ -16,6 +16,8 @@ from lab.model import REMARK_SEPARATOR, Remark, Row, three
 
 CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
 TEXTS: Mapping[str, list[str]] = CATALOGUE["texts"]
+# Of what happens while a run goes on.
+NEWS: Mapping[str, str] = CATALOGUE["news"]
 WORDS: Mapping[str, str] = CATALOGUE["words"]
 # What a failure of the server is called in a finding, by the code of its check.
 FAILURES: Mapping[str, str] = CATALOGUE["failures"]
@@ -51,7 +53,7 @@ def say(table: str, code: str, /, **values: object) -> str:
 
 def text(remark: Remark) -> str:
     """A remark as people read it; as it is in a file where it lacks a value, or is unknown."""
-    template = TEXTS.get(remark.code, [""])[0]
+    template = NEWS.get(remark.code) or TEXTS.get(remark.code, [""])[0]
     return filled(template, remark.values) or remark.cell
 
 

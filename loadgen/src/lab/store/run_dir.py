@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -12,9 +11,8 @@ from pathlib import Path
 from lab.errors import CannotWrite, LabError, LabUnreachable, WordError
 from lab.store.records import MIB, sync, writing
 
-# For all that is not an engine's output: records and series of a trial (some 100 KiB), and the
-# run's report with its figures.
-RESERVE_BYTES = 8 * MIB
+# A trial with its engine's output (some 100 KiB a second at most), and the run's report.
+RESERVE_BYTES = 64 * MIB
 
 
 def new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
@@ -55,13 +53,13 @@ def point_latest(run_dir: Path) -> None:
         part.replace(latest)
 
 
-def check_space(results: Path, needed_bytes: float = 0, what: str = "a run") -> None:
-    """Raises LabError unless there is room for so much more, and for RESERVE_BYTES beside it;
-    LabUnreachable where the folder cannot be used."""
+def check_space(results: Path, what: str = "a run") -> None:
+    """Raises LabError unless there is room for RESERVE_BYTES; LabUnreachable where the folder
+    cannot be used."""
     try:
         free = shutil.disk_usage(results).free
     except OSError as failure:
         raise LabUnreachable(f"cannot use {results}: {failure.strerror}") from None
-    needed = math.ceil((needed_bytes + RESERVE_BYTES) / MIB)
-    if free < needed * MIB:
+    if free < RESERVE_BYTES:
+        needed = RESERVE_BYTES // MIB
         raise LabError(f"{results} has {free // MIB} MiB free; {what} needs {needed} MiB")

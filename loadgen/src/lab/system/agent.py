@@ -10,10 +10,8 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
-from lab.errors import LabUnreachable
 from lab.model import Mode
-from lab.store.records import from_json
-from lab.system.http import Http
+from lab.system.http import Http, Part
 
 DEADLINE_S = 2.0
 # Longer than the longest preparation of a trial. The trial itself is announced.
@@ -76,12 +74,11 @@ class ToxicsSeen:
     changes: tuple[Change, ...] = ()
 
 
-class Agent:
-    """The live agent at `url`. Every method raises LabUnreachable."""
+class Agent(Part):
+    """Every method raises LabUnreachable."""
 
     def __init__(self, http: Http, url: str) -> None:
-        self._http = http
-        self._url = url
+        super().__init__(http, "agent", url)
 
     def attend(self, *servers: str) -> None:
         """These servers are measured, so that Prometheus looks rarely at the others; none: no
@@ -93,25 +90,16 @@ class Agent:
 
     def send_lines(self, lines: Sequence[str]) -> None:
         """Hand on lines of the announced trial's engine, as they are. From any thread."""
-        url = f"{self._url}/load"
-        self._http.call("agent", "PUT", url, deadline_s=DEADLINE_S, content="\n".join(lines))
+        self.call("PUT", "/load", deadline_s=DEADLINE_S, content="\n".join(lines))
 
     def end_trial(self) -> None:
-        self._http.call("agent", "DELETE", f"{self._url}/trial", deadline_s=DEADLINE_S)
+        self.call("DELETE", "/trial", deadline_s=DEADLINE_S)
 
     def toxics_seen(self) -> ToxicsSeen:
-        answer = self._http.get("agent", f"{self._url}/toxics", LOOK_DEADLINE_S)
-        try:
-            return from_json(ToxicsSeen, answer)
-        except ValueError as failure:
-            raise LabUnreachable(
-                f"what it saw of the toxics is wrong: {failure}", "agent"
-            ) from None
+        return self.get("/toxics", ToxicsSeen, LOOK_DEADLINE_S)
 
     def check(self) -> None:
-        """Raises LabUnreachable unless the agent is well."""
-        self._http.call("agent", "GET", f"{self._url}/health")
+        self.call("GET", "/health")
 
     def _put(self, path: str, announced: Trial | Attention) -> None:
-        body = to_builtins(announced)
-        self._http.call("agent", "PUT", f"{self._url}{path}", body, DEADLINE_S)
+        self.call("PUT", path, to_builtins(announced), DEADLINE_S)

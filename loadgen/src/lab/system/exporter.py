@@ -1,14 +1,11 @@
-"""Asks the JMX exporter beside a JVM under test what that JVM holds and used so far."""
-
-from dataclasses import dataclass
+"""The JMX exporter beside a JVM under test: what that JVM holds and used so far."""
 
 from prometheus_client.samples import Sample
 
 from lab.errors import LabUnreachable
 from lab.model import Exported
 from lab.model.routes import EXPORTER_PORT
-from lab.system.http import COUNTER_DEADLINE_S, DEADLINE_S, Http
-from lab.system.traffic import ForeignServices
+from lab.system.http import COUNTER_DEADLINE_S, DEADLINE_S, Http, Part
 
 STARTED = "process_start_time_seconds"
 JDK = "jvm_runtime_info"
@@ -22,91 +19,65 @@ CPU = "process_cpu_seconds_total"
 COMPILATION = "jvm_compilation_time_seconds_total"
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """What the server's process used so far: CPU seconds, and JIT compile time in seconds (see
-    Exporter.compilation_s)."""
+class Exporter(Part):
+    """The exporter on a server's host. Every method raises LabUnreachable."""
 
-    cpu_s: float
-    compilation_s: float
+    def __init__(self, http: Http, server: str) -> None:
+        super().__init__(http, server, f"http://{server}:{EXPORTER_PORT}")
 
+    def compilation_s(self) -> float:
+        """JIT compile time so far: elapsed time, summed over the compiler's threads, each
+        compilation when it ends."""
+        return self._value(COMPILATION)
 
-class Exporter:
-    """The JMX exporters of all services. Every method raises LabUnreachable."""
+    def cpu_s(self) -> float:
+        return self._value(CPU)
 
-    def __init__(self, http: Http, foreign: ForeignServices) -> None:
-        self._http = http
-        self._foreign = foreign
+    def times(self) -> tuple[float, float]:
+        """Both of these, read at once."""
+        samples = self.samples("/metrics", CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
+        return self._first(samples, CPU), self._first(samples, COMPILATION)
 
-    def compilation_s(self, server: str) -> float:
-        """JIT compile time of the server's JVM so far: elapsed time, summed over the compiler's
-        threads, each compilation when it ends."""
-        return self._counter(server, COMPILATION)
+    def resident_bytes(self) -> int:
+        return round(self._value(RESIDENT, DEADLINE_S))
 
-    def cpu_s(self, server: str) -> float:
-        """CPU seconds the server's process used so far."""
-        return self._counter(server, CPU)
+    def leased(self) -> int:
+        """Downstream calls under way; 0 if there is no such metric."""
+        samples = self.samples("/metrics", LEASED)
+        return round(samples[0].value) if samples else 0
 
-    def times(self, server: str) -> Times:
-        known = self._by_name(server, CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
-        return Times(known[CPU], known[COMPILATION])
-
-    def resident_bytes(self, server: str) -> int:
-        """The memory of the server's process in RAM."""
-        return round(self._by_name(server, RESIDENT)[RESIDENT])
-
-    def leased(self, server: str) -> int:
-        """Downstream calls under way; 0 where the exporter does not tell."""
-        found = self._http.samples(server, _url(server), LEASED)
-        return round(found[0].value) if found else 0
-
-    def started_s(self, server: str) -> float:
+    def started_s(self) -> float:
         """When the JVM started, in seconds since 1970."""
-        return self._by_name(server, STARTED, deadline_s=COUNTER_DEADLINE_S)[STARTED]
+        return self._value(STARTED)
 
-    def exported(self, server: str) -> Exported:
-        asked = (STARTED, JDK, MAX_HEAP, POOL_SIZE, LOCK_WATCH, CARRIERS)
-        found = self._http.samples(server, _url(server), *asked)
-        heap = [of.value for of in found if of.name == MAX_HEAP and of.labels == {"area": "heap"}]
-        jdks = [of.labels.get("version") for of in found if of.name == JDK]
-        pool, watch, carriers = (_one(found, name) for name in (POOL_SIZE, LOCK_WATCH, CARRIERS))
+    def exported(self) -> Exported:
+        """The JVM as it reads back. Prometheus has this exporter in its list."""
+        names = (STARTED, JDK, MAX_HEAP, POOL_SIZE, LOCK_WATCH, CARRIERS)
+        samples = self.samples("/metrics", *names)
+        heap = [s.value for s in samples if s.name == MAX_HEAP and s.labels == {"area": "heap"}]
+        jdks = [s.labels.get("version") for s in samples if s.name == JDK]
+        pool, watch, carriers = (_single(samples, n) for n in (POOL_SIZE, LOCK_WATCH, CARRIERS))
         return Exported(
-            start_time_ms=round(self._only(server, found, STARTED) * 1000),
+            start_time_ms=round(self._first(samples, STARTED) * 1000),
             jdk=jdks[0] if jdks else None,
             max_heap_bytes=round(heap[0]) if heap and heap[0] > 0 else None,
             pool_size=pool if pool and pool > 0 else None,
-            scraped=self._foreign[server].scraped,
+            scraped=True,
             lock_watch_ms=watch,
             carriers=carriers,
         )
 
-    def _counter(self, server: str, name: str) -> float:
-        """Spares a foreign service without an exporter the wait for a deadline."""
-        foreign = self._foreign.get(server)
-        if foreign is not None and not foreign.exporter:
-            raise LabUnreachable(
-                f"no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists", server
-            )
-        return self._by_name(server, name, deadline_s=COUNTER_DEADLINE_S)[name]
+    def _value(self, name: str, deadline_s: float = COUNTER_DEADLINE_S) -> float:
+        return self._first(self.samples("/metrics", name, deadline_s=deadline_s), name)
 
-    def _by_name(
-        self, server: str, *names: str, deadline_s: float = DEADLINE_S
-    ) -> dict[str, float]:
-        found = self._http.samples(server, _url(server), *names, deadline_s=deadline_s)
-        return {name: self._only(server, found, name) for name in names}
-
-    def _only(self, server: str, found: list[Sample], name: str) -> float:
-        for sample in found:
+    def _first(self, samples: list[Sample], name: str) -> float:
+        for sample in samples:
             if sample.name == name:
                 return float(sample.value)
-        raise LabUnreachable(f"{_url(server)} has no {name}", server)
+        raise LabUnreachable(f"{self.url}/metrics has no {name}", self.name)
 
 
-def _one(found: list[Sample], name: str) -> int | None:
-    """The value that there is once; None of several, and of none."""
-    values = [sample.value for sample in found if sample.name == name]
+def _single(samples: list[Sample], name: str) -> int | None:
+    """The value if there is exactly one."""
+    values = [sample.value for sample in samples if sample.name == name]
     return round(values[0]) if len(values) == 1 else None
-
-
-def _url(server: str) -> str:
-    return f"http://{server}:{EXPORTER_PORT}/metrics"

@@ -38,8 +38,7 @@ class HostCpu:
     steal: float
 
     def shares_since(self, earlier: HostCpu) -> tuple[float, float] | None:
-        """(busy, stolen) shares 0..1 of the time between; None when no time passed. What other
-        machines took is not busy."""
+        """(busy, stolen) shares 0..1 of the time between; None when no time passed."""
         total = self.total - earlier.total
         if total <= 0:
             return None
@@ -78,40 +77,34 @@ class Process:
     def cpu_s(self) -> float:
         """CPU seconds it used so far; after its end, all it used."""
         if self._status is None:
-            try:
-                # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
+            # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
+            with suppress(OSError):
                 text = Path(f"/proc/{self._child.pid}/stat").read_text(encoding="ascii")
-            except OSError:
-                return self._cpu_s
-            fields = text.rpartition(")")[2].split()
-            self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                fields = text.rpartition(")")[2].split()
+                self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return self._cpu_s
 
     def turns(self) -> Turns | None:
-        """Its turns so far; None where the system does not tell. A thread that has ended counts
+        """Its turns so far; None if the system has no such figures. A thread that has ended counts
         as it was at the last call."""
         for path in Path(f"/proc/{self._child.pid}/task").glob("*/schedstat"):
-            try:
+            # A thread may have ended just now.
+            with suppress(OSError, ValueError):
                 # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats.
                 _, wait_ns, slices = path.read_text(encoding="ascii").split()
-            except (OSError, ValueError):
-                continue  # The thread ended just now.
-            self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
+                self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
         if not self._turns:
             return None
         turns = self._turns.values()
-        return Turns(sum(one.wait_s for one in turns), sum(one.slices for one in turns))
+        return Turns(sum(each.wait_s for each in turns), sum(each.slices for each in turns))
 
     def sockets(self) -> int | None:
-        """The number of its open sockets; None if the system does not tell."""
         count = 0
         try:
             # One link per open file, a socket's is called socket:[inode] (proc(5)).
             for path in Path(f"/proc/{self._child.pid}/fd").iterdir():
-                try:
+                with suppress(OSError):  # It may have been closed just now.
                     count += str(path.readlink()).startswith("socket:")
-                except OSError:
-                    continue  # It was closed just now.
         except OSError:
             return None
         return count
@@ -131,7 +124,6 @@ class Clock:
     """Time to wait by. No signal cuts its waits short: for putting things back."""
 
     def monotonic(self) -> float:
-        """Seconds that never jump."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -140,13 +132,11 @@ class Clock:
 
 
 class System(Clock):
-    """Clock, signals and processes of this machine, for a trial. Use `catch_signals` once, from the
-    main thread.
+    """Clock, signals and processes of this machine, for a trial.
 
-    `cpu_stat` are the places to look for the container's own cgroup, the first that is there
-    counts; `held` are descriptors that engines inherit, so that one that outlives this process
-    holds the lab (`lock`). `shared` tells whether the lab's parts share this machine: else its CPUs
-    say nothing of theirs."""
+    `cpu_stat` are the places to look for the container's own cgroup; `held` are descriptors that
+    engines inherit, so that one that outlives this process holds the lab (`lock`). `shared`: the
+    lab's parts share this machine, else its CPUs say nothing of theirs."""
 
     def __init__(
         self,
@@ -161,7 +151,7 @@ class System(Clock):
         self._stop: int | None = None
 
     def catch_signals(self) -> None:
-        """SIGINT and SIGTERM ask to stop: the next `sleep` raises Interrupted."""
+        """SIGINT and SIGTERM make the next `sleep` raise Interrupted. From the main thread."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._ask_to_stop)
 
@@ -183,9 +173,8 @@ class System(Clock):
             time.sleep(min(left, 0.1))
 
     def start(self, argv: Sequence[str], output: Path, stdin: str = "") -> Process:
-        """Start an engine that reads `stdin`, standard output and error to the file. It has a
-        session of its own, so that a Ctrl-C at the terminal reaches the driver only. Raises
-        EngineError, CannotWrite."""
+        """Start an engine, standard output and error to the file. It has a session of its own, so
+        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError, CannotWrite."""
         with writing(output):
             file = output.open("wb")
         with file, TemporaryFile() as words:
@@ -209,31 +198,28 @@ class System(Clock):
 
     def own_cpus(self) -> int:
         """How many of them this container may use. `pin` does not count."""
-        own = os.sched_getaffinity(0)
+        pinned = os.sched_getaffinity(0)
         try:
             # The kernel leaves out what the container may not use (sched_setaffinity(2)).
             os.sched_setaffinity(0, range(self.cpus()))
             return len(os.sched_getaffinity(0))
         finally:
-            os.sched_setaffinity(0, own)
+            os.sched_setaffinity(0, pinned)
 
     def host_cpu(self) -> HostCpu | None:
-        """The host's counters, of the first line of /proc/stat (proc(5)), which a container sees
-        too; None where there is none, and where the lab is on several machines."""
-        if not self._shared:
-            return None
-        try:
-            values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-        except OSError:
-            return None
-        user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
-        total = user + nice + system + idle + iowait + irq + softirq + steal
-        return HostCpu(total=total, idle=idle + iowait, steal=steal)
+        """The first line of /proc/stat (proc(5)), which a container sees too; None without it, and
+        for a lab on several machines."""
+        with suppress(OSError):
+            if self._shared:
+                values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+                user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
+                total = user + nice + system + idle + iowait + irq + softirq + steal
+                return HostCpu(total=total, idle=idle + iowait, steal=steal)
+        return None
 
     def pressure_s(self) -> float | None:
-        """For how long at least one thread of the machine waited for a CPU, since it began
-        (Documentation/accounting/psi.rst: `some`, in microseconds). None without PSI, and where
-        the lab is on several machines."""
+        """For how long at least one thread of the machine waited for a CPU so far
+        (Documentation/accounting/psi.rst: `some`). None without PSI, and as `host_cpu`."""
         with suppress(OSError, ValueError):
             if self._shared:
                 some = CPU_PRESSURE.read_text(encoding="ascii").split("\n", 1)[0]
@@ -241,39 +227,37 @@ class System(Clock):
         return None
 
     def resent(self) -> int | None:
-        """How many segments TCP has sent again in this network namespace since it is there,
-        attempts to connect left out (proc(5): RetransSegs of /proc/net/snmp, TCPSynRetrans of
-        netstat). None where the system does not tell."""
-        told: dict[str, int] = {}
+        """How many segments TCP has sent again in this network namespace so far, attempts to
+        connect left out (proc(5)). None if unknown."""
+        counts: dict[str, int] = {}
         for path in (NET_SNMP, NET_STAT):
             with suppress(OSError, ValueError):
                 lines = path.read_text(encoding="ascii").splitlines()
                 for names, values in zip(lines[::2], lines[1::2], strict=False):
-                    counts = map(int, values.split()[1:])
-                    told.update(zip(names.split()[1:], counts, strict=False))
-        again, connecting = told.get("RetransSegs"), told.get("TCPSynRetrans")
+                    numbers = map(int, values.split()[1:])
+                    counts.update(zip(names.split()[1:], numbers, strict=False))
+        again, connecting = counts.get("RetransSegs"), counts.get("TCPSynRetrans")
         return None if again is None or connecting is None else again - connecting
 
     def crowd(self, seconds: float) -> tuple[float, float] | None:
-        """What others do with the CPUs now: the share of its time that a thread which never rests
-        waits for one, and the share of all CPUs that is not idle beside that thread, the idle lab
-        and other machines among it. For that it uses one CPU for so many seconds. None where the
-        lab is on several machines, and where a CPU quota kept the thread waiting."""
+        """How much others use the CPUs now: the share of its time that a thread which never rests
+        waits for one, and the share of all CPUs that is busy or stolen beside that thread. None for
+        a lab on several machines, and if a CPU quota kept the thread waiting."""
         if not self._shared:
             return None
         quota, before = self.throttled_s(), self.host_cpu()
         begun, used = time.monotonic(), time.thread_time()
         while (length := time.monotonic() - begun) < seconds:
             pass
-        own = min(1.0, (time.thread_time() - used) / length)
+        ran = min(1.0, (time.thread_time() - used) / length)
         after = self.host_cpu()
         if self.throttled_s() != quota:
             return None
         shares = after.shares_since(before) if before and after else None
-        return 1 - own, max(0.0, sum(shares) - own / self.cpus()) if shares else 0.0
+        return 1 - ran, max(0.0, sum(shares) - ran / self.cpus()) if shares else 0.0
 
     def ref(self) -> str | None:
-        """The output of `ref`, which takes a second; None where it does not run."""
+        """The output of `ref`, which takes a second; None if it does not run."""
         try:
             done = subprocess.run(
                 (REF,), capture_output=True, check=True, text=True, timeout=REF_TIMEOUT_S
@@ -283,18 +267,15 @@ class System(Clock):
         return done.stdout
 
     def throttled_s(self) -> float | None:
-        """How long a CPU quota kept this container from running so far, of `cpu.stat` of the
-        cgroup it sees as its own: `throttled_usec` in version 2, `throttled_time` (ns) in version
-        1. None where the system does not tell."""
+        """How long a CPU quota kept this container from running so far: `throttled_usec` of
+        cgroups' version 2, `throttled_time` (ns) of version 1. None if unknown."""
         for path in self._cpu_stat:
-            try:
+            with suppress(OSError):
                 words = path.read_text(encoding="ascii").split()
-            except OSError:
-                continue
-            known = dict(zip(words[::2], words[1::2], strict=False))
-            for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
-                if name in known:
-                    return int(known[name]) * unit_s
+                values = dict(zip(words[::2], words[1::2], strict=False))
+                for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
+                    if name in values:
+                        return int(values[name]) * unit_s
         return None
 
 

@@ -19,8 +19,6 @@ The host makes the change if `allowed` lists each line. The answer, a file of th
 code: `ok`, or one of `REFUSALS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -54,21 +52,21 @@ def allowed(
 ) -> dict[str, str]:
     """The names that a line of a request may have, each with what its value may be, as a POSIX
     extended regular expression. The host's only list: it is written down before a driver starts.
-    `images` are those that the user has named for a server: none, and no other, may be started.
-    `own` are services of the user's: only these get what `levers` name, and nothing else."""
-    every = {**HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
+    `images` are those that the user has named for a server: no other may be started. Only the
+    user's services (`own`) get what `levers` name, and nothing else."""
+    listed = {**HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
     if images:
-        every[IMAGE] = "|".join(image.replace(".", r"\.") for image in images)
+        listed[IMAGE] = "|".join(image.replace(".", r"\.") for image in images)
     if own:
-        every[OWN] = "|".join(own)
+        listed[OWN] = "|".join(own)
     for lever in levers:
-        every.update(lever.patterns)
-    return {"SERVER": "|".join((*servers, *own, GENERATOR)), **every}
+        listed.update(lever.patterns)
+    return {"SERVER": "|".join((*servers, *own, GENERATOR)), **listed}
 
 
 class HostChanges:
-    """Asks for one change after the other. `home` has the two folders. Where it has none, or is
-    None, nobody on the host answers, as on several machines."""
+    """Asks for one change after the other. `home` has the two folders; without them, or None, there
+    is no host to ask, as on several machines."""
 
     def __init__(self, home: Path | None) -> None:
         self._home = home
@@ -76,9 +74,9 @@ class HostChanges:
 
     def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
         """Recreate the server's container with these settings, all others at their defaults. When
-        this returns the host has done it. Raises LabUnreachable where the host does not answer,
-        Refused where it could not do it, LabError where there is no host to ask, and Interrupted
-        when the clock does."""
+        this returns the host has done it. Raises LabUnreachable if the host does not answer,
+        Refused if it could not do it, LabError without a host, and Interrupted when the clock
+        does."""
         if self._home is None or not (self._home / "requests").is_dir():
             raise LabError("host settings need `make`: nobody on the host answers")
         self._asked += 1
@@ -86,22 +84,18 @@ class HostChanges:
         answer = self._home / "answers" / str(self._asked)
         lines = {"SERVER": server, **settings}
         _write(request, "\n".join(f"{name}={value}" for name, value in lines.items()))
+        asked = " ".join(f"{name}={value}" for name, value in settings.items())
+        asked = f"{server} with {asked or 'its defaults'}"
         until = clock.monotonic() + DEADLINE_S
         while (code := _read(answer)) is None:
             if clock.monotonic() >= until:
                 # Too late is not done later, behind the driver's back.
                 _write(request, WITHDRAWN)
-                raise LabUnreachable(
-                    f"the host did not answer within {DEADLINE_S:.0f} s: {_text(server, settings)}"
-                )
+                raise LabUnreachable(f"the host did not answer within {DEADLINE_S:.0f} s: {asked}")
             clock.sleep(POLL_S)
         if code != "ok":
             why = REFUSALS.get(code, REFUSALS[FAILED])
-            raise Refused(f"the host refused {_text(server, settings)}: {why} ({LOG})")
-
-    def fresh(self, server: str, clock: Clock) -> None:
-        """Put a new container in the place of the server's, as it is. Raises as `change`."""
-        self.change(server, {FRESH: "yes"}, clock)
+            raise Refused(f"the host refused {asked}: {why} ({LOG})")
 
 
 def _write(request: Path, text: str) -> None:
@@ -115,12 +109,7 @@ def _write(request: Path, text: str) -> None:
 
 
 def _read(answer: Path) -> str | None:
-    """A code; None where it is not there yet."""
     try:
         return answer.read_text(encoding="ascii").strip()
     except OSError:
-        return None
-
-
-def _text(server: str, settings: Mapping[str, str]) -> str:
-    return f"{server} with {' '.join(f'{k}={v}' for k, v in settings.items()) or 'its defaults'}"
+        return None  # It is not there yet.

@@ -5,8 +5,6 @@ What measures claims the lab: flock(2) on a folder that all containers of the la
 Docker Desktop for Mac two processes can both get a lock on a bind mount (docker/for-mac#7004).
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time
@@ -25,29 +23,23 @@ PAUSE_S = 0.1
 @contextmanager
 def claimed(folder: Path) -> Iterator[tuple[int, ...]]:
     """Hold the lab while the context lasts. Yields the descriptors that hold it, for processes
-    that may outlive this one: none where there is no such folder, and nothing is held then.
+    that may outlive this one: none if there is no such folder, and nothing is held then.
 
     Raises LabError at once while another measurement holds it.
     """
-    descriptor = _open(folder)
-    if descriptor is None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
         yield ()
         return
+    except OSError as failure:
+        raise LabError(f"cannot open {folder}: {failure.strerror}") from None
     try:
         if not _locked(descriptor):
             raise LabError("another measurement is under way; wait for its end")
         yield (descriptor,)
     finally:
         os.close(descriptor)
-
-
-def _open(folder: Path) -> int | None:
-    try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as failure:
-        raise LabError(f"cannot open {folder}: {failure.strerror}") from None
 
 
 def _locked(descriptor: int) -> bool:

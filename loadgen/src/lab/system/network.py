@@ -1,13 +1,11 @@
-"""What TCP tells of the way to another part of the lab."""
-
-from __future__ import annotations
+"""The network to another part of the lab, as TCP measures it."""
 
 import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# The quickest of so many connections tells how long one takes.
+# The quickest of these connections counts.
 CONNECTIONS = 5
 # Longer than TCP waits before it sends a lost attempt again (1 s).
 DEADLINE_S = 2.5
@@ -30,19 +28,19 @@ Reach = Callable[[str, int], Reached | None]
 
 def reach(host: str, port: int) -> Reached | None:
     """Connect, and send nothing: the kernels of both sides answer, so no process of either is
-    waited for. None where there is no connection, or the system does not tell."""
-    found = []
+    waited for. None without a connection, and if the system has no such figures."""
+    timed = []
     for _ in range(CONNECTIONS):
         try:
             with socket.create_connection((host, port), DEADLINE_S) as connection:
-                told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
+                info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
         except TimeoutError:
             continue
         except OSError:
             return None
-        if len(told) < _INFO_BYTES:
+        if len(info) < _INFO_BYTES:
             return None
-        (mtu,), (us,) = (struct.unpack_from("I", told, at) for at in (_PMTU_AT, _MIN_RTT_AT))
+        (mtu,), (us,) = (struct.unpack_from("I", info, at) for at in (_PMTU_AT, _MIN_RTT_AT))
         if us != _UNTIMED:
-            found.append(Reached(us / 1000, mtu))
-    return min(found, key=lambda one: one.ms, default=None)
+            timed.append(Reached(us / 1000, mtu))
+    return min(timed, key=lambda reached: reached.ms, default=None)

@@ -2,21 +2,19 @@
 the load engine in the driver's container.
 
 A spinner is no container under a quota, because that would need the host for every trial, and an
-image, a service and a way to put it back. These processes end with the driver, and tell exactly how
-much CPU they got. The engine shares the container's weight with them, which is greater than that of
-any other part (compose.yaml). Where the engine starves all the same, its gates make the trial
+image, a service and a way to put it back. These processes end with the driver, and it is known
+exactly how much CPU they got. The engine shares the container's weight with them, which is greater
+than that of any other part (compose.yaml). If the engine starves anyway, its checks make the trial
 invalid.
 
     python -m lab.system.spinner PARENT SHARE SECONDS     one process: a duty cycle on one CPU
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +28,7 @@ CATCH_UP_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Spinner:
-    """The processes under way; none where nothing is to be taken."""
+    """The processes under way; none if nothing is to be taken."""
 
     processes: Sequence[Process] = ()
 
@@ -44,7 +42,7 @@ class Spinner:
 @contextmanager
 def spinning(system: System, share: float | None, most_s: float) -> Iterator[Spinner]:
     """Take this share of every CPU (None: of none) until the block is left, however that is, and
-    for `most_s` seconds at most. Raises LabError where this container may not use every CPU: then
+    for `most_s` seconds at most. Raises LabError if this container may not use every CPU: then
     only some parts of the lab would lose their share."""
     cpus = system.cpus() if share is not None else 0
     if cpus and system.own_cpus() < cpus:
@@ -53,14 +51,11 @@ def spinning(system: System, share: float | None, most_s: float) -> Iterator[Spi
         )
     argv = (sys.executable, "-m", __name__, f"{os.getpid()}", f"{share}", f"{most_s:.0f}")
     processes: list[Process] = []
-    try:
+    with ExitStack() as started:
         for _ in range(cpus):
-            # Those that started are ended also where the next one cannot start.
-            processes.append(system.start(argv, Path(os.devnull)))  # noqa: PERF401
+            processes.append(system.start(argv, Path(os.devnull)))
+            started.callback(processes[-1].stop)
         yield Spinner(processes)
-    finally:
-        for process in processes:
-            process.stop()
 
 
 def spin(parent: int, share: float, seconds: float) -> None:

@@ -5,8 +5,6 @@ part's name, and is sent to that part only, so a part that turns hostile learns 
 parts themselves have no secret: they know their tokens by their SHA-256 (LAB_TOKEN_SUMS).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Generator, Iterable
@@ -45,7 +43,6 @@ class TokenAuth(httpx.Auth):
         self._secret = secret
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        """One request, to wherever it goes."""
         port, host = request.url.port, request.url.host
         if self._secret and port in PORTS:
             part = RECORDER if port == RECORDER_PORT else host

@@ -31,7 +31,7 @@ from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.intervals import LEAST_VALUES
 from lab.judge.resources import RESOURCES
 from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
-from lab.system.conditions import starting
+from lab.model.knobs import starting
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2

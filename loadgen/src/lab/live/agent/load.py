@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lab.errors import WordError
 from lab.live.agent.metrics import KEPT_S, LEVELS, SINCE, AgentMetrics, Figures, Latencies
 from lab.live.clock import Clock
-from lab.load.engines.pacer import Head, Line, meant
+from lab.load.engines.pacer_output import Head, Line, meant
 from lab.system.agent import Phase, Trial
 
 # More than a line may be late by, and less than anybody waits for.

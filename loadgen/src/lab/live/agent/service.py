@@ -29,7 +29,6 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.live.http import refuse
 from lab.model.machines import MACHINES
 from lab.system.http import Http
-from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls, project_of
 from lab.system.tokens import PAGE, token
@@ -87,8 +86,8 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         trial=lambda: agent.trial,
         watch=watch,
         toxiproxy=Toxiproxy(http, urls.toxiproxy),
-        management=Management(http),
-        prometheus=Prometheus(urls.prometheus, http),
+        http=http,
+        prometheus=Prometheus(http, urls.prometheus),
     )
     inside = urlsplit(urls.agent)
     return Guard(

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from lab.errors import LabUnreachable
 from lab.live.clock import Clock
 from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxics import Proxy, ToxicsInForce, parse_proxies
+from lab.model.toxics import Proxy, ToxicsInForce
 from lab.system.agent import ToxicsSeen
 from lab.system.http import Http
+from lab.system.toxiproxy import Toxiproxy
 
 DEADLINE_S = 2.0
 # With more than this from look to look, a look failed or came late. Then nobody watched.
@@ -27,8 +28,7 @@ class ToxicsWatch:
     loop."""
 
     def __init__(self, http: Http, url: str, clock: Clock) -> None:
-        self._http = http
-        self._url = f"{url}/proxies"
+        self._toxiproxy = Toxiproxy(http, url)
         self._clock = clock
         # One look after the other: of two, the older one could end last.
         self._thread = ThreadPoolExecutor(1, "toxics")
@@ -48,8 +48,8 @@ class ToxicsWatch:
 
     def _ask(self) -> ToxicsInForce | None:
         try:
-            return parse_proxies(self._http.get("toxiproxy", self._url, DEADLINE_S))
-        except (LabUnreachable, ValueError):
+            return self._toxiproxy.in_force(DEADLINE_S)
+        except LabUnreachable:
             return None
 
 

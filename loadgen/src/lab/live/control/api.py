@@ -34,6 +34,7 @@ from lab.model.knobs import KNOBS, check_knob, knobs_of
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import STREAMS, TOXIC_TYPES, Proxy
 from lab.system.agent import Trial
+from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy
@@ -59,7 +60,7 @@ class Control:
     trial: Callable[[], Trial | None]
     watch: ToxicsWatch
     toxiproxy: Toxiproxy
-    management: Management
+    http: Http
     prometheus: Prometheus
     # One change at a time.
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -112,7 +113,7 @@ class Control:
     def _knobs_of(self, server: str) -> Mapping[str, object]:
         """The knobs in force, of those that the server has. `problem`: why they are unknown."""
         try:
-            values = knobs_of(self.management.settings(server))
+            values = knobs_of(Management(self.http, server).settings())
         except LabUnreachable as failure:
             return {"server": server, "values": {}, "problem": failure.problem}
         return {"server": server, "values": values, "problem": None}
@@ -129,7 +130,7 @@ class Control:
         except ValueError as failure:
             raise WordError(str(failure)) from None
         async with self._changing:
-            await asyncio.to_thread(self.management.change_knobs, server, knobs)
+            await asyncio.to_thread(Management(self.http, server).change_knobs, knobs)
         return Json(await asyncio.to_thread(self._knobs_of, server))
 
     async def _change_toxic(self, request: Request) -> Response:

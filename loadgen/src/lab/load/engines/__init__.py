@@ -1,7 +1,5 @@
 """Load engines: one file each, behind the interface of `base`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lab.load.engines.base import Engine, Schedule

@@ -1,4 +1,4 @@
-"""Latency histograms, in microseconds, of pacer, which reports single values."""
+"""Latency histograms, in microseconds, of an engine that reports single values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from lab.model import Latency
+
+# Neighbouring seconds depend on each other, so blocks of so many are drawn, of few seconds half.
+BLOCK_S = 3
+RESAMPLES = 200
 
 
 @dataclass(slots=True)
@@ -23,50 +27,42 @@ class Histogram:
     @classmethod
     def sum_of(cls, histograms: Iterable[Histogram]) -> Histogram:
         whole = cls()
-        for one in histograms:
-            whole.buckets.update(one.buckets)
-            whole.sum_us += one.sum_us
-            whole.max_us = max(whole.max_us, one.max_us)
+        for histogram in histograms:
+            whole.buckets.update(histogram.buckets)
+            whole.sum_us += histogram.sum_us
+            whole.max_us = max(whole.max_us, histogram.max_us)
         return whole
 
     @property
     def count(self) -> int:
         return self.buckets.total()
 
+    @property
+    def mean_ms(self) -> float | None:
+        return self.sum_us / self.count / 1000 if self.count else None
+
     def at_ms(self, percentile: float) -> float:
-        """The smallest value, in ms, that this share (0..1) of all values does not exceed."""
+        """The smallest value, in ms, that this share (0..1) of all values does not exceed. Raises
+        ValueError without any value."""
         rank = max(1, math.ceil(percentile * self.count - 1e-9))
-        seen = 0
-        for value in sorted(self.buckets):
-            seen += self.buckets[value]
+        for ms, seen in self.ranks():
             if seen >= rank:
-                return min(value, self.max_us) / 1000
+                return ms
         raise ValueError("an empty histogram has no percentiles")
 
     def ranks(self) -> tuple[tuple[float, int], ...]:
         """(ms, how many values are at most that), ascending."""
-        known = sorted(self.buckets)
-        seen = accumulate(self.buckets[value] for value in known)
+        values = sorted(self.buckets)
+        seen = accumulate(self.buckets[value] for value in values)
         return tuple(
-            (min(us, self.max_us) / 1000, rank) for us, rank in zip(known, seen, strict=True)
+            (min(us, self.max_us) / 1000, rank) for us, rank in zip(values, seen, strict=True)
         )
 
     def latency(self) -> Latency | None:
-        """The percentiles; None where there is none."""
-        if self.count == 0:
+        if self.mean_ms is None:
             return None
-        return Latency(
-            mean_ms=self.sum_us / self.count / 1000,
-            p50_ms=self.at_ms(0.50),
-            p95_ms=self.at_ms(0.95),
-            p99_ms=self.at_ms(0.99),
-            max_ms=self.max_us / 1000,
-        )
-
-
-# Neighbouring seconds depend on each other, so blocks of so many are drawn, of few seconds half.
-BLOCK_S = 3
-RESAMPLES = 200
+        p50_ms, p95_ms, p99_ms = (self.at_ms(share) for share in (0.50, 0.95, 0.99))
+        return Latency(self.mean_ms, p50_ms, p95_ms, p99_ms, self.max_us / 1000)
 
 
 def log_errors(seconds: Sequence[Histogram], shares: Sequence[float]) -> tuple[float, ...]:

@@ -2,13 +2,14 @@
 
 import pytest
 
-from lab.system.proxy_reset import LOOK_S, clear_proxy
-from lab.system.undo_log import UndoLog
+from lab.model import Remark
+from lab.subject.changes import Journal
+from lab.subject.proxy_reset import LOOK_S, clear_proxy
 from support.fakes import FakeLab
 
 
-def cleared(lab: FakeLab) -> str | None:
-    return clear_proxy(lab.stack, lab.system, UndoLog(None))
+def cleared(lab: FakeLab) -> Remark | None:
+    return clear_proxy(lab.stack, lab.system, Journal(None))
 
 
 def test_nothing_is_changed() -> None:
@@ -30,7 +31,7 @@ def test_many_connections_are_cut_and_the_agent_has_time_to_see_it(lab: FakeLab)
 
 def test_a_proxy_that_accepts_nothing_is_revived_and_said(lab: FakeLab) -> None:
     lab.proxy_deaf = True
-    assert "did not answer any more" in cleared(lab)
+    assert cleared(lab).code == "proxy-deaf"
     assert lab.enabled
     assert not lab.proxy_deaf
 

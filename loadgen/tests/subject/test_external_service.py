@@ -1,0 +1,240 @@
+"""A service that is not the lab's: reached, replaced, warmed up, and asked what a request costs."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+
+from lab.errors import LabUnreachable
+from lab.judge.predict import predict
+from lab.load.bench import Bench
+from lab.model import Demand, Exported, Latency, Reading, TrialPlan, Warmth
+from lab.subject.external_service import FIXED_WARM_S, ExternalService
+from lab.subject.subject import RESTART_S
+from lab.system.host import Clock
+from lab.system.host_changes import FRESH, HostChanges
+from lab.system.stack import Stack, Urls
+from support.fakes import FakeLab, cells, latency, plan, reading
+from support.foreign import CONTAINER, URL, foreign, foreign_record, judged
+
+
+def bench(lab: FakeLab, raw: Path, concurrency: int = 100) -> Bench:
+    of = {"server": "my-service", "url": f"{URL}/x", "route": "/x", "concurrency": concurrency}
+    return Bench(plan("closed", **of), lab.engine, lab.system, raw / "beside")
+
+
+def service(lab: FakeLab, name: str = "my-service") -> ExternalService:
+    return ExternalService(name, f"http://{name}:8080", "/x", lab.stack, HostChanges(None))
+
+
+def warm_up(lab: FakeLab, raw: Path) -> Warmth:
+    warmth, edges = service(lab).warm(bench(lab, raw), 100)
+    assert edges is None
+    return warmth
+
+
+def demand(lab: FakeLab, raw: Path, concurrency: int = 100) -> Demand | None:
+    """What a light load shows of it, for a trial of so many connections."""
+    used = bench(lab, raw, concurrency)
+    subject = service(lab)
+    return subject.demand(used, subject.light(used.plan, 100), 2, None)
+
+
+def test_a_snapshot_has_what_an_exporter_tells(outside: FakeLab) -> None:
+    now = service(outside).snapshot()
+    assert now.foreign
+    assert now.exported == Exported(1_000_000, "21.0.1", 1_048_576_000, 200, scraped=True)
+    assert (now.jvm_started_ms, now.settings) == (1_000_000, {"url": URL})
+    # It has no management port, and none is asked.
+    assert ("my-service", 8081) not in outside.asked
+    # With the recorder in its JVM.
+    outside.foreign_tells = "lab_lock_watch_ms 10.0\nlab_virtual_thread_scheduler_parallelism 2.0\n"
+    now = service(outside).snapshot()
+    assert (now.lock_watch_ms, now.carriers, now.pool_size) == (10, 2, 200)
+
+
+@pytest.mark.parametrize(("listed", "slow"), [(False, False), (True, True)])
+def test_an_exporter_counts_if_it_is_listed_and_answers(
+    lab: FakeLab, listed: bool, slow: bool
+) -> None:
+    lab.foreign, lab.no_exporter = {"my-service"}, slow
+    lab.scraped_jvms = {"my-service"} if listed else set()
+    subject = service(lab)
+    lab.asked.clear()
+    assert subject.snapshot().exported is None
+    with pytest.raises(LabUnreachable, match=r"port 9404 that prometheus/own\.json lists"):
+        subject.compilation_s()
+    assert subject.jit(lab.system) is None
+    # None is asked again.
+    assert not {("my-service", 9404), ("my-service", 8081)} & set(lab.asked)
+
+
+def test_an_error_is_a_warning_and_a_missing_path_a_refusal(outside: FakeLab) -> None:
+    subject = service(outside)
+    for status, code in ((200, None), (500, "answers"), (302, "answers-redirect")):
+        outside.route_status = status
+        warning = subject.check_route("/x")
+        assert (warning and warning.code) == code
+    outside.route_status = 404
+    with pytest.raises(LabUnreachable, match="answers 404: not served"):
+        subject.check_route("/x")
+    host = "host.docker.internal"
+    outside.down.add(host)
+    with pytest.raises(LabUnreachable, match="listen on an address that containers can reach"):
+        service(outside, host).check_route("/x")
+
+
+@pytest.mark.parametrize("location", ["localhost:8080/login", "http://[::1", "http://a\x1b]52;c;x"])
+def test_where_an_answer_sends_its_client_is_not_read(location: str) -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(302, headers=[(b"Location", location.encode())])
+
+    stack = Stack(Urls.read({}), httpx.MockTransport(answer))
+    subject = ExternalService("my-service", URL, "/x", stack, HostChanges(None))
+    assert subject.check_route("/x").cell == "answers-redirect route=/x status=302"
+
+
+class Host(HostChanges):
+    """Takes the service away with its old container, and brings it back at `back_s`."""
+
+    def __init__(self, lab: FakeLab, back_s: float) -> None:
+        super().__init__(None)
+        self.lab, self.back_s = lab, back_s
+
+    def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
+        assert (server, settings) == ("my-service", {FRESH: "yes"})
+        self.lab.down.add(server)
+        self.lab.system.at(self.back_s, lambda: self.lab.down.remove(server))
+
+
+@pytest.mark.parametrize("scraped", [True, False])
+def test_a_fresh_container_is_one_that_answers(lab: FakeLab, scraped: bool) -> None:
+    lab.foreign, lab.scraped_jvms = {"my-service"}, {"my-service"} if scraped else set()
+
+    def renew(back_s: float) -> None:
+        subject = ExternalService("my-service", URL, "/x", lab.stack, Host(lab, back_s))
+        subject.renew(lab.system)
+
+    renew(9.0)
+    assert lab.system.elapsed_s == pytest.approx(9, abs=0.5)
+    # One that answers errors is still starting.
+    lab.route_status = 503
+    lab.system.at(21.0, lambda: setattr(lab, "route_status", 200))
+    renew(12.0)
+    assert lab.system.elapsed_s == pytest.approx(21, abs=0.5)
+    # The message begins with the server, so that its row says that it did not come back.
+    with pytest.raises(LabUnreachable, match=r"^my-service: .* does not answer"):
+        renew(1e6)
+    assert lab.system.elapsed_s == pytest.approx(21 + RESTART_S, abs=1.5)
+
+
+def test_compiler_and_engine_prove_that_it_is_warm(outside: FakeLab, tmp_path: Path) -> None:
+    # The fake engine takes 12 s a cycle. It compiles for the first two of them.
+    outside.compiled_s = lambda at: 0.3 * min(at, 24) + 0.01 * at
+    warmth = warm_up(outside, tmp_path)
+    assert (warmth.steady, warmth.provable) == (True, True)
+    assert [(cycle.rps, cycle.p50_ms) for cycle in warmth.cycles] == [(500.0, 200.0)] * 5
+    assert [cycle.jit_share > 0.1 for cycle in warmth.cycles] == [True, True, False, False, False]
+
+
+COLD: dict[str, tuple[Callable[[float], float], bool, str]] = {
+    "restarted": (lambda at: 5.0 if at < 11 else 0.1, False, "cold-restarted"),
+    "compiles on": (lambda at: 0.3 * at, False, "cold-unsteady limit_s=60.*"),
+    "engine hangs": (
+        lambda at: 5.0,
+        True,
+        "cold-load problem=wrk2 did not end its short load in time",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COLD)
+def test_a_jvm_that_is_not_proven_warm_is_cold(outside: FakeLab, tmp_path: Path, case: str) -> None:
+    outside.compiled_s, hangs, problem = COLD[case]
+    outside.system.hangs = lambda argv: hangs
+    warmth = warm_up(outside, tmp_path)
+    assert warmth.cold
+    assert re.fullmatch(problem, *cells([warmth.problem]))
+    assert outside.system.processes[0].stopped_early == hangs
+
+
+def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path: Path) -> None:
+    lab.foreign = {"my-service"}
+    warmth = warm_up(lab, tmp_path)
+    assert (warmth.steady, warmth.provable, warmth.cold) == (False, False, False)
+    assert warmth.problem.cell == "warmth-unproven server=my-service port=9404"
+    assert len(lab.system.started) == 1
+    assert lab.system.elapsed_s == pytest.approx(10 + FIXED_WARM_S, abs=1)
+
+
+def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path: Path) -> None:
+    # One connection for 3 s is too little at 200 ms each, so there is a second try.
+    outside.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 33))
+    found = demand(outside, tmp_path)
+    assert (found.r0_ms, found.light_rps, found.connections) == (200, 500, 100)
+    # 100 connections do 500 req/s, with half a CPU more than the idle outside uses.
+    assert found.server.b == pytest.approx(0.001, rel=0.01)
+    assert found.requests == pytest.approx(2000, rel=0.1)
+    # A probe may use a part of what is offered, at most of what the light load did.
+    subject = service(outside)
+    assert subject.most_rps(plan("open", offered_rps=450), found) == 450
+    assert subject.most_rps(plan("closed"), found) == 500
+    assert subject.most_rps(plan("closed"), None) == 0
+
+
+def test_one_connection_gives_the_generator_s_think_time(outside: FakeLab, tmp_path: Path) -> None:
+    def quick(of: TrialPlan, raw: Path) -> Reading:
+        think_ms = 0.05 if of.concurrency == 1 else 0.5
+        return reading(500.0, of.duration_s, raw=latency(0.15), late=latency(think_ms))
+
+    outside.engine.read = quick
+    found = demand(outside, tmp_path)
+    assert (found.r0_ms, found.think_ms, found.cycle_ms) == (0.15, 0.05, pytest.approx(0.2))
+
+
+def test_if_most_requests_fail_neither_is_known(outside: FakeLab, tmp_path: Path) -> None:
+    counts = dataclasses.replace(reading(500.0, 3).counts, http_errors=900)
+    outside.engine.read = lambda of, raw: reading(500.0, of.duration_s, counts=counts)
+    assert demand(outside, tmp_path) is None
+
+
+def test_r0_is_unknown_if_many_connections_met_less(outside: FakeLab, tmp_path: Path) -> None:
+    def slow_alone(of: TrialPlan, raw: Path) -> Reading:
+        return reading(500.0, of.duration_s, raw=latency(300 if of.concurrency == 1 else 200))
+
+    outside.engine.read = slow_alone
+    found = demand(outside, tmp_path)
+    # What the light load did is known anyway.
+    assert (found.r0_ms, found.light_rps) == (None, 500)
+    assert "in 200 ms on average, sooner than a single one in 300 ms" in found.r0_problem
+    verdict = judged(foreign_record(None, demand=found), *CONTAINER, rps=2000, raw_ms=200)
+    assert verdict.bottleneck == "unknown"
+    why = next(gap.detail for gap in verdict.missing if gap.code == "R0")
+    assert why.startswith("100 connections")
+    assert predict("/x", 400, None, foreign(None), found, 2).bounds == ()
+
+
+def test_r0_of_a_few_answers_is_unknown(outside: FakeLab, tmp_path: Path) -> None:
+    alone = reading(2 / 3, 3, raw=latency(2000), samples=2)
+    outside.engine.read = lambda of, raw: (
+        alone if of.concurrency == 1 else reading(25, of.duration_s)
+    )
+    found = demand(outside, tmp_path, 50)
+    assert found.r0_ms is None
+    assert found.r0_problem.startswith("a single connection got 2 answers before the load")
+
+
+def test_a_service_of_two_speeds_may_have_more_to_give(outside: FakeLab, tmp_path: Path) -> None:
+    # 60 % take 100 ms, 40 % take 1 ms: 60.4 ms on average, so 50 connections may have 828 req/s.
+    mixed = Latency(60.4, 100, 100, 100, 100)
+    outside.engine.read = lambda of, raw: reading(of.concurrency / 0.0604, of.duration_s, raw=mixed)
+    found = demand(outside, tmp_path, 50)
+    assert found.r0_ms == 60.4
+    of_trial = foreign_record(None, concurrency=50, demand=found)
+    verdict = judged(of_trial, *CONTAINER, rps=500, raw_ms=100)
+    assert verdict.bottleneck == "unknown"
+    assert (verdict.excess.r0_ms, verdict.excess.ms) == (60.4, pytest.approx(39.6, abs=1))
+    assert judged(of_trial, *CONTAINER, rps=820, raw_ms=61).bottleneck == "none"
