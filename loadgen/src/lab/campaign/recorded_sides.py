@@ -1,15 +1,25 @@
 """What was recorded on both sides of a comparison: which code costs more for each answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lab.campaign.derive import recorded_of
 from lab.campaign.sides import Paired, Run
 from lab.judge.grouping import Cell, lane_of
-from lab.judge.hot_difference import Side, side_of, why_not
+from lab.judge.hot import NoSide, Side, Unlike, side_of, why_not
 from lab.load.engines import Engine
 from lab.model import Row
 from lab.report.recorded import Recorded, changed
 from lab.report.remarks import text_of
+
+_NO_SIDE: Mapping[NoSide, str] = {
+    "outgrown": "it outgrew its room",
+    "few": "it has too few samples",
+    "cost": "what an answer cost in all is not known",
+}
+_UNLIKE: Mapping[Unlike, str] = {
+    "kinds": "A was recorded by {}, B by {}",
+    "events": "A and B were recorded by other events, as those of another JDK",
+}
 
 
 def between(a: Run, b: Run, paired: Paired, engines: Sequence[Engine]) -> Iterator[str]:
@@ -35,7 +45,10 @@ def _changes(runs: tuple[Run, Run], a: Recorded, b: Recorded) -> str:
             return f"{run.word} tells nothing: {side}"
     of_a, of_b = (side for side in sides if isinstance(side, Side))
     problem = why_not(of_a, of_b)
-    return f"not compared: {problem}" if problem else changed(of_a, of_b)
+    if problem:
+        kinds = of_a.recording.kind, of_b.recording.kind
+        return f"not compared: {_UNLIKE[problem].format(*kinds)}"
+    return changed(of_a, of_b)
 
 
 def _side(of: Recorded) -> Side | str:
@@ -43,4 +56,5 @@ def _side(of: Recorded) -> Side | str:
         return of.problem
     if not of.row.valid:
         return f"its recorded trial is invalid: {text_of(of.row)}"
-    return side_of(of.row, of.recording)
+    side = side_of(of.row, of.recording)
+    return side if isinstance(side, Side) else _NO_SIDE[side]

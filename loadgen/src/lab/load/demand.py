@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 
 from lab.errors import LabUnreachable
-from lab.judge.quantities import think_ms
+from lab.judge.trial import think_ms
 from lab.load.counters import Counters, CpuTimes, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine

@@ -8,8 +8,21 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.judge.grouping import lane_of
-from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
-from lab.judge.hot_difference import COSTS, LEAST, Change, Side, answers_of, changes
+from lab.judge.hot import (
+    COSTS,
+    LEAST,
+    LEAST_SAMPLES,
+    Change,
+    Hot,
+    Side,
+    answers_of,
+    callers,
+    changes,
+    hot,
+    interval,
+    named,
+    waits,
+)
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput, three
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
 from lab.report.remarks import text_of

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable, Refused
-from lab.judge.thread_times import RUN, RUNQ
+from lab.judge.metrics import RUN, RUNQ
 from lab.model import Identity, Json, Recording
 from lab.model.routes import RECORDER_PORT
 from lab.store.records import from_json

@@ -43,8 +43,9 @@ from lab.errors import RawDataError
 from lab.judge.capacity import NEAR
 from lab.judge.checks import data, generator
 from lab.judge.checks import load as checks
-from lab.judge.quantities import PLANNED_LATENCIES, allowed_ms
 from lab.judge.slo import SHARES
+from lab.judge.trial import allowed_ms
+from lab.judge.window import PLANNED_LATENCIES
 from lab.load.engines.base import (
     DEFAULT_WARMUP_S,
     REQUEST_TIMEOUT_S,
