@@ -159,7 +159,7 @@ def test_bytes_and_waits_are_those_of_an_answer_and_have_no_interval() -> None:
     # 10,000 answers.
     found = changes(side(LESS, ALLOC), side({"lab.A.x:1": 60_000_000}, ALLOC))
     assert found == (Change("lab.A.x", 5000, 6000, None),)
-    assert side({"[lock];lab.A.x:1": 20_000_000_000}, LOCK).each == 2000  # µs
+    assert side({"[lock];lab.A.x:1": 20_000_000_000}, LOCK).cost == 2000  # µs
 
 
 @pytest.mark.parametrize(

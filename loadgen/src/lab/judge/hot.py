@@ -140,11 +140,11 @@ def _parted(frame: str) -> _Frame:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A recorded trial: `each` is what an answer cost in all, in the unit of COSTS."""
+    """A recorded trial: `cost` is what an answer cost in all, in the unit of COSTS."""
 
     row: Row
     recording: Recording
-    each: float
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,11 @@ def side_of(row: Row, recording: Recording) -> Side | NoSide:
         return "outgrown"
     if not named(recording):
         return "few"
-    answers, each = answers_of(row), row.cpu_server_us
+    answers, cost = answers_of(row), row.cpu_server_us
     if recording.kind != CPU:
         unit = 1000 if recording.kind == LOCK else 1
-        each = recording.total / unit / answers if answers else None
-    return Side(row, recording, each) if each else "cost"
+        cost = recording.total / unit / answers if answers else None
+    return Side(row, recording, cost) if cost else "cost"
 
 
 def why_not(a: Side, b: Side) -> Unlike:
@@ -197,18 +197,18 @@ def changes(a: Side, b: Side) -> tuple[Change, ...]:
         defaultdict(float, {method.method: method.alone for method in hot(side.recording)})
         for side in (a, b)
     )
-    least = LEAST * max(a.each, b.each)
+    least = LEAST * max(a.cost, b.cost)
     family = [
         method
         for method in {**shares_a, **shares_b}
-        if max(shares_a[method] * a.each, shares_b[method] * b.each) >= least
+        if max(shares_a[method] * a.cost, shares_b[method] * b.cost) >= least
     ]
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(family))
     sure = []
     for method in family:
         share_a, share_b = shares_a[method], shares_b[method]
         ends = _difference(a, share_a, b, share_b, confidence)
-        change = Change(method, share_a * a.each, share_b * b.each, ends)
+        change = Change(method, share_a * a.cost, share_b * b.cost, ends)
         if abs(change.more) >= least and not (ends and ends[0] <= 0 <= ends[1]):
             sure.append(change)
     return tuple(sorted(sure, key=lambda change: (-abs(change.more), change.method)))
@@ -223,8 +223,8 @@ def _difference(
     ends_b = interval(share_b, b.recording, confidence)
     if ends_a is None or ends_b is None:
         return None
-    cost_a, (low_a, high_a) = share_a * a.each, (end * a.each for end in ends_a)
-    cost_b, (low_b, high_b) = share_b * b.each, (end * b.each for end in ends_b)
+    cost_a, (low_a, high_a) = share_a * a.cost, (end * a.cost for end in ends_a)
+    cost_b, (low_b, high_b) = share_b * b.cost, (end * b.cost for end in ends_b)
     below = math.hypot(cost_b - low_b, high_a - cost_a)
     above = math.hypot(high_b - cost_b, cost_a - low_a)
     return cost_b - cost_a - below, cost_b - cost_a + above

@@ -41,7 +41,9 @@ def window_s(observation: Observation) -> float:
     return observation.window[1] - observation.window[0]
 
 
-def mean_of(observation: Observation, name: str, times: float = 1.0, **labels: str) -> float | None:
+def mean_of(
+    observation: Observation, name: str, labels: Mapping[str, str], times: float = 1.0
+) -> float | None:
     """So many times the mean of a histogram's observations in the window."""
     total = observation.increase(f"{name}_sum", **labels)
     count = observation.increase(f"{name}_count", **labels)
@@ -80,7 +82,7 @@ class Metrics:
 
     def mean_time(self, what: str, name: str, **labels: str) -> float | None:
         """The mean of a histogram's observations, in seconds."""
-        mean = mean_of(self.observation, name, **{**labels, **self.labels})
+        mean = mean_of(self.observation, name, {**labels, **self.labels})
         sums, counts = (self.range_of(f"{name}_{part}", **labels) for part in ("sum", "count"))
         return self.note(what, mean, "s", f"sum(increase({sums})) / sum(increase({counts}))")
 

@@ -133,7 +133,7 @@ def _of_server(server: str, route: str, observation: Observation) -> TimeSplit |
     """The parts from the accept queue on; None where one of them is missing."""
 
     def mean_ms(name: str, **labels: str) -> float | None:
-        return mean_of(observation, name, 1000.0, server=server, **labels)
+        return mean_of(observation, name, {"server": server, **labels}, 1000.0)
 
     def request_ms(phase: str) -> float | None:
         return mean_ms(REQUESTS, route=route, phase=phase)

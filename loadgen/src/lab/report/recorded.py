@@ -139,7 +139,7 @@ def cost(of: Recorded) -> str:
 def changed(a: Side, b: Side) -> str:
     """What costs more or less for each answer in B, in a few parts of a sentence."""
     unit = COSTS[a.recording.kind]
-    said = f"{three(a.each)} → {three(b.each)} {unit} for each answer (one pair of recorded trials)"
+    said = f"{three(a.cost)} → {three(b.cost)} {unit} for each answer (one pair of recorded trials)"
     most = changes(a, b)[:MOST_CHANGED]
     if not most:
         return f"{said}; no method alone surely differs by {LEAST:.0%} of that"

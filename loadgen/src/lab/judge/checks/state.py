@@ -201,8 +201,8 @@ def compiling(trial: Trial) -> Found:
 def _differences(was: Snapshot, now: Snapshot) -> list[Difference]:
     """What differs in the settings, and on the way to the downstream, which loads are planned
     for."""
-    found = [change for change in between_snapshots(was, now) if change.kind in KINDS]
-    return sorted(found, key=lambda change: (KINDS.index(change.kind), change.name))
+    changes = [change for change in between_snapshots(was, now) if change.kind in KINDS]
+    return sorted(changes, key=lambda change: (KINDS.index(change.kind), change.name))
 
 
 def _values(change: Difference) -> Values:
