@@ -51,7 +51,7 @@ def counts(
 
 
 def closed(rps: float, mean_ms: float) -> dict[str, Any]:
-    return {"of": CLOSED, "said": reading(rps, corrected=None, raw=latency(mean_ms))}
+    return {"record": CLOSED, "reading": reading(rps, corrected=None, raw=latency(mean_ms))}
 
 
 def of_5000(mode: str, window_s: float, mean_ms: float, rps: float = 1000) -> dict[str, Any]:
@@ -59,14 +59,14 @@ def of_5000(mode: str, window_s: float, mean_ms: float, rps: float = 1000) -> di
     load = plan(mode, concurrency=5000, predicted_rps=None, offered_rps=rate)
     corrected = latency(9000) if mode == "open" else None
     said = reading(rps, window_s=window_s, raw=latency(mean_ms), corrected=corrected)
-    return {"of": record(load), "said": said}
+    return {"record": record(load), "reading": said}
 
 
 def bursts(rps: float) -> dict[str, Any]:
     """1,000 connections that began at once and wait 2 s: 5 or 6 bursts in 11 s, 500 req/s."""
     of = record(plan("closed", concurrency=1000, predicted_rps=500.0))
     raw = latency(1_000_000 / rps)
-    return {"of": of, "said": reading(rps, window_s=11.0, corrected=None, raw=raw)}
+    return {"record": of, "reading": reading(rps, window_s=11.0, corrected=None, raw=raw)}
 
 
 def failing(good: int, errors: int, **changes: Any) -> Reading:
@@ -83,7 +83,7 @@ def failing(good: int, errors: int, **changes: Any) -> Reading:
 
 
 # 0.2 % of 30,000: a rate limiter that answers 429 at once.
-LIMITED = {"of": record(plan("closed", predicted_rps=None, concurrency=3))}
+LIMITED = {"record": record(plan("closed", predicted_rps=None, concurrency=3))}
 NO_ANSWERS = "without-answer share=0.04"
 ERRORS_BEFORE = counts(6750, 4500)
 MIXED = reading(counts=ERRORS_BEFORE, window_ok=5400, window_http_errors=1350)
@@ -97,69 +97,69 @@ def short(times: str) -> str:
 
 
 @table(
-    bad("nothing-answered", said=SILENCE),
-    bad("no-success", said=reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))),
+    bad("nothing-answered", reading=SILENCE),
+    bad("no-success", reading=reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))),
     # In the window, after a good warm-up.
     bad("no-success",
-        said=reading(counts=counts(4500, 6750), window_ok=0, window_http_errors=6750)),
+        reading=reading(counts=counts(4500, 6750), window_ok=0, window_http_errors=6750)),
     bad("few-answers answers=150 needed=200", record(plan(offered_rps=10)), reading(10.0)),
     # Not enough, with errors or without.
     bad("few-answers answers=195 errors=15 needed=200",
         record(plan(offered_rps=14)), failing(195, 15)),
     bad("mostly-errors answers=60 of=30000 needed=200",
-        said=failing(60, 29_940, corrected=None, all_ms=1.5), **LIMITED),
-    bad("mostly-errors", said=failing(199, 200, all_ms=112.8), **LIMITED),
+        reading=failing(60, 29_940, corrected=None, all_ms=1.5), **LIMITED),
+    bad("mostly-errors", reading=failing(199, 200, all_ms=112.8), **LIMITED),
     # It is enough where they are many anyway.
-    ok("errors", of=record(plan(offered_rps=2000)), said=failing(200, 29_800)),
+    ok("errors", record=record(plan(offered_rps=2000)), reading=failing(200, 29_800)),
     # 300 of 450 req/s × 0.2 s: 60 of 100 connections busy; 40 were free, so it did not send.
-    bad("generator-short ended_rps=", said=reading(300.0)),
+    bad("generator-short ended_rps=", reading=reading(300.0)),
     # Without raw latency a lost rate is never blamed on the server.
-    bad("generator-short ended_rps=300 of_rps=450", said=reading(300.0, raw=None)),
+    bad("generator-short ended_rps=300 of_rps=450", reading=reading(300.0, raw=None)),
     # 40 of 100 connections were free, or could not be opened: nothing was due on a free one.
     ok("overload answered_rps=300 offered_rps=450",
-       said=reading(300.0, lag_ms=0.1, late=IN_TIME)),
+       reading=reading(300.0, lag_ms=0.1, late=IN_TIME)),
     # 6,500 of 6,750 planned arrivals came: chance, and no overload.
-    ok(of=RANDOM, said=reading(6500 / 15, late=IN_TIME, due=6500)),
-    ok("overload answered_rps=420 offered_rps=433.333", of=RANDOM,
-       said=reading(6300 / 15, late=IN_TIME, due=6500)),
+    ok(record=RANDOM, reading=reading(6500 / 15, late=IN_TIME, due=6500)),
+    ok("overload answered_rps=420 offered_rps=433.333", record=RANDOM,
+       reading=reading(6300 / 15, late=IN_TIME, due=6500)),
     # By chance more were in flight as the window began: 88 are, so 3 √176 = 40 beside 1 % of 6,500.
-    ok(of=RANDOM, said=reading(6600 / 15, late=IN_TIME, due=6500)),
+    ok(record=RANDOM, reading=reading(6600 / 15, late=IN_TIME, due=6500)),
     bad("backlog answered_rps=440.667 offered_rps=433.333", RANDOM,
         reading(6610 / 15, late=IN_TIME, due=6500)),
-    bad("backlog answered_rps=440", said=reading(6600 / 15, late=IN_TIME, due=6500)),
-    ok("errors share=0.8 latencies=mixed", of=FAST,
-       said=reading(500, counts=Counts(None, 1500, 6000, 0, None, None, 15.0))),
+    bad("backlog answered_rps=440", reading=reading(6600 / 15, late=IN_TIME, due=6500)),
+    ok("errors share=0.8 latencies=mixed", record=FAST,
+       reading=reading(500, counts=Counts(None, 1500, 6000, 0, None, None, 15.0))),
     bad("above-bound goodput_rps=499.933 bound_rps=100", FAST,
         reading(500, counts=Counts(None, 7499, 1, 0, None, None, 15.0))),
     # A bound leaves room for one burst of all connections.
     ok(**bursts(545.5)),
     bad("above-bound", **bursts(637.0)),
     # Errors of the warm-up are none of the window.
-    ok(said=reading(counts=ERRORS_BEFORE, window_ok=6750, window_http_errors=0)),
-    ok("errors share=0.2", said=MIXED),
-    ok("errors share=0.2 unexpected=1300", said=dataclasses.replace(MIXED, unexpected=1300)),
-    ok("errors share=0.2 latencies=apart", said=failing(5400, 1350)),
-    ok("errors share=0.2 latencies=mixed", said=failing(5400, 1350, failed=None)),
+    ok(reading=reading(counts=ERRORS_BEFORE, window_ok=6750, window_http_errors=0)),
+    ok("errors share=0.2", reading=MIXED),
+    ok("errors share=0.2 unexpected=1300", reading=dataclasses.replace(MIXED, unexpected=1300)),
+    ok("errors share=0.2 latencies=apart", reading=failing(5400, 1350)),
+    ok("errors share=0.2 latencies=mixed", reading=failing(5400, 1350, failed=None)),
     # 4 % of 450 req/s are reset or time out: 18 a second over the 25 s that the engine accounted.
     # They were offered.
-    ok(NO_ANSWERS, said=reading(432.0, counts=counts(10_800, socket=450))),
-    ok(NO_ANSWERS, said=reading(432.0, counts=counts(10_800, timeouts=450))),
+    ok(NO_ANSWERS, reading=reading(432.0, counts=counts(10_800, socket=450))),
+    ok(NO_ANSWERS, reading=reading(432.0, counts=counts(10_800, timeouts=450))),
     # No more are lost than were offered and not answered.
-    ok(NO_ANSWERS, said=reading(432.0, counts=RESETS)),
-    ok(said=reading(450.0, counts=RESETS, window_ok=6750, window_http_errors=0)),
+    ok(NO_ANSWERS, reading=reading(432.0, counts=RESETS)),
+    ok(reading=reading(450.0, counts=RESETS, window_ok=6750, window_http_errors=0)),
     # Those that are neither were not sent.
-    bad("generator-short ended_rps=318 of_rps=450 busy=0.6", said=HALF_GONE),
+    bad("generator-short ended_rps=318 of_rps=450 busy=0.6", reading=HALF_GONE),
     # Little's law finds 74 % of the connections in the answers of a window of 20 s, and 3.9 s / 20
     # s more may be in none. In a window of 60 s a quarter of them was free.
-    ok("overload answered_rps=955 offered_rps=22500", of=POOLED,
-       said=reading(955.0, window_s=20.0, **LONG)),
+    ok("overload answered_rps=955 offered_rps=22500", record=POOLED,
+       reading=reading(955.0, window_s=20.0, **LONG)),
     bad("generator-short ended_rps=955 of_rps=22500 busy=0.7449", POOLED,
         reading(955.0, window_s=60.0, **LONG)),
     # 100 req/s × 1 s: all 100 connections waited for the server.
-    ok("overload answered_rps=100 offered_rps=450", said=reading(100.0, raw=latency(1000))),
+    ok("overload answered_rps=100 offered_rps=450", reading=reading(100.0, raw=latency(1000))),
     # 450 req/s for 15 s in bursts 0.3 s apart: 0.3 / 15 = 2 % beside the 1 % allowed.
-    ok(said=reading(437.0, pause_s=0.3)),
-    bad("generator-short ended_rps=", said=reading(435.0, pause_s=0.3)),
+    ok(reading=reading(437.0, pause_s=0.3)),
+    bad("generator-short ended_rps=", reading=reading(435.0, pause_s=0.3)),
     # 100 connections at 200 ms: 500 req/s. 5 % + 0.2/15 = 6.3 % tolerance. 460 × 0.2 = 92 of 100
     # connections; 540 × 0.2 = 108.
     ok(**closed(500, 200)),
@@ -167,8 +167,8 @@ def short(times: str) -> str:
     bad("littles-law answered_rps=460", **closed(460, 200)),
     bad("littles-law answered_rps=540", **closed(540, 200)),
     # 450 req/s offered: 1 % more is the window's edges, 2 % more was due before it.
-    ok(said=reading(454.0)),
-    bad("backlog answered_rps=459", said=reading(459.0)),
+    ok(reading=reading(454.0)),
+    bad("backlog answered_rps=459", reading=reading(459.0)),
     # A window is five latencies long; a tenth more than planned is no reason.
     ok(**of_5000("closed", 25.0, 5400)),
     ok("overload", **of_5000("open", 25.0, 5400)),
@@ -263,8 +263,8 @@ IDLE, IN_FLIGHT = connected(100, 100), connected(100, 0)
 
 
 @table(
-    ok(of=held(), said=IDLE),
-    ok(of=held("in-flight"), said=IN_FLIGHT),
+    ok(record=held(), reading=IDLE),
+    ok(record=held("in-flight"), reading=IN_FLIGHT),
     bad("cold-silent", held(warmth=Warmth(False, (), cold_silent.remark())), IDLE),
     bad("held-unread", held(live_heap_bytes=None), IDLE),
     bad("held-incomplete what=sent count=103 planned=100", held(), connected(103, 103)),

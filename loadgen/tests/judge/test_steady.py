@@ -56,13 +56,13 @@ def ramp(first: float, last: float, count: int = 15) -> list[float]:
 
 def scattering(rates: Sequence[float]) -> dict[str, Any]:
     of, said = closed(rates, achieved_rps=500.0, samples=7500)
-    return {"of": of, "said": said}
+    return {"record": of, "reading": said}
 
 
 def on_purpose(plan_changes: dict[str, Any], **changes: Any) -> dict[str, Any]:
     of, said = closed(ramp(450, 540))
     of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, **plan_changes), **changes)
-    return {"of": of, "said": said}
+    return {"record": of, "reading": said}
 
 
 COLD = dataclasses.replace(closed([1.0])[0], jit_share=0.3)
@@ -125,16 +125,16 @@ UNCOUNTED = record(plan("closed", predicted_rps=None)), reading(500, corrected=N
     # The latency of an open load, either way. A millisecond is no change.
     bad("latency-drift first_ms=247.1", *opened(ramp(260, 200))),
     bad("latency-drift first_ms=212.857", *opened(ramp(200, 260))),
-    ok(of=opened(ramp(1.2, 0.4))[0], said=opened(ramp(1.2, 0.4))[1]),
+    ok(record=opened(ramp(1.2, 0.4))[0], reading=opened(ramp(1.2, 0.4))[1]),
     # That of an overloaded load grows by nature.
-    ok("overload", of=OVERLOADED, said=GROWING),
+    ok("overload", record=OVERLOADED, reading=GROWING),
     # Spikes and scripts are unsteady on purpose.
     ok(**on_purpose({"spike": SPIKE}, peaks=(Peak(15.5, 20.5),))),
     bad("script-short", *on_purpose({"script": (ToxicStep(5, {"TYPE": "down"}),)}).values()),
     # What has another reason is not called unsteady too.
     bad("compiling", COLD, closed(ramp(400, 600))[1]),
     # An engine that keeps no seconds has those of Prometheus.
-    ok(of=UNCOUNTED[0], said=UNCOUNTED[1], seen=counters([500.0] * 15)),
+    ok(record=UNCOUNTED[0], reading=UNCOUNTED[1], seen=counters([500.0] * 15)),
     bad("goodput-drift", *UNCOUNTED, counters(ramp(450, 550))),
     # A server that hangs is not the generator's fault.
     bad("server-silent silence_s=9", *closed(HANG)),
@@ -149,8 +149,8 @@ UNCOUNTED = record(plan("closed", predicted_rps=None)), reading(500, corrected=N
     # A generator that lost its rate does not blame the server.
     bad("generator-short", OPEN, reading(300.0, seconds=seconds([300.0] * 15))),
     # A pause whose answers all came is a note: corrected latencies show the whole pause.
-    ok("server-paused silence_s=3", said=reading(450.0, seconds=seconds(PAUSED))),
-    ok(of=BURSTS[0], said=BURSTS[1]),
+    ok("server-paused silence_s=3", reading=reading(450.0, seconds=seconds(PAUSED))),
+    ok(record=BURSTS[0], reading=BURSTS[1]),
 )  # fmt: skip
 def test_a_window(line: Any) -> None:
     check(line)

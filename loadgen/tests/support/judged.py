@@ -15,22 +15,22 @@ Line = tuple[TrialRecord | None, Reading | None, Observation | None, bool, tuple
 
 def bad(
     reason: str,
-    of: TrialRecord | None = None,
-    said: Reading | None = None,
+    record: TrialRecord | None = None,
+    reading: Reading | None = None,
     seen: Observation | None = None,
 ) -> ParameterSet:
     """Invalid, and for nothing else."""
-    return pytest.param((of, said, seen, False, (reason,)), id=reason)
+    return pytest.param((record, reading, seen, False, (reason,)), id=reason)
 
 
 def ok(
     *notes: str,
-    of: TrialRecord | None = None,
-    said: Reading | None = None,
+    record: TrialRecord | None = None,
+    reading: Reading | None = None,
     seen: Observation | None = None,
 ) -> ParameterSet:
     """Valid, with these notes and no others."""
-    return pytest.param((of, said, seen, True, notes), id="; ".join(notes) or "no notes")
+    return pytest.param((record, reading, seen, True, notes), id="; ".join(notes) or "no notes")
 
 
 def table(*lines: ParameterSet) -> pytest.MarkDecorator:
@@ -38,9 +38,9 @@ def table(*lines: ParameterSet) -> pytest.MarkDecorator:
 
 
 def check(line: Any) -> None:
-    of, said, seen, is_valid, expected = line
-    judgement = judge(measurement(of, said), seen or observation())
-    found = cells(judgement.notes if is_valid else judgement.reasons)
+    record, reading, seen, is_valid, expected = line
+    judgement = judge(measurement(record, reading), seen or observation())
+    remarks = cells(judgement.notes if is_valid else judgement.reasons)
     assert judgement.valid == is_valid, judgement
-    assert len(found) == len(expected), judgement
-    assert all(map(str.startswith, found, expected)), judgement
+    assert len(remarks) == len(expected), judgement
+    assert all(map(str.startswith, remarks, expected)), judgement

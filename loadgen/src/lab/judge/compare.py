@@ -208,27 +208,22 @@ def compare_all(
 ) -> tuple[Comparison, ...]:
     """Comparisons of one family: every pair of A and B. `memory` reads what no row has. All loads
     share the probability that chance alone says that a side failed more often."""
-    sides = max((limit.sides for limit in limits.values()), default=2)
-    cells = [shared_cells(a, b) for (_, a), (_, b) in pairs]
-    alpha = (1 - CONFIDENCE) / max(1, sides * sum(map(len, cells)))
-    asked = [
-        [_Load(cell, (a, b), limits, sides, alpha) for cell in shared]
-        for ((_, a), (_, b)), shared in zip(pairs, cells, strict=True)
-    ]
-    family = Family(sum(len(load.questions) for loads in asked for load in loads), sides)
-    return tuple(
-        Comparison(
-            a=name_a,
-            b=name_b,
-            family=family,
-            answers=tuple(answer for load in loads for answer in load.answers(family, memory)),
-            only_a=tuple(cell for cell in cells_of(a) if cell not in shared),
-            only_b=tuple(cell for cell in cells_of(b) if cell not in shared),
-            invalid_a=sum(not row.valid for row in a),
-            invalid_b=sum(not row.valid for row in b),
+    sides = _sides(limits)
+    every = [_loads(a, b, limits) for (_, a), (_, b) in pairs]
+    alpha = (1 - CONFIDENCE) / max(1, sides * sum(map(len, every)))
+    family = Family(sum(len(load.questions) for loads in every for load in loads), sides)
+    comparisons = []
+    for ((name_a, a), (name_b, b)), loads in zip(pairs, every, strict=True):
+        shared = {load.cell for load in loads}
+        answers = [answer for load in loads for answer in load.answers(family, alpha, memory)]
+        only_a, only_b = (
+            tuple(cell for cell in cells_of(rows) if cell not in shared) for rows in (a, b)
         )
-        for ((name_a, a), (name_b, b)), shared, loads in zip(pairs, cells, asked, strict=True)
-    )
+        invalid_a, invalid_b = (sum(not row.valid for row in rows) for rows in (a, b))
+        comparisons.append(
+            Comparison(name_a, name_b, family, tuple(answers), only_a, only_b, invalid_a, invalid_b)
+        )
+    return tuple(comparisons)
 
 
 def cells_of(rows: Sequence[Row]) -> dict[Cell, None]:
@@ -241,29 +236,36 @@ def shared_cells(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[Cell]:
     return [cell for cell in cells_of(rows_a) if cell in cells_b]
 
 
+def _sides(limits: Mapping[Figure, Limits]) -> int:
+    return max((limit.sides for limit in limits.values()), default=2)
+
+
+def _loads(a: Sequence[Row], b: Sequence[Row], limits: Mapping[Figure, Limits]) -> list[_Load]:
+    if not side_by_side(a, b):
+        # In turns it is part of the interval that work outside the lab took CPUs.
+        a, b = (
+            [row if row.others_cpu is None else replace(row, valid=False) for row in rows]
+            for rows in (a, b)
+        )
+    windows = [grouped(rows, lambda row: Cell.of(row).any_window) for rows in (a, b)]
+    return [
+        _Load(cell, [rows[cell.any_window] for rows in windows], limits)
+        for cell in shared_cells(a, b)
+    ]
+
+
 class _Load:
-    """Both sides at one load: what is asked of them, and the answers."""
+    """What is asked of both sides at one load. `every`: their rows of whatever window."""
 
     def __init__(
-        self,
-        cell: Cell,
-        every: Sequence[Sequence[Row]],
-        limits: Mapping[Figure, Limits],
-        sides: int,
-        alpha: float,
+        self, cell: Cell, every: Sequence[Sequence[Row]], limits: Mapping[Figure, Limits]
     ) -> None:
-        if not side_by_side(*every):
-            # In turns it is part of the interval that work outside the lab took CPUs.
-            every = [
-                [replace(row, valid=row.valid and row.others_cpu is None) for row in rows]
-                for rows in every
-            ]
-        self.cell, self.every, self.sides, self.alpha = cell, every, sides, alpha
+        self.cell, self.every, self.sides = cell, every, _sides(limits)
         self.rows = [
             [row for row in without_shorter(rows) if Cell.of(row) == cell] for rows in every
         ]
         self.usual = [usual_errors(rows) for rows in self.rows]
-        self.failures = Failures.from_rows(every, cell)
+        self.failures = Failures.from_rows(every)
         self.questions = list(self._questions(limits))
 
     def _questions(self, limits: Mapping[Figure, Limits]) -> Iterator[Question]:
@@ -286,9 +288,9 @@ class _Load:
             if name in limits:
                 yield Question(self.cell, name, limits[name], instead if name == figure else "")
 
-    def answers(self, family: Family, memory: Measure) -> Iterator[Answer]:
+    def answers(self, family: Family, alpha: float, memory: Measure) -> Iterator[Answer]:
         failures = self.failures
-        decided = failures.more and failures.by_chance() <= self.alpha
+        decided = failures.more and failures.by_chance() <= alpha
         surely: Place = "worse" if failures.more > 0 else "better"
         for at, question in enumerate(self.questions):
             answer = self._answer(question, family, memory)
@@ -302,9 +304,7 @@ class _Load:
         figure, confidence = question.figure, family.confidence
         measure = memory if figure == "memory" else MEASURES[figure]
         a, b = (median_per_launch(rows, measure) for rows in self.rows)
-        tries_a, tries_b = (
-            Tries.from_rows(without_shorter(rows), self.cell, measure) for rows in self.every
-        )
+        tries_a, tries_b = (Tries.from_rows(without_shorter(rows), measure) for rows in self.every)
         values = judged = Values.from_rows(self.rows[0], self.rows[1], measure)
         ratio = raw = same = control = launches = None
         verdict: Verdict = "cannot tell", "no value", ()

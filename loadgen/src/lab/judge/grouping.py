@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
@@ -140,11 +140,6 @@ def median_per_launch(rows: Sequence[Row], metric: Measure) -> MedianOf | None:
     return median_of(values) if values else None
 
 
-def of_load(rows: Iterable[Row], cell: Cell) -> Iterator[Row]:
-    """The rows of a cell's load, of whatever length their windows are."""
-    return (row for row in rows if Cell.of(row).any_window == cell.any_window)
-
-
 @dataclass(frozen=True, slots=True)
 class Tries:
     """The launches of one side at one load, of whatever length its windows are: `lost` have no
@@ -155,10 +150,10 @@ class Tries:
     lost: int
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Row], cell: Cell, metric: Measure) -> Tries:
+    def from_rows(cls, rows: Sequence[Row], metric: Measure) -> Tries:
         """A trial that was repeated already is not measured again in a longer window: its launch is
         in the shorter cell only."""
-        launches = grouped(of_load(rows, cell), lambda row: (row.run, row.arm, row.launch)).values()
+        launches = grouped(rows, lambda row: (row.run, row.arm, row.launch)).values()
         valid = [
             [row for row in trials if row.valid and measured(row, metric) is not None]
             for trials in launches

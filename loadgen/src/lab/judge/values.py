@@ -27,7 +27,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from lab.judge.checks import lab_differed, server_failures
-from lab.judge.grouping import Cell, Measure, measured, of_load, per_launch, per_round, usual_errors
+from lab.judge.grouping import Measure, measured, per_launch, per_round, usual_errors
 from lab.judge.intervals import (
     CONFIDENCE,
     RatioOf,
@@ -240,11 +240,11 @@ class Failures:
     of_b: int
 
     @classmethod
-    def from_rows(cls, every: Sequence[Sequence[Row]], cell: Cell) -> Failures:
-        """Those at a load, where a launch failed that fails clearly more of its requests than is
-        usual of the other side."""
-        usual = [usual_errors(of_load(rows, cell)) for rows in every]
-        a, b = _failed(every[0], cell, usual[1]), _failed(every[1], cell, usual[0])
+    def from_rows(cls, sides: Sequence[Sequence[Row]]) -> Failures:
+        """Of all rows of both sides at a load, where a launch failed that fails clearly more of its
+        requests than is usual of the other side."""
+        usual_a, usual_b = map(usual_errors, sides)
+        a, b = _failed(sides[0], usual_b), _failed(sides[1], usual_a)
         return cls(sum(a), len(a), sum(b), len(b))
 
     @property
@@ -268,13 +268,13 @@ class Failures:
         return float(fisher_exact(table, alternative="greater" if self.more > 0 else "less").pvalue)
 
 
-def _failed(rows: Sequence[Row], cell: Cell, usual: float) -> list[bool]:
-    """Of each launch at a load whether it failed, where this share of errors is usual of the other
+def _failed(rows: Sequence[Row], usual: float) -> list[bool]:
+    """Of each launch whether it failed, where this share of errors is usual of the other
     side: it ended, answered nothing or errors only, or failed more of its requests. A launch that
     says nothing of it is left out: one without a valid trial that did not fail by itself, or that
     failed where the lab was not its own."""
     launches: dict[tuple[str, str | None, int], bool] = {}
-    for row in of_load(rows, cell):
+    for row in rows:
         failed = bool(server_failures(row.reasons))
         failed = failed or (row.valid and error_share(row, row.offered_rps) > usual + MOST_ERRORS)
         if (lab_differed(row.reasons) or row.others_cpu is not None) if failed else not row.valid:

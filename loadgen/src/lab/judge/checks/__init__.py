@@ -50,11 +50,11 @@ def judge(
     trial = Trial(measurement, observation or UNOBSERVED, start)
     if trial.record.lost:
         return Judgement(without_none(measurement.problem), trial.record.notes)
-    found = {code: remarks for code, check in CHECKS.items() if (remarks := _ask(check, trial))}
-    _leave_symptoms_out(found, trial)
+    findings = {code: remarks for code, check in CHECKS.items() if (remarks := _ask(check, trial))}
+    _leave_symptoms_out(findings, trial)
     reasons: list[Remark] = []
     notes: list[Remark] = []
-    for code, remarks in found.items():
+    for code, remarks in findings.items():
         (reasons if CHECKS[code].invalidates(trial) else notes).extend(remarks)
     is_load = measurement.reading is not None and not trial.plan.hold
     others = trial.crowded_out if is_load else None
@@ -72,27 +72,29 @@ def _ask(check: Check, trial: Trial) -> tuple[Remark, ...]:
     return check(trial)
 
 
-def _leave_symptoms_out(found: dict[str, tuple[Remark, ...]], trial: Trial) -> None:
+def _leave_symptoms_out(findings: dict[str, tuple[Remark, ...]], trial: Trial) -> None:
     """Leave out what only follows from something else that was found: of a server that is away, or
     silent, and of a generator that did not do its part."""
-    invalid = {code for code in found if CHECKS[code].invalidates(trial)}
+    invalid = {code for code in findings if CHECKS[code].invalidates(trial)}
     symptoms = {code for code in invalid if CHECKS[code].symptom}
     if not _did_its_part(trial, invalid):
         invalid -= {_NOTHING}
     # A drift is asked of a trial that nothing else is wrong with.
     if symptoms - steady.DRIFTS or invalid - symptoms - {_SILENT}:
         symptoms -= steady.DRIFTS
-    if _SILENT in found:
+    if _SILENT in findings:
         if symptoms and _did_its_part(trial, invalid):
             symptoms = {_SILENT}
         else:
             paused = steady.server_paused
-            found[paused.code] = tuple(paused.remark(**remark.values) for remark in found[_SILENT])
+            findings[paused.code] = tuple(
+                paused.remark(**remark.values) for remark in findings[_SILENT]
+            )
     if _NOTHING in invalid or invalid & _AWAY:
         symptoms = set()
-    every = {code for code in found if CHECKS[code].symptom} | {_SILENT}
+    every = {code for code in findings if CHECKS[code].symptom} | {_SILENT}
     for code in (every - symptoms) | ({_NOTHING} - invalid):
-        found.pop(code, None)
+        findings.pop(code, None)
 
 
 def _did_its_part(trial: Trial, invalid: set[str]) -> bool:
