@@ -19,13 +19,14 @@ from pages import between
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
-from lab.judge import quantities, steps
+from lab.judge import steps, trial, window
 from lab.judge.checks import CHECKS, QUESTIONS, checks_of, judge
-from lab.judge.checks.check import Check, Evidence
+from lab.judge.checks.check import Check
 from lab.judge.resources import BY_NAME
+from lab.judge.trial import UNOBSERVED, Trial
 from lab.load.engines import engines_of
 from lab.load.measure import measure
-from lab.model import JIT_BUSY, Measurement
+from lab.model import JIT_BUSY
 from lab.report.remarks import action, pattern
 from lab.store import manifest, series
 
@@ -77,7 +78,7 @@ def with_resources(page: str) -> str:
     return between(page, "resources", "\n".join(lines))
 
 
-def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Evidence]]:
+def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Trial]]:
     """Every stored trial below these folders that can be read, by its name."""
     for path in sorted({path for folder in folders for path in folder.rglob("manifest.json")}):
         try:
@@ -93,23 +94,22 @@ def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Evidence]]:
                 print(f"left out: {failure}", file=sys.stderr)
                 continue
             start = start_of(measured, found.record.plan)
-            evidence = Evidence(found.record, found.reading, seen, start, found.problem)
-            yield f"{path.parent.name}/{raw.name}", evidence
+            yield f"{path.parent.name}/{raw.name}", Trial(found, seen or UNOBSERVED, start)
 
 
 def thresholds() -> Iterator[tuple[str, float]]:
     """The numbers of the checks, by their names."""
     known: dict[str, float] = {"JIT_BUSY": JIT_BUSY}
-    for module in (quantities, steps, *chain.from_iterable(QUESTIONS.values())):
+    for module in (trial, window, steps, *chain.from_iterable(QUESTIONS.values())):
         for name, value in vars(module).items():
             if name.isupper() and isinstance(value, int | float) and name not in NO_THRESHOLDS:
                 known.setdefault(name, value)
     yield from sorted(known.items())
 
 
-def sensitivity(stored: Mapping[str, Evidence]) -> str:
+def sensitivity(stored: Mapping[str, Trial]) -> str:
     """The table of how many trials change with each threshold."""
-    before = {name: _codes(evidence) for name, evidence in stored.items()}
+    before = {at: _codes(of) for at, of in stored.items()}
     lines = [
         "| threshold | × 0.8: valid | codes | × 1.25: valid | codes |",
         "|---|---|---|---|---|",
@@ -119,12 +119,12 @@ def sensitivity(stored: Mapping[str, Evidence]) -> str:
         for factor in FACTORS:
             put = _put(name, value, _scaled(value, factor))
             try:
-                now = {trial: _codes(evidence) for trial, evidence in stored.items()}
+                now = {at: _codes(of) for at, of in stored.items()}
             finally:
                 for module in put:
                     setattr(module, name, value)
-            valid = sum(now[trial][0] != before[trial][0] for trial in stored)
-            cells += [str(valid), str(sum(now[trial] != before[trial] for trial in stored) - valid)]
+            valid = sum(now[at][0] != before[at][0] for at in stored)
+            cells += [str(valid), str(sum(now[at] != before[at] for at in stored) - valid)]
         lines.append(f"| `{name}` {value:g} | {' | '.join(cells)} |")
     invalid = sum(not valid for valid, _ in before.values())
     return "\n".join([f"{len(stored)} trials, {invalid} of them invalid.", "", *lines])
@@ -144,9 +144,9 @@ def _put(name: str, was: float, now: float) -> list[ModuleType]:
     return having
 
 
-def _codes(trial: Evidence) -> tuple[bool, frozenset[str]]:
-    measurement = Measurement(trial.record, trial.measured, trial.problem)
-    found = judge(measurement, trial.observation, trial.start)
+def _codes(of: Trial) -> tuple[bool, frozenset[str]]:
+    observation = None if of.observation is UNOBSERVED else of.observation
+    found = judge(of.measurement, observation, of.start)
     return found.valid, frozenset(remark.code for remark in (*found.reasons, *found.notes))
 
 

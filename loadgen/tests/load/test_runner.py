@@ -12,9 +12,9 @@ import pytest
 
 from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
 from lab.judge.checks import data, judge
-from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import wrk2_bursts
 from lab.judge.predict import Prediction
+from lab.judge.trial import Trial
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT, Pacer
@@ -39,7 +39,7 @@ from lab.subject.changes import Journal
 from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
 from support import pacer
-from support.fakes import START, FakeEngine, FakeLab, cells, plan, record, toxic
+from support.fakes import START, FakeEngine, FakeLab, cells, measurement, plan, record, toxic
 from support.system import FakeSystem
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
@@ -268,7 +268,7 @@ def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
 
 def test_the_clock_of_another_machine_is_named() -> None:
     clocks = (ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream"))
-    assert cells(data.clocks_apart(Evidence(record(clocks=clocks), None))) == [
+    assert cells(data.clocks_apart(Trial(measurement(record(clocks=clocks))))) == [
         "clocks-apart part=the downstream offset_s=-3 uncertainty_s=0.001"
     ]
 
@@ -276,7 +276,7 @@ def test_the_clock_of_another_machine_is_named() -> None:
 @pytest.mark.parametrize(("offset_s", "apart"), [(0.9, False), (-0.9, False), (1.1, True)])
 def test_an_answer_that_took_long_may_be_of_the_same_clock(offset_s: float, apart: bool) -> None:
     of = record(clocks=(ClockOffset(offset_s, 0.5),))
-    assert bool(data.clocks_apart(Evidence(of, None))) == apart
+    assert bool(data.clocks_apart(Trial(measurement(of)))) == apart
 
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:

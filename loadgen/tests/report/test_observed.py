@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lab.judge.thread_times import RUN
+from lab.judge.metrics import RUN
 from lab.model import Observation, Series, SeriesError
 from lab.report.page.observed import PANELS, Line, Observed, observed
 from support.repo import REPO

@@ -14,10 +14,9 @@ import httpx
 
 from lab.errors import RawDataError
 from lab.judge.checks import judge
-from lab.judge.cpu_split import CPUS, USED, cpu_split
+from lab.judge.metrics import CPUS, RUN, RUNQ, USED
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
-from lab.judge.thread_times import RUN, RUNQ
 from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
 from lab.model import (
@@ -32,8 +31,6 @@ from lab.model import (
     Row,
     Series,
     Snapshot,
-    ThreadTimes,
-    TimeSplit,
     ToxicState,
     TrialPlan,
     TrialRecord,
@@ -521,9 +518,7 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
     judgement = judge(whole)
-    verdict = verdict_of(whole, judgement, None)
-    split = cpu_split(whole, None)
-    return row_of(run, whole, judgement, verdict, split, TimeSplit(), ThreadTimes())
+    return row_of(run, whole, judgement, verdict_of(whole, judgement, None))
 
 
 def cells(remarks: Iterable[Remark]) -> list[str]:

@@ -46,9 +46,9 @@ from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of
 from lab.experiments.search import NAME as CAPACITY
 from lab.experiments.search import Axis, Search
-from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
+from lab.judge.values import Values
 from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load

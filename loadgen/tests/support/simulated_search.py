@@ -17,7 +17,7 @@ from typing import NamedTuple
 from lab.experiments.objective import Objective
 from lab.experiments.search import HALF, OFTEN, Search, capacities, next_load
 from lab.judge.capacity import NEAR, Estimate
-from lab.judge.quantities import KEPT_UP
+from lab.judge.trial import KEPT_UP
 from lab.load.engines.pacer import LEAST_WINDOW_S, SETTLED
 from lab.model import Row
 from support.queue_server import WORLDS, Measured, Sitting, World, truth

@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from lab.judge.metrics import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ
 from lab.judge.resources import verdict_of
-from lab.judge.thread_times import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ
 from lab.model import Judgement, Observation, Second, Series, Usage, Verdict
 from support.fakes import flat, latency, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time

@@ -18,14 +18,11 @@ from lab.experiments.registry import kind_of
 from lab.judge.checks import judge
 from lab.judge.checks.data import damaged
 from lab.judge.compare import Comparison, lanes
-from lab.judge.cpu_split import cpu_split
 from lab.judge.grouping import lane_of
 from lab.judge.grouping import loads as loads_of
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
-from lab.judge.thread_times import thread_times
-from lab.judge.time_split import time_split
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
@@ -112,11 +109,8 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
     start = start_of(measured, measurement.record.plan)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
-    split = cpu_split(measurement, observation)
-    times = time_split(measurement, observation)
-    threads = thread_times(measurement.record.plan.server, observation)
     host = host_id(measured.host)
-    row = row_of(measured.run, measurement, judgement, verdict, split, times, threads, host)
+    row = row_of(measured.run, measurement, judgement, verdict, observation, host)
     return Trial(measurement, judgement, verdict, row)
 
 

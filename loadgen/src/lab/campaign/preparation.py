@@ -26,6 +26,7 @@ from lab.model import (
     TrialPlan,
     Warmth,
 )
+from lab.report.prediction import text as prediction_text
 from lab.report.progress import Trials
 from lab.subject.conditions import at_start
 from lab.subject.proxy_reset import clear_proxy
@@ -217,7 +218,7 @@ class Preparation:
         load = f"{plan.server} {plan.route} {plan.concurrency} {plan.mode}{rate}{changed}"
         if load not in self._predicted:
             self._predicted.add(load)
-            self.progress.say(f"prediction: {load}: {prediction.text}")
+            self.progress.say(f"prediction: {load}: {prediction_text(prediction)}")
         return prediction
 
 

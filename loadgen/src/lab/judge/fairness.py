@@ -4,7 +4,7 @@ Fails closed: whatever a server reads back must be equal for all, unless it is l
 the model's own. A silent difference of limits would be measured as one of models.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from lab.judge.checks.state import unequal_limits
 from lab.judge.same_lab import MISSING, Difference, between_ways, facts, kind_of
@@ -12,21 +12,9 @@ from lab.model import Fairness, Json, Remark, Snapshot
 
 # Settings that not every model has. Those that have one must agree on it …
 OWN = (
-    "pool_size",
-    "pool_order",
-    "queue_bound",
-    "loops",
-    "block_the_loop",
-    "fronts",
-    "connection_threads",
-    "netty_transport",
-    "framework_defaults",
-    "downstream_client",
-    "lock_ms",
-    "pin_ms",
-    "lock_watch_ms",
-    "downstream_keep_idle_s",
-    "framework",
+    *("pool_size", "pool_order", "queue_bound", "loops", "block_the_loop", "fronts"),
+    *("connection_threads", "netty_transport", "framework_defaults", "downstream_client"),
+    *("lock_ms", "pin_ms", "lock_watch_ms", "downstream_keep_idle_s", "framework"),
 )
 # … but not on these: a model's number of loops, and what a framework brings, are part of it.
 FREE = ("loops", "framework")
@@ -34,22 +22,19 @@ FREE = ("loops", "framework")
 
 def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
     """What the servers have in common, from what was read back of each."""
-    limits = {server: facts(snapshot) for server, snapshot in snapshots.items()}
+    settings = {server: facts(snapshot) for server, snapshot in snapshots.items()}
     equal: dict[str, Json] = {}
     unequal: dict[str, Mapping[str, Json]] = {}
     own: dict[str, Mapping[str, Json]] = {}
-    for name in dict.fromkeys(name for known in limits.values() for name in known):
-        if name in OWN:
-            values = {server: known.get(name) for server, known in limits.items()}
-            having = [value for value in values.values() if value is not None]
-            if having:
-                own[name] = values
-            alike = name in FREE or _same(having)
-        else:
-            values = {server: known.get(name, MISSING) for server, known in limits.items()}
-            alike = _same(list(values.values()))
-            if alike:
-                equal[name] = next(iter(values.values()))
+    for name in dict.fromkeys(name for values in settings.values() for name in values):
+        unread = None if name in OWN else MISSING
+        values = {server: every.get(name, unread) for server, every in settings.items()}
+        compared = [value for value in values.values() if name not in OWN or value is not None]
+        alike = name in FREE or all(value == compared[0] for value in compared)
+        if name in OWN and compared:
+            own[name] = values
+        elif name not in OWN and alike:
+            equal[name] = compared[0]
         if not alike:
             unequal[name] = values
     return Fairness(equal, own, unequal)
@@ -64,27 +49,17 @@ def between_models(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
 
 def reasons(fairness: Fairness) -> tuple[Remark, ...]:
     """Why no row of the comparison is valid; empty when it is fair."""
-    return tuple(
-        unequal_limits.remark(
-            limit=name,
-            servers=" ".join(f"{server}={_text(its, values)}" for server, its in values.items()),
-        )
-        for name, values in fairness.unequal.items()
-    )
+    remarks = []
+    for name, values in fairness.unequal.items():
+        lists = [set(map(str, value)) for value in values.values() if isinstance(value, list)]
+        common = set.intersection(*lists) if lists else set()
+        servers = (f"{server}={_text(value, common)}" for server, value in values.items())
+        remarks.append(unequal_limits.remark(limit=name, servers=" ".join(servers)))
+    return tuple(remarks)
 
 
-def _same(values: Sequence[Json]) -> bool:
-    return all(value == values[0] for value in values)
-
-
-def _text(value: Json, values: Mapping[str, Json]) -> str:
+def _text(value: Json, common: set[str]) -> str:
     """A value; of a list only what the others do not all have too."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, list):
-        return str(value)
-    others = [set(map(str, one)) for one in values.values() if isinstance(one, list)]
-    common = set.intersection(*others)
-    return ",".join(str(item) for item in value if str(item) not in common) or "none"
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value if str(item) not in common) or "none"
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

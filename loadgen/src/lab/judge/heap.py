@@ -12,21 +12,19 @@ OLD_WORDS = ("Old", "Tenured")
 
 def heap_after_collections(seen: Observation, **labels: str) -> tuple[tuple[float, float], ...]:
     """The heap in use, without the objects allocated since the last collection: bytes by time, of
-    the one JVM with these labels.
+    the one JVM with these labels. The same as the recorded
+    server:jvm_memory_heap_after_collection_bytes:sum (prometheus/rules).
 
-    A young collection leaves its survivors, told by the young pools' usage after collection, and
-    does not touch the old generation. The old generation's usage after collection is that of its
-    last old collection, which may be hours ago, or never (G1 then says 0). So its usage now counts:
-    it changes only by collections, and by objects too large to be young. Dead old objects count
-    until an old collection finds them.
-
-    The same as the recorded server:jvm_memory_heap_after_collection_bytes:sum (prometheus/rules).
+    A young collection leaves its survivors in the young pools. The old generation's usage after
+    collection may be hours old, or never was (G1 then has 0), so its usage now counts: it changes
+    only by collections, and by objects too large to be young. Dead old objects count until an old
+    collection finds them.
     """
     after = seen.series(AFTER, job="jvm", **labels)
-    old = [one for one in seen.series(USED, job="jvm", **labels) if is_old(one)]
-    if not old and any(is_old(one) for one in after):
+    old = [pool for pool in seen.series(USED, job="jvm", **labels) if is_old(pool)]
+    if not old and any(map(is_old, after)):
         return ()
-    return summed((*(one for one in after if not is_old(one)), *old))
+    return summed((*(pool for pool in after if not is_old(pool)), *old))
 
 
 def summed(parts: Sequence[Series]) -> tuple[tuple[float, float], ...]:
@@ -39,5 +37,5 @@ def summed(parts: Sequence[Series]) -> tuple[tuple[float, float], ...]:
 
 
 def is_old(series: Series) -> bool:
-    pool = series.labels.get("pool", "")
-    return any(word in pool for word in OLD_WORDS)
+    name = series.labels.get("pool", "")
+    return any(word in name for word in OLD_WORDS)

@@ -16,7 +16,8 @@ that answers as quickly. Of such a service Z is measured before the load, over a
 How much a request computes is measured (`demand`): at a rate X it is a/X + b seconds of CPU time,
 as work is done in larger batches under more load. By the utilization law a resource of m CPUs
 bounds X by (m - a)/b. The line may be another one at loads that nobody measured, so these bounds
-are estimates: they tell what to expect, and make no trial invalid.
+are estimates: they tell what to expect, and make no trial invalid. For a service of the user's own
+all bounds are: R0, which includes computing, is measured, and its limits are not known.
 
 A delay that is drawn for each call holds what it holds for its mean: all of the above needs no
 more. Percentiles need more, and are predicted only where a request waits for nothing but its own
@@ -27,11 +28,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Literal
 
 from lab.model import (
     AS_IT_IS,
-    EXTRAPOLATED,
     OFFERED,
     TO_CALLED,
     TO_SERVER,
@@ -52,7 +52,6 @@ AUTO_LATENCIES = 2.5
 MORE = 1.2
 # A light load that reaches this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
-AT_RANDOM = "arrivals at random (Poisson) queue below every bound"
 # With drawn delays the number of requests at a time varies. Where nothing is full it is that of
 # M/G/∞, a Poisson distribution whatever the delays (L. Takács, Introduction to the Theory of
 # Queues, 1962, chapter 3). It is so many standard deviations above its mean 0.1 % of the time.
@@ -63,6 +62,11 @@ MOST_CUT = 0.05
 UNPINNED = 24
 # BLOCK_THE_LOOP: a wait is computing on the loop's thread.
 SPIN = "spin"
+# The condition that no bound covers beside toxics.
+DEADLINE = "deadline"
+# Why no percentile is predicted: arrivals at random queue below every bound; a toxic has jitter;
+# requests with drawn delays queue; drawn delays keep all that there is busy now and then.
+NoTail = Literal["", "arrivals", "jitter", "queue", "no room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,9 @@ class Prediction:
 
     `expected_ms` is the mean response time at the tightest bound X (`_response_time_ms`).
     `expected_p95_ms` and `expected_p99_ms` are the same where all requests wait alike. Where they
-    do not, they are those of the delay and what is added to it; None where nobody can tell them,
-    and `no_tail` says why. `caveats` name conditions that no bound covers. With a caveat nothing is
-    predicted: refused or cut answers can come faster than any real answer.
+    do not, they are those of the delay and what is added to it; None where they are unknown, for
+    the reason `no_tail`. `caveats` are conditions that no bound covers: toxics, and DEADLINE. With
+    a caveat nothing is predicted: refused or cut answers can come faster than any real answer.
     """
 
     bounds: tuple[Bound, ...]
@@ -81,7 +85,7 @@ class Prediction:
     expected_ms: float | None = None
     expected_p95_ms: float | None = None
     expected_p99_ms: float | None = None
-    no_tail: str | None = None
+    no_tail: NoTail = ""
     demand: Demand | None = None
 
     @property
@@ -93,28 +97,6 @@ class Prediction:
     def holding(self) -> tuple[Bound, ...]:
         """The bounds that hold: all of them, or none where there is a caveat."""
         return () if self.caveats else self.bounds
-
-    @property
-    def text(self) -> str:
-        """The prediction in a line: the tightest hard bound, then the estimates."""
-        if self.caveats:
-            return f"none: no bound covers {', '.join(self.caveats)}"
-        hard = [bound for bound in self.bounds if not bound.estimate]
-        parts = [
-            f"≤ {bound.rps:,.0f} req/s ({bound.resource}: {bound.formula})" for bound in hard[:1]
-        ]
-        parts += [
-            # Two digits: a light load is no more precise.
-            f"{bound.resource} ≈ {float(f'{bound.rps:.2g}'):,.0f} req/s "
-            f"({EXTRAPOLATED}: {bound.formula})"
-            for bound in self.bounds
-            if bound.estimate
-        ]
-        if self.no_tail is not None:
-            parts.append(f"p95 not predicted: {self.no_tail}")
-        elif self.expected_p95_ms != self.expected_p99_ms:
-            parts.append(f"p95 {self.expected_p95_ms:.4g} ms, p99 {self.expected_p99_ms:.4g} ms")
-        return "; ".join(parts) or "none: nothing that is known bounds this load"
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
@@ -129,36 +111,30 @@ def hold_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
     """How long the server holds a request when nothing waits in a queue, without its computing: its
     wait, and a round trip between the machines of server and downstream, where these are two. 0
     where it only computes."""
-    wait_ms = call.wait_ms
-    if wait_ms is not None:
-        return wait_ms
+    if call.wait_ms is not None:
+        return call.wait_ms
     own_ms = snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
     return own_ms + snapshot.way_ms(TO_CALLED)
 
 
-def response_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
+def response_spread(call: RouteCall | None, snapshot: Snapshot) -> Spread | None:
     """How R0 spreads: the downstream's delay, and on top of it what toxics and the network add.
-    None where all requests wait alike, toxics with jitter aside."""
+    None where all requests wait alike, toxics with jitter aside, and for an unknown route."""
     spread = hold_spread(call, snapshot)
     return _later(spread, snapshot.way_ms(TO_SERVER)) if spread else None
 
 
-def hold_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
-    """How `hold_time_ms` spreads; None where all requests wait alike, toxics with jitter aside."""
-    spread = snapshot.spread
-    if spread is None or not call.route.calls_downstream:
+def hold_spread(call: RouteCall | None, snapshot: Snapshot) -> Spread | None:
+    """As `response_spread`, of `hold_time_ms`."""
+    if snapshot.spread is None or call is None or not call.route.calls_downstream:
         return None
-    return _later(spread, snapshot.toxics.added_latency_ms + snapshot.way_ms(TO_CALLED))
+    added_ms = snapshot.toxics.added_latency_ms + snapshot.way_ms(TO_CALLED)
+    return _later(snapshot.spread, added_ms)
 
 
 def _later(spread: Spread, added_ms: float) -> Spread:
-    return replace(
-        spread,
-        median_ms=spread.median_ms + added_ms,
-        p95_ms=spread.p95_ms + added_ms,
-        p99_ms=spread.p99_ms + added_ms,
-        longest_ms=spread.longest_ms + added_ms,
-    )
+    moved = ("median_ms", "p95_ms", "p99_ms", "longest_ms")
+    return replace(spread, **{name: getattr(spread, name) + added_ms for name in moved})
 
 
 def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
@@ -168,14 +144,12 @@ def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
     if not call.route.calls_downstream:
         return ()
     spread, deadline_ms = hold_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
-    if (
-        spread is None
-        or not deadline_ms
-        or (spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT)
-    ):
-        return snapshot.toxics.unpredicted
-    cut = f"a deadline of {deadline_ms} ms within the delays {spread.words}"
-    return (*snapshot.toxics.unpredicted, cut)
+    toxics = snapshot.toxics.unpredicted
+    if spread is None or not deadline_ms:
+        return toxics
+    if spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT:
+        return toxics
+    return (*toxics, DEADLINE)
 
 
 def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
@@ -224,17 +198,15 @@ def predict(
     bounds = []
     if offered_rps is not None:
         bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
-    if snapshot.foreign:
-        bounds += _of_foreign(concurrency, snapshot, demand, host_cores)
+    if snapshot.identity is None:
+        bounds += _measured_bounds(concurrency, snapshot, demand, host_cores)
         bounds.sort(key=lambda bound: bound.rps)
         expected_ms = None
         if offered_rps is None and bounds:  # One connection's mean tells nothing of an open load.
-            r0_ms = demand.r0_ms or 0.0 if demand else 0.0
-            think_ms = demand.think_ms or 0.0 if demand else 0.0
-            expected_ms = _response_time_ms(
-                bounds, concurrency, None, r0_ms, None, think_ms=think_ms
-            )
-        alike = (expected_ms,) * 3
+            r0_ms, think_ms = (demand.r0_ms, demand.think_ms) if demand else (None, None)
+            queued_ms = concurrency * 1000 / bounds[0].rps - (think_ms or 0.0)
+            expected_ms = max(r0_ms or 0.0, queued_ms) or None
+        alike = expected_ms, expected_ms, expected_ms
         return Prediction(tuple(bounds), (), *alike, demand=demand)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
@@ -248,73 +220,62 @@ def predict(
         free = host_cores and host_cores * (1 - (condition.spin or 0.0))
         bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
     bounds.sort(key=lambda bound: bound.rps)
-    caveats = uncovered(call, snapshot)
-    predicted = partial(Prediction, tuple(bounds), caveats, demand=demand)
-    if caveats:
-        return predicted()
+    prediction = Prediction(tuple(bounds), uncovered(call, snapshot), demand=demand)
+    if prediction.caveats:
+        return prediction
     if arrivals != "constant":
-        return predicted(no_tail=AT_RANDOM)
+        return replace(prediction, no_tail="arrivals")
     spins = snapshot.settings.get("block_the_loop") == SPIN
     # R0 leaves out the way of a request that only computes.
     least_ms = r0_ms or snapshot.way_ms(TO_SERVER)
-    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
+    mean_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
+    prediction = replace(prediction, expected_ms=mean_ms)
     spread = response_spread(call, snapshot)
     jittered = call.route.calls_downstream and snapshot.toxics.jittered
-    if expected_ms is None or (spread is None and not jittered):
-        return predicted(*(expected_ms,) * 3)
-    no_tail = "a toxic has jitter" if jittered else _queues(bounds, offered_rps, r0_ms)
-    if spread is None or no_tail is not None:
-        return predicted(expected_ms, no_tail=no_tail)
+    if mean_ms is None or (spread is None and not jittered):
+        return replace(prediction, expected_p95_ms=mean_ms, expected_p99_ms=mean_ms)
+    no_tail = "jitter" if jittered else _queues(bounds, offered_rps, r0_ms)
+    if spread is None or no_tail:
+        return replace(prediction, no_tail=no_tail)
     # What is not waiting for the downstream is the same for all.
-    own_ms = expected_ms - r0_ms
-    return predicted(expected_ms, spread.p95_ms + own_ms, spread.p99_ms + own_ms)
+    own_ms = mean_ms - r0_ms
+    p95_ms, p99_ms = spread.p95_ms + own_ms, spread.p99_ms + own_ms
+    return replace(prediction, expected_p95_ms=p95_ms, expected_p99_ms=p99_ms)
 
 
-def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> str | None:
+def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> NoTail:
     """Why requests with drawn delays also wait for each other, so that their percentiles are not
-    those of the delays; None where they do not."""
+    those of the delays; empty where they do not."""
     held = [bound for bound in bounds if bound.resource != OFFERED]
     if not held:
-        return None
-    first = held[0]
+        return ""
     if offered_rps is None:
-        queue = first.resource != "connections"
-        return f"requests with drawn delays queue ({first.resource})" if queue else None
+        return "queue" if held[0].resource != "connections" else ""
+    hard = next((bound for bound in held if not bound.estimate), held[0])
     r0_s = r0_ms / 1000
-    hard = next((bound for bound in held if not bound.estimate), first)
     busy, there = offered_rps * r0_s, hard.rps * r0_s
-    if there - busy >= SPARE * math.sqrt(busy):
-        return None
-    return (
-        f"drawn delays keep {busy:.0f} of {there:.0f} busy on average ({hard.resource}), and all "
-        "of them now and then"
-    )
+    return "" if there - busy >= SPARE * math.sqrt(busy) else "no room"
 
 
-def _of_foreign(
+def _measured_bounds(
     concurrency: int, snapshot: Snapshot, demand: Demand | None, host_cores: int | None
 ) -> Iterator[Bound]:
-    """The bounds for a service that is not the lab's. All are estimates: R0, which includes
-    computing, and CPU time are measured, and the service's limits are not known."""
+    """The bounds for a service of which only a light load was measured. count / R0 is none where
+    even the light load fell far below connections / (R0 + Z) and no cost of a request explains
+    that: then it is unknown what limits. It does not report how many CPUs it may use."""
     if demand is None:
         return
-    for resource, count, held_ms in (
-        ("connections", concurrency, demand.cycle_ms),
-        ("worker pool", snapshot.pool_size, demand.r0_ms),
-    ):
-        if count and held_ms and _holds_r0(demand):
-            formula = f"{count} / {held_ms / 1000:.3g} s"
-            yield Bound(resource, count * 1000 / held_ms, formula, estimate=True)
-    # It does not tell how many CPUs it may use.
+    cycle_ms, light_rps, connections = demand.cycle_ms, demand.light_rps, demand.connections
+    explained = not cycle_ms or light_rps is None or demand.host
+    if explained or (light_rps or 0.0) >= HELD * connections * 1000 / (cycle_ms or 1.0):
+        for resource, count, held_ms in (
+            ("connections", concurrency, cycle_ms),
+            ("worker pool", snapshot.pool_size, demand.r0_ms),
+        ):
+            if count and held_ms:
+                formula = f"{count} / {held_ms / 1000:.3g} s"
+                yield Bound(resource, count * 1000 / held_ms, formula, estimate=True)
     yield from _estimates(demand, None, host_cores, None)
-
-
-def _holds_r0(demand: Demand) -> bool:
-    """Whether count / R0 tells what to expect. It does not where even the light load fell far below
-    connections / (R0 + Z) and no cost of a request explains that: then nobody knows what limits."""
-    if not demand.cycle_ms or demand.light_rps is None or demand.host:
-        return True
-    return demand.light_rps >= HELD * demand.connections * 1000 / demand.cycle_ms
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:
@@ -347,21 +308,19 @@ def _response_time_ms(
     r0_ms: float,
     demand: Demand | None,
     *,
-    spins: bool = False,
-    think_ms: float = 0.0,
+    spins: bool,
 ) -> float | None:
     """The response time R that follows from the bounds. It is R0 plus the server's CPU time D where
     nothing queues; where waits are computing (`spins`), D is all of it. A closed load at its
-    tightest bound X has N/X - Z, where that is more (interactive response time law, `think_ms`). An
-    open load queues without limit from its tightest bound on: None. R is a mean; p95 is close to it
-    where all requests wait alike.
+    tightest bound X has N/X, where that is more (Little's law). An open load queues without limit
+    from its tightest bound on: None. R is a mean; p95 is close to it where all requests wait alike.
     """
     least_ms, rps = r0_ms, offered_rps or (bounds[0].rps if bounds else None)
     if demand is not None and demand.server is not None and rps:
         cpu_ms = demand.server.each_s(rps) * 1000
         least_ms = max(r0_ms, cpu_ms) if spins else r0_ms + cpu_ms
     if offered_rps is None:
-        queued_ms = concurrency * 1000 / bounds[0].rps - think_ms if bounds else 0.0
+        queued_ms = concurrency * 1000 / bounds[0].rps if bounds else 0.0
         return max(least_ms, queued_ms) or None
     others = [bound.rps for bound in bounds if bound.resource != OFFERED]
     return None if others and min(others) <= offered_rps else least_ms or None
@@ -383,20 +342,18 @@ def _resources(
             yield "server CPU", cpus, call.asleep_ms
 
 
-def pinned_carriers(call: RouteCall, snapshot: Snapshot) -> int | None:
+def pinned_carriers(call: RouteCall | None, snapshot: Snapshot) -> int | None:
     """How many carrier threads there are for requests of which each keeps one while it waits; None
     where none does. Before JDK 24 (JEP 491) a virtual thread that waits inside `synchronized` does.
     Models that run on such a JDK and have neither a pool nor a platform thread per connection have
     virtual threads."""
     platform = snapshot.settings.get("connection_threads") == "platform"
-    if snapshot.foreign or snapshot.pool_size is not None or platform:
+    if call is None or not call.route.in_synchronized:
         return None
-    if not call.route.in_synchronized:
+    if snapshot.identity is None or snapshot.pool_size is not None or platform:
         return None
     release = release_of(snapshot.jdk)
-    if release is None or release >= UNPINNED:
-        return None
-    return snapshot.carriers
+    return None if release is None or release >= UNPINNED else snapshot.carriers
 
 
 def release_of(jdk: str | None) -> int | None:

@@ -18,6 +18,7 @@ from operator import attrgetter, itemgetter
 
 from lab.judge.capacity import Estimate
 from lab.judge.grouping import lane_of, median_per_launch
+from lab.judge.metrics import without_none
 from lab.model import NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
 from lab.model.ref import FIGURES
 
@@ -66,8 +67,8 @@ def line_of(rows: Sequence[Row], us: Callable[[Row], float | None]) -> Line | No
     """The line of the valid trials that kept their load; `us` is what a request costs in one, in
     µs. Overloaded trials differ from it by up to 38 %: half of those of fixed-pool in
     docs/results/stress.csv, whose line they made 17 % too low."""
-    known = [(row.achieved_rps, us(row)) for row in rows if row.valid and not row.overloaded]
-    return fit([(rate, cost * rate / 1e6) for rate, cost in known if rate and cost is not None])
+    costs = [(row.achieved_rps, us(row)) for row in rows if row.valid and not row.overloaded]
+    return fit([(rate, cost * rate / 1e6) for rate, cost in costs if rate and cost is not None])
 
 
 def demand_of(
@@ -92,9 +93,8 @@ def _load(trial: Row | TrialPlan) -> tuple[str, str, str]:
 
 def control_us(row: Row) -> float | None:
     """CPU time of the control parts in µs per request; None where one of them is unknown."""
-    parts = (row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us)
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    parts = without_none(row.cpu_generator_us, row.cpu_proxy_us, row.cpu_downstream_us)
+    return sum(parts) if len(parts) == 3 else None
 
 
 def control_at(rows: Sequence[Row], rate: float) -> Estimate | None:
@@ -176,8 +176,11 @@ def _unit(
     cost in the row itself, where the run has one lane, or the fixed one no trials about there."""
     lanes = list(dict.fromkeys(map(lane_of, like)))
     fixed = next((lane for lane in FIXED_LANES if lane in lanes), lanes[0])
-    known = [row for row in like if lane_of(row) == fixed and row.valid and control_us(row)]
-    kept = [row for row in known if not row.overloaded]
+    kept = [
+        row
+        for row in like
+        if lane_of(row) == fixed and row.valid and control_us(row) and not row.overloaded
+    ]
 
     def under_fixed(row: Row) -> float | None:
         """By the line of the trials about its rate, where it is among theirs. Over all rates the
@@ -209,8 +212,8 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
     """What differs between quarters of a run's trials, in the order of time, by more than DRIFT and
     than chance: figures of ref, and the cost of the control parts, and of all but the server, over
     that in trials of the same rate. What a server costs changes while its JVM compiles."""
-    known = [(row.started_at, row) for row in rows if row.started_at is not None]
-    ordered = [row for _, row in sorted(known, key=itemgetter(0))]
+    times = [(row.started_at, row) for row in rows if row.started_at is not None]
+    ordered = [row for _, row in sorted(times, key=itemgetter(0))]
 
     def besides_us(row: Row) -> float | None:
         used = used_us(cpus)(row)
@@ -227,7 +230,7 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
     values: dict[str, Callable[[Row], float | None]]
     values = {CONTROL: partial(relative, control_us), BESIDES: partial(relative, besides_us)}
     values |= {name: attrgetter(name) for name in FIGURES}
-    found = []
+    drifts = []
     for what, value in values.items():
         quarters: list[list[float]] = [[] for _ in range(QUARTERS)]
         for at, row in enumerate(ordered):
@@ -238,8 +241,8 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
         medians = tuple(map(statistics.median, quarters))
         change = max(medians) / min(medians) - 1
         if change > DRIFT and _by_chance(quarters) * len(values) < FALSE_ALARM:
-            found.append(Drift("drift", "", 0, change, "share", None, None, what, medians))
-    return tuple(found)
+            drifts.append(Drift("drift", "", 0, change, "share", None, None, what, medians))
+    return tuple(drifts)
 
 
 def _by_chance(quarters: Sequence[Sequence[float]]) -> float:
@@ -250,7 +253,7 @@ def _by_chance(quarters: Sequence[Sequence[float]]) -> float:
 
     logs = [[math.log(value) for value in quarter] for quarter in quarters]
     mean, free = statistics.fmean(chain.from_iterable(logs)), len(quarters) - 1
-    between = sum(len(each) * (statistics.fmean(each) - mean) ** 2 for each in logs) / free
-    within = sum((len(each) - 1) * statistics.variance(each) for each in logs)
+    between = sum(len(quarter) * (statistics.fmean(quarter) - mean) ** 2 for quarter in logs) / free
+    within = sum((len(quarter) - 1) * statistics.variance(quarter) for quarter in logs)
     rest = sum(map(len, logs)) - len(logs)
     return float(fdtrc(free, rest, between * rest / within)) if within else 0.0

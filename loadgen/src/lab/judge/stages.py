@@ -9,8 +9,8 @@ work. What is left waited for neither. This is a model.
 
 from dataclasses import dataclass
 
-from lab.judge.seen import SeenTrial
-from lab.judge.thread_times import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ
+from lab.judge.metrics import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ, window_s, without_none
+from lab.judge.trial import Trial
 
 # The parts of a request's time at which a stage of threads works, and those of the server.
 PLACES = ("generator", "queue", "own", "path", "downstream", "unexplained")
@@ -22,6 +22,8 @@ HOT = 0.9
 # from sockets, and those that work on them.
 READING = ("front", "acceptor", "loop")
 WORKING = ("worker", "carrier", "loop", "other")
+CLASSES = {"queue": WORKING, "own": WORKING, "unexplained": READING}
+PROCESSES = {"path": "toxiproxy", "downstream": "downstream"}
 # Classes of few threads, which can be saturated as a whole.
 FEW = ("front", "loop", "carrier")
 
@@ -49,53 +51,61 @@ class Stage:
         return self.at_work - self.for_cpu
 
 
-def of_place(seen: SeenTrial, place: str) -> Stage | None:
-    """The stage of which a place's waiting is; None where its times are not known."""
+def of_place(trial: Trial, place: str) -> Stage | None:
+    """The stage that what waits at a place waits for; None where its times are not known."""
     if place == "generator":
-        return _generator(seen)
-    if place in ("path", "downstream"):
-        process = {"path": "toxiproxy", "downstream": "downstream"}[place]
-        return _stage(seen, PROCESS_RUN, PROCESS_RUNQ, {"process": process})
-    classes = {"queue": WORKING, "own": WORKING, "unexplained": READING}.get(place, ())
-    return of_classes(seen, classes)
+        return _generator(trial)
+    if place in PROCESSES:
+        return _stage(trial, PROCESS_RUN, PROCESS_RUNQ, process=PROCESSES[place])
+    return of_classes(trial, CLASSES.get(place, ()))
 
 
-def of_classes(seen: SeenTrial, classes: tuple[str, ...]) -> Stage | None:
-    """The stage of a server's threads of these classes, as far as it has them."""
-    mine = {"server": seen.server}
-    there = [name for name in seen.each("threads", RUNQ, **mine) if name in classes]
-    stages = [_stage(seen, RUN, RUNQ, {**mine, "threads": name}) for name in there]
-    known = [stage for stage in stages if stage is not None]
-    if not known or len(known) < len(stages):
+def of_classes(trial: Trial, classes: tuple[str, ...]) -> Stage | None:
+    there = [name for name in trial.server_metrics.values_of("threads", RUNQ) if name in classes]
+    stages = [_stage(trial, RUN, RUNQ, server=trial.server, threads=name) for name in there]
+    timed = without_none(*stages)
+    if not timed or len(timed) < len(stages):
         return None
-    run_s, runq_s = sum(stage.run_s for stage in known), sum(stage.runq_s for stage in known)
-    return Stage(run_s, runq_s, seen.window_s)
+    run_s, runq_s = sum(stage.run_s for stage in timed), sum(stage.runq_s for stage in timed)
+    return Stage(run_s, runq_s, timed[0].window_s)
 
 
-def for_cpu(seen: SeenTrial, place: str, stage: Stage, cpus: float) -> float:
+def busy_shares(trial: Trial, label: str, name: str) -> list[float]:
+    """For which share of its time each thread was busy that a counter has under this label."""
+    metrics = trial.server_metrics
+    threads = filter(None, metrics.values_of(label, name))
+    shares = without_none(*(metrics.rate(at, "of its time", name, **{label: at}) for at in threads))
+    return [min(1.0, share) for share in shares]
+
+
+def for_cpu(trial: Trial, place: str, stage: Stage, cpus: float) -> float:
     """The part of the waiting at a place of the server that is for want of one of so many CPUs.
     Carriers share one queue: where there are as many as CPUs, who waits for one waits for a CPU."""
-    carriers = seen.mean("threads", "threads", "lab_threads", server=seen.server, threads="carrier")
+    carriers = _threads(trial, "carrier")
     if place == "queue" and carriers is not None and carriers >= cpus:
         return stage.at_work
-    return 1.0 if saturates(seen, cpus) else stage.for_cpu
+    return 1.0 if _saturates(trial, cpus) else stage.for_cpu
 
 
-def saturates(seen: SeenTrial, cpus: float) -> bool:
-    """A class of the server's threads, as many as it has CPUs or more, was always at work: then
-    what waits for the threads waits for the CPUs."""
+def _saturates(trial: Trial, cpus: float) -> bool:
+    """True if a class of the server's threads, as many as it has CPUs or more, was always at work:
+    then what waits for the threads waits for the CPUs."""
     for name in FEW:
-        stage = of_classes(seen, (name,))
-        count = seen.mean("threads", "threads", "lab_threads", server=seen.server, threads=name)
+        stage, count = of_classes(trial, (name,)), _threads(trial, name)
         if stage is None or count is None or count < cpus:
             continue
-        if stage.run_s + stage.runq_s >= HOT * count * seen.window_s:
+        if stage.run_s + stage.runq_s >= HOT * count * stage.window_s:
             return True
     return False
 
 
-def _generator(seen: SeenTrial) -> Stage | None:
-    reading, usage = seen.reading, seen.record.usage
+def _threads(trial: Trial, name: str) -> float | None:
+    metrics = trial.metrics(server=trial.server, threads=name)
+    return metrics.mean("threads", "threads", "lab_threads")
+
+
+def _generator(trial: Trial) -> Stage | None:
+    reading, usage = trial.reading, trial.usage
     run_s, runq_s = reading.generator_run_s, reading.generator_runq_s
     if run_s is None or runq_s is None:
         run_s, runq_s = usage.window_cpu_s, usage.window_wait_s
@@ -106,8 +116,9 @@ def _generator(seen: SeenTrial) -> Stage | None:
     return Stage(run_s, runq_s, reading.window_s)
 
 
-def _stage(seen: SeenTrial, run: str, runq: str, labels: dict[str, str]) -> Stage | None:
-    run_rate, runq_rate = (seen.observation.rate(name, **labels) for name in (run, runq))
-    if run_rate is None or runq_rate is None:
+def _stage(trial: Trial, run: str, runq: str, **labels: str) -> Stage | None:
+    rates = without_none(*(trial.observation.rate(name, **labels) for name in (run, runq)))
+    if len(rates) < 2:
         return None
-    return Stage(run_rate * seen.window_s, runq_rate * seen.window_s, seen.window_s)
+    seconds = window_s(trial.observation)
+    return Stage(rates[0] * seconds, rates[1] * seconds, seconds)

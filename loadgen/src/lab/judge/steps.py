@@ -17,16 +17,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.judge.predict import response_spread
-from lab.judge.quantities import (
-    drawn_call,
-    ended_rps,
-    offered_rps,
-    overloaded,
-    trial_crossing_s,
-)
-from lab.model import Observation, Reading, TrialRecord
-from lab.model.routes import parse
+from lab.judge.metrics import REQUESTS
+from lab.judge.trial import Trial
 
 # The margin within which two sides are the same in practice (lab.judge.compare).
 LEAST_DRIFT = 0.05
@@ -66,40 +58,68 @@ class Step:
         return self.ends_s - self.starts_s
 
 
-def steps_of(
-    record: TrialRecord, reading: Reading, observation: Observation | None
-) -> tuple[Step, ...]:
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """A value of each step in both halves of a window. A step across the middle is in neither."""
+
+    first: Sequence[float]
+    second: Sequence[float]
+
+    @property
+    def means(self) -> tuple[float, float]:
+        return statistics.fmean(self.first), statistics.fmean(self.second)
+
+    @property
+    def apart(self) -> float:
+        return abs(self.means[1] - self.means[0])
+
+    @property
+    def usual_scatter(self) -> float:
+        """The standard deviation of the difference of both means, if all steps scattered as those
+        do that no burst is in: from the median absolute deviation (of a normal distribution
+        1 / 1.4826 of its standard deviation), which some outliers do not change."""
+        steps = [*self.first, *self.second]
+        middle = statistics.median(steps)
+        usual = 1.4826 * statistics.median([abs(value - middle) for value in steps])
+        return usual * math.sqrt(1 / len(self.first) + 1 / len(self.second))
+
+
+def halves_of(values: Sequence[tuple[Step, float]], window_s: float) -> Halves | None:
+    """None where a half has too few steps."""
+    first = [value for step, value in values if step.ends_s <= window_s / 2]
+    second = [value for step, value in values if step.starts_s >= window_s / 2]
+    return Halves(first, second) if min(len(first), len(second)) >= LEAST_STEPS else None
+
+
+def steps_of(trial: Trial) -> tuple[Step, ...]:
     """The steps of the window, in their order; none where they are unknown."""
-    if reading.seconds:
+    if trial.reading.seconds:
         return tuple(
             Step(at, at + 1, second.answers, second.good, second.mean_ms)
-            for at, second in enumerate(reading.seconds)
+            for at, second in enumerate(trial.reading.seconds)
         )
-    if observation is None or record.before.foreign:
-        return ()
-    server, route = record.plan.server, parse(record.plan.route).route.path
-    labels = {"job": "server", "server": server, "route": route}
-    ended, aborted, good, timed, time_s = (
-        {(start, end): rise for start, end, rise in observation.steps(name, **labels, **only)}
-        for name, only in (
-            ("lab_http_requests_total", {}),
-            ("lab_http_requests_total", {"outcome": "aborted"}),
-            ("lab_http_requests_total", {"outcome": "ok"}),
-            # Of what was worked on: a refusal is an answer without a time.
-            ("lab_http_request_seconds_count", {"phase": "total"}),
-            ("lab_http_request_seconds_sum", {"phase": "total"}),
-        )
-    )
-    opens = observation.window[0]
+    route = trial.plan.route.partition("?")[0]
+    labels = {"job": "server", "server": trial.server, "route": route}
+
+    def rises(name: str, **more: str) -> dict[tuple[float, float], float]:
+        steps = trial.observation.steps(name, **labels, **more)
+        return {(start, end): rise for start, end, rise in steps}
+
+    answers = "lab_http_requests_total"
+    ended, aborted = rises(answers), rises(answers, outcome="aborted")
+    good = rises(answers, outcome="ok")
+    # Of what was worked on: a refusal is an answer without a time.
+    timed, time_s = (rises(f"{REQUESTS}_{part}", phase="total") for part in ("count", "sum"))
+    opens = trial.observation.window[0]
     return tuple(
         Step(
             step[0] - opens,
             step[1] - opens,
-            answers - aborted.get(step, 0.0),
+            count - aborted.get(step, 0.0),
             good.get(step, 0.0),
             time_s[step] / timed[step] * 1000 if timed.get(step) and step in time_s else None,
         )
-        for step, answers in ended.items()
+        for step, count in ended.items()
     )
 
 
@@ -107,41 +127,15 @@ def rates(steps: Sequence[Step], *, good: bool) -> list[tuple[Step, float]]:
     return [(step, (step.good if good else step.answers) / step.length_s) for step in steps]
 
 
-def overload_drift(
-    record: TrialRecord, reading: Reading, steps: Sequence[Step]
-) -> tuple[float, float] | None:
+def overload_drift(trial: Trial, steps: Sequence[Step]) -> tuple[float, float] | None:
     """The rates of both halves of an open load that was overloaded in one of them only: by more
     than half, what the whole window lacks is the difference between its halves."""
-    first, second = _halves(rates(steps, good=False), reading.window_s)
-    offered = offered_rps(record, reading)
-    if offered is None or not overloaded(record, reading):
+    halves = halves_of(rates(steps, good=False), trial.reading.window_s)
+    offered = trial.offered_rps
+    if halves is None or offered is None or not trial.overloaded:
         return None
-    if min(len(first), len(second)) < LEAST_STEPS:
-        return None
-    means = statistics.fmean(first), statistics.fmean(second)
-    if abs(means[1] - means[0]) <= offered - ended_rps(record, reading):
-        return None
-    return means if abs(means[1] - means[0]) > SCATTERS * _usual_scatter(first, second) else None
-
-
-def _usual_scatter(first: Sequence[float], second: Sequence[float]) -> float:
-    """The standard deviation of the difference of both halves' means, if all seconds scattered as
-    those do that no burst is in: from the median absolute deviation (of a normal distribution
-    1 / 1.4826 of its standard deviation), which some outliers do not change."""
-    seconds = [*first, *second]
-    middle = statistics.median(seconds)
-    usual = 1.4826 * statistics.median([abs(rate - middle) for rate in seconds])
-    return usual * math.sqrt(1 / len(first) + 1 / len(second))
-
-
-def _halves(
-    values: Sequence[tuple[Step, float]], window_s: float
-) -> tuple[list[float], list[float]]:
-    """The values of both halves. A step across the middle is in neither."""
-    return (
-        [value for step, value in values if step.ends_s <= window_s / 2],
-        [value for step, value in values if step.starts_s >= window_s / 2],
-    )
+    least = max(offered - trial.ended_rps, SCATTERS * halves.usual_scatter)
+    return halves.means if halves.apart > least else None
 
 
 def drifted(
@@ -149,25 +143,24 @@ def drifted(
 ) -> tuple[float, float] | None:
     """The means of both halves, where they differ by more than matters and by more than the scatter
     explains; else None."""
-    first, second = _halves(values, window_s)
-    if min(len(first), len(second)) < LEAST_STEPS:
+    halves = halves_of(values, window_s)
+    if halves is None or halves.apart <= max(least, LEAST_DRIFT * max(halves.means)):
         return None
-    means = statistics.fmean(first), statistics.fmean(second)
-    if abs(means[1] - means[0]) <= max(least, LEAST_DRIFT * max(means)):
-        return None
-    scatter = statistics.stdev(first), statistics.stdev(second)
     # Slow to import, and seldom needed.
     from scipy.stats import linregress, ttest_ind_from_stats
 
-    halves = means[0], scatter[0], len(first), means[1], scatter[1], len(second)
+    (first, second), (mean_a, mean_b) = (halves.first, halves.second), halves.means
+    spread_a, spread_b = statistics.stdev(first), statistics.stdev(second)
+    sides = mean_a, spread_a, len(first), mean_b, spread_b, len(second)
     # Two halves without any scatter are no proof of a jump where they are short: seconds of few
-    # answers are often equal. The slope tells.
-    jump = ttest_ind_from_stats(*halves, equal_var=False).pvalue if max(scatter) else 1.0
+    # answers are often equal. The slope shows it.
+    scattered = max(spread_a, spread_b) > 0
+    jump = ttest_ind_from_stats(*sides, equal_var=False).pvalue if scattered else 1.0
     slope = linregress([step.starts_s for step, _ in values], [value for _, value in values]).pvalue
-    return means if min(jump, slope) < FALSE_ALARM / 2 else None
+    return halves.means if min(jump, slope) < FALSE_ALARM / 2 else None
 
 
-def silent_s(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> float | None:
+def silent_s(trial: Trial, steps: Sequence[Step]) -> float | None:
     """The longest time on end in which the server answered next to nothing; None where it always
     answered, or where that is unknown.
 
@@ -175,15 +168,16 @@ def silent_s(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> fl
     that its answers usually take. So does the time after the last step, with the answers that the
     engine counted beyond those of the steps.
     """
-    rates = [step.answers / step.length_s for step in steps if step.answers]
-    if not rates or reading.answer_ms is None:
+    reading = trial.reading
+    answered_rps = [step.answers / step.length_s for step in steps if step.answers]
+    if not answered_rps or reading.answer_ms is None:
         return None
-    usual_rps = statistics.median_high(rates)
+    usual_rps = statistics.median_high(answered_rps)
     long_s = max(LONG_STEP_S, LONG_STEPS * statistics.median(step.length_s for step in steps))
     rest_s = reading.window_s - steps[-1].ends_s
     if rest_s > long_s:
-        known = sum(step.answers for step in steps) + steps[0].starts_s * usual_rps
-        rest = max(0.0, reading.samples - known)
+        counted = sum(step.answers for step in steps) + steps[0].starts_s * usual_rps
+        rest = max(0.0, reading.samples - counted)
         steps = (*steps, Step(steps[-1].ends_s, reading.window_s, rest, 0.0, None))
     longest_s = silence_s = 0.0
     for step in steps:
@@ -193,20 +187,19 @@ def silent_s(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> fl
         longest_s = max(longest_s, silence_s)
     usual_ms = reading.raw.p50_ms if reading.raw else reading.answer_ms
     pause_s = LEAST_SILENT_LATENCIES * usual_ms / 1000
-    least_s = max(LEAST_SILENT_S, pause_s, _silent_by_draw_s(record, reading))
-    return longest_s if longest_s >= least_s else None
+    return (
+        longest_s if longest_s >= max(LEAST_SILENT_S, pause_s, _silent_by_draw_s(trial)) else None
+    )
 
 
-def _silent_by_draw_s(record: TrialRecord, reading: Reading) -> float:
+def _silent_by_draw_s(trial: Trial) -> float:
     """How long no answer may come for no other reason than the draw of the delays; 0 where all
     requests wait alike. Each of those in flight has (E[R²] / E[R]) / 2 left on average
     (`crossing_s`). So at most one moment in 1,000 finds all of them with more than this left
     (Markov's inequality), and none has more than the longest delay."""
-    call = drawn_call(record)
-    spread = response_spread(call, record.before) if call else None
+    spread, reading = trial.spread, trial.reading
     if spread is None or reading.answer_ms is None:
         return 0.0
-    latency_s = reading.answer_ms / 1000
-    in_flight = max(1.0, reading.achieved_rps * latency_s)
-    left_s = trial_crossing_s(record, latency_s) / 2 * math.pow(1000, 1 / in_flight)
+    in_flight = max(1.0, reading.achieved_rps * (reading.answer_ms / 1000))
+    left_s = trial.crossing_s / 2 * math.pow(1000, 1 / in_flight)
     return min(spread.longest_ms / 1000, left_s)

@@ -10,12 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.judge.compare import (
-    CONTROL,
     MARGIN,
-    MOST_ERRORS,
     Answer,
     Comparison,
-    ControlUse,
     Family,
     Figure,
     Instead,
@@ -25,6 +22,7 @@ from lab.judge.compare import (
 )
 from lab.judge.grouping import Cell
 from lab.judge.intervals import CONFIDENCE, MedianOf, RatioOf
+from lab.judge.values import CONTROL, MOST_ERRORS, ControlUse
 from lab.report.blocks import MOST, Beside, Bullets, Folded, Paragraph, Section, Strong, Table
 from lab.report.table import NOTHING, console_table, interval_text, milliseconds, rate
 from lab.store.records import to_json

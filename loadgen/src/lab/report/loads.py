@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.judge.compare import MOST_ERRORS
 from lab.judge.grouping import Load
+from lab.judge.values import MOST_ERRORS
 from lab.report.blocks import Paragraph, Section, Table
 from lab.report.comparison import median_of
 from lab.report.table import NOTHING, rate

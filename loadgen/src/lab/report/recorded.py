@@ -1,22 +1,30 @@
 """What was recorded of each server: the methods that take most, and what recording cost. For the
 console and both reports."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
 from lab.judge.grouping import lane_of
-from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
-from lab.judge.hot_difference import (
+from lab.judge.hot import (
     COSTS,
     LEAST,
+    LEAST_SAMPLES,
     Change,
+    Hot,
+    NoSide,
     Side,
+    Unlike,
     answers_of,
+    callers,
     changes,
+    hot,
+    interval,
+    named,
     side_of,
+    waits,
     why_not,
 )
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput, three
@@ -35,6 +43,15 @@ LEGEND = (
     "samples (Wilson), which says nothing of what samples do not see (docs/recording.md)."
 )
 _WHAT = {CPU: "CPU time", ALLOC: "allocation", LOCK: "waits of platform threads for locks"}
+_NO_SIDE: Mapping[NoSide, str] = {
+    "outgrown": "it outgrew its room",
+    "few": "it has too few samples",
+    "cost": "what an answer cost in all is not known",
+}
+_UNLIKE: Mapping[Unlike, str] = {
+    "kinds": "A was recorded by {}, B by {}",
+    "events": "A and B were recorded by other events, as those of another JDK",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +156,23 @@ def difference(*trials: Recorded) -> str:
         side: Side | str = trial.problem
         if trial.recording is not None:
             side = side_of(trial.row, trial.recording)
+            side = side if isinstance(side, Side) else _NO_SIDE[side]
         if not trial.row.valid:
             side = f"its recorded trial is invalid: {text_of(trial.row)}"
         if isinstance(side, str):
             return f"not compared: {trial.row.run}: {side}"
         sides.append(side)
     problem = why_not(*sides)
-    return f"not compared: {problem}" if problem else changed(*sides)
+    if not problem:
+        return changed(*sides)
+    kinds = (side.recording.kind for side in sides)
+    return f"not compared: {_UNLIKE[problem].format(*kinds)}"
 
 
 def changed(a: Side, b: Side) -> str:
     """What costs more or less for each answer in B, in a few parts of a sentence."""
     unit = COSTS[a.recording.kind]
-    said = f"{three(a.each)} → {three(b.each)} {unit} for each answer (one pair of recorded trials)"
+    said = f"{three(a.cost)} → {three(b.cost)} {unit} for each answer (one pair of recorded trials)"
     most = changes(a, b)[:MOST_CHANGED]
     if not most:
         return f"{said}; no method alone surely differs by {LEAST:.0%} of that"

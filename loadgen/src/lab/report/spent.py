@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.grouping import Load
-from lab.judge.time_split import allowed_ms
+from lab.judge.splits import allowed_ms
 from lab.model import CpuSplit, TimeSplit, around_server_us
 from lab.report.blocks import Section, Table
 from lab.report.loads import SAME, offered, table, windows

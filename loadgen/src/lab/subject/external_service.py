@@ -16,7 +16,7 @@ import httpx
 
 from lab.errors import LabUnreachable, NoFigures
 from lab.judge.checks import data, state
-from lab.judge.quantities import think_ms
+from lab.judge.trial import think_ms
 from lab.model import (
     Demand,
     Reading,

@@ -17,7 +17,7 @@ from lab.judge.intervals import (
     pseudo_median_of,
     ratio_of_pairs,
 )
-from lab.judge.quantities import HOST_CROWDED
+from lab.judge.trial import HOST_CROWDED
 from lab.model import Answer, Remark, Row, around_server_us, goodput, p95_of
 
 # A spinner that got less than this share of the CPUs has taken too little to be felt.

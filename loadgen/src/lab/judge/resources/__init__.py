@@ -8,14 +8,14 @@ from pkgutil import iter_modules
 
 from lab.judge.resources import rule
 from lab.judge.resources.resource import Resource
-from lab.judge.seen import SeenTrial
+from lab.judge.trial import Trial
 from lab.model import UNKNOWN, Basis, Judgement, Measurement, Observation, SeriesError, Verdict
 
 BY_NAME = {
-    found.name: found
+    value.name: value
     for module in iter_modules(__path__)
-    for found in vars(import_module(f"{__name__}.{module.name}")).values()
-    if isinstance(found, Resource)
+    for value in vars(import_module(f"{__name__}.{module.name}")).values()
+    if isinstance(value, Resource)
 }
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
 RESOURCES = tuple(BY_NAME)
@@ -26,20 +26,19 @@ def verdict_of(
 ) -> Verdict:
     """What limited a trial. It is UNKNOWN where stored series are not what the lab writes, and for
     a route that the lab no longer has."""
-    reading = measurement.reading
-    if reading is None:
+    if measurement.reading is None:
         return _unknown("no figures")
     if measurement.record.plan.hold:
         return _unknown("held")
     if observation is None:
         return _unknown("no series")
-    seen = SeenTrial(measurement, judgement, reading, observation)
+    trial = Trial(measurement, observation, judgement=judgement)
     try:
-        _ = seen.call
+        _ = trial.call
     except ValueError:
         return _unknown("no such route")
     try:
-        return rule.verdict(seen, BY_NAME.values())
+        return rule.verdict(trial, BY_NAME.values())
     except SeriesError:
         return _unknown("bad series")
 

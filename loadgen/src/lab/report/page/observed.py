@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from lab.judge.heap import heap_after_collections
-from lab.judge.thread_times import RUN
+from lab.judge.metrics import RUN
 from lab.model import Observation, SeriesError, TrialRecord, bucket_quantile
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure

@@ -1,0 +1,119 @@
+"""Figures of the series in a window, each noted with the query that it is in Prometheus."""
+
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lab.model import Evidence, Observation
+
+# cgroup v1 may count each CPU, version 2 the total: the sum over the series is right for both.
+USED = "container_cpu_usage_seconds_total"
+CPUS = "machine:machine_cpu_cores:max"
+# Of each of several machines: its CPUs, and what all work on it uses.
+CPUS_OF_EACH = "machine:machine_cpu_cores:each"
+HOST_CPU = "host_cpu_usage_seconds_total"
+# How many CPUs a Go process uses at most: each loop of the downstream uses one.
+MOST_CPUS = {"downstream": "lab_downstream_loops", "toxiproxy": "go_sched_gomaxprocs_threads"}
+# Threads of the server by class, and processes behind it: on a CPU, and waiting for one.
+RUN, RUNQ = "lab_thread_run_seconds_total", "lab_thread_runq_seconds_total"
+PROCESS_RUN, PROCESS_RUNQ = "lab_process_run_seconds_total", "lab_process_runq_seconds_total"
+REQUESTS, CALLS = "lab_http_request_seconds", "lab_downstream_call_seconds"
+# Prometheus scrapes every exporter so often.
+SCRAPE_S = 2.0
+
+
+def without_none[T](*figures: T | None) -> tuple[T, ...]:
+    return tuple(figure for figure in figures if figure is not None)
+
+
+def machine_cpus(observation: Observation) -> float | None:
+    return max((max(series.values) for series in observation.series(CPUS)), default=None)
+
+
+def machine_busy(observation: Observation, machine: str) -> float | None:
+    """The share of its time that the CPUs of one of several machines were busy."""
+    cpus = [max(series.values) for series in observation.series(CPUS_OF_EACH, machine=machine)]
+    used = observation.rate(HOST_CPU, machine=machine)
+    return None if used is None or not cpus else min(1.0, used / max(cpus))
+
+
+def window_s(observation: Observation) -> float:
+    return observation.window[1] - observation.window[0]
+
+
+def mean_of(
+    observation: Observation, name: str, labels: Mapping[str, str], times: float = 1.0
+) -> float | None:
+    """So many times the mean of a histogram's observations in the window."""
+    total = observation.increase(f"{name}_sum", **labels)
+    count = observation.increase(f"{name}_count", **labels)
+    return times * total / count if total is not None and count else None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The series with these labels. A figure that is there is added to `evidence`, and one that is
+    not is None. `what` and `unit` are its name in reports."""
+
+    observation: Observation
+    labels: Mapping[str, str]
+    evidence: list[Evidence]
+
+    def mean(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+        """The mean of a gauge, its series summed."""
+        means = [statistics.fmean(values) for values in self._samples(name, labels)]
+        query = f"sum(avg_over_time({self.range_of(name, **labels)}))"
+        return self.note(what, sum(means) if means else None, unit, query)
+
+    def peak(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+        peak = max(map(max, self._samples(name, labels)), default=None)
+        return self.note(what, peak, unit, f"max(max_over_time({self.range_of(name, **labels)}))")
+
+    def total(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+        """By how much counters rose, in sum."""
+        rise = self.observation.increase(name, **{**labels, **self.labels})
+        return self.note(what, rise, unit, f"sum(increase({self.range_of(name, **labels)}))")
+
+    def rate(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+        """By how much counters rose per second, in sum."""
+        rise = self.observation.increase(name, **{**labels, **self.labels})
+        rate = None if rise is None else rise / window_s(self.observation)
+        return self.note(what, rate, unit, f"sum(rate({self.range_of(name, **labels)}))")
+
+    def mean_time(self, what: str, name: str, **labels: str) -> float | None:
+        """The mean of a histogram's observations, in seconds."""
+        mean = mean_of(self.observation, name, {**labels, **self.labels})
+        sums, counts = (self.range_of(f"{name}_{part}", **labels) for part in ("sum", "count"))
+        return self.note(what, mean, "s", f"sum(increase({sums})) / sum(increase({counts}))")
+
+    def values_of(self, label: str, name: str, **labels: str) -> list[str]:
+        """The values of a label among a metric's series, sorted."""
+        every = self.observation.series(name, **{**labels, **self.labels})
+        return sorted({series.labels.get(label, "") for series in every})
+
+    def note(self, what: str, value: float | None, unit: str, source: str) -> float | None:
+        if value is not None:
+            self.evidence.append(Evidence(what, value, unit, source))
+        return value
+
+    def range_of(self, name: str, **labels: str) -> str:
+        every = {**labels, **self.labels}
+        matchers = ", ".join(f'{label}="{text}"' for label, text in every.items())
+        return f"{name}{{{matchers}}}[{window_s(self.observation):.0f}s]"
+
+    def _samples(self, name: str, labels: Mapping[str, str]) -> Iterator[list[float]]:
+        """The samples in the window of each series; in one shorter than a scrape the sample nearest
+        to its middle, in a longer one without any the last one before it: a later one is of a
+        server at rest."""
+        opens, closes = self.observation.window
+        middle = (opens + closes) / 2
+        for series in self.observation.series(name, **{**labels, **self.labels}):
+            values = [value for at, value in series.points if opens <= at <= closes]
+            points = series.points
+            if not values and closes - opens > SCRAPE_S:
+                points = tuple(point for point in points if point[0] < opens)
+            if not values and points:
+                at, value = min(points, key=lambda point: abs(point[0] - middle))
+                values = [value] if opens - SCRAPE_S <= at <= closes + SCRAPE_S else []
+            if values:
+                yield values

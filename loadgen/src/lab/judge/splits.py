@@ -1,0 +1,239 @@
+"""What a request's CPU time and mean time are made of, and how long threads ran and waited.
+
+The parts of the time follow each other, each measured within one part of the lab by its own clock.
+No clocks are compared. A difference between two parts is of neither: what the client saw beyond the
+server's time is unexplained, and may be below 0; what the server saw of a call beyond the
+downstream's time is the path, with the proxy in it. For how long an answer lay unread in an event
+loop, and by how much a virtual thread goes on late, is time in the server's queue.
+"""
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lab.judge.metrics import (
+    CALLS,
+    PROCESS_RUN,
+    PROCESS_RUNQ,
+    REQUESTS,
+    RUN,
+    RUNQ,
+    USED,
+    machine_cpus,
+    mean_of,
+    window_s,
+    without_none,
+)
+from lab.model import (
+    CpuSplit,
+    Measurement,
+    Observation,
+    Reading,
+    Row,
+    ThreadTimes,
+    TimeSplit,
+    error_share,
+)
+from lab.model.routes import parse
+
+PROXY, DOWNSTREAM, DRIVER = "toxiproxy", "downstream", "driver"
+WATCHERS = ("prometheus", "cadvisor", "loadgen")
+# Not every machine can have its image.
+OPTIONAL_WATCHER = "grafana"
+UNREAD = "lab_downstream_unread_seconds"
+LAG = "lab_virtual_thread_lag_seconds"
+ANSWERED = "lab_downstream_requests_total"
+# What the downstream took for its answers: their delays, and by how much they were later.
+TOOK = ("lab_downstream_drawn_seconds_total", "lab_downstream_lag_seconds_sum")
+ACCEPT_QUEUE = "lab_kernel_accept_queue_length"
+# Requests that end without an answer are in the server's times, and in no latency of the client.
+MOST_ERRORS = 0.01
+# Requests whose calls are a part of them make one each, but for those at the window's edges.
+OFF = 0.02
+# So much of a mean may be unexplained: this share of what is above the downstream's time, or so
+# many ms.
+UNEXPLAINED_SHARE, UNEXPLAINED_MS = 0.1, 0.3
+# What a server may write into a table as the name of a class.
+_CLASS = re.compile(r"[a-z]{1,16}")
+
+
+def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuSplit:
+    """The CPU time of each part per answered request: of containers, and of the engine's process.
+    Nothing is known of a trial without answers, and of one with spikes: no count has the requests
+    of its second engine. Of a generator on several machines only this one's is known, which is not
+    that of an answer."""
+    record, reading = measurement.record, measurement.reading
+    if reading is None or not reading.achieved_rps or record.plan.spike:
+        return CpuSplit()
+    spent_s = record.usage.window_cpu_s
+    engine = None if spent_s is None else spent_s / reading.window_s
+    cpus = {"generator": None if reading.shares else engine}
+    if observation is not None:
+        for part, service in (
+            ("server", record.plan.server),
+            ("proxy", PROXY),
+            ("downstream", DOWNSTREAM),
+        ):
+            cpus[part] = observation.rate(USED, service=service)
+        cpus["observation"] = _watching(observation, engine, record.usage.spun)
+    rps = reading.achieved_rps
+    return CpuSplit(**{f"cpu_{part}_us": used and used * 1e6 / rps for part, used in cpus.items()})
+
+
+def _watching(observation: Observation, engine: float | None, spun: float | None) -> float | None:
+    """What the driver uses without its engine and a spinner, and the containers that observe."""
+    driver = observation.rate(USED, service=DRIVER)
+    grafana = (OPTIONAL_WATCHER,) if observation.series(USED, service=OPTIONAL_WATCHER) else ()
+    used = [observation.rate(USED, service=service) for service in (*WATCHERS, *grafana)]
+    cpus = machine_cpus(observation)
+    spinner = 0.0 if spun is None else None if cpus is None else spun * cpus
+    if driver is None or engine is None or spinner is None or None in used:
+        return None
+    # They are read at slightly different times, so a driver that rests may seem to use less than 0.
+    return sum(without_none(*used)) + max(0.0, driver - engine - spinner)
+
+
+def time_split(measurement: Measurement, observation: Observation | None) -> TimeSplit:
+    """Nothing is known of a trial with more errors than MOST_ERRORS, and where the figures of any
+    part are missing."""
+    record, reading = measurement.record, measurement.reading
+    if reading is None or reading.answer_ms is None or observation is None or record.plan.spike:
+        return TimeSplit()
+    before = _until_sent_ms(record.plan.mode, reading)
+    if before is None or error_share(reading, record.plan.offered_rps) > MOST_ERRORS:
+        return TimeSplit()
+    parts = _of_server(record.plan.server, record.plan.route.partition("?")[0], observation)
+    if parts is None:
+        return TimeSplit()
+    generator_ms, connect_ms = before
+    connect_ms += parts.time_connect_ms or 0.0
+    parts = replace(parts, time_generator_ms=generator_ms, time_connect_ms=connect_ms)
+    # As the server's, with errors.
+    seen_ms = sum(before) + reading.answer_ms
+    return replace(parts, time_unexplained_ms=seen_ms - parts.whole_ms)
+
+
+def _until_sent_ms(mode: str, reading: Reading) -> tuple[float, float] | None:
+    """By how much the generator itself was late, and before that the wait for a connection. A
+    closed load's request is due when its connection is free. All is the generator's where its
+    engine does not report its lateness, and in a closed load 0."""
+    late_ms = reading.late.mean_ms if reading.late else None
+    if mode == "closed":
+        return late_ms or 0.0, 0.0
+    if reading.corrected is None or reading.raw is None:
+        return None
+    until_sent_ms = reading.corrected.mean_ms - reading.raw.mean_ms
+    generator_ms = until_sent_ms if late_ms is None else late_ms
+    return generator_ms, until_sent_ms - generator_ms
+
+
+def _of_server(server: str, route: str, observation: Observation) -> TimeSplit | None:
+    """The parts from the accept queue on; None where one of them is missing."""
+
+    def mean_ms(name: str, **labels: str) -> float | None:
+        return mean_of(observation, name, {"server": server, **labels}, 1000.0)
+
+    def request_ms(phase: str) -> float | None:
+        return mean_ms(REQUESTS, route=route, phase=phase)
+
+    queue_ms, service_ms = request_ms("queue"), request_ms("service")
+    requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
+    if queue_ms is None or service_ms is None or not requests:
+        return None
+    lag_ms = mean_ms(LAG)
+    # Where nothing hands requests over, the thread that waits for the next one begins with it. Of
+    # an event loop that does not report since when a request was there, the queue is unknown.
+    queue_ms = queue_ms or lag_ms
+    around = TimeSplit(
+        time_connect_ms=_accepting_ms(observation, server, requests),
+        time_queue_ms=queue_ms,
+        time_own_ms=service_ms,
+    )
+    calls = observation.increase(f"{CALLS}_count", server=server, phase="call")
+    if not calls:
+        return None if parse(route).route.calls_downstream else around
+    pending_ms, call_ms = mean_ms(CALLS, phase="pending"), mean_ms(CALLS, phase="call")
+    downstream_ms = _downstream_ms(observation)
+    if pending_ms is None or call_ms is None or downstream_ms is None:
+        return None
+    if abs(calls / requests - 1) > OFF:
+        return None
+    unread_ms = mean_ms(UNREAD)
+    if unread_ms is None:
+        unread_ms = lag_ms or 0.0
+    return replace(
+        around,
+        time_queue_ms=None if queue_ms is None else queue_ms + unread_ms,
+        time_own_ms=service_ms - pending_ms - call_ms,
+        time_pending_ms=pending_ms,
+        time_path_ms=call_ms - downstream_ms - unread_ms,
+        time_downstream_ms=downstream_ms,
+    )
+
+
+def _accepting_ms(observation: Observation, server: str, requests: float) -> float:
+    """How long a request's connection stood in the server's accept queue (Little's law, of the
+    lengths that were scraped); 0 if unknown."""
+    opens, closes = observation.window
+    lengths = [
+        length
+        for series in observation.series(ACCEPT_QUEUE, server=server)
+        for at, length in series.points
+        if opens <= at <= closes
+    ]
+    return 1000 * statistics.fmean(lengths) * (closes - opens) / requests if lengths else 0.0
+
+
+def _downstream_ms(observation: Observation) -> float | None:
+    answered = observation.increase(ANSWERED)
+    took = without_none(*(observation.increase(name) for name in TOOK))
+    return 1000 * sum(took) / answered if answered and len(took) == len(TOOK) else None
+
+
+def mean_split(rows: Iterable[Row]) -> TimeSplit:
+    rows = [row for row in rows if row.time_own_ms is not None]
+    means = {}
+    for name in TimeSplit.columns():
+        values = without_none(*(getattr(row, name) for row in rows))
+        means[name] = statistics.fmean(values) if values else None
+    return TimeSplit(**means)
+
+
+def allowed_ms(split: TimeSplit) -> float:
+    """How much of this mean may be unexplained, either way."""
+    above_ms = split.whole_ms - (split.time_downstream_ms or 0.0)
+    return max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * above_ms)
+
+
+def thread_times(server: str, observation: Observation | None) -> ThreadTimes:
+    if observation is None:
+        return ThreadTimes()
+    times: dict[str, float | None] = {}
+    for part, run, runq, labels in (
+        ("server", RUN, RUNQ, {"server": server}),
+        ("proxy", PROCESS_RUN, PROCESS_RUNQ, {"process": PROXY}),
+        ("downstream", PROCESS_RUN, PROCESS_RUNQ, {"process": DOWNSTREAM}),
+    ):
+        times[f"{part}_run_s"] = _seconds(observation, run, labels)
+        times[f"{part}_runq_s"] = _seconds(observation, runq, labels)
+    return ThreadTimes(**times, server_runq_class=_longest(observation, server))
+
+
+def _seconds(observation: Observation, name: str, labels: Mapping[str, str]) -> float | None:
+    rate = observation.rate(name, **labels)
+    seconds = math.nan if rate is None else rate * window_s(observation)
+    # A server may show whatever numbers it likes.
+    return seconds if math.isfinite(seconds) else None
+
+
+def _longest(observation: Observation, server: str) -> str | None:
+    """The class whose threads waited longest; None where that of one is not known."""
+    classes = {waits.labels.get("threads", "") for waits in observation.series(RUNQ, server=server)}
+    rates = {name: observation.rate(RUNQ, server=server, threads=name) for name in sorted(classes)}
+    waited = {
+        name: rate for name, rate in rates.items() if rate is not None and _CLASS.fullmatch(name)
+    }
+    longest = max(waited, key=waited.__getitem__, default=None)
+    return longest if longest and len(waited) == len(rates) and waited[longest] > 0 else None
