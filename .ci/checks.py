@@ -19,7 +19,7 @@ from pages import between
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
-from lab.judge import steps, trial, window
+from lab.judge import predict, steps, trial
 from lab.judge.checks import CHECKS, QUESTIONS, checks_of, judge
 from lab.judge.checks.check import Check
 from lab.judge.resources import BY_NAME
@@ -35,7 +35,7 @@ PAGE, VERDICTS = ROOT / "docs/invalid.md", ROOT / "docs/verdict.md"
 SECTIONS = dict(zip(("data", "load", "state"), QUESTIONS.values(), strict=True))
 FACTORS = (0.8, 1.25)
 # Two of them are the same number in two roles, and none of these is a threshold.
-NO_THRESHOLDS = ("EXPORTER_PORT", "PLANNED_LATENCIES", "MIN_SAMPLES", "AWAY_SCRAPES", "LEAST_STEPS")
+NO_THRESHOLDS = ("EXPORTER_PORT", "MIN_SAMPLES", "AWAY_SCRAPES", "LEAST_STEPS")
 
 
 def table(checks: Sequence[Check], *, notes: bool = False) -> str:
@@ -99,8 +99,8 @@ def trials(folders: Sequence[Path]) -> Iterator[tuple[str, Trial]]:
 
 def thresholds() -> Iterator[tuple[str, float]]:
     """The numbers of the checks, by their names."""
-    known: dict[str, float] = {"JIT_BUSY": JIT_BUSY}
-    for module in (trial, window, steps, *chain.from_iterable(QUESTIONS.values())):
+    known = {"JIT_BUSY": JIT_BUSY, "LEAST_LATENCIES": predict.LEAST_LATENCIES}
+    for module in (trial, steps, *chain.from_iterable(QUESTIONS.values())):
         for name, value in vars(module).items():
             if name.isupper() and isinstance(value, int | float) and name not in NO_THRESHOLDS:
                 known.setdefault(name, value)

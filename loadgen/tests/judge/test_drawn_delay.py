@@ -8,10 +8,9 @@ import pytest
 
 from lab.experiments.proving.levers import USUAL_TIMEOUT_MS
 from lab.judge.checks import judge
-from lab.judge.predict import rate_error
+from lab.judge.predict import crossing_s, needed_window_s, rate_error
 from lab.judge.steps import Step, silent_s
 from lab.judge.trial import Trial
-from lab.judge.window import crossing_s, needed_window_s
 from lab.model import STRONG, Latency, TrialRecord
 from lab.model.routes import parse
 from support.drawn_delay import LATENCY_300, SPREAD, drawn

@@ -8,7 +8,7 @@ import pytest
 from lab.judge.checks import judge
 from lab.judge.checks.data import warmth_unproven
 from lab.judge.checks.state import cold_silent
-from lab.judge.fairness import compare
+from lab.judge.same_lab import fairness
 from lab.model import STRONG, WEAK, Observation, Series, TrialRecord, Usage, Warmth
 from support.fakes import cells, latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
@@ -229,8 +229,8 @@ def test_an_exporter_that_may_be_another_s_is_taken_for_the_service_s(
 
 def test_its_limits_are_those_that_it_tells() -> None:
     limits = {"url": URL, "jdk": "21.0.1", "max_heap_bytes": 2**30}
-    assert compare({"x": foreign()}).equal == limits
-    assert compare({"x": foreign(None)}).equal == {"url": URL}
+    assert fairness({"x": foreign()}).equal == limits
+    assert fairness({"x": foreign(None)}).equal == {"url": URL}
     idle = foreign(dataclasses.replace(JVM, lock_watch_ms=0))
-    assert compare({"x": idle}) == compare({"x": foreign()})
-    assert compare({"x": foreign(WATCHES)}).own == {"lock_watch_ms": {"x": 10}}
+    assert fairness({"x": idle}) == fairness({"x": foreign()})
+    assert fairness({"x": foreign(WATCHES)}).own == {"lock_watch_ms": {"x": 10}}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lab.judge.fairness import compare, reasons
-from lab.judge.same_lab import LIMITS, PARTS, Difference, between_labs, between_snapshots
+from lab.judge.checks import state
+from lab.judge.same_lab import LIMITS, PARTS, Difference, between_labs, between_snapshots, fairness
 from lab.model import Exported, Json, Snapshot, ToxicState
 from lab.report import fairness as report
 from lab.report.markdown import document
@@ -216,25 +216,25 @@ def server(model: str, settings: Mapping[str, Json] = {}, **identity: Any) -> Sn
 def test_an_unequal_setting_is_named_with_values(
     pool: dict[str, Json], loop: dict[str, Json], identity: dict[str, Any], unequal: str | None
 ) -> None:
-    found = reasons(
-        compare({"pool": server("pool", pool), "loop": server("loop", loop, **identity)})
+    found = state.unequal(
+        fairness({"pool": server("pool", pool), "loop": server("loop", loop, **identity)})
     )
     assert cells(found) == ([f"unequal-limits limit={unequal}"] if unequal else [])
 
 
 def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
-    fair = compare({"pool": server("pool", POOL), "loop": server("loop", LOOP)})
+    fair = fairness({"pool": server("pool", POOL), "loop": server("loop", LOOP)})
     assert fair.own["pool_size"] == {"pool": 200, "loop": None}
     assert fair.own["loops"] == {"pool": None, "loop": 1}
     assert fair.equal["backlog"] == 4096
     assert {"jdk", "cpus", "max_heap_bytes", "gc", "jvm_flags", "version"} <= set(fair.equal)
-    assert reasons(compare({"a": server("a")})) == ()
+    assert state.unequal(fairness({"a": server("a")})) == ()
 
 
 def test_the_section_has_what_is_unequal_first_and_then_what_is_the_models_own_and_equal() -> None:
     loop = {**LOOP, "backlog": 50, "framework": {"transport": "nio", "http2": False}}
     servers = {"pool": server("pool", {**POOL, "framework": None}), "loop": server("loop", loop)}
-    written = document("t", [], [report.section(compare(servers))])
+    written = document("t", [], [report.section(fairness(servers))])
     parts = (
         "no comparison is fair",
         "| backlog | 4096 | 50 |",

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from lab.experiments.reading.words import server_lists
-from lab.judge.fairness import compare
+from lab.judge.same_lab import fairness
 from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
@@ -36,7 +36,7 @@ def test_a_measured_lane_has_a_row_that_can_be_trusted() -> None:
 
 def test_no_lane_has_other_limits() -> None:
     with contextlib.closing(Stack(Urls.read(os.environ))) as stack:
-        assert not compare({lane: LabServer(lane, stack).snapshot() for lane in LANES}).unequal
+        assert not fairness({lane: LabServer(lane, stack).snapshot() for lane in LANES}).unequal
     record = manifest.read(run_of("frameworks"))
     assert set(record.servers) == LANES
     assert not record.fairness.unequal

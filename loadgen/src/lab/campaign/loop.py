@@ -24,7 +24,6 @@ from lab.experiments import order
 from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
 from lab.judge.checks import data, state
-from lab.judge.fairness import reasons
 from lab.load.measure import RECORD, measure
 from lab.load.runner import Known, Runner
 from lab.model import Remark, Row, TrialPlan
@@ -182,7 +181,7 @@ class Loop:
             warmth=prepared.warmth,
             prediction=prediction,
             engine_version=tools.chosen.versions[plan.engine],
-            unequal=reasons(prepared.common),
+            unequal=state.unequal(prepared.common),
             notes=self._answers(plan),
         )
         runner.trial(dataclasses.replace(plan, predicted_rps=prediction.rps), known, raw)

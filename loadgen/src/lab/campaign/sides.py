@@ -19,9 +19,16 @@ from lab.errors import LabError, WordError
 from lab.experiments.loads import arms_of
 from lab.experiments.registry import kind_of
 from lab.judge import compare
-from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
-from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots, services
+from lab.judge.same_lab import (
+    PARTS,
+    Difference,
+    Kind,
+    between_labs,
+    between_models,
+    between_snapshots,
+    services,
+)
 from lab.load.engines import Engine
 from lab.model import Remark, Row
 from lab.report.remarks import say

@@ -37,10 +37,6 @@ def machine_busy(observation: Observation, machine: str) -> float | None:
     return None if used is None or not cpus else min(1.0, used / max(cpus))
 
 
-def window_s(observation: Observation) -> float:
-    return observation.window[1] - observation.window[0]
-
-
 def mean_of(
     observation: Observation, name: str, labels: Mapping[str, str], times: float = 1.0
 ) -> float | None:
@@ -77,7 +73,7 @@ class Metrics:
     def rate(self, what: str, unit: str, name: str, **labels: str) -> float | None:
         """By how much counters rose per second, in sum."""
         rise = self.observation.increase(name, **{**labels, **self.labels})
-        rate = None if rise is None else rise / window_s(self.observation)
+        rate = None if rise is None else rise / self.observation.window_s
         return self.note(what, rate, unit, f"sum(rate({self.range_of(name, **labels)}))")
 
     def mean_time(self, what: str, name: str, **labels: str) -> float | None:
@@ -99,7 +95,7 @@ class Metrics:
     def range_of(self, name: str, **labels: str) -> str:
         every = {**labels, **self.labels}
         matchers = ", ".join(f'{label}="{text}"' for label, text in every.items())
-        return f"{name}{{{matchers}}}[{window_s(self.observation):.0f}s]"
+        return f"{name}{{{matchers}}}[{self.observation.window_s:.0f}s]"
 
     def _samples(self, name: str, labels: Mapping[str, str]) -> Iterator[list[float]]:
         """The samples in the window of each series; in one shorter than a scrape the sample nearest
@@ -108,7 +104,7 @@ class Metrics:
         opens, closes = self.observation.window
         middle = (opens + closes) / 2
         for series in self.observation.series(name, **{**labels, **self.labels}):
-            values = [value for at, value in series.points if opens <= at <= closes]
+            values = self.observation.inside(series.points)
             points = series.points
             if not values and closes - opens > SCRAPE_S:
                 points = tuple(point for point in points if point[0] < opens)

@@ -1,7 +1,9 @@
 """Is this the same lab? Two descriptions of a lab, and all that they differ in: may these runs be
-compared, may this run go on, did the lab change during a trial?
+compared, may this run go on, did the lab change during a trial, are the compared servers alike in
+all but their concurrency model?
 
-Fails closed: what one of the two did not record differs from everything.
+Fails closed: what one of the two did not record differs from everything, and whatever a server
+reads back must be equal for all, unless it is listed here as the model's own.
 """
 
 import json
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from lab.model import Json, Snapshot
+from lab.model import Fairness, Json, Snapshot
 from lab.model.host_facts import OF_HOST
 
 Kind = Literal[
@@ -34,6 +36,14 @@ MISSING = "missing"
 JMX = "/jmx"
 # What limits its containers.
 LIMITS = ("containers", "nano_cpus", "cpu_quota", "cpu_period", "cpuset", "memory_bytes")
+# Settings that not every model has. Those that have one must agree on it …
+OWN = (
+    *("pool_size", "pool_order", "queue_bound", "loops", "block_the_loop", "fronts"),
+    *("connection_threads", "netty_transport", "framework_defaults", "downstream_client"),
+    *("lock_ms", "pin_ms", "lock_watch_ms", "downstream_keep_idle_s", "framework"),
+)
+# … but not on these: a model's number of loops, and what a framework brings, are part of it.
+FREE = ("loops", "framework")
 _BUILD = ("version", "jdk")
 _JVM = ("cpus", "max_heap_bytes", "gc", "jvm_flags")
 
@@ -173,6 +183,33 @@ def kind_of(name: str) -> Kind:
     if name in _BUILD:
         return "build"
     return "jvm" if name in _JVM else "settings"
+
+
+def fairness(snapshots: Mapping[str, Snapshot]) -> Fairness:
+    """What the servers have in common, from what was read back of each."""
+    settings = {server: facts(snapshot) for server, snapshot in snapshots.items()}
+    equal: dict[str, Json] = {}
+    unequal: dict[str, Mapping[str, Json]] = {}
+    own: dict[str, Mapping[str, Json]] = {}
+    for name in dict.fromkeys(name for values in settings.values() for name in values):
+        unread = None if name in OWN else MISSING
+        values = {server: every.get(name, unread) for server, every in settings.items()}
+        compared = [value for value in values.values() if name not in OWN or value is not None]
+        alike = name in FREE or all(value == compared[0] for value in compared)
+        if name in OWN and compared:
+            own[name] = values
+        elif name not in OWN and alike:
+            equal[name] = compared[0]
+        if not alike:
+            unequal[name] = values
+    return Fairness(equal, own, unequal)
+
+
+def between_models(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
+    """What differs that must not, between servers of different models and on their ways."""
+    for name, values in fairness({"was": was, "now": now}).unequal.items():
+        yield Difference(kind_of(name), name, values["was"], values["now"])
+    yield from between_ways(was, now)
 
 
 def image_ids(lab: Lab) -> dict[str, Json]:

@@ -23,7 +23,6 @@ from lab.judge.metrics import (
     USED,
     machine_cpus,
     mean_of,
-    window_s,
     without_none,
 )
 from lab.model import (
@@ -176,14 +175,9 @@ def _of_server(server: str, route: str, observation: Observation) -> TimeSplit |
 def _accepting_ms(observation: Observation, server: str, requests: float) -> float:
     """How long a request's connection stood in the server's accept queue (Little's law, of the
     lengths that were scraped); 0 if unknown."""
-    opens, closes = observation.window
-    lengths = [
-        length
-        for series in observation.series(ACCEPT_QUEUE, server=server)
-        for at, length in series.points
-        if opens <= at <= closes
-    ]
-    return 1000 * statistics.fmean(lengths) * (closes - opens) / requests if lengths else 0.0
+    queues = observation.series(ACCEPT_QUEUE, server=server)
+    lengths = [length for queue in queues for length in observation.inside(queue.points)]
+    return 1000 * statistics.fmean(lengths) * observation.window_s / requests if lengths else 0.0
 
 
 def _downstream_ms(observation: Observation) -> float | None:
@@ -223,7 +217,7 @@ def thread_times(server: str, observation: Observation | None) -> ThreadTimes:
 
 def _seconds(observation: Observation, name: str, labels: Mapping[str, str]) -> float | None:
     rate = observation.rate(name, **labels)
-    seconds = math.nan if rate is None else rate * window_s(observation)
+    seconds = math.nan if rate is None else rate * observation.window_s
     # A server may show whatever numbers it likes.
     return seconds if math.isfinite(seconds) else None
 

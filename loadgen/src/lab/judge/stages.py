@@ -9,7 +9,7 @@ work. What is left waited for neither. This is a model.
 
 from dataclasses import dataclass
 
-from lab.judge.metrics import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ, window_s, without_none
+from lab.judge.metrics import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ, without_none
 from lab.judge.trial import Trial
 
 # The parts of a request's time at which a stage of threads works, and those of the server.
@@ -120,5 +120,5 @@ def _stage(trial: Trial, run: str, runq: str, **labels: str) -> Stage | None:
     rates = without_none(*(trial.observation.rate(name, **labels) for name in (run, runq)))
     if len(rates) < 2:
         return None
-    seconds = window_s(trial.observation)
+    seconds = trial.observation.window_s
     return Stage(rates[0] * seconds, rates[1] * seconds, seconds)

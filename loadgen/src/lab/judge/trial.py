@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lab.judge import predict
-from lab.judge.metrics import CALLS, MOST_CPUS, USED, Metrics, machine_cpus, window_s, without_none
+from lab.judge.metrics import CALLS, MOST_CPUS, USED, Metrics, machine_cpus, without_none
 from lab.judge.splits import time_split
-from lab.judge.window import LEAST_LATENCIES, crossing_s
 from lab.model import (
     Evidence,
     Judgement,
@@ -171,7 +170,7 @@ class Trial:
     @property
     def requests(self) -> float:
         """Requests that ended in the observed window; at least one, as they are divided by."""
-        errors, seconds = self.error_share, window_s(self.observation)
+        errors, seconds = self.error_share, self.observation.window_s
         return max(1.0, self.rps * seconds / (1 - errors) if errors < 1 else 1.0)
 
     @cached_property
@@ -250,12 +249,13 @@ class Trial:
     @property
     def crossing_s(self) -> float:
         """The mean latency of the requests that are under way at an edge of the window."""
-        return crossing_s((self.reading.answer_ms or 0.0) / 1000, self.drawn, self.before)
+        answer_s = (self.reading.answer_ms or 0.0) / 1000
+        return predict.crossing_s(answer_s, self.drawn, self.before)
 
     @property
     def least_window_s(self) -> float:
         """The shortest window in which this mean latency can be judged."""
-        return LEAST_LATENCIES * self.crossing_s
+        return predict.LEAST_LATENCIES * self.crossing_s
 
     # The generator and the CPUs.
 
@@ -298,7 +298,7 @@ class Trial:
             if rate is None:
                 rise = seen.increase(USED, service=service)
                 rise = seen.rise_seen(USED, service=service) if rise is None else rise
-                rate = None if rise is None else rise / window_s(seen)
+                rate = None if rise is None else rise / seen.window_s
             used.append(rate)
         if not used or None in used:
             return None

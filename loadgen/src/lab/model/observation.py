@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -54,6 +54,15 @@ class Observation:
     def __post_init__(self) -> None:
         if not self.window[0] < self.window[1]:
             raise ValueError(f"a window ends after it starts: {self.window}")
+
+    @property
+    def window_s(self) -> float:
+        return self.window[1] - self.window[0]
+
+    def inside(self, points: Iterable[tuple[float, float]]) -> list[float]:
+        """The values of the points (time, value) that are in the window."""
+        opens, closes = self.window
+        return [value for at, value in points if opens <= at <= closes]
 
     def series(self, name: str, /, **labels: str) -> tuple[Series, ...]:
         """The series of a metric that have these labels."""

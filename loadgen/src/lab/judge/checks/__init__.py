@@ -1,8 +1,8 @@
 """Measurement to judgement: valid, or the reasons why not. Fails closed.
 
-Three questions. Is the data there (`data`)? Was the load what it was to be (`generator`, `load`,
-`held`)? Was the state constant, of the server (`state`, `steady`) and of the lab (`machine`)? A
-check is one object in one of these modules, and is registered by being there. Its text is in
+Three questions. Is the data there (`data`)? Was the load what it was to be (`generator`, `load`)?
+Was the state constant, of the server (`state`, `steady`) and of the lab (`machine`)? A check is one
+object in one of these modules, and is registered by being there. Its text is in
 `lab.report.remarks`.
 
 A server that is overloaded is a finding, not a fault.
@@ -11,7 +11,7 @@ A server that is overloaded is a finding, not a fault.
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
-from lab.judge.checks import data, generator, held, load, machine, state, steady
+from lab.judge.checks import data, generator, load, machine, state, steady
 from lab.judge.checks.check import Check
 from lab.judge.metrics import without_none
 from lab.judge.trial import UNOBSERVED, Trial
@@ -19,7 +19,7 @@ from lab.model import Judgement, Measurement, Observation, Remark, Snapshot
 
 QUESTIONS = {
     "Is the data there?": (data,),
-    "Was the load what it was to be?": (generator, load, held),
+    "Was the load what it was to be?": (generator, load),
     "Was the state constant?": (state, steady, machine),
 }
 

@@ -2,8 +2,8 @@
 
 from lab.judge.checks.check import Found, check, stored
 from lab.judge.metrics import USED
+from lab.judge.predict import needed_window_s
 from lab.judge.trial import UNOBSERVED, Trial
-from lab.judge.window import needed_window_s
 from lab.model import TrialRecord, answered, needed_samples
 from lab.model.routes import EXPORTER_PORT
 

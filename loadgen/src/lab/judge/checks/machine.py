@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from lab.judge.checks.check import Found, check
-from lab.judge.metrics import MOST_CPUS, USED, window_s
+from lab.judge.metrics import MOST_CPUS, USED
 from lab.judge.trial import Trial
 from lab.model import Series
 
@@ -88,7 +88,7 @@ def downstream_late(trial: Trial) -> Found:
 def part_throttled(trial: Trial) -> Found:
     """The CPU quota of the downstream or the proxy stopped it for more than {THROTTLED:.0%} of the
     window"""
-    name, most_s = "container_cpu_cfs_throttled_seconds_total", window_s(trial.observation)
+    name, most_s = "container_cpu_cfs_throttled_seconds_total", trial.observation.window_s
     for part in PARTS if trial.has_contract else ():
         throttled_s = trial.observation.increase(name, service=part)
         if throttled_s is not None and throttled_s > THROTTLED * most_s:
@@ -104,7 +104,7 @@ def part_full(trial: Trial) -> Found:
         cpus = max((value for _, value in seen.points(MOST_CPUS[part], job=part)), default=None)
         if used_s is None or cpus is None:
             continue
-        if used_s >= PART_CPU * cpus * window_s(seen):
+        if used_s >= PART_CPU * cpus * seen.window_s:
             yield {"part": part, "cpus": cpus}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from lab.judge.checks.check import Found, Values, check, stored
 from lab.judge.same_lab import Difference, between_snapshots
 from lab.judge.trial import Trial
-from lab.model import JIT_BUSY, Snapshot, Value, all_of
+from lab.model import JIT_BUSY, Fairness, Json, Remark, Snapshot, Value, all_of
 from lab.model.knobs import READ_BACK
 
 # What the JIT compiler may take of the CPUs that the server may use. So much of a full machine's
@@ -196,6 +196,24 @@ def compiling(trial: Trial) -> Found:
         yield {"busy_s": threads.busy, "allowed_s": JIT_BUSY}
     elif threads is None and record.jit_share is not None and record.jit_share > stretched:
         yield {"elapsed_s": record.jit_share, "allowed_s": stretched}
+
+
+def unequal(fairness: Fairness) -> tuple[Remark, ...]:
+    """Why no row of the comparison is valid; empty when it is fair."""
+    remarks = []
+    for name, values in fairness.unequal.items():
+        lists = [set(map(str, value)) for value in values.values() if isinstance(value, list)]
+        common = set.intersection(*lists) if lists else set()
+        servers = (f"{server}={_unshared(value, common)}" for server, value in values.items())
+        remarks.append(unequal_limits.remark(limit=name, servers=" ".join(servers)))
+    return tuple(remarks)
+
+
+def _unshared(value: Json, common: set[str]) -> str:
+    """A value; of a list only what the others do not all have too."""
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value if str(item) not in common) or "none"
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _differences(was: Snapshot, now: Snapshot) -> list[Difference]:

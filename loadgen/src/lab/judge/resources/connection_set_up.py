@@ -2,7 +2,6 @@
 the downstream, and only then accepts the next: meanwhile the kernel holds the others, and the calls
 on them wait (go/downstream/service/accept_queues.go)."""
 
-from lab.judge.metrics import window_s
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
 
 # A peak's own connections are not measured: so many of them stand in the queues, on average.
@@ -27,7 +26,7 @@ def connection_set_up(trial: Trial) -> Standing | None:
     metrics.rate("set up", "per s", "lab_downstream_accepted_connections_total")
     seen, server = trial.observation, trial.server
     calls = seen.increase("lab_downstream_calls_total", server=server)
-    each_ms = level * window_s(seen) * 1000 / calls if calls else trial.each_ms(level)
+    each_ms = level * seen.window_s * 1000 / calls if calls else trial.each_ms(level)
     failed = level / spike.extra if spike and level >= STANDING * spike.extra else 0.0
     waiting = (Wait("path", ms=each_ms or 0.0),)
     return Standing(level, None, unit, failed=failed, waits=waiting)

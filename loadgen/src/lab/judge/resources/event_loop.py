@@ -1,7 +1,6 @@
 """Event loop threads: all time outside the selector is work, or blocked. A connection stays with
 its loop, so the busiest counts."""
 
-from lab.judge.metrics import window_s
 from lab.judge.resources.resource import Standing, Trial, resource, waits
 from lab.judge.stages import HOT, OF_SERVER, busy_shares, of_classes
 
@@ -19,7 +18,7 @@ def event_loop(trial: Trial) -> Standing | None:
     sleeps = trial.before.settings.get("block_the_loop") is True
     # With as many loops as CPUs, all of them at work, the CPUs are short, unless loops sleep.
     hot = max(busy) >= HOT and (sleeps or len(busy) < (trial.cpus or len(busy)))
-    waited = stage.runq_s / (sum(busy) * window_s(trial.observation)) if hot and stage else 0.0
+    waited = stage.runq_s / (sum(busy) * trial.observation.window_s) if hot and stage else 0.0
     sure = sum(busy) >= HOT * len(busy) and (sleeps or stage is not None)
     waiting = waits(OF_SERVER if hot else (), 1 - min(1.0, waited), measured=sure)
     return Standing(sum(busy), len(busy), "loops", waits=waiting)

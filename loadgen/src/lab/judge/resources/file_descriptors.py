@@ -42,18 +42,14 @@ def _uncounted(trial: Trial) -> bool:
     """A JVM without a spare descriptor cannot open /proc to count its open files: that count is
     missing from its scrapes, which hold everything else. Without the lab's contract one may never
     report them, for reasons of its own."""
-    opens, closes = trial.observation.window
-    counted, threads = (
-        [
-            at
-            for series in trial.observation.series(name, server=trial.server)
-            for at in series.times
-        ]
-        for name in (OPEN, "jvm_threads_current")
+    seen = trial.observation
+    opened, threads = (
+        seen.series(name, server=trial.server) for name in (OPEN, "jvm_threads_current")
     )
-    within = [sum(opens <= at <= closes for at in times) for times in (counted, threads)]
-    if not within[1] or within[0] > COUNTED * within[1] or not (counted or trial.has_contract):
+    counts, scrapes = (
+        sum(len(seen.inside(series.points)) for series in every) for every in (opened, threads)
+    )
+    if not scrapes or counts > COUNTED * scrapes or not (opened or trial.has_contract):
         return False
-    share = within[0] / within[1]
-    trial.note("counted", share, "of the scrapes", f"count_over_time({OPEN})")
+    trial.note("counted", counts / scrapes, "of the scrapes", f"count_over_time({OPEN})")
     return True

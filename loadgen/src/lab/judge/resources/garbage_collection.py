@@ -37,9 +37,8 @@ def garbage_collection(trial: Trial) -> Standing | None:
 
 
 def _note_heap(trial: Trial) -> None:
-    opens, closes = trial.observation.window
     left = heap_after_collections(trial.observation, server=trial.server)
-    within = [used for at, used in left if opens <= at <= closes]
+    within = trial.observation.inside(left)
     mean = statistics.fmean(within) if within else None
     trial.note("heap after collections", mean, "bytes", f"{AFTER}, {USED_HEAP}")
 

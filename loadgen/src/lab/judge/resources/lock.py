@@ -54,8 +54,6 @@ def watched(trial: Trial) -> bool:
 def ended(trial: Trial) -> bool:
     """True if a server that was to watch reports 0: its stream of events has ended, and what was
     counted until then is too little."""
-    opens, closes = trial.observation.window
     watches = trial.observation.series(WATCHES, server=trial.server)
-    return bool(trial.before.lock_watch_ms) and any(
-        opens <= at <= closes for series in watches for at in series.times_of(0)
-    )
+    reported = [ms for series in watches for ms in trial.observation.inside(series.points)]
+    return bool(trial.before.lock_watch_ms) and 0 in reported

@@ -1,7 +1,7 @@
 """Threads of a fixed pool. Utilisation law (Denning, Buzen 1978): X ≤ size / S."""
 
 from lab.judge.excess import answered
-from lab.judge.metrics import REQUESTS, window_s
+from lab.judge.metrics import REQUESTS
 from lab.judge.resources.resource import FULL, Standing, Trial, Wait, holding, resource
 
 # A pool without figures is inferred where the CPUs were busy for less than this share of the
@@ -30,7 +30,7 @@ def worker_pool(trial: Trial) -> Standing | None:
     refused = requests.total("refused", "requests", answers, outcome="rejected") or 0.0
     # A refusal is an answer, but its request held no worker. A gauge shows moments; the mean of
     # all is answers × time (Little's law), without requests that have not ended.
-    worked_rps = trial.reading.achieved_rps - refused / window_s(trial.observation)
+    worked_rps = trial.reading.achieved_rps - refused / trial.observation.window_s
     held_s = service_s or (size / trial.rps if trial.rps else trial.hold_s)
     busy = max(active, worked_rps * (service_s or 0.0))
     if depth is None and not trial.has_contract and trial.reading.answer_ms is not None:

@@ -30,8 +30,8 @@ import msgspec
 from lab.errors import RawDataError
 from lab.judge.capacity import NEAR
 from lab.judge.checks import data
+from lab.judge.predict import PLANNED_LATENCIES
 from lab.judge.slo import SHARES
-from lab.judge.window import PLANNED_LATENCIES
 from lab.load.engines.base import (
     REQUEST_TIMEOUT_S,
     Engine,
