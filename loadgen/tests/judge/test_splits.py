@@ -20,6 +20,7 @@ from lab.judge.splits import (
     thread_times,
     time_split,
 )
+from lab.judge.trial import Trial
 from lab.model import (
     Counts,
     CpuSplit,
@@ -82,7 +83,7 @@ def spent(rps: float = 1000.0, spike: Spike | None = None, **changes: Any) -> Me
 
 
 def test_each_part_has_its_share_of_cpu_time() -> None:
-    split = cpu_split(spent(), containers())
+    split = cpu_split(Trial(spent(), containers()))
     assert rounded(split) == CPU_PARTS
     assert around_server_us(split) == pytest.approx(165)
 
@@ -120,16 +121,16 @@ def test_what_changes_a_cpu_split(
     expected = {
         name: value for name, value in {**CPU_PARTS, **changed}.items() if value is not None
     }
-    assert rounded(cpu_split(trial, containers(*more, without=without))) == expected
+    assert rounded(cpu_split(Trial(trial, containers(*more, without=without)))) == expected
 
 
 def test_of_a_trial_without_figures_no_cpu_time_is_known() -> None:
-    assert rounded(cpu_split(spent(), None)) == {"cpu_generator_us": 30}
+    assert rounded(cpu_split(Trial(spent()))) == {"cpu_generator_us": 30}
     blind = seen(*(series for series in containers().all if series.labels["__name__"] == USED))
-    assert cpu_split(spent(spun=0.05), blind).cpu_observation_us is None
+    assert cpu_split(Trial(spent(spun=0.05), blind)).cpu_observation_us is None
     unread = dataclasses.replace(spent(), reading=None, problem=Remark("damaged"))
     for trial in (spent(0.0), spent(spike=SPIKE), unread):
-        assert cpu_split(trial, containers()) == CpuSplit()
+        assert cpu_split(Trial(trial, containers())) == CpuSplit()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_the_window_has_what_the_samples_allow(
 ) -> None:
     labels = {"__name__": USED, "service": "a", "name": "lab-a-1"}
     series = Series(labels, tuple(OPENS + at for at in times), values)
-    found = cpu_split(spent(), containers(series, without="a")).cpu_server_us
+    found = cpu_split(Trial(spent(), containers(series, without="a"))).cpu_server_us
     assert found == (None if us is None else pytest.approx(us))
 
 
@@ -283,7 +284,7 @@ def trial(mode: Mode = "open", route: str = "/downstream", **changes: Any) -> Me
 def test_parts_follow_each_other_and_add_up_to_what_the_client_saw(
     measured: Measurement, series: list[Series], parts: list[float | None] | None
 ) -> None:
-    split = time_split(measured, seen(*series))
+    split = time_split(Trial(measured, seen(*series)))
     if parts is None:
         assert split == TimeSplit()
         return
@@ -306,13 +307,13 @@ def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(m
         )
         of = trial(mode, late=flat(late))
         client_ms = of.reading.corrected.mean_ms if of.reading.corrected else 240.0 + late
-        split = time_split(of, seen(*series))
+        split = time_split(Trial(of, seen(*series)))
         assert split.whole_ms == pytest.approx(client_ms)
         # What the parts say does not depend on what the client saw; only the rest does.
         slow = dataclasses.replace(of.reading.raw, mean_ms=of.reading.raw.mean_ms + 90)
         corrected = of.reading.corrected and dataclasses.replace(slow, mean_ms=client_ms + 90)
         slower = dataclasses.replace(of.reading, raw=slow, corrected=corrected)
-        other = time_split(dataclasses.replace(of, reading=slower), seen(*series))
+        other = time_split(Trial(dataclasses.replace(of, reading=slower), seen(*series)))
         assert other.parts[:-1] == pytest.approx(split.parts[:-1])
         assert other.time_unexplained_ms - split.time_unexplained_ms == pytest.approx(90)
 
@@ -324,7 +325,7 @@ def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(m
 def test_a_tenth_may_be_unexplained(own_ms: float, rest_ms: float, allowed: float) -> None:
     split = TimeSplit(time_own_ms=own_ms, time_downstream_ms=200.0, time_unexplained_ms=rest_ms)
     assert allowed_ms(split) == pytest.approx(allowed)
-    assert time_split(trial(), None) == TimeSplit()
+    assert time_split(Trial(trial())) == TimeSplit()
 
 
 # --- Threads. -------------------------------------------------------------------------------------
@@ -376,5 +377,5 @@ EVERY = [
     ],
 )  # fmt: skip
 def test_threads_ran_and_waited(series: list[Series], known: dict[str, Any]) -> None:
-    assert rounded(thread_times("a", seen(*series))) == known
-    assert thread_times("a", None) == ThreadTimes()
+    assert rounded(thread_times(Trial(spent(), seen(*series)))) == known
+    assert thread_times(Trial(spent())) == ThreadTimes()

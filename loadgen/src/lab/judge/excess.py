@@ -8,7 +8,6 @@ import math
 import statistics
 
 from lab.judge.predict import SPIN
-from lab.judge.splits import cpu_split
 from lab.judge.trial import BUSY_CONNECTIONS, Trial
 from lab.model import TO_CALLED, TO_SERVER, Excess, Latency
 
@@ -101,7 +100,7 @@ def _cpu_ms(trial: Trial) -> float:
     demand = trial.record.demand
     if demand is not None and demand.server is not None and trial.rps:
         return demand.server.each_s(trial.rps) * 1000
-    used_us = cpu_split(trial.measurement, trial.observation).cpu_server_us
+    used_us = trial.cpu.cpu_server_us
     return 0.0 if trial.hold_s or used_us is None else used_us / 1000
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
 from lab.judge.metrics import without_none
-from lab.judge.splits import mean_split
 from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
@@ -262,10 +261,10 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
         open_raw_p95_ms=median_per_launch(opened, "raw_p95_ms"),
         errors=sum(errors) if errors else None,
         error_share=most_errors(both),
-        closed_cpu=_cpu(closed),
-        open_cpu=_cpu(opened),
-        closed_time=mean_split(row for row in closed if row.valid),
-        open_time=mean_split(row for row in opened if row.valid),
+        closed_cpu=_pooled(CpuSplit, closed, statistics.median),
+        open_cpu=_pooled(CpuSplit, opened, statistics.median),
+        closed_time=_pooled(TimeSplit, _timed(closed), statistics.fmean),
+        open_time=_pooled(TimeSplit, _timed(opened), statistics.fmean),
         closed_s=closed[0].duration_s if closed else None,
         open_s=opened[0].duration_s if opened else None,
         valid=sum(row.valid for row in both),
@@ -273,9 +272,15 @@ def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
     )
 
 
-def _cpu(rows: Sequence[Row]) -> CpuSplit:
-    medians = {}
-    for name in CpuSplit.columns():
-        values = without_none(*(getattr(row, name) for row in rows if row.valid))
-        medians[name] = statistics.median(values) if values else None
-    return CpuSplit(**medians)
+def _timed(rows: Sequence[Row]) -> list[Row]:
+    """Those whose parts of the time are known."""
+    return [row for row in rows if row.time_own_ms is not None]
+
+
+def _pooled[S: (CpuSplit, TimeSplit)](
+    kind: type[S], rows: Sequence[Row], middle: Callable[[Sequence[float]], float]
+) -> S:
+    """The middle of each part over the valid trials that have it."""
+    valid = [row for row in rows if row.valid]
+    parts = {name: without_none(*(getattr(row, name) for row in valid)) for name in kind.columns()}
+    return kind(**{name: middle(values) for name, values in parts.items() if values})

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any, get_type_hints
 
 from lab.judge import slo
-from lab.judge.splits import cpu_split, thread_times, time_split
-from lab.judge.trial import Trial, think_ms
+from lab.judge.splits import thread_times
+from lab.judge.trial import UNOBSERVED, Trial, think_ms
 from lab.model import (
     Counts,
     CpuSplit,
@@ -33,7 +33,8 @@ def row_of(
     observation: Observation | None = None,
     host: str | None = None,
 ) -> Row:
-    trial, record, reading = Trial(measurement), measurement.record, measurement.reading
+    trial = Trial(measurement, observation or UNOBSERVED)
+    record, reading = measurement.record, measurement.reading
     if reading and not record.plan.hold and trial.unanswered:
         reading = replace(reading, window_lost=(reading.window_lost or 0) + trial.unanswered)
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
@@ -50,9 +51,9 @@ def row_of(
         think_ms=think_ms(reading) if reading and not trial.is_open else None,
         **_columns(Usage, record.usage),
         **_columns(Ref, record.ref),
-        **_columns(CpuSplit, cpu_split(measurement, observation)),
-        **_columns(TimeSplit, time_split(measurement, observation)),
-        **_columns(ThreadTimes, thread_times(record.plan.server, observation)),
+        **_columns(CpuSplit, trial.cpu),
+        **_columns(TimeSplit, trial.split),
+        **_columns(ThreadTimes, thread_times(trial)),
         valid=judgement.valid,
         invalid_reasons=cell_of(judgement.reasons),
         others_cpu=judgement.others_cpu,

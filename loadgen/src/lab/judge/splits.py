@@ -7,11 +7,13 @@ downstream's time is the path, with the proxy in it. For how long an answer lay 
 loop, and by how much a virtual thread goes on late, is time in the server's queue.
 """
 
+from __future__ import annotations
+
 import math
 import re
 import statistics
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lab.judge.metrics import (
     CALLS,
@@ -25,17 +27,11 @@ from lab.judge.metrics import (
     mean_of,
     without_none,
 )
-from lab.model import (
-    CpuSplit,
-    Measurement,
-    Observation,
-    Reading,
-    Row,
-    ThreadTimes,
-    TimeSplit,
-    error_share,
-)
+from lab.model import CpuSplit, Observation, Reading, ThreadTimes, TimeSplit
 from lab.model.routes import parse
+
+if TYPE_CHECKING:
+    from lab.judge.trial import Trial
 
 PROXY, DOWNSTREAM, DRIVER = "toxiproxy", "downstream", "driver"
 WATCHERS = ("prometheus", "cadvisor", "loadgen")
@@ -58,25 +54,22 @@ UNEXPLAINED_SHARE, UNEXPLAINED_MS = 0.1, 0.3
 _CLASS = re.compile(r"[a-z]{1,16}")
 
 
-def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuSplit:
+def cpu_split(trial: Trial) -> CpuSplit:
     """The CPU time of each part per answered request: of containers, and of the engine's process.
     Nothing is known of a trial without answers, and of one with spikes: no count has the requests
     of its second engine. Of a generator on several machines only this one's is known, which is not
     that of an answer."""
-    record, reading = measurement.record, measurement.reading
-    if reading is None or not reading.achieved_rps or record.plan.spike:
+    seen, usage, reading = trial.observation, trial.usage, trial.measurement.reading
+    if reading is None or not reading.achieved_rps or trial.plan.spike:
         return CpuSplit()
-    spent_s = record.usage.window_cpu_s
-    engine = None if spent_s is None else spent_s / reading.window_s
-    cpus = {"generator": None if reading.shares else engine}
-    if observation is not None:
-        for part, service in (
-            ("server", record.plan.server),
-            ("proxy", PROXY),
-            ("downstream", DOWNSTREAM),
-        ):
-            cpus[part] = observation.rate(USED, service=service)
-        cpus["observation"] = _watching(observation, engine, record.usage.spun)
+    engine = None if usage.window_cpu_s is None else usage.window_cpu_s / reading.window_s
+    cpus = {
+        "generator": None if reading.shares else engine,
+        "server": seen.rate(USED, service=trial.server),
+        "proxy": seen.rate(USED, service=PROXY),
+        "downstream": seen.rate(USED, service=DOWNSTREAM),
+        "observation": _watching(seen, engine, usage.spun),
+    }
     rps = reading.achieved_rps
     return CpuSplit(**{f"cpu_{part}_us": used and used * 1e6 / rps for part, used in cpus.items()})
 
@@ -94,23 +87,22 @@ def _watching(observation: Observation, engine: float | None, spun: float | None
     return sum(without_none(*used)) + max(0.0, driver - engine - spinner)
 
 
-def time_split(measurement: Measurement, observation: Observation | None) -> TimeSplit:
+def time_split(trial: Trial) -> TimeSplit:
     """Nothing is known of a trial with more errors than MOST_ERRORS, and where the figures of any
     part are missing."""
-    record, reading = measurement.record, measurement.reading
-    if reading is None or reading.answer_ms is None or observation is None or record.plan.spike:
+    reading = trial.measurement.reading
+    if reading is None or reading.answer_ms is None or trial.plan.spike:
         return TimeSplit()
-    before = _until_sent_ms(record.plan.mode, reading)
-    if before is None or error_share(reading, record.plan.offered_rps) > MOST_ERRORS:
+    until_sent = _until_sent_ms(trial.plan.mode, reading)
+    if until_sent is None or trial.error_share > MOST_ERRORS:
         return TimeSplit()
-    parts = _of_server(record.plan.server, record.plan.route.partition("?")[0], observation)
-    if parts is None:
+    if (parts := _of_server(trial)) is None:
         return TimeSplit()
-    generator_ms, connect_ms = before
+    generator_ms, connect_ms = until_sent
     connect_ms += parts.time_connect_ms or 0.0
     parts = replace(parts, time_generator_ms=generator_ms, time_connect_ms=connect_ms)
     # As the server's, with errors.
-    seen_ms = sum(before) + reading.answer_ms
+    seen_ms = sum(until_sent) + reading.answer_ms
     return replace(parts, time_unexplained_ms=seen_ms - parts.whole_ms)
 
 
@@ -128,33 +120,30 @@ def _until_sent_ms(mode: str, reading: Reading) -> tuple[float, float] | None:
     return generator_ms, until_sent_ms - generator_ms
 
 
-def _of_server(server: str, route: str, observation: Observation) -> TimeSplit | None:
+def _of_server(trial: Trial) -> TimeSplit | None:
     """The parts from the accept queue on; None where one of them is missing."""
+    seen, server, route = trial.observation, {"server": trial.server}, trial.route
 
     def mean_ms(name: str, **labels: str) -> float | None:
-        return mean_of(observation, name, {"server": server, **labels}, 1000.0)
+        mean_s = mean_of(seen, name, {**server, **labels})
+        return None if mean_s is None else 1000 * mean_s
 
-    def request_ms(phase: str) -> float | None:
-        return mean_ms(REQUESTS, route=route, phase=phase)
-
-    queue_ms, service_ms = request_ms("queue"), request_ms("service")
-    requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
+    queue_ms = mean_ms(REQUESTS, route=route, phase="queue")
+    service_ms = mean_ms(REQUESTS, route=route, phase="service")
+    requests = seen.increase(f"{REQUESTS}_count", route=route, phase="queue", **server)
     if queue_ms is None or service_ms is None or not requests:
         return None
     lag_ms = mean_ms(LAG)
     # Where nothing hands requests over, the thread that waits for the next one begins with it. Of
     # an event loop that does not report since when a request was there, the queue is unknown.
     queue_ms = queue_ms or lag_ms
-    around = TimeSplit(
-        time_connect_ms=_accepting_ms(observation, server, requests),
-        time_queue_ms=queue_ms,
-        time_own_ms=service_ms,
-    )
-    calls = observation.increase(f"{CALLS}_count", server=server, phase="call")
+    accepting_ms = _accepting_ms(seen, trial.server, requests)
+    calls = seen.increase(f"{CALLS}_count", phase="call", **server)
     if not calls:
-        return None if parse(route).route.calls_downstream else around
+        whole = TimeSplit(None, accepting_ms, queue_ms, service_ms)
+        return None if parse(trial.plan.route).route.calls_downstream else whole
     pending_ms, call_ms = mean_ms(CALLS, phase="pending"), mean_ms(CALLS, phase="call")
-    downstream_ms = _downstream_ms(observation)
+    downstream_ms = _downstream_ms(seen)
     if pending_ms is None or call_ms is None or downstream_ms is None:
         return None
     if abs(calls / requests - 1) > OFF:
@@ -162,8 +151,8 @@ def _of_server(server: str, route: str, observation: Observation) -> TimeSplit |
     unread_ms = mean_ms(UNREAD)
     if unread_ms is None:
         unread_ms = lag_ms or 0.0
-    return replace(
-        around,
+    return TimeSplit(
+        time_connect_ms=accepting_ms,
         time_queue_ms=None if queue_ms is None else queue_ms + unread_ms,
         time_own_ms=service_ms - pending_ms - call_ms,
         time_pending_ms=pending_ms,
@@ -186,39 +175,30 @@ def _downstream_ms(observation: Observation) -> float | None:
     return 1000 * sum(took) / answered if answered and len(took) == len(TOOK) else None
 
 
-def mean_split(rows: Iterable[Row]) -> TimeSplit:
-    rows = [row for row in rows if row.time_own_ms is not None]
-    means = {}
-    for name in TimeSplit.columns():
-        values = without_none(*(getattr(row, name) for row in rows))
-        means[name] = statistics.fmean(values) if values else None
-    return TimeSplit(**means)
-
-
 def allowed_ms(split: TimeSplit) -> float:
     """How much of this mean may be unexplained, either way."""
     above_ms = split.whole_ms - (split.time_downstream_ms or 0.0)
     return max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * above_ms)
 
 
-def thread_times(server: str, observation: Observation | None) -> ThreadTimes:
-    if observation is None:
-        return ThreadTimes()
+def thread_times(trial: Trial) -> ThreadTimes:
+    seen = trial.observation
     times: dict[str, float | None] = {}
     for part, run, runq, labels in (
-        ("server", RUN, RUNQ, {"server": server}),
+        ("server", RUN, RUNQ, {"server": trial.server}),
         ("proxy", PROCESS_RUN, PROCESS_RUNQ, {"process": PROXY}),
         ("downstream", PROCESS_RUN, PROCESS_RUNQ, {"process": DOWNSTREAM}),
     ):
-        times[f"{part}_run_s"] = _seconds(observation, run, labels)
-        times[f"{part}_runq_s"] = _seconds(observation, runq, labels)
-    return ThreadTimes(**times, server_runq_class=_longest(observation, server))
+        times[f"{part}_run_s"] = thread_s(seen, run, **labels)
+        times[f"{part}_runq_s"] = thread_s(seen, runq, **labels)
+    return ThreadTimes(**times, server_runq_class=_longest(seen, trial.server))
 
 
-def _seconds(observation: Observation, name: str, labels: Mapping[str, str]) -> float | None:
+def thread_s(observation: Observation, name: str, **labels: str) -> float | None:
+    """How long threads ran, or waited for a CPU, in the window."""
     rate = observation.rate(name, **labels)
-    seconds = math.nan if rate is None else rate * observation.window_s
     # A server may show whatever numbers it likes.
+    seconds = math.inf if rate is None else rate * observation.window_s
     return seconds if math.isfinite(seconds) else None
 
 

@@ -10,6 +10,7 @@ work. What is left waited for neither. This is a model.
 from dataclasses import dataclass
 
 from lab.judge.metrics import PROCESS_RUN, PROCESS_RUNQ, RUN, RUNQ, without_none
+from lab.judge.splits import DOWNSTREAM, PROXY, thread_s
 from lab.judge.trial import Trial
 
 # The parts of a request's time at which a stage of threads works, and those of the server.
@@ -23,7 +24,7 @@ HOT = 0.9
 READING = ("front", "acceptor", "loop")
 WORKING = ("worker", "carrier", "loop", "other")
 CLASSES = {"queue": WORKING, "own": WORKING, "unexplained": READING}
-PROCESSES = {"path": "toxiproxy", "downstream": "downstream"}
+PROCESSES = {"path": PROXY, "downstream": DOWNSTREAM}
 # Classes of few threads, which can be saturated as a whole.
 FEW = ("front", "loop", "carrier")
 
@@ -117,8 +118,7 @@ def _generator(trial: Trial) -> Stage | None:
 
 
 def _stage(trial: Trial, run: str, runq: str, **labels: str) -> Stage | None:
-    rates = without_none(*(trial.observation.rate(name, **labels) for name in (run, runq)))
-    if len(rates) < 2:
+    run_s, runq_s = (thread_s(trial.observation, name, **labels) for name in (run, runq))
+    if run_s is None or runq_s is None:
         return None
-    seconds = trial.observation.window_s
-    return Stage(rates[0] * seconds, rates[1] * seconds, seconds)
+    return Stage(run_s, runq_s, trial.observation.window_s)

@@ -98,8 +98,7 @@ def steps_of(trial: Trial) -> tuple[Step, ...]:
             Step(at, at + 1, second.answers, second.good, second.mean_ms)
             for at, second in enumerate(trial.reading.seconds)
         )
-    route = trial.plan.route.partition("?")[0]
-    labels = {"job": "server", "server": trial.server, "route": route}
+    labels = {"job": "server", "server": trial.server, "route": trial.route}
 
     def rises(name: str, **more: str) -> dict[tuple[float, float], float]:
         steps = trial.observation.steps(name, **labels, **more)

@@ -9,8 +9,9 @@ from functools import cached_property
 
 from lab.judge import predict
 from lab.judge.metrics import CALLS, MOST_CPUS, USED, Metrics, machine_cpus, without_none
-from lab.judge.splits import time_split
+from lab.judge.splits import cpu_split, time_split
 from lab.model import (
+    CpuSplit,
     Evidence,
     Judgement,
     Measurement,
@@ -93,6 +94,11 @@ class Trial:
     @property
     def server(self) -> str:
         return self.plan.server
+
+    @property
+    def route(self) -> str:
+        """Without its query, as in the labels of series."""
+        return self.plan.route.partition("?")[0]
 
     @property
     def is_open(self) -> bool:
@@ -243,8 +249,13 @@ class Trial:
 
     @cached_property
     def split(self) -> TimeSplit | None:
-        split = time_split(self.measurement, self.observation)
+        """The mean time of a request by its parts; None where these are not known."""
+        split = time_split(self)
         return None if split == TimeSplit() else split
+
+    @cached_property
+    def cpu(self) -> CpuSplit:
+        return cpu_split(self)
 
     @property
     def crossing_s(self) -> float:

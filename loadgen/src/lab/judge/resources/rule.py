@@ -15,7 +15,6 @@ from lab.judge.metrics import CPUS_OF_EACH, HOST_CPU, without_none
 from lab.judge.resources.generator import generator
 from lab.judge.resources.missing import missing
 from lab.judge.resources.resource import Resource
-from lab.judge.splits import cpu_split
 from lab.judge.trial import Trial
 from lab.model import (
     NONE,
@@ -25,6 +24,7 @@ from lab.model import (
     WEAK,
     Balance,
     Basis,
+    CpuSplit,
     Excess,
     Held,
     Standing,
@@ -211,14 +211,14 @@ def _taken(claim: Claim, taken: Wait, taker: str) -> list[Claim]:
 def _balance(trial: Trial) -> Balance:
     """Whether the figures that a verdict rests on agree: the parts' CPU time with the busy time of
     the CPUs, and the connections of a closed load with X · (R + Z)."""
-    split, reading = cpu_split(trial.measurement, trial.observation), trial.reading
-    parts = without_none(*(getattr(split, name) for name in split.columns()))
+    reading, columns = trial.reading, CpuSplit.columns()
+    parts = without_none(*(getattr(trial.cpu, name) for name in columns))
     busy_cpus = (trial.usage.host_busy or 0.0) * (trial.cpus or 0.0)
     # Of several machines the driver reads its own.
     alone = len(trial.metrics().values_of("machine", CPUS_OF_EACH)) < 2
     every = trial.observation.rate(HOST_CPU) if alone else None
     cpu = others = in_flight = None
-    if busy_cpus and every is not None and len(parts) == len(split.columns()):
+    if busy_cpus and every is not None and len(parts) == len(columns):
         lab = sum(parts) * reading.achieved_rps / 1e6
         if every >= (1 - SHORT) * lab:
             others = max(0.0, every - lab) / busy_cpus

@@ -23,7 +23,7 @@ def worker_pool(trial: Trial) -> Standing | None:
     if active is None:
         return None
     depth = metrics.mean("queued", "requests", f"{name}queue_depth")
-    requests = trial.metrics(server=trial.server, route=trial.plan.route.partition("?")[0])
+    requests = trial.metrics(server=trial.server, route=trial.route)
     wait_s = requests.mean_time("mean wait", REQUESTS, phase="queue")
     service_s = requests.mean_time("mean hold", REQUESTS, phase="service")
     answers = "lab_http_requests_total"
