@@ -145,8 +145,7 @@ def _put(name: str, was: float, now: float) -> list[ModuleType]:
 
 
 def _codes(of: Trial) -> tuple[bool, frozenset[str]]:
-    observation = None if of.observation is UNOBSERVED else of.observation
-    found = judge(of.measurement, observation, of.start)
+    found = judge(of)
     return found.valid, frozenset(remark.code for remark in (*found.reasons, *found.notes))
 
 

@@ -9,11 +9,11 @@ import pytest
 from lab.judge.checks import judge
 from lab.judge.checks.state import cold_silent
 from lab.judge.resources import verdict_of
+from lab.judge.trial import Trial
 from lab.model import (
     UNKNOWN,
     Counts,
     Hold,
-    Judgement,
     Reading,
     Request,
     Second,
@@ -237,7 +237,7 @@ def test_requests_that_are_never_answered_count_as_lost(
     row = judged_row("run", measurement(said=said))
     assert row.window_lost == lost
     assert error_share(row, row.offered_rps) == pytest.approx(lost / (count + lost))
-    notes = [note.cell for note in judge(measurement(said=said), observation()).notes]
+    notes = [note.cell for note in judge(Trial(measurement(said=said), observation())).notes]
     assert (f"never-answered requests={lost}" in notes) == (lost > 0)
     # Where more than 1 % may never be answered, p99 is one of these.
     assert row.slo_p99_ms == (210.0 if 0.99 * (count + lost) <= count else None)
@@ -287,4 +287,4 @@ def test_the_row_of_a_held_load_has_the_memory_and_no_verdict() -> None:
     assert (row.live_heap_bytes, row.resident_bytes) == (9_000_000, 90_000_000)
     # Who waits is not lost.
     assert not row.window_lost
-    assert verdict_of(whole, Judgement((), ()), observation()).bottleneck == UNKNOWN
+    assert verdict_of(Trial(whole, observation())).bottleneck == UNKNOWN

@@ -30,7 +30,7 @@ def codes(
     load = plan("closed", concurrency=connections, predicted_rps=bound)
     answers = reading(rps, corrected=None, raw=latency(mean_ms or connections / rps * 1000))
     whole = measurement(record(load, before=of, after=of), answers)
-    return [reason.code for reason in judge(whole, observation()).reasons]
+    return [reason.code for reason in judge(Trial(whole, observation())).reasons]
 
 
 def spread_by(sd_ms: float) -> dict[str, Any]:
@@ -77,12 +77,12 @@ def test_a_rate_of_few_draws_says_how_uncertain_it_is() -> None:
     trial = record(
         plan("closed", concurrency=10, predicted_rps=50.0), before=drawn(), after=drawn()
     )
-    judgement = judge(measurement(trial, answers), observation())
+    judgement = judge(Trial(measurement(trial, answers), observation()))
     [note] = judgement.notes
     assert (judgement.valid, note.code, note.values["draws"]) == (True, "few-draws", 750)
     assert note.values["share"] == pytest.approx(0.0582, rel=1e-2)
     alike = dataclasses.replace(trial, before=snapshot())
-    assert judge(measurement(alike, answers), observation()).notes == ()
+    assert judge(Trial(measurement(alike, answers), observation())).notes == ()
 
 
 def silence(of: TrialRecord, steps: Sequence[Step], **changes: Any) -> float | None:

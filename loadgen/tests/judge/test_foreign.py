@@ -9,6 +9,7 @@ from lab.judge.checks import judge
 from lab.judge.checks.data import warmth_unproven
 from lab.judge.checks.state import cold_silent
 from lab.judge.same_lab import fairness
+from lab.judge.trial import Trial
 from lab.model import STRONG, WEAK, Observation, Series, TrialRecord, Usage, Warmth
 from support.fakes import cells, latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
@@ -200,7 +201,7 @@ RESTARTED = foreign(dataclasses.replace(JVM, start_time_ms=2_000_000))
     ],
 )
 def test_checks_that_can_be_asked_are(of: TrialRecord, answers: Any, reason: str | None) -> None:
-    judgement = judge(measurement(of, answers), observation())
+    judgement = judge(Trial(measurement(of, answers), observation()))
     assert [found.code for found in judgement.reasons] == ([reason] if reason else [])
     assert reason or "warmth-unproven server=x port=9404" in cells(judgement.notes)
 
@@ -219,7 +220,7 @@ def test_an_exporter_that_may_be_another_s_is_taken_for_the_service_s(
     load = plan("closed", server=server, predicted_rps=None, concurrency=400)
     late = [counter("lab_downstream_lag_seconds_bucket", 100.0, le=le) for le in ("1", "+Inf")]
     seen = Observation((OPENS, CLOSES), (gauge("up", 1), *series, *late))
-    judgement = judge(measurement(foreign_record(plan=load), FAST), seen)
+    judgement = judge(Trial(measurement(foreign_record(plan=load), FAST), seen))
     assumed = f"exporter-assumed server={server} exporter=9404 port=8080"
     assert (assumed in cells(judgement.notes)) == is_assumed
     # The lab's own downstream is no evidence against it.

@@ -13,6 +13,7 @@ from lab.judge.checks import CHECKS, by_accident, judge, server_failures
 from lab.judge.checks.data import damaged, lab_unreadable, not_begun, wrk2_uncalibrated
 from lab.judge.checks.state import server_gone
 from lab.judge.metrics import CPUS, USED
+from lab.judge.trial import Trial
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
     Condition,
@@ -84,13 +85,13 @@ def test_a_condition_in_force(
     before = snapshot()
     before = dataclasses.replace(before, settings={**before.settings, "loops": None, **has})
     of = record(plan(condition=Condition(host={setting: asked})), before=before, after=before)
-    reasons = cells(judge(measurement(of), observation()).reasons)
+    reasons = cells(judge(Trial(measurement(of), observation())).reasons)
     reason = f"not-in-force setting={setting} asked={asked} has={other}"
     assert reasons == ([reason] if other else [])
     # What was changed live is no longer as the container was given it.
     live = dataclasses.replace(of.plan.condition, knobs={"pool_size": 30})
     of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, condition=live))
-    kept = judge(measurement(of), observation()).reasons
+    kept = judge(Trial(measurement(of), observation())).reasons
     assert cells(kept) == ([] if setting == "SERVER_POOL_SIZE" else reasons)
 
 
@@ -134,7 +135,7 @@ def test_cpus_used_by_others(
     if cpus is None:
         others = (series for series in seen.all if series.labels["__name__"] != USED)
         seen = dataclasses.replace(seen, all=tuple(others))
-    judgement = judge(measurement(usage(**changes)), seen)
+    judgement = judge(Trial(measurement(usage(**changes)), seen))
     assert judgement.valid
     assert judgement.others_cpu == (share and pytest.approx(share))
     assert ("others-cpu" in [one.code for one in judgement.notes]) == bool(share)
@@ -147,13 +148,13 @@ def test_a_container_that_ends_in_the_window_does_not_hide_what_others_used() ->
     times = (OPENS - 1, OPENS + 4, OPENS + 8)
     gone = Series({"__name__": USED, "service": "driver", "name": "toxics"}, times, (0, 0.5, 1.5))
     seen = dataclasses.replace(both, all=(*both.all, gone))
-    judgement = judge(measurement(usage(host_busy=0.9)), seen)
+    judgement = judge(Trial(measurement(usage(host_busy=0.9)), seen))
     # 90 %, less 1 CPU and 1.4 s in 15 s, of 2 CPUs.
     assert judgement.others_cpu == pytest.approx(0.9 - (1 + 1.4 / 15) / 2, abs=1e-3)
     # The CPUs of a foreign service are not those of others.
     foreign = Snapshot(None, {"url": "x"}, ToxicState(), 0.0)
     of = dataclasses.replace(usage(host_busy=0.9), before=foreign)
-    assert judge(measurement(of), lab_used(0.6)).others_cpu is None
+    assert judge(Trial(measurement(of), lab_used(0.6))).others_cpu is None
 
 
 OTHERS_UNREAD = "unread readings=others-cpu"
@@ -191,29 +192,29 @@ def test_a_machine_that_was_away(line: Any) -> None:
 
 def test_a_machine_that_was_away_is_no_finding_of_the_server() -> None:
     # As when its link was cut for 5 s: the names of what is on it were not known for a minute.
-    reasons = judge(measurement(GONE), of_machines(4, 5, 6, 7, 8, 9)).reasons
+    reasons = judge(Trial(measurement(GONE), of_machines(4, 5, 6, 7, 8, 9))).reasons
     away = "machine-away machine=tested gap_s=12"
     assert cells(reasons) == ["server-gone problem=a: no answer", away]
     assert by_accident(reasons)
     row = dataclasses.replace(judged_row("r", measurement(GONE)), invalid_reasons=cell_of(reasons))
     assert gave_way(row) is None
     # Alone it shows that the server gave way, which counts in a search.
-    assert server_failures(judge(measurement(GONE), observation()).reasons)
+    assert server_failures(judge(Trial(measurement(GONE), observation())).reasons)
     unreadable = record(after=None, after_problem=lab_unreadable.remark(problem="toxiproxy"))
-    assert not server_failures(judge(measurement(unreadable), observation()).reasons)
+    assert not server_failures(judge(Trial(measurement(unreadable), observation())).reasons)
 
 
 def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
     alien = snapshot(identity=None, settings={"url": "http://x:80"}, downstream_delay_ms=100.0)
     start = snapshot(settings=alien.settings, toxics=ToxicState(("downstream/latency",), 300.0))
-    judgement = judge(measurement(record(before=alien, after=alien)), observation(), start)
+    judgement = judge(Trial(measurement(record(before=alien, after=alien)), observation(), start))
     assert judgement.valid, judgement.reasons
     differs = {
         "differs what=toxics was=downstream/latency now=none",
         "differs what=delay was=200 ms now=100 ms",
     }
     assert differs <= {*cells(judgement.notes)}
-    lab = judge(measurement(record(before=snapshot(downstream_delay_ms=100.0))), None, start)
+    lab = judge(Trial(measurement(record(before=snapshot(downstream_delay_ms=100.0))), start=start))
     assert "differs" in {reason.code for reason in lab.reasons}
 
 
@@ -224,13 +225,13 @@ def test_no_answers_to_a_generator_that_did_not_do_its_part() -> None:
         (uncalibrated, ["wrk2-uncalibrated", "few-answers"]),
         (stopped, ["few-answers", "generator-throttled"]),
     ):
-        assert [reason.code for reason in judge(whole).reasons] == expected
+        assert [reason.code for reason in judge(Trial(whole)).reasons] == expected
 
 
 def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: Path) -> None:
     shutil.copy(CAPTURES / "wrk2-11-server-restart-midrun.txt", tmp_path / "wrk2.txt")
     of = plan(engine="wrk2", concurrency=50, offered_rps=1000, duration_s=3, predicted_rps=None)
-    judgement = judge(measurement(record(of), Wrk2().read(of, tmp_path)), observation())
+    judgement = judge(Trial(measurement(record(of), Wrk2().read(of, tmp_path)), observation()))
     # 920 of 1,000 req/s answered, and 47 requests in 14 s lost; 421,225 writes were attempts.
     [reason] = [one for one in judgement.reasons if one.code == "generator-short"]
     assert round(float(reason.values["ended_rps"])) == 924
@@ -249,21 +250,21 @@ def test_a_row_has_the_reasons_of_its_judgement_whatever_is_in_them() -> None:
         remarks = tuple(damaged.remark(problem=text, at=1.5) for text in told)
         said = dataclasses.replace(reading(), remarks=remarks)
         row = judged_row("run", measurement(said=said))
-        assert row.reasons == judge(measurement(said=said), observation()).reasons
+        assert row.reasons == judge(Trial(measurement(said=said), observation())).reasons
         assert len(row.reasons) == len(set(told))
         assert row.invalid_reasons.isprintable()
 
 
 def test_a_trial_without_raw_data_or_series() -> None:
     problem = damaged.remark(problem="wrk2.txt:3: ends before")
-    assert judge(Measurement(record(), None, problem)).reasons == (problem,)
+    assert judge(Trial(Measurement(record(), None, problem))).reasons == (problem,)
     # It could not begin: it is repeated whatever Docker says.
     refused = not_begun.remark(problem="the host refused a: no space left; try again\nor not")
     row = judged_row("run", Measurement(record(lost=True, problem=refused), None, refused))
     assert row.reasons == (refused,)
     assert by_accident(row.reasons)
     # Without any series that is a note.
-    nothing = judge(measurement())
+    nothing = judge(Trial(measurement()))
     assert (nothing.valid, nothing.notes[0].code) == (True, "series-missing")
 
 

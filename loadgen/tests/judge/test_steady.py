@@ -10,6 +10,7 @@ import pytest
 from lab.judge.checks import by_accident, judge, server_failures
 from lab.judge.checks.steady import DRIFTS
 from lab.judge.steps import FALSE_ALARM
+from lab.judge.trial import Trial
 from lab.model import (
     Judgement,
     Observation,
@@ -25,7 +26,7 @@ from support.fakes import START, USAGE, latency, measurement, observation, plan,
 from support.judged import bad, check, ok, table
 
 OPENS = START.timestamp() + 10.5
-Trial = tuple[TrialRecord, Reading]
+Case = tuple[TrialRecord, Reading]
 
 
 def seconds(rates: Sequence[float], latencies: Sequence[float] | None = None) -> tuple[Second, ...]:
@@ -34,20 +35,20 @@ def seconds(rates: Sequence[float], latencies: Sequence[float] | None = None) ->
     return tuple(Second(round(rps), round(rps), ms if rps else None) for rps, ms in pairs)
 
 
-def closed(rates: Sequence[float], **changes: Any) -> Trial:
+def closed(rates: Sequence[float], **changes: Any) -> Case:
     """A closed load of 100 connections at 200 ms, whose seconds had these rates."""
     rps = sum(rates) / len(rates)
     said = reading(rps, float(len(rates)), corrected=None, raw=latency(), seconds=seconds(rates))
     return record(plan("closed", predicted_rps=None)), dataclasses.replace(said, **changes)
 
 
-def opened(latencies: Sequence[float]) -> Trial:
+def opened(latencies: Sequence[float]) -> Case:
     rates = [450.0] * len(latencies)
     return record(), reading(450.0, float(len(rates)), seconds=seconds(rates, latencies))
 
 
 def judged(of: TrialRecord, said: Reading, seen: Observation | None = None) -> Judgement:
-    return judge(measurement(of, said), seen or observation())
+    return judge(Trial(measurement(of, said), seen or observation()))
 
 
 def ramp(first: float, last: float, count: int = 15) -> list[float]:
@@ -182,13 +183,13 @@ def scattered(rng: random.Random, count: int, scatter: float, memory: float) -> 
     return rates
 
 
-def balanced(rates: Sequence[float]) -> Trial:
+def balanced(rates: Sequence[float]) -> Case:
     """N = X·R holds."""
     of, said = closed(rates)
     return of, dataclasses.replace(said, raw=latency(100_000 / said.achieved_rps))
 
 
-def share(windows: int, make: Callable[[], Trial]) -> float:
+def share(windows: int, make: Callable[[], Case]) -> float:
     """How many of so many windows are called unsteady."""
     alarms = sum(not judged(*make()).valid for _ in range(windows))
     return alarms / windows
@@ -225,7 +226,7 @@ def test_a_drift_beyond_the_margin_is_found(count: int, shape: Sequence[float]) 
     """With a scatter of 2 %: halves that differ by so much, by a slope or by a jump."""
     rng = random.Random(20261122)
 
-    def window() -> Trial:
+    def window() -> Case:
         rates = scattered(rng, count, 0.02, 0.0)
         return balanced([a * b for a, b in zip(rates, shape, strict=True)])
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lab.judge.resources import verdict_of
+from lab.judge.trial import Trial
 from lab.model import (
     STRONG,
     WEAK,
@@ -212,7 +213,7 @@ def test_parts_of_the_path_are_full() -> None:
 @pytest.mark.parametrize(("others", "share"), [(None, 0.0), (0.2, 0.25)])
 def test_what_others_took_of_the_cpus_is_theirs(others: float | None, share: float) -> None:
     whole = measurement(record(plan("closed"), usage=cpu(0.99)), reading(99))
-    found = verdict_of(whole, Judgement((), (), others_cpu=others), seen())
+    found = verdict_of(Trial(whole, seen(), judgement=Judgement((), (), others_cpu=others)))
     assert (found.bottleneck, found.strength) == ("host CPU", WEAK)
     assert found.shares.get("work outside the lab", 0.0) == pytest.approx(share, abs=0.02)
 

@@ -14,7 +14,7 @@ from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
 from lab.judge.checks import data, judge
 from lab.judge.checks.load import wrk2_bursts
 from lab.judge.predict import Prediction
-from lab.judge.trial import Trial
+from lab.judge.trial import UNOBSERVED, Trial
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT, Pacer
@@ -86,7 +86,9 @@ class Lab:
 
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
-        return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
+        return judge(
+            Trial(measure(self.raw, [self.fake.engine]), load_or_none(self.raw) or UNOBSERVED)
+        )
 
     @property
     def system(self) -> FakeSystem:
@@ -381,7 +383,9 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
     record = lab.run(SPIKED)
     told = Peak(21.7, 24.0, connections=12, untried=58.0, sent=40, late_p95_ms=0.0)
     assert record.peaks == (Peak(14.0, 17.0), told)
-    reasons = judge(measure(lab.raw, [lab.fake.engine]), load_or_none(lab.raw)).reasons
+    reasons = judge(
+        Trial(measure(lab.raw, [lab.fake.engine]), load_or_none(lab.raw) or UNOBSERVED)
+    ).reasons
     assert cells(reasons)[-2:] == [
         "spike-flawed spike=2 length_s=2.3 planned_s=3",
         "spike-flawed spike=2 untried=58 extra=70",

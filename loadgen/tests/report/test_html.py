@@ -20,6 +20,7 @@ from lab.experiments.planted import Planted
 from lab.judge.checks import judge
 from lab.judge.grouping import loads
 from lab.judge.resources import RESOURCES
+from lab.judge.trial import Trial
 from lab.load.measure import measure
 from lab.model import (
     NONE,
@@ -124,7 +125,9 @@ def row(record: Measurement) -> Row:
 
 def of_trial(row: Row, record: Measurement, verdict: Verdict, *drawn: Figure) -> Page:
     """The part of a page on one trial."""
-    return Page(unpacked(trials([Shown(row, record, judge(record), None, verdict)], [drawn])))
+    return Page(
+        unpacked(trials([Shown(row, record, judge(Trial(record)), None, verdict)], [drawn]))
+    )
 
 
 def test_nothing_is_fetched_and_nothing_runs_but_the_page_s_own_script(run_dir: Path) -> None:
@@ -438,7 +441,7 @@ def test_every_standing_of_a_trial_is_a_row_with_its_query(record: Measurement, 
     pool = Standing(200, 200, "threads", resource="worker pool", **shares, evidence=(evidence,))
     missing = (Missing("job", "jvm"),)
     verdict = Verdict("worker pool", STRONG, "excess", EXCESS, (pool,), missing)
-    packed = trials([Shown(row, record, judge(record), None, verdict)], [()])
+    packed = trials([Shown(row, record, judge(Trial(record)), None, verdict)], [()])
     assert "lab_worker_pool_active" not in packed
     page = of_trial(row, record, verdict)
     said = "worker pool, 200 of 200 threads: 800 ms above R0 are worker pool 97%"
@@ -539,7 +542,7 @@ def test_100_trials_have_at_most_3_mb(run_dir: Path, record: Measurement, row: R
         trial = f"{number:03d}-virtual-threads-closed-c1000"
         load = {"launch": number % 10, "concurrency": number // 10 + 1}
         of = replace(row, trial=trial, **load)
-        shown.append(Shown(of, record, judge(record), None, verdict))
+        shown.append(Shown(of, record, judge(Trial(record)), None, verdict))
         over_time.append(tuple(drawn(trial, "virtual-threads", Observed(30.0, 1.0, panels), {})))
     of = content(run_dir, rows=tuple(one.row for one in shown))
     page = html(of, shown, by_load(of.rows, LaneStyles.of(("a",), of.rows)), over_time)

@@ -17,6 +17,7 @@ from lab.judge.checks import judge
 from lab.judge.metrics import CPUS, RUN, RUNQ, USED
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
+from lab.judge.trial import Trial
 from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
 from lab.model import (
@@ -517,8 +518,9 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
-    judgement = judge(whole)
-    return row_of(run, whole, judgement, verdict_of(whole, judgement, None))
+    trial = Trial(whole)
+    trial = replace(trial, judgement=judge(trial))
+    return row_of(run, trial, verdict_of(trial))
 
 
 def cells(remarks: Iterable[Remark]) -> list[str]:

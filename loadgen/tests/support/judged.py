@@ -6,6 +6,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from lab.judge.checks import judge
+from lab.judge.trial import Trial
 from lab.model import Observation, Reading, TrialRecord
 from support.fakes import cells, measurement, observation
 
@@ -39,7 +40,7 @@ def table(*lines: ParameterSet) -> pytest.MarkDecorator:
 
 def check(line: Any) -> None:
     record, reading, seen, is_valid, expected = line
-    judgement = judge(measurement(record, reading), seen or observation())
+    judgement = judge(Trial(measurement(record, reading), seen or observation()))
     remarks = cells(judgement.notes if is_valid else judgement.reasons)
     assert judgement.valid == is_valid, judgement
     assert len(remarks) == len(expected), judgement

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.campaign.derive import Trial, read_trial
+from lab.campaign.derive import Judged, read_trial
 from lab.model import Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
@@ -118,7 +118,7 @@ def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str
     """Every trial's row has these values, by its raw folder."""
     real = read_trial
 
-    def changed(record: Any, raw: Path, engines: Any) -> Trial:
+    def changed(record: Any, raw: Path, engines: Any) -> Judged:
         trial = real(record, raw, engines)
         return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))
 

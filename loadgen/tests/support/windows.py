@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lab.judge.resources import verdict_of
+from lab.judge.trial import Trial
 from lab.model import (
     Demand,
     Judgement,
@@ -101,7 +102,7 @@ def judged(
     counts = dataclasses.replace(reading(rps).counts, http_errors=errors)
     said = reading(rps, pause_s=pause_s, counts=counts, **latencies)
     whole = measurement(dataclasses.replace(of, before=before), said)
-    return verdict_of(whole, Judgement(reasons, ()), observation)
+    return verdict_of(Trial(whole, observation, judgement=Judgement(reasons, ())))
 
 
 def gauges(prefix: str, **values: float) -> list[Series]:

@@ -23,6 +23,7 @@ from lab.judge.grouping import loads as loads_of
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
+from lab.judge.trial import UNOBSERVED, Trial
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
@@ -53,7 +54,7 @@ FINDINGS = "findings.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Judged:
     """One trial, measured and judged, and what limited it."""
 
     measurement: Measurement
@@ -89,7 +90,7 @@ class Derived:
         return lines_of(self.findings)
 
 
-def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
+def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Judged:
     """The trial whose raw folder this is, of a run as it was measured (`as_measured`). A file that
     cannot be read costs the trial: it is invalid, and says why. Raises RawDataError only where not
     even its plan can be read, and CannotWrite."""
@@ -107,11 +108,11 @@ def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]
             reading = replace(measurement.reading, remarks=(*measurement.reading.remarks, said))
             measurement = replace(measurement, reading=reading)
     start = start_of(measured, measurement.record.plan)
-    judgement = judge(measurement, observation, start)
-    verdict = verdict_of(measurement, judgement, observation)
-    host = host_id(measured.host)
-    row = row_of(measured.run, measurement, judgement, verdict, observation, host)
-    return Trial(measurement, judgement, verdict, row)
+    trial = Trial(measurement, observation or UNOBSERVED, start)
+    trial = replace(trial, judgement=judge(trial))
+    verdict = verdict_of(trial)
+    row = row_of(measured.run, trial, verdict, host_id(measured.host))
+    return Judged(measurement, trial.judgement, verdict, row)
 
 
 def _own(measurement: Measurement, raw: Path) -> Measurement:
@@ -124,7 +125,7 @@ def _own(measurement: Measurement, raw: Path) -> Measurement:
 
 def read_trials(
     measured: manifest.Manifest, raws: Sequence[Path], engines: Sequence[Engine]
-) -> tuple[list[tuple[Path, Trial]], list[str]]:
+) -> tuple[list[tuple[Path, Judged]], list[str]]:
     """The trials with their raw folders, and the names of those of which not even the plan can be
     read. Raises CannotWrite."""
     trials, unreadable = [], []
@@ -241,7 +242,7 @@ def recorded_of(
     measured: manifest.Manifest,
     run_dir: Path,
     engines: Sequence[Engine],
-    trials: Sequence[Trial] = (),
+    trials: Sequence[Judged] = (),
 ) -> tuple[Recorded, ...]:
     """The recorded trials of a run as it was measured, beside those of its `trials` that they
     repeat. Raises CannotWrite."""
@@ -249,7 +250,7 @@ def recorded_of(
     return tuple(_recorded(taken, trials))
 
 
-def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> Iterator[Recorded]:
+def _recorded(taken: Sequence[tuple[Path, Judged]], trials: Sequence[Judged]) -> Iterator[Recorded]:
     """The recorded trials, each with the trial that it repeats on the same JVM."""
     known = {trial.row.trial: trial for trial in trials}
     for raw, trial in taken:
@@ -284,7 +285,7 @@ def _limits(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, fl
     return limits or None
 
 
-def _shown(trial: Trial, raw: Path) -> page.Shown:
+def _shown(trial: Judged, raw: Path) -> page.Shown:
     return page.Shown(
         row=trial.row,
         measurement=trial.measurement,

@@ -5,14 +5,11 @@ from typing import Any, get_type_hints
 
 from lab.judge import slo
 from lab.judge.splits import thread_times
-from lab.judge.trial import UNOBSERVED, Trial, think_ms
+from lab.judge.trial import Trial, think_ms
 from lab.model import (
     Counts,
     CpuSplit,
-    Judgement,
     Latency,
-    Measurement,
-    Observation,
     Reading,
     Row,
     ThreadTimes,
@@ -25,16 +22,8 @@ from lab.model import (
 from lab.model.ref import Ref
 
 
-def row_of(
-    run: str,
-    measurement: Measurement,
-    judgement: Judgement,
-    verdict: Verdict,
-    observation: Observation | None = None,
-    host: str | None = None,
-) -> Row:
-    trial = Trial(measurement, observation or UNOBSERVED)
-    record, reading = measurement.record, measurement.reading
+def row_of(run: str, trial: Trial, verdict: Verdict, host: str | None = None) -> Row:
+    record, reading, judgement = trial.record, trial.measurement.reading, trial.judgement
     if reading and not record.plan.hold and trial.unanswered:
         reading = replace(reading, window_lost=(reading.window_lost or 0) + trial.unanswered)
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)

@@ -60,8 +60,9 @@ NO_REASONS = Judgement((), ())
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """All that a trial is judged by. `start` is what the trials of its server began with, None
-    where each has conditions of its own. `figures` are those that were asked of its series."""
+    """All that a trial is judged by, and then its judgement. `start` is what the trials of its
+    server began with, None where each has conditions of its own. `figures` are those that were
+    asked of its series."""
 
     measurement: Measurement
     observation: Observation = UNOBSERVED

@@ -14,8 +14,8 @@ from types import ModuleType
 from lab.judge.checks import data, generator, load, machine, state, steady
 from lab.judge.checks.check import Check
 from lab.judge.metrics import without_none
-from lab.judge.trial import UNOBSERVED, Trial
-from lab.model import Judgement, Measurement, Observation, Remark, Snapshot
+from lab.judge.trial import Trial
+from lab.model import Judgement, Remark
 
 QUESTIONS = {
     "Is the data there?": (data,),
@@ -40,23 +40,16 @@ _STARVED = {"generator-full", "generator-throttled", "generator-starved"}
 _SILENT, _NOTHING = steady.server_silent.code, data.nothing_answered.code
 
 
-def judge(
-    measurement: Measurement,
-    observation: Observation | None = None,
-    start: Snapshot | None = None,
-) -> Judgement:
-    """All reasons and notes of one measurement. `observation` is its window as Prometheus saw it,
-    None where that was not stored. `start` is as of `Trial`."""
-    trial = Trial(measurement, observation or UNOBSERVED, start)
+def judge(trial: Trial) -> Judgement:
     if trial.record.lost:
-        return Judgement(without_none(measurement.problem), trial.record.notes)
+        return Judgement(without_none(trial.measurement.problem), trial.record.notes)
     findings = {code: remarks for code, check in CHECKS.items() if (remarks := _ask(check, trial))}
     _leave_symptoms_out(findings, trial)
     reasons: list[Remark] = []
     notes: list[Remark] = []
     for code, remarks in findings.items():
         (reasons if CHECKS[code].invalidates(trial) else notes).extend(remarks)
-    is_load = measurement.reading is not None and not trial.plan.hold
+    is_load = trial.measurement.reading is not None and not trial.plan.hold
     others = trial.crowded_out if is_load else None
     return Judgement(tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(notes)), others)
 

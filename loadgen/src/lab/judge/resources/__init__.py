@@ -8,8 +8,8 @@ from pkgutil import iter_modules
 
 from lab.judge.resources import rule
 from lab.judge.resources.resource import Resource
-from lab.judge.trial import Trial
-from lab.model import UNKNOWN, Basis, Judgement, Measurement, Observation, SeriesError, Verdict
+from lab.judge.trial import UNOBSERVED, Trial
+from lab.model import UNKNOWN, Basis, SeriesError, Verdict
 
 BY_NAME = {
     value.name: value
@@ -21,18 +21,15 @@ BY_NAME = {
 RESOURCES = tuple(BY_NAME)
 
 
-def verdict_of(
-    measurement: Measurement, judgement: Judgement, observation: Observation | None
-) -> Verdict:
-    """What limited a trial. It is UNKNOWN where stored series are not what the lab writes, and for
-    a route that the lab no longer has."""
-    if measurement.reading is None:
+def verdict_of(trial: Trial) -> Verdict:
+    """What limited a trial that was judged. It is UNKNOWN where stored series are not what the lab
+    writes, and for a route that the lab no longer has."""
+    if trial.measurement.reading is None:
         return _unknown("no figures")
-    if measurement.record.plan.hold:
+    if trial.plan.hold:
         return _unknown("held")
-    if observation is None:
+    if trial.observation is UNOBSERVED:
         return _unknown("no series")
-    trial = Trial(measurement, observation, judgement=judgement)
     try:
         _ = trial.call
     except ValueError:
