@@ -13,7 +13,6 @@ from lab.campaign.run import run
 from lab.experiments.objective import Objective
 from lab.experiments.search import Search
 from lab.model import Reading, TrialPlan
-from lab.report import answers
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
 from support.fakes import FakeEngine, flat, reading
@@ -36,13 +35,14 @@ def test_the_answer_comes_first_on_the_console_and_in_both_reports(ready: Bench)
     assert "4 trials, 0 of them invalid" in after
     assert "report.html" in after
     assert len(after.splitlines()) <= 8
-    assert ready.report.splitlines()[2:4] == ["```", HOLDS]
+    name, _, text = HOLDS.partition("  ")
+    assert ready.report.splitlines()[4] == f"- **{name}**: {text}"
     page = (ready.run_dir / "report.html").read_text()
-    assert page.index(f'<pre class="answer">{HOLDS}</pre>') < page.index("<nav")
+    assert page.index(f"<li><strong>{name}</strong>: {text}</li>") < page.index("<nav")
     # Beforehand: how many trials, and how long; 16 × (25 + 4) s, and 22 s to warm up the JVM.
     most = "at most 16 trials (more if some are invalid), each of about 25 s and warm-up, about"
     assert f"{most} 8m06s in all, with wrk2, open load, at a rate that is searched" in ready.said
-    assert "[1] b open CONC=72 warm-up\n" in ready.text.getvalue()
+    assert "[1] b open 72 at 100/s: " in ready.text.getvalue()
     ready.text.truncate(0)
     ready.run(servers=("a", "b"), modes=("closed",), duration_s=30)
     assert "2 trials of 40 s and warm-up, about 2m12s in all, with wrk2, closed load" in ready.said
@@ -112,47 +112,6 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     assert "at most 22 trials" in planned(**{**SEARCH, "servers": ("a",)}, launches=2)
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
-
-
-VIRTUAL = "sustains 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]"
-POOL = "sustains 970 req/s at p99 ≤ 500 ms [950, 985]"
-CPU, WORKERS = "then: host CPU (strong)", "then: worker pool (strong)"
-LINES = (("virtual-threads", VIRTUAL, CPU), ("fixed-pool", POOL, WORKERS), ("Not ranked: x.",))
-
-
-def test_answers_fit_the_width() -> None:
-    assert answers.lines(LINES, 120) == (
-        f"virtual-threads  {VIRTUAL}   {CPU}",
-        f"fixed-pool       {POOL}         {WORKERS}",
-    )
-    assert answers.lines(LINES, 80) == (
-        f"virtual-threads  {VIRTUAL}",
-        f"                 {CPU}",
-        f"fixed-pool       {POOL}",
-        f"                 {WORKERS}",
-    )
-    assert answers.notes(LINES) == ("Not ranked: x.",)
-    assert answers.lines((), 120) == ()
-    # What is beside an answer has lines of its own.
-    of = (("a", "holds 1 req/s", "", "of the 310 ms 71% is in the queue"), ("bb", "holds 2 req/s"))
-    assert answers.lines(of, 30) == (
-        *("a   holds 1 req/s", "    of the 310 ms 71% is in", "      the queue"),
-        "bb  holds 2 req/s",
-    )
-
-
-@pytest.mark.parametrize("width", [60, 80])
-def test_no_interval_is_broken_where_a_line_is(width: int) -> None:
-    of = (
-        "spring-mvc-virtual",
-        "holds 12,310 req/s at p99 ≤ 500 ms [12,120, 14,480], not finished",
-        "then: host CPU, 96% busy: of the lab's CPU time server 38%, proxy 27% (strong)",
-        "with 20% of the CPUs taken away it breaks at 12,310 req/s and holds 8,617 req/s",
-    )
-    told = answers.lines((of,), width)
-    assert max(map(len, told)) <= width
-    assert any("[12,120, 14,480]" in line for line in told)
-    assert " ".join(" ".join(told).split()) == " ".join(of)
 
 
 STRESS = to_json(Search((Objective(p95_ms=500.0),), "connections", 100, 400, 0.08, 400))

@@ -104,8 +104,6 @@ def test_a_run_like_its_base_is_not_worse(results: Path) -> None:
     said = judged(results)
     assert said.status == 0
     assert said.last == "gate: not worse: 4 of 4 limits hold"
-    lines = [line for line in said.printed.splitlines() if not line.startswith("results/")]
-    assert max(map(len, lines)) <= 80
     assert "\x1b" not in said.printed
     assert "is not judged" not in said.text
     image = HOST["images"]["project/a:local"]["id"]
@@ -147,7 +145,7 @@ def test_its_files_say_the_same_and_are_never_overwritten(results: Path) -> None
     assert (told["base"], told["candidate"]) == (f"{ONE}:a", f"{TWO}:b")
     page = (first.folder / "gate.md").read_text()
     assert page.startswith("**gate: worse: ")
-    cells = ("0.500", "[0.500, 0.500]", "0.500 [0.500, 0.500]", "–", "≥ 0.95", "**worse**")
+    cells = ("0.500", "[0.500, 0.500]", "–", "≥ 0.95", "**worse**")
     assert f" | {' | '.join(cells)} |" in page
     assert "| closed 100 | goodput, req/s | 500 " in page
     suite = first.suite
@@ -358,7 +356,7 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
     assert sorted(one.name for one in (run_dir / "recorded").iterdir()) == [
         "03-a-candidate-closed-c100-l2-recorded", "04-a-base-closed-c100-l2-recorded",
     ]  # fmt: skip
-    assert "recorded of a@candidate, /downstream closed, 100 connections: " in said
+    assert "recorded of a@candidate, /downstream closed 100: " in said
     compared = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
     assert [(of["a"], of["b"]) for of in compared] == [("a@base", "a@candidate")]
     assert "make gate BASE=lab/a:1" in (run_dir / "REPORT.md").read_text()

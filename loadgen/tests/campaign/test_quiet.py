@@ -6,6 +6,7 @@ from io import StringIO
 from rich.console import Console
 
 from lab.campaign.quiet import Quiet
+from lab.model import TrialPlan
 from lab.report.progress import Trials
 from support.fakes import plan
 from support.system import FakeSystem
@@ -17,13 +18,20 @@ STOLEN: Crowd = (0.1, 0.0)
 BUSY: Crowd = (0.0, 0.3)
 
 
+class Heard(Trials):
+    """The live line, too, is what a user is told."""
+
+    def phase(self, plan: TrialPlan, phase: str) -> None:
+        self.say(phase)
+
+
 def waited(
     crowds: Sequence[Crowd], patience_s: float, trials: int = 1
 ) -> tuple[float, list[Crowd], str]:
     """How long trials waited in all, the looks that were not taken, and what the user was told."""
     system, text = FakeSystem(), StringIO()
     system.crowds = list(crowds)
-    with Trials(Console(file=text, width=200), 0, trials, system.monotonic) as progress:
+    with Heard(Console(file=text, width=200), 0, trials) as progress:
         quiet = Quiet(system, progress, patience_s)
         for _ in range(trials):
             quiet.wait(plan())

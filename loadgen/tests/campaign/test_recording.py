@@ -33,7 +33,7 @@ def loaded(ready: Bench) -> list[str]:
 
 def sides(ready: Bench) -> list[str | None]:
     """The trial beside which each recording is judged."""
-    found = derive(ready.run_dir, [ready.lab.engine]).recorded
+    found = derive(ready.run_dir, [ready.lab.engine]).result.recorded
     return [trial.beside and trial.beside.trial for trial in found]
 
 
@@ -106,13 +106,12 @@ def test_it_is_bounded_in_time_and_read_for_its_window(ready: Bench) -> None:
 
 def test_its_hot_method_is_said_beside_the_verdict_and_drawn(ready: Bench) -> None:
     ready.run(**CPU)
-    assert (
-        "a, /downstream closed, 200 connections, recorded: CPU time by CPUTimeSample, 400 samples; "
-        "alone a.C.hot 100% [99%, 100%] (line 7: 100%); with recording / without: CPU per answer "
-        "not known, answers ×1.00 (one pair, the recorded one second); "
-        f"results/{ready.run_dir.name}/recorded/"
-    ) in ready.said
     graph = f"recorded/{LAST['a']}{RECORDED}/flamegraph.html"
+    assert (
+        "a, /downstream closed 200, recorded: CPU time by CPUTimeSample, 400 samples; with "
+        "recording / without: CPU per answer not known, answers ×1.00 (one pair, the recorded one "
+        f"second). Flame graph: {graph} method "
+    ) in ready.said
     stacks = (ready.run_dir / graph).with_name("collapsed.txt").read_text()
     assert stacks == "a.B.run:1;a.C.hot:7 400\n"
     assert "title&amp;gt;drawn" in (ready.run_dir / graph).read_text()
@@ -149,8 +148,8 @@ def test_a_damaged_recording_costs_itself_only(ready: Bench, name: str, content:
     ready.run(**CPU)
     (ready.run_dir / "recorded" / f"{LAST['a']}{RECORDED}" / name).write_text(content)
     derived = derive(ready.run_dir, [ready.lab.engine])
-    assert [one.recording is None for one in derived.recorded] == [True, False]
-    assert f"damaged: {name}: " in derived.recorded[0].problem
+    assert [one.recording is None for one in derived.result.recorded] == [True, False]
+    assert f"damaged: {name}: " in derived.result.recorded[0].problem
     assert len(derived.rows) == 4
 
 
@@ -231,7 +230,7 @@ def two_runs(ready: Bench, record: str = "alloc") -> list[str]:
     [
         (
             "alloc",
-            "recorded of a, /downstream closed, 200 connections: 1,000 → 2,000 bytes for each "
+            "recorded of a, /downstream closed 200: 1,000 → 2,000 bytes for each "
             f"answer (one pair of recorded trials); {MORE}",
         ),
         ("lock", "not compared: A was recorded by alloc, B by lock"),

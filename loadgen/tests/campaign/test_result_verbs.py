@@ -16,8 +16,6 @@ from lab.campaign.result_verbs import compare_verb, report_verb
 from lab.errors import LabError, RawDataError, WordError
 from lab.judge.checks.state import server_gone
 from lab.model import Counts, Fairness, Latency, Peak, Row
-from lab.report import table
-from lab.report.table import milliseconds
 from lab.store import csv as report_csv
 from lab.store import manifest
 from lab.store.records import read_object, write_json
@@ -34,92 +32,11 @@ def row(trial: str = "01-a", engine: str = "wrk2", **changes: Any) -> Row:
     return dataclasses.replace(judged_row("run", whole), **changes)
 
 
-def shown(rows: list[Row], width: int = 120) -> str:
-    text = io.StringIO()
-    table.render(Console(file=text, width=width), rows, ["a: a note"])
-    return text.getvalue()
-
-
-SPLIT = {"cpu_server_us": 123.4, "cpu_proxy_us": 234.5, "cpu_downstream_us": 200.0}
-SPLIT |= {"cpu_generator_us": 9.5, "cpu_observation_us": 11.5}
-LONG = {"arm": "healthy-virtual-threads", "bottleneck": "worker pool"}
-# Goodput: of 44,950 answers 6 were errors.
-CELLS = ["virtual-threads", "10000", "45000", "44944", "12.3s", "123456"]
-
-
-@pytest.mark.parametrize(
-    ("widths", "changes", "cells"),
-    [
-        ((120, 118), SPLIT, ["CPU µs", "123/456", "34.6s", "999999"]),
-        ((160, 120), LONG, ["virtual-threads@", "23.5s"]),
-    ],
-    ids=["CPU time of each part", "the long name of a condition"],
-)
-def test_the_widest_row_is_neither_cut_nor_wrapped(
-    widths: tuple[int, ...], changes: dict[str, object], cells: list[str]
-) -> None:
-    for width in widths:
-        text = shown([row(**changes)], width)
-        assert max(map(len, text.splitlines())) <= width
-        assert [cell for cell in (*CELLS, *cells) if cell not in text] == []
-        assert "…" not in text
-
-
-def test_a_narrow_terminal_has_no_table_and_is_told_where_it_is() -> None:
-    text = shown([row()], 80)
-    assert text.splitlines()[0].endswith("takes 118 columns; trials.csv has it.")
-    assert "invalid 01-a: " in text
-    assert "note a: a note" in text
-
-
 def test_of_a_load_with_spikes_no_p95_is_predicted() -> None:
     calm = dataclasses.replace(record(), expected_p95_ms=200.0)
     spiked = dataclasses.replace(calm, peaks=(Peak(12.0, 15.0),))
     rows = [judged_row("run", measurement(of, reading())) for of in (calm, spiked)]
     assert [one.expected_p95_ms for one in rows] == [200.0, None]
-
-
-def test_engine_and_cpu_time_are_columns_where_they_tell_something() -> None:
-    whole = shown([row()])
-    assert "–" in whole.splitlines()[2]
-    assert "the engine cannot tell" in whole.replace("\n", " ")
-    assert "CPU µs" not in whole
-    two = shown([row(), row(engine="pacer")])
-    assert "pacer" not in whole
-    assert [name in two for name in ("wrk2", "pacer")] == [True, True]
-    assert max(map(len, two.splitlines())) <= 120
-    table, legend = shown([row(), row(cpu_server_us=7.25)]).split("open: ")
-    assert [line.split()[-2] for line in table.splitlines()[2:]] == ["–/–", "7.2/–"]
-    assert "of the server / of all around it" in legend
-    invalid = shown(
-        [
-            judged_row(
-                "run",
-                measurement(record(after=None, after_problem=server_gone.remark(problem="gone"))),
-            )
-        ]
-    )
-    assert "NO" in invalid
-    assert "gone" in invalid
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"),
-        (0.155, "0.15"),
-        (9.994, "9.99"),
-        (9.996, "10"),
-        (214.4, "214"),
-        (9999.4, "9999"),
-        (9999.5, "10.0s"),
-        (99_949.0, "99.9s"),
-        (123_456.0, "123s"),
-    ],
-)
-def test_a_latency_has_at_most_five_characters(value: float | None, text: str) -> None:
-    assert milliseconds(value) == text
-    assert len(text) <= 5
 
 
 QUOTED = 'gone, with "quotes", and; more'

@@ -10,7 +10,7 @@ from experiments.conftest import SHIPPED, Files, refusal
 from lab.experiments.cases import Case
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.plans import of_file
-from lab.experiments.planted import KIND, Planted, design, findings
+from lab.experiments.planted import Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
 from lab.model import (
@@ -24,8 +24,9 @@ from lab.model import (
     Spike,
     TrialPlan,
     Verdict,
+    goodput,
 )
-from lab.report.verdicts import said
+from lab.report.result import loads as shown_loads
 from support.planned import all_of, experiment, planner, row
 from support.repo import REPO, script
 
@@ -93,10 +94,10 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
             for one in loads(rows)] == [
         ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
     ]  # fmt: skip
-    found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], KIND.load_name)
-    assert [(one.load, one.trials, one.goodput_rps) for one in found] == [
-        ("narrow-r2", 3, 320.0),
-        ("slow", 3, 100.0),
+    found = shown_loads(rows, {one.trial: NONE_OF_IT for one in rows})
+    assert [(one.lane, len(one.verdicts), one.expected(goodput)) for one in found] == [
+        ("a@narrow-r2", 3, 320.0),
+        ("a@slow", 3, 100.0),
     ]
 
 

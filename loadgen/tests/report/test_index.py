@@ -57,7 +57,7 @@ def test_every_run_has_a_row_with_its_question_answer_report_and_host(tmp_path: 
     }
     text = page(tmp_path)
     assert f'<a href="{OWN}/report.html">{OWN}</a>' in text
-    assert "a holds 1,000 req/s<br>b holds 20 req/s" in text
+    assert "a holds 1,000 req/s; b holds 20 req/s" in text
     assert text.index(FOREIGN) < text.index(OWN)
 
 

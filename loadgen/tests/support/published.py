@@ -50,8 +50,6 @@ from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load
-from lab.report.page.figure import alone
-from lab.report.page.lane_styles import LaneStyles
 from lab.store import csv
 from lab.store.records import csv_text, from_json, to_json
 from support.repo import script
@@ -293,10 +291,9 @@ def curve(name: str) -> str:
     limits = kind_of(experiment).limits
     assert limits is not None, f"{name} is no run of capacity"
     found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
-    styles = LaneStyles.of(experiment.servers, rows)
-    (place,) = by_load(rows, styles, limits(experiment), found)
-    (figure,) = (one for one in place.figures if one.name.startswith("p99-"))
-    return alone(figure.svg)
+    drawn = by_load(rows, limits(experiment), found)
+    (figure,) = (one for one in drawn if one.name.startswith("p99-"))
+    return figure.file
 
 
 def _findings(run: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:

@@ -35,7 +35,7 @@ from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment, Row
 from lab.model.knobs import IMAGE_NAME
 from lab.report import gate as report
-from lab.report.comparison import cell_names
+from lab.report.text import cell_names
 from lab.store.records import to_json, write_text, writing
 from lab.store.run_dir import new_run_dir
 from lab.store.series import load_or_none

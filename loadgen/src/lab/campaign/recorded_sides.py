@@ -8,8 +8,9 @@ from lab.judge.grouping import Cell, lane_of
 from lab.judge.hot_difference import Side, side_of, why_not
 from lab.load.engines import Engine
 from lab.model import Row
-from lab.report.recorded import Recorded, changed
+from lab.report.recorded import changed
 from lab.report.remarks import text_of
+from lab.report.result import Recorded
 
 
 def between(a: Run, b: Run, paired: Paired, engines: Sequence[Engine]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from lab.judge.compare import overall
 from lab.load.engines import ENGINES, Engine
 from lab.report import comparison, index
 from lab.report.capacity import ratio_lines
-from lab.store import manifest
+from lab.report.console import write
 from lab.store.run_dir import find_run_dir
 
 
@@ -49,15 +49,14 @@ def report_verb(
     """
     run_dir = parse_report(words, results)
     derived = derive(run_dir, engines)
-    rows, files, changed = derived.rows, derived.files, derived.changed
-    status = manifest.read(run_dir).status
-    valid = sum(row.valid for row in rows)
-    say(console, f"results/{run_dir.name}: {len(rows)} trials, {valid} of them valid")
-    if status != "complete":
-        say(console, f"the run is {status}, not complete")
-    for name in derived.unfinished:
+    result, changed = derived.result, derived.changed
+    count, valid = len(result.rows), len(result.rows) - len(result.invalid)
+    say(console, f"results/{run_dir.name}: {count} trials, {valid} of them valid")
+    if result.manifest.status != "complete":
+        say(console, f"the run is {result.manifest.status}, not complete")
+    for name in result.unfinished:
         say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
-    unchanged = [name for name in files if name not in changed]
+    unchanged = [name for name in derived.files if name not in changed]
     if changed:
         say(console, f"rebuilt: {', '.join(changed)}")
     if unchanged:
@@ -86,7 +85,7 @@ def compare_verb(
             say(console, line)
         return STATUS[capacity_sides.overall(a, b, capacities)]
     comparisons = paired.comparisons
-    comparison.render(console, comparisons)
+    write(console, comparison.tables(comparisons))
     for line in between(a, b, paired, engines):
         say(console, line)
     # Nothing is known of B at a load that it was not measured at.

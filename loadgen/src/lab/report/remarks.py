@@ -1,8 +1,7 @@
-"""The text of each remark, made of its code and its values; and what a reader can do about it.
+"""Texts by code: texts.toml has them all.
 
-texts.toml has both by code. A text is a format string, of which a part in brackets is left out
-where a value of it is missing. `!w` writes a name of the lab as people read it, `!t` a number with
-three digits. A code that is not there is printed as it is in a file.
+A text is a format string. A part in brackets is left out if a value of it is missing. `!w` writes a
+name of the lab as people read it, `!t` a number with three digits.
 """
 
 import re
@@ -14,14 +13,12 @@ from typing import Any
 
 from lab.model import REMARK_SEPARATOR, Remark, Row, three
 
-_CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
-TEXTS: Mapping[str, list[str]] = _CATALOGUE["texts"]
-WORDS: Mapping[str, str] = _CATALOGUE["words"]
+CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
+# Of remarks: the text, and what a reader can do about it.
+TEXTS: Mapping[str, list[str]] = CATALOGUE["texts"]
+WORDS: Mapping[str, str] = CATALOGUE["words"]
 # What a failure of the server is called in a finding, by the code of its check.
-FAILURES: Mapping[str, str] = _CATALOGUE["failures"]
-# Of verdicts: why there is none, by its basis; and what is not known, by its code.
-UNJUDGED: Mapping[str, str] = _CATALOGUE["unjudged"]
-MISSING: Mapping[str, str] = _CATALOGUE["missing"]
+FAILURES: Mapping[str, str] = CATALOGUE["failures"]
 _OPTIONAL = re.compile(r"\[([^\]]*)\]")
 
 
@@ -38,13 +35,23 @@ class _Words(Formatter):
 _WORDS = _Words()
 
 
-def text(remark: Remark) -> str:
-    """A remark as people read it; as it is in a file where it lacks a value, or is unknown."""
-    template, values = TEXTS.get(remark.code, [""])[0], remark.values
+def filled(template: str, values: Mapping[str, Any]) -> str | None:
+    """The template with these values; None if it lacks one outside of its optional parts."""
     known = _OPTIONAL.sub(lambda part: part[1] if _WORDS.has(part[1], values) else "", template)
-    if not known or not _WORDS.has(known, values):
-        return remark.cell
-    return _WORDS.vformat(known, (), values)
+    return _WORDS.vformat(known, (), values) if _WORDS.has(known, values) else None
+
+
+def say(table: str, code: str, /, **values: object) -> str:
+    """The text of a code in a table of texts.toml; of an unknown code that code itself. None and an
+    empty text are missing values."""
+    known = {name: value for name, value in values.items() if value not in (None, "")}
+    return filled(CATALOGUE[table].get(code, code), known) or code
+
+
+def text(remark: Remark) -> str:
+    """A remark as people read it; as it is in a file if it lacks a value, or is unknown."""
+    template = TEXTS.get(remark.code, [""])[0]
+    return filled(template, remark.values) or remark.cell
 
 
 def texts(remarks: Iterable[Remark]) -> tuple[str, ...]:
