@@ -59,9 +59,9 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
     # Nor is any drawn.
     assert not list((run_dir / "figures").glob("*"))
     held = "resident memory while the connections were held"
-    for text in ("Memory per connection", "100 connections", "of live heap", held):
+    for text in ("Memory per connection", "closed 100", "of live heap", held):
         assert text in page
-    assert "0 requests/s" not in page
+    assert "0 req/s" not in page
     assert "after the load" not in page
 
 

@@ -34,9 +34,7 @@ def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -
 
 
 def content(of: Experiment = BENCH, **servers: Snapshot) -> Result:
-    return result(
-        experiment=of, servers=servers or {"a": server()}, verb=kind_of(of).verb.name
-    )
+    return result(experiment=of, servers=servers or {"a": server()}, verb=kind_of(of).verb.name)
 
 
 def again(of: Result) -> tuple[str | None, tuple[str, ...]]:

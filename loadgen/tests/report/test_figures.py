@@ -79,7 +79,9 @@ def texts(drawn: Figure) -> set[str]:
 
 def test_every_route_engine_and_mode_has_its_figures() -> None:
     names = ("throughput", "p95")
-    assert [*figures(rows(1))] == [f"{name}-{mode}" for name in names for mode in ("closed", "open")]
+    assert [*figures(rows(1))] == [
+        f"{name}-{mode}" for name in names for mode in ("closed", "open")
+    ]
     several = figures(replace(one, route=to) for to in ("/", "/?wait_ms=200") for one in rows(1))
     assert {"throughput-open-wait-ms-200-wrk2", "throughput-open-root-wrk2"} <= several.keys()
     assert figures([row(plan(server="fixed-pool"))]) == {}
@@ -89,7 +91,8 @@ def test_every_trial_is_a_point_and_from_six_launches_on_the_median_has_its_inte
     few = figures(rows(5))["throughput-closed"]
     assert len(points(few, "trials")) == 5 * 2
     assert not data(few, "intervals")
-    assert points(few, "expected")[::5] == [(100, 401), (1000, 4001)]
+    expected = [(one["x"], one["expected"]) for one in data(few, "expected")]
+    assert {*expected} == {(100, 500), (1000, 5000)}
     drawn = figures(rows(6))["throughput-closed"]
     assert points(drawn, "medians") == [(100, 403.5), (1000, 4003.5)]
     intervals = data(drawn, "intervals")
@@ -171,9 +174,12 @@ def test_a_panel_is_drawn_over_exactly_the_window() -> None:
 
 
 def test_of_many_lines_the_highest_are_drawn() -> None:
-    drawn = over_window(*(line(f"c{at}", float(at), 0.0) for at in range(1, 10)))
+    drawn = over_window(*(line(f"c{at}", float(at), 0.0) for at in range(10)))
     assert [*legend(drawn)] == [f"c{at}" for at in range(3, 10)]
-    assert drawn.spec["title"]["subtitle"] == "2 more, lower"
+    assert drawn.spec["title"]["subtitle"] == "3 more, not higher"
+    # Those that never leave 0 are not.
+    assert [*legend(over_window(line("x", 0.0), line("y", 1.0)))] == ["y"]
+    assert [*legend(over_window(line("x", 0.0), line("y", 0.0)))] == ["x"]
 
 
 def test_missing_samples_leave_a_gap() -> None:

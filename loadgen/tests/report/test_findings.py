@@ -1,4 +1,4 @@
-"""The tables of findings: planted bottlenecks, memory per connection, units of the control parts."""
+"""The tables of findings: planted bottlenecks, memory per connection, units of control parts."""
 
 from typing import Any
 

@@ -129,7 +129,7 @@ def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == levels.count(1) == 1
     assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
-    ids = "figures question limits loads ab trials validity fairness run again"
+    ids = "figures question limits loads cpu ab trials validity fairness run again"
     assert [one["id"] for one in page.all("h2")] == ids.split()
     # The answer comes first.
     assert text.index("reached") < text.index("<nav")
@@ -165,7 +165,7 @@ def test_what_a_reader_must_know_first_is_loud(tmp_path: Path) -> None:
     page = Page(made(run_dir))
     [loud] = [one for one in page.all("div") if one.get("role") == "note"]
     assert loud["class"] == "loud"
-    for said in ("SCALE=0.1: every", "The run is interrupted", "1 of 4 trials is invalid"):
+    for said in ("SCALE=0.1: every", "The run is interrupted", "1 of 4 trials invalid"):
         assert said in page.text
     # Under Validity, and with the trial twice.
     assert page.text.count("toxics changed during the trial: downstream at 12:00:01") == 3
@@ -226,7 +226,7 @@ def test_a_trial_without_figures_does_not_stop_the_page(small: Path) -> None:
     engine.broken = "no such line"
     derive(small, [engine])
     page = Page((small / "report.html").read_text())
-    assert "4 of 4 trials are invalid" in page.text
+    assert "4 of 4 trials invalid" in page.text
     assert next(one["id"] for one in page.all("h2")) == "question"
     assert not (small / "figures").exists()
 
@@ -253,7 +253,12 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
             {
                 "bounds": [
                     {"resource": "host CPU", "rps": 490.0, "formula": "2 / 4 ms", "estimate": True},
-                    {"resource": "connections", "rps": 500.0, "formula": "N / R0", "estimate": False},
+                    {
+                        "resource": "connections",
+                        "rps": 500.0,
+                        "formula": "N / R0",
+                        "estimate": False,
+                    },
                 ]
             },
             "≈ 490 host CPU (extrapolated: 2 / 4 ms); ≤ 500 connections (N / R0)",

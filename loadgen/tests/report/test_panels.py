@@ -99,7 +99,7 @@ def test_a_p95_is_of_some_seconds_of_a_histogram() -> None:
 
 
 def container(metric: str, per_second: float, service: str, **labels: str) -> Series:
-    return counter(metric, per_second, service=service, name=f"lab-{service}-1", **labels)
+    return counter(metric, per_second, service=service, **labels)
 
 
 def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:

@@ -65,10 +65,16 @@ STACKS = {"[lock];lab.Worker.run:1;lab.OneLock.hold:27": 40_000_000_000}
         (told(recording=FEW_SAMPLES), "99 samples: fewer than 100 name nothing"),
         (told(events=("jdk.ExecutionSample",)), "this JDK has no samples by CPU time"),
         (told(ALLOC, {"lab.Bodies.hello:4": 2_000_000_000}, samples=3000), "samples, 200 MB/s"),
-        (told(LOCK, STACKS, samples=9000), "waits of 40 s in all, 4 ms for each answer (lock 100%)"),
+        (
+            told(LOCK, STACKS, samples=9000),
+            "waits of 40 s in all, 4 ms for each answer (lock 100%)",
+        ),
         (told(LOCK, {}, samples=0), "by CPUTimeSample: no wait of 1 ms or longer"),
         (told(recording=None, problem="it was lost"), "it was lost"),
-        (told(beside=None), "what recording cost is not known: no trial without it was on the same"),
+        (
+            told(beside=None),
+            "what recording cost is not known: no trial without it was on the same",
+        ),
         (told(whole=False), "it outgrew its room: the beginning of the window may be missing"),
         (
             told(row=trial(valid=False, invalid_reasons="cold-restarted")),

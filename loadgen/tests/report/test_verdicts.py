@@ -89,8 +89,20 @@ BASES: list[tuple[Basis, str, Excess | None, tuple[Standing, ...], str]] = [
     ("unanswered", UNKNOWN, None, (), "unknown: too few requests are answered"),
     ("none", NONE, Excess(200.0, 1.5, 10.0, {}), (), "none: answers take 1.5 ms above R0 (200 ms)"),
     ("none", NONE, None, (), "none: the load is answered; R0 is not known"),
-    ("excess", "lock", Excess(200.0, 9.0, 1.0, {}), (LOCK,), "lock: Site.hold; 9 ms above R0: lock"),
-    ("excess", "lock", Excess(None, 9.0, 1.0, {}), (LOCK,), "lock: Site.hold; the whole time: lock"),
+    (
+        "excess",
+        "lock",
+        Excess(200.0, 9.0, 1.0, {}),
+        (LOCK,),
+        "lock: Site.hold; 9 ms above R0: lock",
+    ),
+    (
+        "excess",
+        "lock",
+        Excess(None, 9.0, 1.0, {}),
+        (LOCK,),
+        "lock: Site.hold; the whole time: lock",
+    ),
     ("tail", "lock", Excess(200.0, 9.0, 1.0, {}), (LOCK,), "the slowest 1 % are not"),
     ("no series", UNKNOWN, None, (), "unknown: no series of its window were stored"),
 ]
@@ -120,6 +132,7 @@ def test_what_is_missing_is_said_with_and_without_a_detail() -> None:
 
 def test_a_limit_has_what_is_in_use() -> None:
     [load] = loads([trial(1)], {"01": SURE})
-    assert limit(load) == "worker pool, 200 of 200 threads (strong)"
+    assert limit(load, use=True) == "worker pool, 200 of 200 threads (strong)"
+    assert limit(load) == "worker pool (strong)"
     [load] = loads([trial(1)], {})
     assert limit(load) == "–"

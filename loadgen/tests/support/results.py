@@ -41,9 +41,9 @@ def table(parts: Iterable[blocks.Block], label: str) -> list[dict[str, str]]:
     for block in parts:
         if isinstance(block, blocks.Table) and block.label == label:
             return [dict(zip(block.header, row, strict=True)) for row in block.rows]
-        if isinstance(block, blocks.Section | blocks.Folded):
-            if found := table(block.blocks, label):
-                return found
+        inside = block.blocks if isinstance(block, blocks.Section | blocks.Folded) else ()
+        if found := table(inside, label):
+            return found
     return []
 
 

@@ -124,8 +124,8 @@ def judged_again(
 
 
 def derive(run_dir: Path, engines: Sequence[Engine], *, pages: bool = True) -> Derived:
-    """Measure and judge every trial that ended, and write what follows of them all. Raises LabError;
-    nothing is written then."""
+    """Measure and judge every trial that ended, and write what follows of them all. Raises
+    LabError; nothing is written then."""
     return write(run_dir, judged(run_dir, engines), pages=pages)
 
 

@@ -17,11 +17,10 @@ from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.recording import Recorder
 from lab.campaign.run_record import ending, go_on, warn
 from lab.campaign.tools import Tools
-from lab.errors import LabError, LabUnreachable, RawDataError
+from lab.errors import LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
-from lab.experiments.registry import kind_of
 from lab.judge.checks import data, state
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes

@@ -45,6 +45,8 @@ def blocks(answers: Answers) -> Sequence[Block]:
 
 def render(console: Console, answers: Answers) -> None:
     grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold")
+    grid.add_column()
     for name, *cells in lines(answers):
         grid.add_row(Text(name, style="bold"), Text("\n".join(filter(None, cells))))
     if grid.row_count:
@@ -55,7 +57,7 @@ def render(console: Console, answers: Answers) -> None:
 
 def of_loads(loads: Sequence[Load]) -> Answers:
     """For each lane, route and engine the most that was answered, over how many connections, and
-    what limited it there. They are in the order of the run: to order servers is for a comparison."""
+    what limited it there. They are in the order of the run: only a comparison orders servers."""
     places: dict[tuple[str, str, str], list[Load]] = {}
     for load in loads:
         places.setdefault((load.lane, load.cell.route, load.cell.engine), []).append(load)
@@ -82,7 +84,7 @@ def _most(loads: Sequence[Load]) -> Iterator[str]:
         others=max((row.others_cpu for row in best.valid if row.others_cpu), default=None),
     )
     if best.verdicts:
-        yield f"limit: {limit(best)}"
+        yield f"limit: {limit(best, use=True)}"
 
 
 def _what_it_takes(loads: Sequence[Load]) -> Iterator[tuple[str]]:

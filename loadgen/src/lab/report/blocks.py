@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 # More rows or lines than these are too many to read before anything else: a page has the rest
 # behind its number.
@@ -74,7 +75,7 @@ class Table:
     legend: str = ""
     names: int = 1
     wide: Sequence[int] = ()
-    marks: Mapping[Text, str] = field(default_factory=dict)
+    marks: Mapping[Any, str] = field(default_factory=dict)
     folds: bool = False
     optional: Sequence[str] = ()
 

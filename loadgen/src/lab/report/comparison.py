@@ -25,7 +25,6 @@ from lab.report.blocks import (
     Section,
     Strong,
     Table,
-    Text,
 )
 from lab.report.remarks import say
 from lab.report.result import Result
@@ -99,9 +98,7 @@ def _folded(comparison: Comparison) -> Folded:
     )
 
 
-def table(
-    comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names = NAMES
-) -> Table:
+def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names = NAMES) -> Table:
     loads = cell_names([answer.question.cell for answer in comparison.answers])
     rows = []
     for answer in comparison.answers:
@@ -123,40 +120,41 @@ def table(
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     label = f"{comparison.b} against {comparison.a}"
-    marks: dict[Text, str] = {**MARKS}
     wide = [at for at, name in enumerate(columns) if name == "why"]
-    return Table(columns, rows, label, "", 2, wide, marks, optional=("A", "B"))
+    return Table(columns, rows, label, "", 2, wide, MARKS, optional=("A", "B"))
 
 
-def reasons(answer: Answer, names: Names = NAMES) -> Iterator[str]:
+def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
     """Why there is no answer, or what decided it; what was judged in place of another figure, and
     what was measured again."""
-    facts, control = answer.facts, answer.control
-    values: dict[str, object] = {f"f{at}": fact for at, fact in enumerate(facts)}
-    values |= {"a": names[0], "b": names[1], "most": MOST_ERRORS, "power": CONTROL}
-    values["tries"] = tries_text(answer, names)
-    values["raw"] = f"{ratio_text(answer.raw)} {interval_of(answer.raw)}"
-    if answer.why == "few":
-        values["confidence"] = percent(facts[0])
-    if answer.why == "generator":
-        values["without"] = f"[{facts[2]:.3f}, {facts[3]:.3f}]"
-    if answer.why:
-        yield say("why", answer.why, **values)
-    if answer.launches is not None and (len(facts) < 2 or answer.launches > facts[1]):
-        yield say("why", "launches", launches=answer.launches)
-    elif answer.why == "across":
-        yield say("why", "hardly")
-    if answer.ratio and answer.ratio.interval and not answer.paired:
-        yield say("why", "unpaired")
-    if answer.question.instead and answer.why != "no limit":
-        yield say("why", f"instead-{answer.question.instead}", **values)
-    if answer.question.figure == "cpu" and answer.raw and control is None:
-        yield say("why", "uncontrolled", **values)
-    if answer.question.figure == "cpu" and answer.raw and control is not None:
-        values |= {"ratio": ratio_text(control.ratio), "floor": floor_text(control.same)}
-        yield say("why", control.use, **values)
-    if answer.tries_a.share + answer.tries_b.share and answer.why != "left out":
-        yield tries_text(answer, names)
+    facts, control, question = answer.facts, answer.control, answer.question
+    tells = answer.launches is not None and (len(facts) < 2 or answer.launches > facts[1])
+    tried = answer.tries_a.share + answer.tries_b.share > 0
+    codes = (
+        answer.why,
+        "launches" if tells else "hardly" if answer.why == "across" else "",
+        "unpaired" if answer.ratio and answer.ratio.interval and not answer.paired else "",
+        f"instead-{question.instead}" if question.instead and answer.why != "no limit" else "",
+        (control.use if control else "uncontrolled")
+        if question.figure == "cpu" and answer.raw
+        else "",
+        "tries" if tried and answer.why != "left out" else "",
+    )
+    values: dict[str, object] = {
+        "a": names[0],
+        "b": names[1],
+        "launches": answer.launches,
+        "most": MOST_ERRORS,
+        "tries": tries_text(answer, names),
+        "raw": f"{ratio_text(answer.raw)} {interval_of(answer.raw)}",
+        "power": CONTROL,
+        "ratio": ratio_text(control.ratio) if control else None,
+        "floor": floor_text(control.same) if control else None,
+        "confidence": percent(facts[0]) if answer.why == "few" else None,
+        "without": f"[{facts[2]:.3f}, {facts[3]:.3f}]" if len(facts) > 3 else None,
+        **{f"f{at}": fact for at, fact in enumerate(facts)},
+    }
+    return [say("why", code, **values) for code in codes if code]
 
 
 def beside(comparison: Comparison, names: Names = NAMES) -> Iterator[str]:

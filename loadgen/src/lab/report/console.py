@@ -39,9 +39,9 @@ def write(console: Console, parts: Iterable[Block]) -> None:
         match block:
             case Paragraph(text, style):
                 _line(console, text, "dim" if style else "")
-            case Loud(lines):
-                for line in lines:
-                    _line(console, f"warning: {line}", "yellow")
+            case Loud(warnings):
+                for warning in warnings:
+                    _line(console, f"warning: {warning}", "yellow")
             case Bullets(lines):
                 for line in lines:
                     _line(console, line)
@@ -79,11 +79,17 @@ def _table(console: Console, table: Table) -> None:
     kept = _fitting(table, console.width)
     for at in kept:
         number = table.is_number(at)
-        justify = "right" if number else "left"
-        grid.add_column(table.header[at], justify=justify, no_wrap=number, overflow="fold")
+        grid.add_column(
+            table.header[at],
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+        )
     for row in table.rows:
         cells = (row[at] for at in kept)
-        grid.add_row(*(_written(cell, COLOURS.get(table.marks.get(cell, ""), "")) for cell in cells))
+        grid.add_row(
+            *(_written(cell, COLOURS.get(table.marks.get(cell, ""), "")) for cell in cells)
+        )
     console.print(grid)
     _line(console, table.legend, "dim")
 

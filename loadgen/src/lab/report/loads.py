@@ -50,9 +50,7 @@ def time(result: Result) -> Section:
     return Section("Where the time goes", blocks, "time")
 
 
-def table(
-    loads: Sequence[Load], columns: Sequence[Column], label: str, legend: str
-) -> list[Block]:
+def table(loads: Sequence[Load], columns: Sequence[Column], label: str, legend: str) -> list[Block]:
     """A row for each load, after what is the same for all. A column that says nothing is left out,
     and so is one of SAME with one value."""
     every = [(name, [cell(load) for load in loads]) for name, cell in (*PLACE, *columns)]
@@ -65,8 +63,7 @@ def table(
     header = [name for name, _ in kept]
     rows = [*zip(*(cells for _, cells in kept), strict=True)]
     names = sum(name in dict(PLACE) for name in header)
-    wide = [at for at, name in enumerate(header) if name == "limit"]
-    whole = Table(header, rows, label, legend, names, wide, folds=True, optional=OPTIONAL)
+    whole = Table(header, rows, label, legend, names, folds=True, optional=OPTIONAL)
     return [Paragraph(f"All: {', '.join(same)}." if same else ""), whole]
 
 
@@ -119,7 +116,7 @@ PLACE: Sequence[Column] = (
     ("offered/s", lambda load: number(load.cell.offered_rps)),
     ("server", lambda load: load.lane),
 )
-SAME = ("route", "engine", "window")
+SAME = ("route", "engine", "window", "mode")
 MEASURED: Sequence[Column] = (
     ("at most", _predicted("predicted_rps")),
     ("expected", _predicted("expected_rps")),

@@ -1,4 +1,4 @@
-"""What servers cost in units of the control parts, the rate to expect on another host, and drift."""
+"""The cost of servers in units of the control parts, the rate to expect elsewhere, and drift."""
 
 from collections.abc import Iterator, Sequence
 
@@ -58,4 +58,6 @@ def drifts(findings: Sequence[Finding]) -> Iterator[str]:
     for drift in findings:
         if isinstance(drift, Drift):
             quarters = ", ".join(map(three, drift.quarters))
-            yield say("ruler", "drift", what=drift.what, value=drift.value or 0.0, quarters=quarters)
+            yield say(
+                "ruler", "drift", what=drift.what, value=drift.value or 0.0, quarters=quarters
+            )

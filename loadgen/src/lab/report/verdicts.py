@@ -54,14 +54,14 @@ def _cells(load: Load) -> tuple[str, ...]:
     )
 
 
-def limit(load: Load) -> str:
-    """What most trials of the load name, with what is in use of it; nothing without a verdict."""
+def limit(load: Load, *, use: bool = False) -> str:
+    """What most trials of the load name, and what is in use of it; nothing without a verdict."""
     if not load.verdicts:
         return NOTHING
     bottleneck, naming, strength = agreed(load.verdicts)
-    named = nearest(naming, load.expected(goodput)).named
-    use = f", {in_use(named)}" if named else ""
-    return f"{bottleneck}{use}{f' ({strength})' if strength else ''}"
+    named = nearest(naming, load.expected(goodput)).named if use else None
+    used = f", {in_use(named)}" if named else ""
+    return f"{bottleneck}{used}{f' ({strength})' if strength else ''}"
 
 
 def agreed(

@@ -1,4 +1,4 @@
-"""What was asked, what was run on which machine, what was found, the notes, and how to repeat it."""
+"""What was asked, what was run on which machine, what was found, notes, and how to repeat it."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -20,6 +20,8 @@ from lab.report.text import interval, median, number, place
 # Between lanes at one load.
 SHIFT_PX = 5.0
 SIZE = 400, 255
+DASH: Spec = {"orient": "horizontal", "size": 18, "thickness": 1.5}
+LIMIT: Spec = {"color": "var(--soft)", "strokeDash": [5, 4]}
 CROSS = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
 # From here on a linear axis would press the small values into its foot.
 LOG_FROM = 12.0
@@ -103,36 +105,44 @@ def _figure(
     valid = [point for point in points if point["valid"]]
     invalid = [point for point in points if not point["valid"]]
     expected = [point for point in points if point["expected"]]
+    lined = [] if by_rate else medians
+    sure = [middle for middle in lined if "low" in middle]
     bands = _bands(rows, sustained) if limit else []
     series = by_series(lanes, [*numbers(lanes).values()], SIZE[0])
     hue: Spec = {"color": series["color"], "opacity": series["opacity"]}
     tip: Spec = {**hue, "tooltip": {"field": "tip"}}
     across: Spec = {"x": {"value": 0}, "x2": {"value": "width"}}
     upright: Spec = {"y": {"value": 0}, "y2": {"value": "height"}}
-    faint = {"condition": {"param": "shown", "value": 0.2}, "value": 0.03}
-    span: Spec = {**tip, **upright, "x": {"field": "from"}, "x2": {"field": "to"}, "opacity": faint}
-    dash: Spec = {**hue, "y": {"aggregate": "median", "field": "expected"}}
+    span: Spec = {**tip, **upright, "x": {"field": "from"}, "x2": {"field": "to"}}
+    dash: Spec = {**hue, "y": {"field": "expected"}}
     ends: Spec = {**tip, "y": {"field": "low"}, "y2": {"field": "high"}}
     shift: Spec = {"xOffset": {"expr": "datum.shift"}}
     layers = (
-        layer("bands", bands, "rect", span),
-        layer("limit", [{"y": limit}] if limit else [], "rule", across, color="var(--soft)"),
-        layer("expected", expected, "tick", dash, orient="horizontal", size=18, thickness=1.5),
-        layer("medians", [] if by_rate else medians, "line", hue, **shift),
-        layer("intervals", [middle for middle in medians if "low" in middle], "rule", ends, **shift),
-        layer("trials", valid, "point", {**tip, "shape": series["shape"]}, filled=True, **shift),
+        layer("bands", bands, "rect", span, fillOpacity=0.2),
+        layer("limit", [{"y": limit}] if limit else [], "rule", across, **LIMIT),
+        layer("expected", expected, "tick", dash, **DASH, **shift),
+        layer("medians", lined, "line", hue, **shift),
+        layer("intervals", sure, "rule", ends, **shift),
+        layer(
+            "trials",
+            valid,
+            "point",
+            {**tip, "shape": series["shape"]},
+            filled=True,
+            size=40,
+            **shift,
+        ),
         layer("invalid", invalid, "point", tip, shape=CROSS, strokeWidth=1.3, **shift),
     )
-    below = {"dash: predicted": expected, "×: invalid": invalid, f"line: {limit} ms": limit}
-    axes = {"x": _x_axis(points, unit), "y": _y_axis(points, quantity.unit, limit)}
+    limited = f"broken line: at most {limit or 0:g} ms"
+    below = {"dash: predicted": expected, "×: invalid": invalid, limited: limit}
+    axes = {"x": _x_axis(points, bands, unit), "y": _y_axis(points, quantity.unit, limit)}
     name = "-".join((quantity.slug, first.mode, _slug(first.route), first.engine))
     alt = f"Medians over launches of valid trials, in {quantity.unit}. {'; '.join(texts)}."
     return Figure(name, title, alt, view(title, below, SIZE, axes, lanes, layers))
 
 
-def _medians(
-    quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]
-) -> Iterator[Spec]:
+def _medians(quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]) -> Iterator[Spec]:
     """The median over the launches of each lane at each load, with its interval if it has one."""
     groups: dict[tuple[str, int], list[tuple[Row, Spec]]] = {}
     for row, point in zip(rows, points, strict=True):
@@ -153,8 +163,10 @@ def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
     """What each server sustains, along the rate: connections send a rate of their own."""
     sent = max(_rate(row) / row.concurrency for row in rows)
     bands = []
+    servers = {row.server for row in rows}
     for band in sustained:
-        if band.value is not None and band.low is not None and band.high is not None:
+        known = band.value is not None and band.server in servers
+        if known and band.low is not None and band.high is not None:
             each = sent if band.unit == "connections" else 1.0
             found = f"{number(band.value)} {interval(band.low, band.high)} {band.unit}"
             ends = {"from": band.low * each, "to": band.high * each}
@@ -163,12 +175,13 @@ def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
     return bands
 
 
-def _x_axis(points: Sequence[Spec], unit: str) -> Spec:
+def _x_axis(points: Sequence[Spec], bands: Sequence[Spec], unit: str) -> Spec:
     """Connections grow by factors. Rates are searched by steps, close to each other where it
     matters."""
     places = sorted({point["x"] for point in points})
     if unit != "connections":
-        return axis(unit, {"domain": [0, places[-1]], "nice": True}, "x", tickCount=6)
+        most = max(places[-1], *(band["to"] for band in bands), 0)
+        return axis(unit, {"domain": [0, most], "nice": True}, "x", tickCount=6)
     margin = max(1.1, (places[-1] / places[0]) ** 0.08)
     ends = [places[0] / margin, places[-1] * margin]
     return axis(unit, {"type": "log", "domain": ends, "nice": False}, "x", values=places)

@@ -61,13 +61,17 @@ def over_time(trial: Trial, seen: Observation | None) -> tuple[Figure, ...]:
 def figure(
     name: str, panel: Panel, lines: Sequence[Line], length_s: float, marked: Sequence[Moment]
 ) -> Figure:
-    """A panel over a window of that length. If there are more lines than hues, the highest ones."""
-    drawn = sorted(lines, key=lambda line: max(line.values), reverse=True)[:HUES]
-    drawn = [line for line in lines if line in drawn]
+    """A panel over a window of that length: the highest lines, as many as there are hues, without
+    those that never leave 0 if another one does."""
+    ranked = sorted(lines, key=lambda line: max(line.values), reverse=True)
+    most = [line for line in ranked[:HUES] if line is ranked[0] or max(line.values) > 0]
+    drawn = [line for line in lines if line in most]
     labels = [line.label for line in drawn]
     series = by_series(labels, range(len(labels)), SIZE[0])
     tip = f"datum.series+'\\n'+{NUMBER.format('x')}+' s\\n'+{NUMBER.format('y')}+' {panel.unit}'"
-    hue = {"color": series["color"], "opacity": series["opacity"], "tooltip": {"field": "tip"}}
+    # The points, which a pointer finds, are not seen.
+    hue = {"color": series["color"], "strokeOpacity": series["opacity"]}
+    hue["tooltip"] = {"field": "tip"}
     point = {"opacity": 0, "size": 80}
 
     def paths(name: str, kept: Sequence[Line], **marked: object) -> Spec:
@@ -80,16 +84,17 @@ def figure(
         {"x": moment.at_s, "number": str(moment.number), "tip": moment.text} for moment in inside
     ]
     soft, hint = {"color": "var(--soft)"}, {"tooltip": {"field": "tip"}}
-    number = {"text": {"field": "number"}}
+    upright = {**hint, "y": {"value": 0}, "y2": {"value": "height"}}
+    number = {"text": {"field": "number"}, "y": {"value": 0}}
     preset = [line for line in drawn if line.is_set]
     layers = (
         paths("lines", [line for line in drawn if not line.is_set]),
         paths("set", preset, strokeDash=[5, 4]),
-        layer("marks", marks, "rule", hint, strokeDash=[2, 3], **soft),
-        layer("numbers", marks, "text", number, y=0, baseline="bottom", fontSize=11, **soft),
+        layer("marks", marks, "rule", upright, strokeDash=[2, 3], **soft),
+        layer("numbers", marks, "text", number, baseline="bottom", fontSize=11, **soft),
     )
     more = len(lines) - len(drawn)
-    below = {"broken: set, not measured": preset, f"{more} more, lower": more}
+    below = {"broken: set, not measured": preset, f"{more} more, not higher": more}
     highest = max(max(line.values) for line in drawn)
     axes = {
         "x": axis("s", {"domain": [0, length_s], "nice": False}, "x", tickCount=6),

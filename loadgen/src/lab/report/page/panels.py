@@ -148,9 +148,7 @@ class _Reader:
             if quantile is not None:
                 yield end, quantile
 
-    def _kept(
-        self, points: Iterable[tuple[float, float]]
-    ) -> Iterator[tuple[float, float | None]]:
+    def _kept(self, points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float | None]]:
         """The points in the window, a step apart at least, and a gap after a long time without."""
         opens, closes = self.seen.window
         last: float | None = None
