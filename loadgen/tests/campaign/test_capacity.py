@@ -36,9 +36,10 @@ def test_the_answer_comes_first_on_the_console_and_in_both_reports(ready: Bench)
     *_, after = ready.text.getvalue().partition(HOLDS)
     assert "report.html" in after
     assert len(after.splitlines()) <= 8
-    assert ready.report.splitlines()[2:4] == ["```", HOLDS]
+    name, _, text = HOLDS.partition("  ")
+    assert ready.report.splitlines()[4] == f"- **{name}**: {text}"
     page = (ready.run_dir / "report.html").read_text()
-    assert page.index(f'<pre class="answer">{HOLDS}</pre>') < page.index("<nav")
+    assert page.index(f"<li><strong>{name}</strong>: {text}</li>") < page.index("<nav")
 
 
 class Limited(FakeEngine):

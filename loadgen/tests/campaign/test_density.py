@@ -12,6 +12,7 @@ from lab.experiments.density import Density, design
 from lab.load.engines import ENGINES
 from lab.load.engines.pacer import Pacer
 from lab.model import TrialPlan, Warmth
+from lab.report import answers
 from lab.store import csv
 from lab.store.records import to_json, write_json
 from support import pacer
@@ -47,16 +48,21 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
     assert {(row.concurrency, row.live_heap_bytes) for row in rows} == {
         (count, 5_000_000 + 800 * count) for count in (100, 200, 300, 400)
     }
-    assert derived.answers == (
+    assert answers.of(derived.result) == (
         ("a", "800 [800, 800] B of heap each", "900 [900, 900] B resident each"),
     )
     report, page = ((run_dir / name).read_text() for name in ("REPORT.md", "report.html"))
-    assert "800 [800, 800]" in report
-    # No request was measured, and none is drawn.
-    assert "## Throughput and latency" not in report
+    assert "| a | live heap per connection | 100–400 | 800 [800, 800] | 12 |" in report
+    assert "12 of 12 trials are valid." in report
+    # No request was measured.
+    assert "## Loads" not in report
+    # Nor is any drawn.
     assert not list((run_dir / "figures").glob("*"))
-    assert "Memory per connection" in page
-    assert "0 requests/s" not in page
+    held = "resident memory while the connections were held"
+    for text in ("Memory per connection", "closed 100", "of live heap", held):
+        assert text in page
+    assert "0 req/s" not in page
+    assert "after the load" not in page
 
 
 IN_FLIGHT: dict[str, Any] = {

@@ -27,7 +27,7 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
     assert derived.files == derived.changed == FILES
     assert len(derived.rows) == 28
-    [of] = derived.comparisons
+    [of] = derived.result.comparisons
     assert {answer.place for answer in of.answers} == {"within"}
     assert json.loads((run_dir / "findings.json").read_text()) == []
     [said] = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
@@ -80,7 +80,7 @@ def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Pa
     (raw / "29-a-closed" / "pacer.jsonl").write_text("")
     shutil.copytree(raw / "01-a-closed", raw / "30-a-closed")
     derived = derive(run_dir, [Jittery()])
-    assert derived.unfinished == ("29-a-closed", "30-a-closed")
+    assert derived.result.unfinished == ("29-a-closed", "30-a-closed")
     assert len(derived.rows) == 28
     assert not {"29-a-closed", "30-a-closed"} & {row.trial for row in derived.rows}
     report = (run_dir / "REPORT.md").read_text()

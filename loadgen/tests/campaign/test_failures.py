@@ -154,7 +154,7 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
     for name in RECORDS:
         (raw / name).write_text("{")
     derived = derive(run_dir, ENGINES)
-    assert derived.unfinished == (raw.name,)
+    assert derived.result.unfinished == (raw.name,)
     assert [row.trial for row in derived.rows] == [row.trial for row in rows[1:]]
 
 

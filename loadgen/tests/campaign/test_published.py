@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,9 @@ def test_a_search_is_recomputed(ready: Bench, folder: Path) -> None:
     assert ready.run(**SEARCH) == 0
     name = published.add(ready.run_dir, "search")
     assert name.startswith("search-cpu-2c-k6.1-")
-    block = "```\n" + ready.report.partition("```\n")[2].partition("```\n")[0] + "```"
+    answer = re.search(r"(?m)^b  sustains .*(?:\n {3}.*)*", ready.text.getvalue())
+    assert answer is not None
+    block = f"```\n{answer[0]}\n```"
     mark = published.Mark(("capacity",), (("*", (name,)),), block)
     assert [*problems(mark)] == []
     digits = [at for at, letter in enumerate(block) if letter.isdigit()]

@@ -37,7 +37,7 @@ def test_trials_wait_until_others_leave_the_cpus_or_the_patience_of_all_has_ende
 ) -> None:
     system, text = FakeSystem(), StringIO()
     system.crowds = list(crowds)
-    with Trials(Console(file=text, width=200), 0, trials, system.monotonic) as progress:
+    with Trials(Console(file=text, width=200), 0, trials) as progress:
         quiet = Quiet(system, progress, patience_s)
         for _ in range(trials):
             quiet.wait(plan())

@@ -34,7 +34,7 @@ def loaded(ready: Bench) -> list[str]:
 
 def sides(ready: Bench) -> list[str | None]:
     """The trial beside which each recording is judged."""
-    found = derive(ready.run_dir, [ready.lab.engine]).recorded
+    found = derive(ready.run_dir, [ready.lab.engine]).result.recorded
     return [trial.beside and trial.beside.trial for trial in found]
 
 
@@ -103,6 +103,11 @@ def test_it_is_bounded_in_time_and_read_for_its_window(ready: Bench) -> None:
 def test_its_stacks_and_flame_graph_are_kept_and_linked(ready: Bench) -> None:
     ready.run(**CPU)
     graph = f"recorded/{LAST['a']}{RECORDED}/flamegraph.html"
+    assert (
+        "a, /downstream closed 200, recorded: CPU time by CPUTimeSample, 400 samples; with "
+        "recording / without: CPU per answer not known, answers ×1.00 (one pair, the recorded one "
+        f"second). Flame graph: {graph} method "
+    ) in ready.said
     stacks = (ready.run_dir / graph).with_name("collapsed.txt").read_text()
     assert stacks == "a.B.run:1;a.C.hot:7 400\n"
     assert "title&amp;gt;drawn" in (ready.run_dir / graph).read_text()
@@ -142,8 +147,8 @@ def test_a_damaged_recording_costs_itself_only(ready: Bench, name: str, content:
     ready.run(**CPU)
     (ready.run_dir / "recorded" / BOTH[0] / name).write_text(content)
     derived = derive(ready.run_dir, [ready.lab.engine])
-    assert [one.recording is None for one in derived.recorded] == [True, False]
-    assert name in derived.recorded[0].problem
+    assert [one.recording is None for one in derived.result.recorded] == [True, False]
+    assert name in derived.result.recorded[0].problem
     assert len(derived.rows) == 4
 
 

@@ -61,18 +61,16 @@ def test_the_manifest_has_what_the_run_was_made_with_and_what_was_equal(ready: B
     fairness = manifest["fairness"]
     assert fairness["equal"]["downstream_connections"] == 20_000
     assert (fairness["own"], fairness["unequal"]) == ({"pool_size": {"a": 200, "b": None}}, {})
-    # Progress on no terminal: trial, phase and time left.
-    assert "[1/4] a open CONC=200 warm-up, 1m40s left" in ready.text.getvalue()
-    assert "[4/4] b closed CONC=200 measuring" in ready.text.getvalue()
+    # Progress on no terminal: a line a trial.
+    lines = ready.text.getvalue().splitlines()
+    begin = [line[:11] for line in lines if line.startswith("[")]
+    assert begin == ["[1/4] a ope", "[2/4] b ope", "[3/4] a clo", "[4/4] b clo"]
 
 
 def test_a_patient_run_waits_for_a_quiet_machine_before_each_trial(ready: Bench) -> None:
     ready.lab.system.crowds = [(0.5, 0.0), (0.0, 0.0), (0.0, 0.4), (0.0, 0.0)]
     ready.run(servers=("a",), patience_s=300)
     assert ready.lab.system.crowds == []
-    # The patience is that of the whole run: 5 s of it are gone.
-    for patience_s in (300, 295):
-        assert f"at most {patience_s} s" in ready.said
 
 
 def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
@@ -214,6 +212,7 @@ def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
     row = ready.run_one()
     assert row["valid"] == "false"
     assert re.search(reason, row["invalid_reasons"])
+    assert re.search(r"\[1/1\] a open 200 at \S+: .*, invalid: ", ready.text.getvalue())
 
 
 @pytest.mark.parametrize(("seconds", "valid"), [(-1, "true"), (1, "true"), (12, "false")])
@@ -294,7 +293,7 @@ def test_the_answer_comes_before_the_figures(ready: Bench, monkeypatch: pytest.M
     monkeypatch.setattr(page, "build", build)
     ready.run_one()
     [before] = said
-    assert "a reached " in before
+    assert "expected" in before
     assert "report.html" not in before
 
 
@@ -310,7 +309,7 @@ def test_a_queue_left_behind_is_waited_for_and_said(ready: Bench) -> None:
     ready.lab.in_flight = 5000
     ready.run_one()
     assert ready.lab.system.elapsed_s >= 55
-    assert "still had requests in flight" in ready.text.getvalue()
+    assert "still had requests in flight" in ready.report
 
 
 def test_the_agent_is_told_the_path_of_a_route(ready: Bench) -> None:

@@ -174,7 +174,6 @@ def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench)
     assert ready.column("expected_p95_ms") == ["500.000"] * 2 + ["1000.000"] * 2
     # Faster than an estimate is not faster than possible.
     assert ready.column("valid", "predicted_rps")[:2] == [("true", "500.000")] * 2
-    assert ready.text.getvalue().count("prediction: a /downstream 200 closed: ") == 1
 
 
 def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> None:

@@ -81,7 +81,7 @@ def test_its_jvm_is_recorded_by_an_agent_and_its_container_replaced(ready: Bench
     assert ready.renewed == ["my-service"]
     assert ready.lab.patches == []
     assert ("my-service", 8081) not in ready.lab.asked
-    assert "my-service, /x?a=1 closed, 200 connections, recorded: CPU time by" in ready.said
+    assert "my-service, /x?a=1 closed 200, recorded: CPU time by" in ready.said
 
 
 @pytest.mark.parametrize("health", [None, 200], ids=["no agent", "another lab's agent"])
@@ -187,7 +187,6 @@ def test_a_closed_load_has_no_bound_and_a_redirect_is_a_note(ready: Bench) -> No
     assert ready.run(**CLOSED) == 0
     # 200 connections did 1,000 req/s, of which the probe takes one percent.
     assert ready.lab.probe_rates == {10.0}
-    assert "no such bound is known" in ready.said
     said = "/x?a=1 answers 302: redirects"
     for trial in ready.trials:
         [note] = [note for note in trial["notes"] if note["code"] == "target-answered"]

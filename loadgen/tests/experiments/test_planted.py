@@ -13,7 +13,18 @@ from lab.experiments.plans import of_file
 from lab.experiments.planted import Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
-from lab.model import STRONG, WEAK, Condition, Dosed, Experiment, Named, Spike, TrialPlan
+from lab.model import (
+    STRONG,
+    WEAK,
+    Condition,
+    Dosed,
+    Experiment,
+    Named,
+    Spike,
+    TrialPlan,
+    goodput,
+)
+from lab.report.result import loads as shown_loads
 from support.planned import all_of, experiment, planner, row
 from support.repo import REPO, script
 
@@ -27,6 +38,7 @@ CASE = (
     'expected = ["worker pool"]\n'
 )
 POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
+NONE_OF_IT = Verdict(NONE, STRONG, "none", None)
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
 
@@ -80,6 +92,11 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
             for one in loads(rows)] == [
         ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
     ]  # fmt: skip
+    found = shown_loads(rows, {one.trial: NONE_OF_IT for one in rows})
+    assert [(one.lane, len(one.verdicts), one.expected(goodput)) for one in found] == [
+        ("a@narrow-r2", 3, 320.0),
+        ("a@slow", 3, 100.0),
+    ]
 
 
 def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:

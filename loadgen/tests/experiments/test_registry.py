@@ -130,6 +130,6 @@ def test_the_example_runs_from_its_trials_to_its_report(files: Files, tmp_path: 
     assert all(line.startswith(tuple(of.servers)) for line in derived.lines)
     assert len(derived.comparisons) == 1
     report = (run_dir / "REPORT.md").read_text()
-    assert "- the same load again and again: 4 trials, 4 of them valid" in report
-    assert derived.lines[0] in (run_dir / "report.html").read_text()
+    assert "| the same load again and again | 4 trials, 4 of them valid" in report
+    assert "goodput differed by 0.2%" in (run_dir / "report.html").read_text()
     assert derive(run_dir, [Jittery()]).changed == ()

@@ -16,12 +16,10 @@ from lab.judge.compare import (
     lanes,
     overloaded,
 )
-from lab.judge.grouping import Cell, Load, lane_of, loads, most_errors, per_launch, per_round
+from lab.judge.grouping import Cell, lane_of, loads, most_errors, per_launch, per_round
 from lab.judge.intervals import Interval
 from lab.model import Mode, Row
-from lab.report.blocks import Table
-from lab.report.comparison import beside
-from lab.report.loads import measured as measured_loads
+from lab.report.comparison import reasons
 from support import planned
 from support.fakes import judged_row, measurement, plan, record
 
@@ -204,7 +202,7 @@ def test_what_befell_one_side_more_often_may_have_decided(
     [answer] = comparison.answers
     assert answer.place == place
     assert answer.ratio is not None
-    said = [line for line in beside(comparison) if "measured again or lost" in line]
+    said = [line for line in reasons(answer) if "measured again or lost" in line]
     assert len(said) == bool([*a[0], *a[1], *b[0], *b[1]])
     assert (answer.why == "left out") == (place == "cannot tell")
 
@@ -281,7 +279,7 @@ def test_it_is_said_what_each_side_lost_and_measured_again() -> None:
     steady = (*STEADY, 101.0)
     comparison = compare(tried(steady, [2], [4]), tried(steady, [3], []), "a", "b")
     both = "2 of 7 launches of A (1 lost) and 1 of 7 launches of B"
-    assert f"closed 100 goodput: measured again or lost: {both}" in beside(comparison)
+    assert f"measured again or lost: {both}" in [*reasons(comparison.answers[0])]
 
 
 def test_a_window_that_was_made_longer_is_one_load() -> None:
@@ -457,16 +455,6 @@ def test_windows_of_other_lengths_are_loads_of_their_own() -> None:
     longer = dataclasses.replace(measured("2", 2, 15, 950.0), warmup_s=20)
     [pooled] = loads([short, longer])
     assert (pooled.trials, pooled.open_p95_ms.median) == (2, 925.0)
-    # The table says which is which, and only then.
-    told = table_of_loads([first, again])
-    assert list(told.header[:3]) == ["window", "connections", "server"]
-    assert [cells[0] for cells in told.rows] == ["15 s", "34 s"]
-    assert list(table_of_loads([first]).header[:2]) == ["connections", "server"]
-
-
-def table_of_loads(of: Sequence[Load]) -> Table:
-    (found,) = (one for one in measured_loads(of).blocks if isinstance(one, Table))
-    return found
 
 
 def test_each_mode_has_its_own_cpu_time_per_request() -> None:

@@ -7,7 +7,7 @@ import pytest
 from lab.judge.fairness import compare, reasons
 from lab.model import Json, Snapshot
 from lab.report import fairness as report
-from lab.report.markdown import document
+from lab.report.markdown import markdown
 from support.fakes import IDENTITY, cells, snapshot
 
 LIMITS: dict[str, Json] = {"backlog": 4096, "downstream_timeout_ms": 10_000}
@@ -61,7 +61,7 @@ def test_models_may_have_another_number_of_loops_and_what_a_framework_brings() -
     }
     fair = compare(servers)
     assert reasons(fair) == ()
-    written = document("t", [], [report.section(fair)])
+    written = markdown(report.blocks(fair))
     own = "(transport nio; http2 false) | (transport native; longest_head 8192) | –"
     assert f"| framework | {own} |" in written
 
@@ -103,7 +103,7 @@ def test_another_jvm_is_named(changes: dict[str, object], says: str | None) -> N
 
 
 def test_the_section_has_what_is_unequal_first_and_then_what_is_the_models_own_and_equal() -> None:
-    written = document("t", [], [report.section(compare(pair(backlog=50)))])
+    written = markdown(report.blocks(compare(pair(backlog=50))))
     parts = (
         "no comparison is fair",
         "| backlog | 4096 | 50 |",

@@ -41,7 +41,7 @@ from typing import Any
 
 import msgspec
 
-from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.kind import Outcome
 from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of
 from lab.experiments.search import NAME as CAPACITY
@@ -52,8 +52,6 @@ from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load
-from lab.report.page.figure import alone
-from lab.report.page.lane_styles import LaneStyles
 from lab.store import csv
 from lab.store.records import csv_text, from_json, to_json
 from support.repo import script
@@ -293,11 +291,13 @@ def curve(name: str) -> str:
     """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
     rows, experiment = rows_of(name), experiment_of(name)
     found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
-    styles = LaneStyles.of(experiment.servers, rows)
-    limits = settings_of(Search, experiment).least_limits()
-    (place,) = by_load(rows, styles, limits, found)
-    (figure,) = (one for one in place.figures if one.name.startswith("p99-"))
-    return alone(figure.svg)
+    limits: dict[str, float] = {}
+    for finding in found:
+        for limited, limit in finding.limits.items():
+            limits[limited] = min(limit, limits.get(limited, limit))
+    drawn = by_load(rows, limits, found)
+    (figure,) = (one for one in drawn if one.name.startswith("p99-"))
+    return figure.file
 
 
 def _findings(run: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:

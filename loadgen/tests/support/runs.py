@@ -54,10 +54,8 @@ EXPERIMENT = experiment(
 )
 
 
-def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
-    """A run's folder with a manifest of these values; `servers` as snapshots by name."""
-    run_dir = results / name
-    run_dir.mkdir(parents=True, exist_ok=True)
+def manifest_of(name: str = NAME, **changes: object) -> manifest.Manifest:
+    """A manifest of these values; `servers` as snapshots by name."""
     whole = manifest.Manifest(
         run=name,
         status="complete",
@@ -70,7 +68,14 @@ def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
         servers={server: snapshot(identity=of_model(server)) for server in ("a", "b")},
         fairness=Fairness({"backlog": 4096}, {}, {}),
     )
-    manifest.write(run_dir, dataclasses.replace(whole, **changes))
+    return dataclasses.replace(whole, **changes)
+
+
+def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
+    """A run's folder with this manifest."""
+    run_dir = results / name
+    run_dir.mkdir(parents=True, exist_ok=True)
+    manifest.write(run_dir, manifest_of(name, **changes))
     return run_dir
 
 

@@ -25,7 +25,10 @@ from lab.load.engines import ENGINES, Engine
 from lab.model import Row, Sustained
 from lab.report import comparison, remarks
 from lab.report.capacity import LEAST_LAUNCHES, CapacityRatio, ratio_lines
-from lab.report.recorded import Recorded, difference
+from lab.report.console import write
+from lab.report.recorded import difference
+from lab.report.result import Recorded
+from lab.report.text import cell_names
 from lab.store.series import load_or_none
 
 SIDES = ("A", "B")
@@ -64,7 +67,7 @@ def compare(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
         say(console, remarks.say("runs", note.code, **note.values))
     result = compare_sides(a, b, engines)
     if not result.capacities:
-        comparison.render(console, result.comparisons)
+        write(console, comparison.tables(result.comparisons))
     for capacity in result.capacities:
         for line in ratio_lines(capacity):
             say(console, line)
@@ -94,7 +97,7 @@ def compare_sides(
     else:
         comparisons = compare_all(pairs(a, b), limits, _memory(a, b))
         for pair in comparisons:
-            names = comparison.cell_names([*pair.only_a, *pair.only_b])
+            names = cell_names([*pair.only_a, *pair.only_b])
             lacking += [names[cell] for cell in pair.only_a]
     recorded = tuple(_recorded(a, b, engines))
     return Compared(comparisons, tuple(capacities), tuple(dict.fromkeys(lacking)), recorded)

@@ -1,26 +1,22 @@
 """Everything of a run that follows from its raw data, computed again: rows, findings, report.
 
-Wiring: it hands each trial to measuring and judging, and what came of it to the reports. Reads
-manifest.json and raw/ only, reaches nothing outside the run's folder, and writes the same
-bytes every time.
+Wiring: it hands each trial to measuring and judging, and the result to the reports. It reads and
+writes only inside the run's folder, and writes the same bytes every time.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import LabError, RawDataError
-from lab.experiments import loads
 from lab.experiments.kind import Kind, Outcome
 from lab.experiments.loads import arms_of
 from lab.experiments.registry import kind_of
 from lab.judge.checks import judge
 from lab.judge.checks.data import damaged
-from lab.judge.compare import Comparison, lanes
+from lab.judge.compare import lanes
 from lab.judge.cpu_split import cpu_split
-from lab.judge.grouping import lane_of
-from lab.judge.grouping import loads as loads_of
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
@@ -30,24 +26,18 @@ from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
     RECORDED,
-    Experiment,
     Finding,
-    Judgement,
     Measurement,
     NotFound,
-    Remark,
+    Observation,
+    PerConnection,
     Row,
-    SeriesError,
     Sustained,
-    Verdict,
 )
 from lab.model.host_facts import cores_of, host_id
-from lab.report import answers, comparison, index, markdown, page, remarks, ruler, words
-from lab.report.findings import answers as answers_of
-from lab.report.findings import lines as lines_of
-from lab.report.recorded import Recorded
-from lab.report.verdicts import Said
-from lab.report.words import Content
+from lab.report import answers, comparison, index, markdown, page, remarks, words
+from lab.report.page.over_time import over_time
+from lab.report.result import Recorded, Result, Trial
 from lab.store import csv, jsonl, manifest, recording
 from lab.store.records import json_text, read_bytes, write_text, writing
 from lab.store.series import load_or_none
@@ -56,40 +46,30 @@ FINDINGS = "findings.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """One trial, measured and judged, and what limited it."""
+class Judged:
+    """The result of a run, and its trials with their raw folders."""
 
-    measurement: Measurement
-    judgement: Judgement
-    verdict: Verdict
-    row: Row
+    result: Result
+    trials: tuple[tuple[Path, Trial], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What came of a run's raw data. `notes` are (trial, note), `said` what limited each load.
+    """`files` are the derived files by name (and the folder of figures), `changed` those that were
+    not there with these very bytes."""
 
-    `recorded` are the trials beside these, with recordings.
-
-    `files` are the derived files by name (and the folder of figures), `changed` those that were
-    not there with these very bytes. `answers` come first on the console. `unfinished` are raw
-    folders of trials that never ended.
-    """
-
-    rows: tuple[Row, ...]
-    notes: tuple[tuple[str, Remark], ...]
-    findings: tuple[Finding, ...]
-    comparisons: tuple[Comparison, ...]
-    unfinished: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    said: tuple[Said, ...] = ()
-    answers: tuple[tuple[str, ...], ...] = ()
-    recorded: tuple[Recorded, ...] = ()
+    result: Result
+    files: tuple[str, ...]
+    changed: tuple[str, ...]
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        return lines_of(self.findings)
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self.result.rows
+
+    @property
+    def unfinished(self) -> Sequence[str]:
+        return self.result.unfinished
 
 
 def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
@@ -157,90 +137,67 @@ def judged_again(
     return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
 
 
-def derive(
-    run_dir: Path,
-    engines: Sequence[Engine],
-    *,
-    pages: bool = True,
-    told: Callable[[Derived], None] = lambda _: None,
-) -> Derived:
-    """Measure and judge every trial that ended, and write what follows of them all.
+def derive(run_dir: Path, engines: Sequence[Engine], *, pages: bool = True) -> Derived:
+    """Measure and judge every trial that ended, and write what follows of them all. Raises
+    LabError; nothing is written then."""
+    return write(run_dir, judged(run_dir, engines), pages=pages)
 
-    `told` hears what came of them before the page and its figures are drawn, which takes seconds,
-    and before any file is written. Without `pages` these are not drawn.
 
-    A derived file that differs is replaced. Raises LabError; nothing is written then.
-    """
+def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
+    """Every trial of a run that ended, measured and judged, and what follows of them all. Raises
+    LabError."""
     record = manifest.read(run_dir)
     experiment = record.experiment
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
-    ended, unreadable = read_trials(measured, finished, engines)
-    trials = [trial for _, trial in ended]
-    unfinished = (*unfinished, *unreadable)
-    recorded = recorded_of(measured, run_dir, engines, trials)
+    found, unreadable = read_trials(measured, finished, engines)
+    trials = [trial for _, trial in found]
     rows = tuple(trial.row for trial in trials)
-    notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
-    kind = kind_of(experiment)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
+    kind = kind_of(experiment)
     outcome = Outcome(experiment, rows, run_dir, verdicts, cores_of(record.host))
     findings = (*_findings(kind, outcome), *drift(rows, outcome.cpus))
-    first = answers_of(experiment, findings)
-    # Servers that are searched have few loads in common: the answers compare them.
-    comparisons = () if kind.changes_lab or first else lanes(rows)
-    if first is None:
-        first = answers.of_loads(rows, verdicts) if kind is loads.KIND else ()
-    content = Content(
+    searched = any(isinstance(finding, Sustained | PerConnection) for finding in findings)
+    result = Result(
         manifest=measured,
-        experiment=experiment,
+        kind=kind,
         rows=rows,
-        loads=loads_of([one.row for one in trials if not one.measurement.record.plan.hold]),
-        comparisons=comparisons,
+        verdicts=verdicts,
         findings=findings,
-        notes=notes,
-        unfinished=unfinished,
-        verdicts=tuple(verdicts.items()),
-        title=kind.title,
-        changes_lab=kind.changes_lab,
+        # Servers that are searched have few loads in common: the answers compare them.
+        comparisons=() if kind.changes_lab or searched else lanes(rows),
+        notes=[(trial.row.trial, note) for trial in trials for note in trial.judgement.notes],
+        unfinished=(*unfinished, *unreadable),
+        recorded=recorded_of(measured, run_dir, engines, trials),
         verb="gate" if arms_of(experiment).images else kind.verb.name if kind.verb else "run",
-        load_name=lane_of if kind.changes_lab else None,
-        answers=ruler.with_units(first, findings),
-        limits=_limits(experiment, findings),
-        recorded=recorded,
     )
+    return Judged(result, tuple(found))
+
+
+def write(run_dir: Path, judged: Judged, *, pages: bool = True) -> Derived:
+    """Write the derived files; one that differs is replaced. The page and its figures take seconds
+    to draw: without `pages` they are not drawn. Raises CannotWrite."""
+    result, trials = judged.result, [trial for _, trial in judged.trials]
+    lines = answers.plain(answers.of(result))
     texts = {
-        csv.NAME: csv.text(rows),
+        csv.NAME: csv.text(result.rows),
         jsonl.NAME: "".join(
             jsonl.line(trial.row, trial.measurement, trial.judgement, trial.verdict)
             for trial in trials
         ),
-        FINDINGS: json_text(findings),
-        comparison.NAME: json_text(comparison.to_file(comparisons)),
-        markdown.NAME: markdown.text(content),
-        index.ANSWER: index.answer_text(words.question(content), answers.plain(content.answers)),
+        FINDINGS: json_text(result.findings),
+        comparison.NAME: json_text(comparison.to_file(result.comparisons)),
+        markdown.NAME: markdown.text(result),
+        index.ANSWER: index.answer_text(words.question(result), lines),
     }
-    derived = Derived(
-        rows=rows,
-        notes=notes,
-        findings=findings,
-        comparisons=comparisons,
-        unfinished=unfinished,
-        said=content.said,
-        answers=content.answers,
-        recorded=recorded,
-    )
-    told(derived)
     figures: Mapping[str, str] = {}
     if pages:
-        shown = [_shown(trial, raw) for raw, trial in ended]
-        texts[page.NAME], figures = page.build(content, shown)
-    changed = []
-    for name, text in texts.items():
-        if write_derived(run_dir / name, text):
-            changed.append(name)
+        shown = [(trial, over_time(trial, _observed(raw))) for raw, trial in judged.trials]
+        texts[page.NAME], figures = page.build(result, shown)
+    changed = [name for name, text in texts.items() if write_derived(run_dir / name, text)]
     if pages and _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
-    return replace(derived, files=(*texts, page.FIGURES), changed=tuple(changed))
+    return Derived(result, (*texts, page.FIGURES), tuple(changed))
 
 
 def recorded_of(
@@ -280,39 +237,17 @@ def _findings(kind: Kind, outcome: Outcome) -> tuple[Finding, ...]:
         return (NotFound(kind.name, "", 0, None, "", None, None, (problem,)),)
 
 
-def _limits(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, float] | None:
-    """The latencies in ms that decided the trials of a search at open loads, by name."""
-    limits: dict[str, float] = {}
-    for finding in findings:
-        if isinstance(finding, Sustained) and experiment.modes[0] == "open":
-            for name, limit in finding.limits.items():
-                limits[name] = min(limit, limits.get(name, limit))
-    return limits or None
-
-
-def _shown(trial: Trial, raw: Path) -> page.Shown:
-    return page.Shown(
-        row=trial.row,
-        measurement=trial.measurement,
-        judgement=trial.judgement,
-        observed=_observed(trial.row, raw),
-        verdict=trial.verdict,
-    )
-
-
-def _observed(row: Row, raw: Path) -> page.Observed | None:
-    """What is drawn of a trial over time. Series that cannot be read cost these figures: the row
-    says why, or the verdict."""
+def _observed(raw: Path) -> Observation | None:
+    """Series that cannot be read cost the figures over time: the row says why."""
     try:
-        seen = load_or_none(raw)
-        return page.observed(seen, row.server, row.route) if seen else None
-    except (RawDataError, SeriesError):
+        return load_or_none(raw)
+    except RawDataError:
         return None
 
 
 def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
-    """Whether any figure was not there with these very bytes. Older figures that are no longer
-    made are removed: they follow from the raw data as these do."""
+    """True if any figure was not there with these very bytes. Older figures that are no longer made
+    are removed: they follow from the raw data as these do."""
     changed = False
     for path in sorted(folder.glob("*.svg")):
         if path.stem not in figures:

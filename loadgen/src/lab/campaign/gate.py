@@ -29,7 +29,7 @@ from lab.judge.intervals import LEAST_VALUES
 from lab.load.engines import ENGINES, Engine
 from lab.model import Remark
 from lab.model.knobs import IMAGE_NAME
-from lab.report import gate as page
+from lab.report import gate as report
 from lab.report.remarks import say
 from lab.store.records import to_json, write_text, writing
 from lab.store.run_dir import new_run_dir
@@ -171,14 +171,14 @@ def judge(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     asked = {answer.question.figure for pair in result.comparisons for answer in pair.answers}
     notes += [Remark("not-judged", {"figure": figure}) for figure in limits if figure not in asked]
     texts = [say("runs", note.code, **note.values) for note in notes]
-    gate = page.Gate(base.title, candidate.title, result.comparisons, [*texts, *result.recorded])
+    gate = report.Gate(base.title, candidate.title, result.comparisons, [*texts, *result.recorded])
     gates = candidate.folder / "gates"
     with writing(gates):
         gates.mkdir(exist_ok=True)
     folder = new_run_dir(gates, datetime.now(UTC), "gate")
-    for name, text in page.files(gate).items():
+    for name, text in report.files(gate).items():
         write_text(folder / name, text)
-    page.render(call.console, gate, f"results/{candidate.folder.name}/gates/{folder.name}")
+    report.render(call.console, gate, f"results/{candidate.folder.name}/gates/{folder.name}")
     return STATUS[gate.answer]
 
 

@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rich.text import Text
-
 from lab.campaign.announcement import announcement
 from lab.campaign.as_measured import as_measured
-from lab.campaign.derive import Derived, derive, read_trial
+from lab.campaign.derive import derive, judged, read_trial, write
 from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.recording import Recorder
 from lab.campaign.run_record import ending, go_on, warn
 from lab.campaign.tools import Tools
-from lab.errors import LabError, LabUnreachable, RawDataError
+from lab.errors import LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.experiments.loads import arms_of
 from lab.experiments.reading.recording import wanted
@@ -29,10 +27,9 @@ from lab.load.measure import RECORD, measure
 from lab.load.runner import Known, Runner
 from lab.model import Remark, Row, TrialPlan
 from lab.model.host_facts import cores_of, host_id
-from lab.report import answers, comparison, markdown, page, recorded, ruler, table, verdicts
-from lab.report.findings import answers as answers_of
+from lab.report import console, markdown, page
 from lab.report.progress import Trials
-from lab.report.remarks import text, text_of
+from lab.report.remarks import text
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
 
@@ -63,8 +60,7 @@ class Loop:
 
     def _measure(self, rows: list[Row]) -> None:
         tools, order = self.tools, self.order
-        left, monotonic = order.left(rows), tools.system.monotonic
-        with Trials(tools.console, len(rows), left, monotonic) as progress:
+        with Trials(tools.console, len(rows), order.left(rows)) as progress:
             runner = Runner(
                 self.run_dir.name,
                 tools.stack,
@@ -98,8 +94,6 @@ class Loop:
                     point_latest(self.run_dir)
                 rows.append(row)
                 progress.finished(row, order.left(rows))
-                if not row.valid:
-                    progress.warn(f"{row.trial} is invalid: {text_of(row)}")
             if recorder:
                 recorder.end(rows)
 
@@ -219,46 +213,18 @@ class Loop:
             progress.warn(f"{raw.name}: {text(problem)}")
 
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
-        """What a reader wants first, then the derived files, whose figures take seconds to draw.
-        The table also where nothing can be written."""
+        """What a reader wants first, also if nothing can be written; then the derived files, whose
+        figures take seconds to draw."""
         if not rows:
             return
-        console, told = self.tools.console, False
-        foreign = self.record.experiment.target is not None
-
-        def tell(derived: Derived) -> None:
-            nonlocal told
-            told = True
-            answers.render(console, derived.answers)
-            for line in ruler.drifts(derived.findings):
-                warn(console, line)
-            if answers_of(self.record.experiment, derived.findings):
-                # Whoever wants more than the answer opens the report.
-                invalid, host = sum(not row.valid for row in rows), rows[0].host or "unknown"
-                said = f"{len(rows)} trials, {invalid} of them invalid, host {host}"
-                console.print(said, highlight=False)
-                recorded.render(console, derived.recorded, self.run_dir.name)
-                return
-            table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
-            verdicts.render(console, derived.said)
-            recorded.render(console, derived.recorded, self.run_dir.name)
-            for line in derived.lines:
-                console.print(line, highlight=False)
-            if said := comparison.single(derived.comparisons):
-                console.print(Text(said, style="dim"))
-            elif any(row.launch for row in rows):
-                comparison.render(console, derived.comparisons)
-
-        try:
-            derive(self.run_dir, self.tools.all_engines, told=tell)
-        except LabError:
-            if not told:
-                table.render(console, rows, (), foreign=foreign)
-            raise
+        tools, name = self.tools, self.run_dir.name
+        found = judged(self.run_dir, tools.all_engines)
+        console.ended(tools.console, found.result)
+        write(self.run_dir, found)
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
-        console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
+        tools.console.print(f"results/{name}/{{{files}}}", highlight=False)
         if record.status != "complete" and not arms_of(record.experiment).images:
-            console.print(f"{record.status}: {go_on(record)} goes on", highlight=False)
+            tools.console.print(f"{record.status}: {go_on(record)} goes on", highlight=False)
 
 
 def _without_series(run_dir: Path) -> list[Path]:

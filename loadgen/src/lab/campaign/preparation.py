@@ -57,7 +57,6 @@ class Preparation:
     launched: dict[str, tuple[int, str | None]]
     rows: Sequence[Row]
     common: Fairness | None = None
-    _predicted: set[str] = field(default_factory=set)
     _away: set[str] = field(default_factory=set)
     _last: str | None = None
     _quiet: Quiet = field(init=False)
@@ -198,10 +197,10 @@ class Preparation:
         return plan.server, self.runner.snapshot(plan.server).jvm_started_ms, plan.route
 
     def _predict(self, plan: TrialPlan, before: Snapshot, demand: Demand | None) -> Prediction:
-        """The bounds of the trial, said once for every load; none of a load that is held."""
+        """The bounds of the trial; none of a load that is held."""
         if plan.hold:
             return Prediction(())
-        prediction = predict(
+        return predict(
             plan.route,
             plan.concurrency,
             plan.offered_rps,
@@ -211,14 +210,6 @@ class Preparation:
             plan.condition,
             plan.arrivals,
         )
-        rate = "" if plan.offered_rps is None else f" at {plan.offered_rps:,}/s"
-        rate += "" if plan.arrivals == "constant" else f" ({plan.arrivals})"
-        changed = "" if plan.condition == AS_IT_IS else f", {plan.condition.text}"
-        load = f"{plan.server} {plan.route} {plan.concurrency} {plan.mode}{rate}{changed}"
-        if load not in self._predicted:
-            self._predicted.add(load)
-            self.progress.say(f"prediction: {load}: {prediction.text}")
-        return prediction
 
 
 def _unknown(warmth: Warmth) -> Warmth:

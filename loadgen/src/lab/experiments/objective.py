@@ -108,8 +108,8 @@ class Objectives(tuple[Objective, ...]):
 
     __slots__ = ()
     ALLOWED: ClassVar[str] = (
-        "p50, p95, p99 or max < N ms or s, and errors < N %, each once, with commas between them and "
-        "at least one latency; several objectives with semicolons between them"
+        "p50, p95, p99 or max < N ms or s, and errors < N %, each once, with commas between them "
+        "and at least one latency; several objectives with semicolons between them"
     )
 
     @classmethod

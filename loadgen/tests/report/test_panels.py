@@ -7,7 +7,7 @@ import pytest
 
 from lab.judge.thread_times import RUN
 from lab.model import Observation, Series, SeriesError
-from lab.report.page.observed import PANELS, Line, Observed, observed
+from lab.report.page.panels import PANELS, Line, observed
 from support.repo import REPO
 from support.series import CLOSES, OPENS, counter, gauge
 
@@ -15,25 +15,17 @@ VOCABULARY = REPO / "prometheus" / "vocabulary.json"
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 
 
-def of(*series: Series) -> Observed:
-    return observed(Observation((OPENS, CLOSES), series), "a", "/downstream?wait_ms=5")
-
-
 def lines(title: str, *series: Series) -> dict[str, Line]:
     """The lines of one panel, by name; no other panel has any."""
-    found = {panel.title: panel.lines for panel in of(*series).panels if panel.lines}
-    assert set(found) == {title}
-    assert len({line.label for line in found[title]}) == len(found[title])
-    return {line.label: line for line in found[title]}
-
-
-def container(metric: str, per_second: float, service: str, **labels: str) -> Series:
-    of = counter(metric, per_second, service=service, **labels)
-    return Series({**of.labels, "name": f"lab-{service}-1"}, of.times, of.values)
+    found = observed(Observation((OPENS, CLOSES), series), "a", "/downstream?wait_ms=5")
+    assert [panel.title for panel, _ in found] == [title]
+    named = {line.label: line for line in found[0][1]}
+    assert len(named) == len(found[0][1])
+    return named
 
 
 def values(line: Line) -> list[float]:
-    return [pytest.approx(value) for _, value in line.points]
+    return [pytest.approx(value) for value in line.values]
 
 
 class Asked:
@@ -52,23 +44,11 @@ class Asked:
     steps = series
 
 
-def test_each_front_has_its_lines() -> None:
-    shares = {"front-1": 0.9, "front-2": 0.3}
-    cpu = [
-        counter(RUN, share, server="a", threads="front", front=front)
-        for front, share in shares.items()
-    ]
-    found = lines("Shares of the time", *cpu, counter(RUN, 0.7, server="a", threads="worker"))
-    assert {label: values(line)[-1] for label, line in found.items()} == {
-        f"{front} on a CPU": share for front, share in shares.items()
-    }
-
-
 def test_there_are_twelve_and_each_asks_for_series_that_are_exported() -> None:
     asked = Asked()
-    found = observed(asked, "a", "/downstream")
-    assert len(found.panels) == len(PANELS) == 12
-    assert all(len(panel.description) > 30 for panel in found.panels)
+    assert observed(asked, "a", "/downstream") == ()
+    assert len(PANELS) == 12
+    assert all(len(panel.text) > 30 for panel in PANELS)
     by_job = json.loads(VOCABULARY.read_text())
     known: dict[str, set[str]] = {"machine:machine_cpu_cores:max": set()}
     for metrics in by_job.values():
@@ -79,6 +59,8 @@ def test_there_are_twelve_and_each_asks_for_series_that_are_exported() -> None:
     # The rest the scrape adds.
     scraped = {"job", "server", "service"}
     assert [name for name, labels in asked.names.items() if labels - known[name] - scraped] == []
+    apart = {label for panel in PANELS for source in panel.lines for label in source.by}
+    assert apart - set.union(*known.values()) <= {"service", "machine"}
 
 
 def test_a_counter_is_drawn_as_its_rise_per_second_in_the_window() -> None:
@@ -90,14 +72,13 @@ def test_a_counter_is_drawn_as_its_rise_per_second_in_the_window() -> None:
     found = lines("Throughput", *ended[::2], gauge("lab_trial_offered_rps", 120.0, server="a"))
     assert [at for at, _ in found["ended by the server"].points] == [2.0, 4.0, 6.0, 8.0, 10.0]
     assert values(found["ended by the server"]) == [100.0] * 5
-    offered = found["offered"]
-    assert (offered.is_set, offered.owner, values(offered)) == (True, "a", [120.0] * 6)
-    throughput, errors, *_ = of(*ended).panels
-    assert values(throughput.lines[0]) == [107.0] * 5
-    # Of every route; and those of servers that are not this one have no such series.
-    assert [line.label for line in errors.lines] == []
-    mine = Series({**ended[1].labels, "server": "a"}, ended[1].times, ended[1].values)
-    assert [line.label for line in of(mine).panels[1].lines] == ["answered: rejected"]
+    assert (found["offered"].is_set, values(found["offered"])) == (True, [120.0] * 6)
+    # Of every outcome; errors are those of this server.
+    assert values(lines("Throughput", *ended)["ended by the server"]) == [107.0] * 5
+    of_server = [
+        Series({**one.labels, "server": "a", "route": "/x"}, one.times, one.values) for one in ended
+    ]
+    assert [*lines("Errors by kind", *of_server)] == ["answered: rejected"]
 
 
 def test_a_p95_is_of_some_seconds_of_a_histogram() -> None:
@@ -109,12 +90,16 @@ def test_a_p95_is_of_some_seconds_of_a_histogram() -> None:
     ]
     found = lines("p95 latency: client beside server", *buckets)
     assert [at for at, _ in found["server queue"].points] == [6.0]
-    assert values(found["server queue"]) == [0.05 + 0.05 * 0.95]
-    assert values(found["server total"]) == [0.05 + 0.35 * 0.95]
+    assert values(found["server queue"]) == [50 + 50 * 0.95]
+    assert values(found["server total"]) == [50 + 350 * 0.95]
     idle = [counter(name, 0.0, server="a", phase="queue", le=le) for le in ("0.1", "+Inf")]
-    assert not any(panel.lines for panel in of(*idle).panels)
+    assert observed(Observation((OPENS, CLOSES), (*idle,)), "a", "/x") == ()
     with pytest.raises(SeriesError, match="without a bound: 'wide'"):
-        of(counter(name, 1.0, server="a", phase="queue", le="wide"))
+        lines("", counter(name, 1.0, server="a", phase="queue", le="wide"))
+
+
+def container(metric: str, per_second: float, service: str, **labels: str) -> Series:
+    return counter(metric, per_second, service=service, **labels)
 
 
 def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:
@@ -123,11 +108,12 @@ def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:
         "CPU of containers and host",
         container(cpu, 0.5, "a", cpu="cpu00"),
         container(cpu, 0.25, "a", cpu="cpu01"),
+        container(cpu, 0.9, "idle-server"),
         counter("host_cpu_usage_seconds_total", 1.5, cpu="total"),
         gauge("machine:machine_cpu_cores:max", 2.0),
     )
     assert list(found) == ["a", "host", "machine"]
-    assert (found["a"].owner, values(found["a"])) == ("a", [0.75] * 5)
+    assert values(found["a"]) == [75.0] * 5
 
     def drawn(*services: str, **labels: str) -> list[str]:
         received, port = "container_network_receive_bytes_total", {"interface": "eth0"}
@@ -137,11 +123,10 @@ def test_a_container_has_a_line_and_a_shared_network_is_drawn_once() -> None:
     shared = drawn("downstream-network", "toxiproxy", "downstream")
     assert shared == ["downstream-network in"]
     # On several machines each has its own, and there is no downstream-network.
-    own = drawn("toxiproxy", "downstream", machine="called")
-    assert own == ["toxiproxy in", "downstream in"]
+    assert drawn("toxiproxy", "downstream", machine="called") == ["downstream in", "toxiproxy in"]
 
 
-def test_what_is_told_of_nobody_is_not_drawn() -> None:
+def test_lines_are_told_apart_and_what_is_told_of_nobody_is_not_drawn() -> None:
     connector = {"connector": "http-8080"}
     size = gauge("lab_worker_pool_size", -1.0, **connector)
     found = lines("Threads", gauge("lab_worker_pool_active", 3.0, **connector), size)
@@ -149,15 +134,27 @@ def test_what_is_told_of_nobody_is_not_drawn() -> None:
     cycles = ("ZGC Major Cycles", "ZGC Major Pauses")
     gc = [counter("jvm_gc_collection_seconds_sum", 0.1, gc=name) for name in cycles]
     assert list(lines("Shares of the time", *gc)) == ["ZGC Major Pauses"]
+    fronts = [
+        counter(RUN, share, server="a", threads="front", front=front)
+        for front, share in (("front-1", 0.9), ("front-2", 0.3))
+    ]
+    found = lines("Shares of the time", *fronts, counter(RUN, 0.7, server="a", threads="worker"))
+    assert {label: values(line)[-1] for label, line in found.items()} == {
+        "front-1 on a CPU": 90.0,
+        "front-2 on a CPU": 30.0,
+    }
 
 
-def test_a_long_window_has_no_more_samples_than_a_figure_shows() -> None:
+def test_a_long_window_has_no_more_samples_than_a_figure_shows_and_gaps_are_kept() -> None:
     times = tuple(float(at) for at in range(5000))
     compiler = {"__name__": RUN, "threads": "compiler"}
     risen = Series(compiler, times, tuple(at / 2 for at in times))
     queued = Series({"__name__": "lab_worker_pool_queue_depth"}, times, times)
     found = observed(Observation((100.0, 4900.0), (risen, queued)), "a", "/x")
-    drawn = [line for panel in found.panels for line in panel.lines]
+    drawn = [line for _, lines in found for line in lines]
     assert [200 < len(line.points) <= 241 for line in drawn] == [True, True]
-    assert all(math.isclose(value, 0.5) for _, value in drawn[1].points)
-    assert found.length_s == 4800.0
+    assert all(math.isclose(value, 50.0) for value in drawn[1].values)
+    late = Series({"__name__": "lab_worker_pool_queue_depth"}, (1000.0, 1009.0), (1.0, 2.0))
+    assert lines("What waits, and for what", late)["for a worker"].points == [
+        (0.0, 1.0), (9.0, None), (9.0, 2.0),
+    ]  # fmt: skip
