@@ -14,6 +14,7 @@ from lab.experiments.planted import Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
 from lab.model import (
+    NONE,
     STRONG,
     WEAK,
     Condition,
@@ -22,6 +23,7 @@ from lab.model import (
     Named,
     Spike,
     TrialPlan,
+    Verdict,
     goodput,
 )
 from lab.report.result import loads as shown_loads

@@ -41,7 +41,7 @@ from typing import Any
 
 import msgspec
 
-from lab.experiments.kind import Outcome
+from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of
 from lab.experiments.search import NAME as CAPACITY
@@ -291,11 +291,7 @@ def curve(name: str) -> str:
     """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
     rows, experiment = rows_of(name), experiment_of(name)
     found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
-    limits: dict[str, float] = {}
-    for finding in found:
-        for limited, limit in finding.limits.items():
-            limits[limited] = min(limit, limits.get(limited, limit))
-    drawn = by_load(rows, limits, found)
+    drawn = by_load(rows, settings_of(Search, experiment).least_limits(), found)
     (figure,) = (one for one in drawn if one.name.startswith("p99-"))
     return figure.file
 
