@@ -5,10 +5,10 @@ import json
 import pytest
 
 from browser.conftest import Browser
-from lab.campaign.derive import derive
-from lab.experiments import planted
-from lab.experiments.cases import Case
-from lab.experiments.planted import Planted
+from lab.app.derive import derive
+from lab.kinds import planted
+from lab.kinds.cases import Case
+from lab.kinds.planted import Planted
 from lab.model import Condition
 from lab.report.page.palette import DARK, LIGHT
 from support.drawn import Drawing, answered

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
-from lab.experiments.objective import gave_way
 from lab.judge.checks import CHECKS, by_accident, judge, server_failures
 from lab.judge.checks.data import damaged, lab_unreadable, not_begun, wrk2_uncalibrated
 from lab.judge.checks.generator import generator_exhausted
 from lab.judge.checks.state import cold_unsteady, server_gone
+from lab.kinds.objective import gave_way
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
     Condition,

@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from lab.experiments.loads import too_few_launches
 from lab.judge.compare import (
     ALIKE,
     Answer,
@@ -18,6 +17,7 @@ from lab.judge.compare import (
 )
 from lab.judge.grouping import Cell, lane_of, loads, most_errors, per_launch, per_round
 from lab.judge.intervals import Interval
+from lab.kinds.loads import too_few_launches
 from lab.model import Mode, Row
 from lab.report.comparison import reasons
 from support import planned

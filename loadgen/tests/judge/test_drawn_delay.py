@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from lab.experiments.proving.levers import USUAL_TIMEOUT_MS
 from lab.judge.checks import judge
 from lab.judge.predict import Prediction, predict, rate_error, uncovered
 from lab.judge.quantities import crossing_s, needed_window_s
 from lab.judge.resources import verdict_of
 from lab.judge.steps import Step, silent_s
+from lab.kinds.proving.levers import USUAL_TIMEOUT_MS
 from lab.model import STRONG, Demand, Judgement, Latency, Line, Snapshot, TrialRecord, Verdict
 from lab.model.routes import parse
 from support.drawn_delay import LATENCY_300, SPREAD, drawn

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.experiments.registry import kind_of
+from lab.kinds.registry import kind_of
 from lab.model import Experiment, Snapshot, ToxicState
 from lab.model.knobs import READ_BACK
 from lab.report import markdown, settings, words

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.campaign.derive import derive
+from lab.app.derive import derive
 from lab.report import blocks
 from lab.report.console import write
 from lab.report.markdown import document, markdown

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from lab.campaign.derive import derive
+from lab.app.derive import derive
 from lab.judge.checks import judge
 from lab.judge.resources import RESOURCES
 from lab.load.measure import measure

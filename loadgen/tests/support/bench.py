@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.campaign.derive import derive
-from lab.campaign.resume import resume
-from lab.campaign.run import run
-from lab.campaign.tools import Lab, Stages, subjects_of
+from lab.app.derive import derive
+from lab.app.resume import resume
+from lab.app.run import run
+from lab.app.tools import Lab, Stages, subjects_of
 from lab.errors import Interrupted
 from lab.model import Demand, Experiment, Remark, TrialPlan, WarmCycle, Warmth
 from lab.store import manifest

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lab.experiments.order import Design, Planner
+from lab.kinds.order import Design, Planner
 from lab.load.engines import Engine
 from lab.model import Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json

@@ -41,14 +41,14 @@ from typing import Any
 
 import msgspec
 
-from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.objective import Objective
-from lab.experiments.registry import kind_of
-from lab.experiments.search import NAME as CAPACITY
-from lab.experiments.search import Axis, Search
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
+from lab.kinds.kind import Outcome, settings_of
+from lab.kinds.objective import Objective
+from lab.kinds.registry import kind_of
+from lab.kinds.search import NAME as CAPACITY
+from lab.kinds.search import Axis, Search
 from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from lab.campaign.gate import ARMS
+from lab.app.gate import ARMS
 from lab.judge.compare import Figure, Limits, compare_all, overall
 from lab.model import Row
 from support.system import START

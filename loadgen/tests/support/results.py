@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lab.experiments.registry import kind_of
+from lab.kinds.registry import kind_of
 from lab.model import Excess, Row, Standing, Strength, Verdict
 from lab.report import blocks, markdown
 from lab.report.result import Result

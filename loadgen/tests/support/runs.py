@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.campaign.derive import Trial, read_trial
+from lab.app.derive import Trial, read_trial
 from lab.model import Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
@@ -128,4 +128,4 @@ def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str
         return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))
 
     for module in ("derive", "loop"):
-        monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)
+        monkeypatch.setattr(f"lab.app.{module}.read_trial", changed)

@@ -30,7 +30,7 @@ type Answers = Sequence[tuple[str, ...]]
 
 
 class Kind(Protocol):
-    """What a report asks of the run's kind of experiment: see `lab.experiments.kind.Kind`."""
+    """What a report asks of the run's kind of experiment: see `lab.kinds.kind.Kind`."""
 
     @property
     def name(self) -> str: ...
