@@ -6,7 +6,7 @@ Run with PYTHONPATH=loadgen/src:loadgen/tests, as the lab's own code computes th
 import json
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 from typing import Any
 

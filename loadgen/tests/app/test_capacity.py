@@ -1,6 +1,6 @@
 """Whole searches for a capacity on a fake lab: what the user is told first, and what goes on."""
 
-import dataclasses
+import copy
 import re
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None
         """The run on a machine so many times as slow."""
         lanes = {
             lane: [
-                dataclasses.replace(
+                copy.replace(
                     row,
                     offered_rps=round((row.offered_rps or 0) / times),
                     achieved_rps=(row.achieved_rps or 0) / times,
@@ -107,7 +107,7 @@ def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None
             ]
             for lane, rows in side.lanes.items()
         }
-        return dataclasses.replace(side, lanes=lanes)
+        return copy.replace(side, lanes=lanes)
 
     slow, quick = read_sides(call, engines, "A", "B")
     a, b = costing(slow, 2.0), costing(quick, 1.0)
@@ -120,7 +120,7 @@ def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None
     assert found.place == "within"
     assert "at one speed of the machine: within" in "\n".join(ratio_lines(found))
     # The trials of one run take turns, so they need no unit.
-    (found,) = compare_sides(a, dataclasses.replace(b, folder=a.folder), engines).capacities
+    (found,) = compare_sides(a, copy.replace(b, folder=a.folder), engines).capacities
     assert (found.in_units, found.place) == (None, "better")
 
 
@@ -148,7 +148,7 @@ def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None
 def test_a_plan_names_the_trials_and_measures_nothing(
     ready: Bench, changes: dict[str, object], said: str, first: str
 ) -> None:
-    experiment = dataclasses.replace(EXPERIMENT, **changes)
+    experiment = copy.replace(EXPERIMENT, **changes)
     where, engines = ready.where, [ready.lab.engine]
     assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
     assert said in ready.said

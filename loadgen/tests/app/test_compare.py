@@ -1,6 +1,6 @@
 """The verbs of stored runs, `compare` and `report`: exit status and files."""
 
-import dataclasses
+import copy
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ WHOLE, ONLY_A = plans(7), plans(7, ("a",))
 # Twice the load, too.
 TWICE = [
     *WHOLE,
-    *(dataclasses.replace(at, concurrency=200, trial=f"{at.trial}-2") for at in WHOLE),
+    *(copy.replace(at, concurrency=200, trial=f"{at.trial}-2") for at in WHOLE),
 ]
 
 

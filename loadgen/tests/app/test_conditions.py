@@ -1,6 +1,6 @@
 """Runs that change the lab on purpose: explanations, planted bottlenecks."""
 
-import dataclasses
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,9 @@ def test_a_trial_begins_with_its_knobs_and_the_runs_way_to_the_downstream(tmp_pa
     def start(**changes: Any) -> Snapshot | None:
         return start_of(measured, planned("01-b", server="b", condition=Condition(**changes)))
 
-    assert start() == dataclasses.replace(way, settings=own.settings)
+    assert start() == copy.replace(way, settings=own.settings)
     turned = start(knobs={"pool_size": 400})
-    assert turned == dataclasses.replace(way, settings={**own.settings, "pool_size": 400})
+    assert turned == copy.replace(way, settings={**own.settings, "pool_size": 400})
     assert start(host={"SERVER_CPUS": "2"}) is None
 
 
@@ -159,7 +159,7 @@ def test_a_server_needs_only_the_routes_of_its_own_cases(ready: Bench) -> None:
 
 
 def test_on_several_machines_what_needs_the_host_is_refused_before_any_load(ready: Bench) -> None:
-    ready.place = dataclasses.replace(ready.place, one_machine=False)
+    ready.place = copy.replace(ready.place, one_machine=False)
     two = {"launches": 1, "arms": ("x",), "own": to_json(Loads(images={"x": "lab/x:1"}))}
     for of in (EXPLAIN, two, planted(BACKLOG)):
         with pytest.raises(WordError, match=r"not allowed on several \(LAB_MACHINES\)"):
@@ -221,7 +221,7 @@ def test_a_jvm_of_a_changed_host_is_warmed_up_with_few(ready: Bench, tmp_path: P
 
 def test_what_a_script_left_is_taken_back_before_the_next_run(ready: Bench, tmp_path: Path) -> None:
     lab, path = ready.lab, tmp_path / "changed.json"
-    ready.place = dataclasses.replace(ready.place, journal=path)
+    ready.place = copy.replace(ready.place, journal=path)
     left = Change(Toxics(lab.stack.toxiproxy), Journal(path))
     left.apply({("downstream", "left"): toxic("left")})
     ready.run(**CLOSED)

@@ -1,6 +1,6 @@
 """What is derived from the raw data of a run, and when it is written."""
 
-import dataclasses
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -116,7 +116,7 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
     first, second, *_ = plans()
     write_raw(folder, [first, second])
     raw = folder / "raw" / second.trial
-    of = dataclasses.replace(IDENTITY, model="b")
+    of = copy.replace(IDENTITY, model="b")
     at = snapshot(identity=of, toxics=slow, downstream_delay_ms=100.0)
     write_json(raw / "trial.json", record(second, before=at, after=at))
     rows = derive(folder, [Jittery()]).rows

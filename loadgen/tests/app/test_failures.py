@@ -1,7 +1,7 @@
 """What a failure costs: a disk that fails at any write, files that were damaged, a power cut."""
 
 import contextlib
-import dataclasses
+import copy
 import re
 import shutil
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def again(ready: Bench, name: str) -> Bench:
     ready.lab.system.elapsed_s = 0.0
     ready.lab.system.processes.clear()
     ready.lab.system.started.clear()
-    place = dataclasses.replace(ready.place, results=results, warm_jvms=results / ".warm-jvms.json")
+    place = copy.replace(ready.place, results=results, warm_jvms=results / ".warm-jvms.json")
     return Bench(place, ready.lab)
 
 

@@ -1,5 +1,6 @@
 """The verb `gate`, on stored runs and on a fake lab: its answers, its files, its refusals."""
 
+import copy
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -150,7 +151,7 @@ def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
     assert "the candidate has no b, which" in refused(results)
     write_raw(results / TWO, CLOSED)
     assert "the candidate has no open 100 at 450/s, which" in refused(results)
-    write_raw(results / TWO, [dataclasses.replace(one, duration_s=20) for one in plans(7)])
+    write_raw(results / TWO, [copy.replace(one, duration_s=20) for one in plans(7)])
     assert "has no closed 100 for 15 s, open 100 at 450/s for 15 s, which" in refused(results)
 
 
@@ -251,7 +252,7 @@ def test_wrong_words_of_images_are_refused(home: Path, words: Mapping[str, str],
     call = called(home, **given)
     tag = {"LAB_TAG": given["BASE"].rpartition(":")[2]}
     with pytest.raises(WordError) as failure:
-        check(dataclasses.replace(call, variables={**call.variables, **tag}))
+        check(copy.replace(call, variables={**call.variables, **tag}))
     assert said in str(failure.value)
 
 

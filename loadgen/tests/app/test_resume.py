@@ -1,6 +1,6 @@
 """A run that was interrupted goes on, in the lab it began in."""
 
-import dataclasses
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_a_run_of_fresh_jvms_goes_on_without_the_knob_it_began_with(ready: Bench
 
 def placed(ready: Bench, **changes: object) -> None:
     """The run is given another place than before."""
-    ready.place = dataclasses.replace(ready.place, **changes)
+    ready.place = copy.replace(ready.place, **changes)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Whole benches: what is on disk, and when."""
 
-import dataclasses
+import copy
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -48,7 +48,7 @@ def test_a_row_has_the_documented_columns_and_the_agent_each_phase(ready: Bench)
 
 
 def test_the_manifest_has_what_the_run_was_made_with_and_what_was_equal(ready: Bench) -> None:
-    ready.place = dataclasses.replace(ready.place, settings=("NOFILE=300",))
+    ready.place = copy.replace(ready.place, settings=("NOFILE=300",))
     ready.run()
     manifest = ready.manifest
     assert (manifest["format"], manifest["status"]) == (1, "complete")
@@ -351,12 +351,12 @@ def test_a_setting_that_a_server_lacks_is_a_note_and_one_that_all_lack_refused(
     ready.lab.settings["a"] = {"pool_order": "lifo", "local_ports": None}
     ready.lab.settings["b"] = {"pool_order": None, "local_ports": None}
     words = ("SERVER_POOL_ORDER=lifo", "SERVER_PORTS=10000 10299")
-    ready.place = dataclasses.replace(ready.place, read_back=words)
+    ready.place = copy.replace(ready.place, read_back=words)
     assert ready.run() == 0
     (note,) = [note for note in ready.manifest["notes"] if "no such setting" in note]
     assert note.startswith("SERVER_POOL_ORDER=lifo: b has ")
     assert note in ready.said
-    ready.place = dataclasses.replace(ready.place, read_back=("FRONTS=2",))
+    ready.place = copy.replace(ready.place, read_back=("FRONTS=2",))
     with pytest.raises(WordError, match=r"^FRONTS=2: a, b has no such setting$"):
         ready.run(name="again")
 

@@ -1,6 +1,6 @@
 """The two sides of a comparison: which rows they are, and what they may differ in."""
 
-import dataclasses
+import copy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ WITHOUT_CPUS = {name: fact for name, fact in HOST.items() if name != "cpusets"}
 def armed() -> list[TrialPlan]:
     """The trials of both arms of every server, in turns."""
     return [
-        dataclasses.replace(one, trial=f"{one.trial}-{arm}", arm=arm)
+        copy.replace(one, trial=f"{one.trial}-{arm}", arm=arm)
         for one in plans(7)
         for arm in ("left", "right")
     ]
@@ -102,7 +102,7 @@ def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> Non
 
 def of_experiment(**changes: object) -> dict[str, Any]:
     """Of a manifest: the experiment with these changes."""
-    return {"experiment": dataclasses.replace(EXPERIMENT, **changes)}
+    return {"experiment": copy.replace(EXPERIMENT, **changes)}
 
 
 def of_server(**changes: object) -> dict[str, Any]:
@@ -115,7 +115,7 @@ DIFFERENCES: list[tuple[str, str, dict[str, Any]]] = [
     ("host", "kernel", {"host": {**HOST, "kernel": "other"}}),
     ("limits", "open_files", {"limits": {"open_files": 1024, "generator_cores": 2}}),
     ("limits", "generator_cores", {"limits": {"open_files": 20_000}}),
-    ("limits", "jvm_flags of a", of_server(identity=dataclasses.replace(IDENTITY, jvm_flags=()))),
+    ("limits", "jvm_flags of a", of_server(identity=copy.replace(IDENTITY, jvm_flags=()))),
     ("limits", "pool_size of a", of_server(settings={"pool_size": 4})),
     ("limits", "toxics of a", of_server(toxics=ToxicState(("latency 500 ms",), 500.0))),
     ("limits", "delay", of_server(downstream_delay_ms=100.0)),
@@ -126,7 +126,7 @@ DIFFERENCES: list[tuple[str, str, dict[str, Any]]] = [
     ("limits", "settings of arms", of_experiment(arms=("1", "2"), own=SETTINGS)),
     ("parts", "toxiproxy", {"host": with_images("toxiproxy")}),
     ("images", "a", {"host": with_images("a")}),
-    ("images", "jdk of a", of_server(identity=dataclasses.replace(IDENTITY, jdk="26"))),
+    ("images", "jdk of a", of_server(identity=copy.replace(IDENTITY, jdk="26"))),
     ("images", "images of arms", of_experiment(arms=("base",), own=IMAGES)),
     ("commit", "commit", {"versions": {**VERSIONS, "commit": "beef"}}),
 ]

@@ -1,6 +1,6 @@
 """The JVMs of a run: fresh, proven warm, asked what a request costs; and the load engine."""
 
-import dataclasses
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -32,12 +32,12 @@ def cold_at_first(ready: Bench) -> Callable[..., Warmth]:
 
 def given(**changes: object) -> Experiment:
     """A closed load, which wrk2 fits."""
-    return dataclasses.replace(EXPERIMENT, modes=("closed",), **changes)
+    return copy.replace(EXPERIMENT, modes=("closed",), **changes)
 
 
 def opened(**changes: object) -> Experiment:
     """An open load of so few connections at such a rate that wrk2 fits it."""
-    return dataclasses.replace(EXPERIMENT, **{"rate_rps": 900, **changes})
+    return copy.replace(EXPERIMENT, **{"rate_rps": 900, **changes})
 
 
 @pytest.fixture

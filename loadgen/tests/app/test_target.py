@@ -1,6 +1,6 @@
 """Whole benches of a service that is not the lab's."""
 
-import dataclasses
+import copy
 import gzip
 from pathlib import Path
 
@@ -150,7 +150,7 @@ class Writing(FakeEngine):
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         real, fake = Pacer().schedule(plan, raw), super().schedule(plan, raw)
-        return dataclasses.replace(fake, files=real.files, stdin=real.stdin)
+        return copy.replace(fake, files=real.files, stdin=real.stdin)
 
 
 def test_no_file_of_a_run_holds_a_secret_header(ready: Bench, tmp_path: Path) -> None:

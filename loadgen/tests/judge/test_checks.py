@@ -1,5 +1,6 @@
 """Every check: the fault is planted, and the trial is invalid for that reason only."""
 
+import copy
 import dataclasses
 import shutil
 from collections.abc import Sequence
@@ -128,7 +129,7 @@ def after(**changes: object) -> TrialRecord:
 
 
 def usage(plan: TrialPlan | None = None, **changes: object) -> TrialRecord:
-    return record(plan, usage=dataclasses.replace(USAGE, **changes))
+    return record(plan, usage=copy.replace(USAGE, **changes))
 
 
 def rise(name: str, by: float, **labels: str) -> Series:
@@ -137,7 +138,7 @@ def rise(name: str, by: float, **labels: str) -> Series:
 
 
 def fixed(name: str, *values: float, **labels: str) -> Series:
-    return dataclasses.replace(rise(name, 0, **labels), values=values)
+    return copy.replace(rise(name, 0, **labels), values=values)
 
 
 def late_downstream(answers_below_50_ms: float) -> Observation:
@@ -192,8 +193,8 @@ def late_by(mean_ms: float) -> tuple[TrialRecord, Reading]:
 
 UNREAD = "unread readings="
 IN_TIME = Latency(0.1, 0.1, 0.2, 0.5, 3.0)
-OTHER = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
-RESTARTED = dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2)
+OTHER = snapshot(identity=copy.replace(IDENTITY, model="b"))
+RESTARTED = copy.replace(IDENTITY, start_time_ms=2000, pid=2)
 GONE = record(after=None, after_problem=server_gone.remark(problem="a: no answer"))
 PROXY_GONE = record(after=None, after_problem=lab_unreadable.remark(problem="toxiproxy"))
 # It answered for a third of the window, so its connections were free in the rest.
@@ -201,7 +202,7 @@ THIRD = reading(150.0)
 UNCALIBRATED = wrk2_uncalibrated.remark(calibrated=3, threads=4)
 # Of a service that tells nothing of its JVM.
 ALIEN = Snapshot(None, {"url": "http://x:8080"}, ToxicState(), 200.0)
-UNOBSERVED = dataclasses.replace(usage(window_cpu_s=None), jit_share=None)
+UNOBSERVED = copy.replace(usage(window_cpu_s=None), jit_share=None)
 WARM_UP = Counts(None, 4500, 6750, 0, 0, None, 25.0)
 ERRORS_BEFORE = Counts(None, 6750, 4500, 0, 0, None, 25.0)
 MIXED = reading(counts=ERRORS_BEFORE, window_ok=5400, window_http_errors=1350)
@@ -227,7 +228,7 @@ THROTTLED = "container_cpu_cfs_throttled_seconds_total"
     Trial().passes(),
     Trial(record(before=OTHER, after=OTHER)).because("wrong-server answered=b planned=a"),
     Trial(after(identity=RESTARTED), THIRD).because("jvm-restarted"),
-    Trial(after(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))).because(
+    Trial(after(identity=copy.replace(IDENTITY, jvm_flags=("-Xmx1g",)))).because(
         "changed what=identity"
     ),
     Trial(GONE, THIRD).because("server-gone problem=a: no answer"),
@@ -252,9 +253,7 @@ THROTTLED = "container_cpu_cfs_throttled_seconds_total"
     Trial(record(jit_share=0.25)).because("compiling elapsed_s=0.25 allowed_s=0.1"),
     Trial(record(jit_share=None)).passes(f"{UNREAD}jit"),
     Trial(UNOBSERVED).because("window-unobserved"),
-    Trial(dataclasses.replace(UNOBSERVED, before=ALIEN, after=ALIEN)).passes(
-        f"{UNREAD}generator-cpu"
-    ),
+    Trial(copy.replace(UNOBSERVED, before=ALIEN, after=ALIEN)).passes(f"{UNREAD}generator-cpu"),
     Trial(usage(host_busy=0.98)).passes("host-full busy=0.98"),
     Trial(usage(host_busy=0.9, host_steal=0.08)).passes(
         "host-full busy=0.98", "host-steal share=0.08"
@@ -365,12 +364,12 @@ def test_what_happened_to_the_lab(trial: Trial, reasons: Any, notes: Any) -> Non
     Trial(OF_20, thinking(0.45)).passes("think-time think_ms=0.45 share=0.31"),
     Trial(OF_20, thinking(3.0)).passes("think-time think_ms=3 share=0.75"),
     # A cycle of R alone lacks that time: it is unknown whether the generator or a server took it.
-    Trial(OF_20, dataclasses.replace(thinking(0.45), late=None, lag_ms=None)).because(
+    Trial(OF_20, copy.replace(thinking(0.45), late=None, lag_ms=None)).because(
         "littles-law answered_rps=13793.1 each_s=0.001 busy=13.7931 planned=20 tolerance=0.0500667 "
         "missing_ms=0.45"
     ),
     # It is unknown which of several machines waited for a CPU.
-    Trial(OF_20, dataclasses.replace(thinking(0.1), shares=THINKING_SHARES)).because(
+    Trial(OF_20, copy.replace(thinking(0.1), shares=THINKING_SHARES)).because(
         "generator-thinks share=0.230769 allowed=0.1 machine=far-9465"
     ),
     Trial(spiked(Peak(13.6, 16.7), Peak(19.6, 22.6))).passes(),
@@ -429,9 +428,7 @@ def test_what_the_generator_did(trial: Trial, reasons: Any, notes: Any) -> None:
     # Errors of the warm-up are none of the window.
     Trial(said=reading(counts=ERRORS_BEFORE, window_ok=6750, window_http_errors=0)).passes(),
     Trial(said=MIXED).passes("errors share=0.2"),
-    Trial(said=dataclasses.replace(MIXED, unexpected=1300)).passes(
-        "errors share=0.2 unexpected=1300"
-    ),
+    Trial(said=copy.replace(MIXED, unexpected=1300)).passes("errors share=0.2 unexpected=1300"),
     Trial(said=failing(5400, 1350)).passes("errors share=0.2 latencies=apart"),
     Trial(said=failing(5400, 1350, failed=None)).passes("errors share=0.2 latencies=mixed"),
     # 4 % of 450 req/s are reset or time out: 18 a second over the 25 s that the engine
@@ -545,7 +542,7 @@ def test_littles_law_is_not_asked_of_a_window_that_is_too_short() -> None:
 def test_the_compiler_may_use_little(
     cpus: int, quota: float | None, time: float, cpu_time: float
 ) -> None:
-    identity = dataclasses.replace(IDENTITY, cpus=cpus)
+    identity = copy.replace(IDENTITY, cpus=cpus)
     of = snapshot(identity=identity, settings={**SETTINGS, "cpu_quota": quota})
 
     def told(used: float, busy: float, elapsed: float | None = 0.49) -> TrialRecord:
@@ -672,7 +669,7 @@ def test_a_machine_that_was_away_is_no_finding_of_the_server() -> None:
     away = "machine-away machine=tested gap_s="
     assert cells(reasons) == ["server-gone problem=a: no answer", f"{away}12"]
     assert by_accident(reasons)
-    lost = dataclasses.replace(judged_row("r", gone), invalid_reasons=cell_of(reasons))
+    lost = copy.replace(judged_row("r", gone), invalid_reasons=cell_of(reasons))
     assert gave_way(lost) is None
     assert invalid(seen=of_machines(3, 4, 5)) == f"{away}8"
 
@@ -717,7 +714,7 @@ def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
 
 def test_no_answers_to_a_generator_that_did_not_do_its_part() -> None:
     silence = reading(0.0, corrected=None, raw=None)
-    said = dataclasses.replace(silence, remarks=(UNCALIBRATED,))
+    said = copy.replace(silence, remarks=(UNCALIBRATED,))
     assert codes(judge(measurement(said=said))) == ["wrk2-uncalibrated", "few-answers"]
     stopped = measurement(usage(window_throttled_s=3.0), silence)
     assert codes(judge(stopped)) == ["few-answers", "generator-throttled"]
@@ -759,9 +756,9 @@ def test_no_more_requests_are_lost_than_were_offered_and_not_answered() -> None:
     assert lost_rps(said, 450) == pytest.approx(200 / 15)
     assert error_share(said, 450) == pytest.approx(200 / 6750)
     # More were lost than were offered meanwhile: they were due before it.
-    late = dataclasses.replace(said, window_lost=1000)
+    late = copy.replace(said, window_lost=1000)
     assert error_share(late, 450) == pytest.approx(1000 / 7550)
-    early = dataclasses.replace(said, window_lost=0)
+    early = copy.replace(said, window_lost=0)
     assert (lost_rps(early, 450), error_share(early, 450)) == (0, 0)
 
 
@@ -815,7 +812,7 @@ def test_cpus_used_by_others(
     seen = ours(cpus or 0.0)
     if cpus is None:
         others = (one for one in seen.all if one.labels["__name__"] != USED)
-        seen = dataclasses.replace(seen, all=tuple(others))
+        seen = copy.replace(seen, all=tuple(others))
     judgement = judge(measurement(usage(**changes)), seen)
     used = judgement.others_cpu
     assert judgement.valid
@@ -829,13 +826,13 @@ def test_a_container_that_ends_in_the_window_does_not_hide_what_others_used() ->
     both = ours(1.0)
     times = (OPENS - 1, OPENS + 4, OPENS + 8)
     ended = Series({"__name__": USED, "service": "driver", "name": "toxics"}, times, (0, 0.5, 1.5))
-    seen = dataclasses.replace(both, all=(*both.all, ended))
+    seen = copy.replace(both, all=(*both.all, ended))
     judgement = judge(measurement(usage(host_busy=0.9)), seen)
     # 90 %, less 1 CPU and 1.4 s in 15 s, of 2 CPUs.
     assert judgement.others_cpu == pytest.approx(0.9 - (1 + 1.4 / 15) / 2, abs=1e-3)
     # The CPUs of a foreign service are not those of others.
     foreign = Snapshot(None, {"url": "x"}, ToxicState(), 0.0)
-    of = dataclasses.replace(usage(host_busy=0.9), before=foreign)
+    of = copy.replace(usage(host_busy=0.9), before=foreign)
     assert judge(measurement(of), ours(0.6)).others_cpu is None
 
 
@@ -850,7 +847,7 @@ def test_a_part_that_was_restarted(part: str) -> None:
 def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none() -> None:
     again = fixed(STARTED, 9.0, 50.0, job="toxiproxy")
     times = (OPENS - 2, OPENS - 1, OPENS + 5, OPENS + 16)
-    early = dataclasses.replace(again, times=times, values=(9.0, 50.0, 50.0, 50.0))
+    early = copy.replace(again, times=times, values=(9.0, 50.0, 50.0, 50.0))
     valid(seen=observation(early))
     of = record(before=snapshot(settings={**SETTINGS, "downstream_url": DIRECT}))
     assert "part-restarted" not in codes(judge(measurement(of), observation(again)))
@@ -896,7 +893,7 @@ def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none()
 )
 def test_a_condition_in_force(asked: dict[str, str], has: dict[str, Any], said: str | None) -> None:
     before = snapshot()
-    before = dataclasses.replace(before, settings={**before.settings, "loops": None, **has})
+    before = copy.replace(before, settings={**before.settings, "loops": None, **has})
     of = record(plan(condition=Condition(host=asked)), before=before, after=before)
     reasons = judge(measurement(of), observation()).reasons
     if said is None:
@@ -928,7 +925,7 @@ def test_a_row_has_the_reasons_of_its_judgement_whatever_is_in_them() -> None:
     for _ in range(100):
         told = ["".join(random.choices(FOREIGN, k=random.randrange(6))) for _ in range(4)]
         remarks = tuple(damaged.remark(problem=text, at=1.5) for text in told)
-        said = dataclasses.replace(reading(), remarks=remarks)
+        said = copy.replace(reading(), remarks=remarks)
         judgement = judge(measurement(said=said), observation())
         row = judged_row("run", measurement(said=said))
         assert row.reasons == judgement.reasons

@@ -1,6 +1,6 @@
 """Rows with known values, and the answer that follows by hand from where the interval lies."""
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 from itertools import product
 
@@ -28,7 +28,7 @@ STEADY = (100.0, 101, 99, 100, 102, 98)
 
 def row(mode: Mode = "closed", **changes: object) -> Row:
     trial = judged_row("run", measurement(record(plan(mode))))
-    return dataclasses.replace(trial, **{"valid": True, **changes})
+    return copy.replace(trial, **{"valid": True, **changes})
 
 
 def side(values: Sequence[float], metric: str = "goodput_rps", mode: Mode = "closed") -> list[Row]:
@@ -50,12 +50,12 @@ def figure_and_place(a: Sequence[Row], b: Sequence[Row]) -> tuple[str, str]:
 
 
 def changed(rows: Sequence[Row], **changes: object) -> list[Row]:
-    return [dataclasses.replace(each, **changes) for each in rows]
+    return [copy.replace(each, **changes) for each in rows]
 
 
 def invalid(rows: Sequence[Row], *at: int) -> list[Row]:
     """The rows, of which these are invalid."""
-    return [dataclasses.replace(each, valid=n not in at) for n, each in enumerate(rows)]
+    return [copy.replace(each, valid=n not in at) for n, each in enumerate(rows)]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_round_counts_only_if_both_sides_have_it() -> None:
     assert compared(invalid(a, 3, 4, 5, 6), invalid(b, 0, 1, 2)).why == "no value"
     # A side of several JVMs in a round counts with their median.
     rows = [row(arm=arm, achieved_rps=rps) for arm, rps in (("x", 90.0), ("y", 110.0))]
-    several = [dataclasses.replace(one, launch=n) for n in range(1, 7) for one in rows]
+    several = [copy.replace(one, launch=n) for n in range(1, 7) for one in rows]
     assert set(per_round(several, "achieved_rps").values()) == {100.0}
     answer = compared(several, side([100.0] * 6))
     assert (answer.ratio.count_a, answer.ratio.ratio, answer.paired) == (6, 1.0, True)
@@ -177,9 +177,9 @@ def tried(values: Sequence[float], again: Sequence[int], lost: Sequence[int] = (
     for one in side(values):
         first_was_valid = one.launch not in (*again, *lost)
         name = f"{one.launch:02d}-a"
-        rows.append(dataclasses.replace(one, trial=name, valid=first_was_valid))
+        rows.append(copy.replace(one, trial=name, valid=first_was_valid))
         if one.launch in again:
-            rows.append(dataclasses.replace(one, trial=f"{name}-again"))
+            rows.append(copy.replace(one, trial=f"{name}-again"))
     return rows
 
 
@@ -251,7 +251,7 @@ def test_lateness_decides_no_p95(raw_b_ms: float, late_b_ms: float | None, place
     def late(p95_ms: float, raw_ms: float, late_ms: float | None) -> list[Row]:
         load = {"mode": "open", "offered_rps": 100.0, "late_p99_ms": late_ms}
         return [
-            dataclasses.replace(
+            copy.replace(
                 each,
                 achieved_rps=100.0,
                 p95_ms=p95_ms * value / 100,
@@ -271,7 +271,7 @@ def test_a_p95_counts_requests_that_got_no_answer() -> None:
     hung = {"offered_rps": 100, "achieved_rps": 99.5, "window_s": 100.0, "window_ok": 9950,
             "window_http_errors": 0, "window_lost": 50}  # fmt: skip
     a, b = side(STEADY, "p95_ms", "open"), side(STEADY, "p95_ms", "open")
-    slow = [dataclasses.replace(one, **hung, slo_p95_ms=2 * (one.p95_ms or 0)) for one in b]
+    slow = [copy.replace(one, **hung, slo_p95_ms=2 * (one.p95_ms or 0)) for one in b]
     assert figure_and_place(changed(a, offered_rps=100), slow) == ("p95", "worse")
 
 
@@ -287,9 +287,9 @@ def test_a_window_that_was_made_longer_is_one_load() -> None:
     sides = []
     for values, first_is_valid in (((*STEADY, 101.0), False), ((101.0, *STEADY), True)):
         long = changed(side(values), duration_s=34)
-        rows = [dataclasses.replace(each, trial=f"{each.launch:02d}") for each in long]
-        short = dataclasses.replace(rows[0], duration_s=15, valid=first_is_valid)
-        sides.append([short, dataclasses.replace(rows[0], trial="01-again"), *rows[1:]])
+        rows = [copy.replace(each, trial=f"{each.launch:02d}") for each in long]
+        short = copy.replace(rows[0], duration_s=15, valid=first_is_valid)
+        sides.append([short, copy.replace(rows[0], trial="01-again"), *rows[1:]])
     comparison = compare(*sides, "a", "b")
     [answer] = comparison.answers
     assert (answer.question.cell.duration_s, answer.place) == (34, "within")
@@ -304,8 +304,8 @@ def test_a_launch_that_was_measured_again_before_its_load_got_a_longer_window_co
     values = (*STEADY, *STEADY)
     longer = changed(tried(values, [], []), duration_s=34)
     short = changed(tried(values, [2], [1]), duration_s=15)
-    third = dataclasses.replace(short[3], valid=False)
-    again = dataclasses.replace(longer[2], trial=f"{third.trial}-again")
+    third = copy.replace(short[3], valid=False)
+    again = copy.replace(longer[2], trial=f"{third.trial}-again")
     a = [*short[:3], third, again, *longer[3:]]
     answer = compared(a, longer)
     assert answer.question.cell.duration_s == 34
@@ -329,7 +329,7 @@ def test_a_cell_without_a_valid_trial_has_no_answer() -> None:
 
 def test_a_percentile_that_fewer_launches_of_one_side_tell_has_no_answer() -> None:
     """Which of them tell it may follow from the latency itself."""
-    twelve = [dataclasses.replace(offered(8.0)[0], launch=launch) for launch in range(1, 13)]
+    twelve = [copy.replace(offered(8.0)[0], launch=launch) for launch in range(1, 13)]
     untold = changed(twelve[:3], p95_ms=None)
     answer = compared([*untold, *twelve[3:]], twelve)
     assert (answer.question.figure, answer.place, answer.why) == ("p95", "cannot tell", "left out")
@@ -366,7 +366,7 @@ def test_a_backlog_of_less_than_one_percent_grows_too() -> None:
     assert not overloaded(short)
     assert not overloaded(row("closed"))
     # Of arrivals at random so many fewer came: none of them is missing.
-    assert not overloaded(dataclasses.replace(long, due=26_784))
+    assert not overloaded(copy.replace(long, due=26_784))
 
 
 @pytest.mark.parametrize("length", ["duration_s", "warmup_s"])
@@ -452,7 +452,7 @@ def test_windows_of_other_lengths_are_loads_of_their_own() -> None:
     assert (first.open_s, first.open_p95_ms.median, first.trials) == (15, 900.0, 1)
     assert (again.open_s, again.open_p95_ms.median, again.trials) == (34, 2000.0, 1)
     # Its warm-up makes none: a search takes a longer one near what is held.
-    longer = dataclasses.replace(measured("2", 2, 15, 950.0), warmup_s=20)
+    longer = copy.replace(measured("2", 2, 15, 950.0), warmup_s=20)
     [pooled] = loads([short, longer])
     assert (pooled.trials, pooled.open_p95_ms.median) == (2, 925.0)
 
@@ -492,10 +492,10 @@ def test_quick_errors_that_cost_no_goodput_decide_where_enough_launches_have_the
     for sides, facts in (((working, some), (0, 6, 2, 6)), ((some, working), (2, 6, 0, 6))):
         answer = compared(*sides)
         assert (answer.place, answer.why, answer.facts) == ("cannot tell", "failures", facts)
-    slow = [dataclasses.replace(one, achieved_rps=3000.0) for one in some]
+    slow = [copy.replace(one, achieved_rps=3000.0) for one in some]
     assert figure_and_place(working, slow)[1] == "worse"
     # A few errors on both sides change nothing.
-    stained = [dataclasses.replace(working[0], http_errors=1400), *working[1:]]
+    stained = [copy.replace(working[0], http_errors=1400), *working[1:]]
     assert figure_and_place(stained, stained)[1] == "within"
 
 
@@ -517,6 +517,6 @@ def test_loads_tell_goodput_and_the_errors_beside_it() -> None:
     assert load.errors == 6 * 120_000
     # One launch is enough, and an invalid one does not count.
     rows = counted(500, 1000)
-    rows[3] = dataclasses.replace(rows[3], http_errors=1000)
+    rows[3] = copy.replace(rows[3], http_errors=1000)
     assert most_errors(rows) == 0.5
     assert most_errors(invalid(rows, 3)) == most_errors([]) == 0

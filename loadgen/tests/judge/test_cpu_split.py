@@ -1,5 +1,6 @@
 """CPU time per answered request, from samples made by hand in a window of ten seconds."""
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 
@@ -90,13 +91,13 @@ def test_what_the_engine_does_not_tell_is_unknown() -> None:
     assert (split.cpu_generator_us, split.cpu_observation_us) == (None, None)
     assert split.cpu_server_us == pytest.approx(100)
     # A driver that rests uses no less than nothing.
-    busy = dataclasses.replace(USAGE, window_cpu_s=0.36)
+    busy = copy.replace(USAGE, window_cpu_s=0.36)
     assert cpu_split(trial(busy), seen()).cpu_observation_us == pytest.approx(20)
 
 
 def test_a_spinner_is_no_part_of_the_lab() -> None:
     # 5 % of 2 CPUs, in the driver's container, and in the machine's.
-    spun = dataclasses.replace(USAGE, spun=0.05, host_busy=0.25)
+    spun = copy.replace(USAGE, spun=0.05, host_busy=0.25)
     observed = seen(used("driver", 0.135), without="driver")
     split = cpu_split(trial(spun), observed)
     assert rounded(split) == rounded(cpu_split(trial(), seen()))
@@ -112,8 +113,7 @@ SPIKE = Spike(10, None, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1
 def test_nothing_is_known_without_answers_and_beside_spikes(of: Measurement) -> None:
     assert cpu_split(of, seen()) == CpuSplit()
     assert (
-        cpu_split(dataclasses.replace(of, reading=None, problem=Remark("damaged")), seen())
-        == CpuSplit()
+        cpu_split(copy.replace(of, reading=None, problem=Remark("damaged")), seen()) == CpuSplit()
     )
 
 

@@ -1,6 +1,6 @@
 """What the lab predicts and judges where the downstream draws each delay."""
 
-import dataclasses
+import copy
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_no_tail_is_predicted_where_requests_queue() -> None:
     # Delays that are all alike make all wait alike.
     assert closed(400, snapshot()).expected_p95_ms == 400
     # Nor is it under a toxic with jitter.
-    jitter = dataclasses.replace(LATENCY_300, jittered=True)
+    jitter = copy.replace(LATENCY_300, jittered=True)
     for of in (drawn(toxics=jitter), snapshot(toxics=jitter)):
         found = closed(200, of)
         assert (found.rps, found.expected_ms, found.expected_p95_ms) == (400, 500, None)
@@ -90,9 +90,9 @@ def test_a_deadline_within_the_delays_leaves_no_bound() -> None:
     assert closed(200, until(850)).rps == 1000
     assert closed(200, until(801)).rps is None
     # 0.9 % of a file's calls take 60 s, and most of its mean: without them it is far faster.
-    rare = dataclasses.replace(SPREAD, sd_ms=5647.0, longest_ms=60_000.0)
-    assert closed(200, dataclasses.replace(until(9000), spread=rare)).rps is None
-    assert closed(200, dataclasses.replace(until(60_000), spread=rare)).rps == 1000
+    rare = copy.replace(SPREAD, sd_ms=5647.0, longest_ms=60_000.0)
+    assert closed(200, copy.replace(until(9000), spread=rare)).rps is None
+    assert closed(200, copy.replace(until(60_000), spread=rare)).rps == 1000
     assert uncovered(parse("/block"), until(700)) == ()
     # What the deadline cuts off the few longest may make the others faster than the bound.
     assert "above-bound" in (of_rate(1070, settings={"downstream_timeout_ms": 9000}))
@@ -122,10 +122,10 @@ def test_windows_are_as_long_as_the_long_delays_ask_for() -> None:
     assert crossing_s(0.2, CALL, snapshot()) == 0.2
     assert crossing_s(0.2, parse("/block"), drawn()) == 0.2
     assert crossing_s(0.2, None, drawn()) == 0.2
-    tail = dataclasses.replace(SPREAD, sd_ms=600.0)
+    tail = copy.replace(SPREAD, sd_ms=600.0)
     assert needed_window_s(0.2, CALL, drawn(pool=None)) == 2
     assert needed_window_s(0.2, CALL, snapshot(spread=tail)) == 11
-    long = dataclasses.replace(SPREAD, sd_ms=1000.0)
+    long = copy.replace(SPREAD, sd_ms=1000.0)
     # (0.2 + 1² / 0.2) × 4.5 = 23.4 s.
     assert of_rate(1000, spread=long) == ["window-short"]
     assert needed_window_s(0.2, CALL, snapshot(spread=long)) == 29
@@ -134,7 +134,7 @@ def test_windows_are_as_long_as_the_long_delays_ask_for() -> None:
 def test_littles_law_allows_for_the_long_requests_at_the_edges() -> None:
     # 5 % and (0.2 + 0.4² / 0.2) / 15 = 6.7 %: 178 of 200 busy are within it, 175 are not.
     def reasons(rps: float, sd_ms: float) -> list[str]:
-        of = snapshot(spread=dataclasses.replace(SPREAD, sd_ms=sd_ms))
+        of = snapshot(spread=copy.replace(SPREAD, sd_ms=sd_ms))
         load = plan("closed", concurrency=200, predicted_rps=None)
         said = reading(rps, corrected=None, raw=latency(200.0))
         whole = measurement(record(load, before=of, after=of), said)
@@ -154,7 +154,7 @@ def test_a_rate_of_few_draws_says_how_uncertain_it_is() -> None:
     [note] = judgement.notes
     assert (note.code, note.values["draws"]) == ("few-draws", 750)
     assert note.values["share"] == pytest.approx(0.0582, rel=1e-2)
-    alike = judge(measurement(dataclasses.replace(trial, before=snapshot()), said), observation())
+    alike = judge(measurement(copy.replace(trial, before=snapshot()), said), observation())
     assert alike.notes == ()
 
 
@@ -165,7 +165,7 @@ def test_the_longest_delay_of_few_connections_is_no_silence() -> None:
     few = record(plan("closed", concurrency=1), before=drawn())
     assert silent_s(few, said, of_a_second) is None
     # 200 connections are not all silent for longer than 169 ms by their draws, nor other routes.
-    many = dataclasses.replace(said, achieved_rps=1000.0)
+    many = copy.replace(said, achieved_rps=1000.0)
     assert silent_s(few, many, of_a_second) == 3.0
     blocked = record(plan("closed", route="/block"), before=drawn())
     assert silent_s(blocked, said, of_a_second) == 3.0
@@ -198,8 +198,8 @@ def test_a_tail_is_held_against_the_tail_of_the_delays() -> None:
     # A latency toxic moves it, a toxic with jitter leaves nothing to hold it against.
     shifted = Latency(505.0, 460.0, 800.0, 1110.0, 3300.0)
     assert judged(trial(800, 350, toxics=LATENCY_300), 350, shifted).bottleneck == "none"
-    jitter = dataclasses.replace(LATENCY_300, jittered=True)
-    very_late = dataclasses.replace(shifted, p95_ms=2000.0, p99_ms=2100.0)
+    jitter = copy.replace(LATENCY_300, jittered=True)
+    very_late = copy.replace(shifted, p95_ms=2000.0, p99_ms=2100.0)
     assert judged(trial(800, 350, toxics=LATENCY_300), 350, very_late).bottleneck != "none"
     assert judged(trial(800, 350, toxics=jitter), 350, very_late).bottleneck == "none"
 
@@ -217,7 +217,7 @@ def test_a_deadline_that_cuts_more_than_5_percent_of_the_delays_is_the_limit() -
     def until(ms: int) -> Verdict:
         of = snapshot(settings={"downstream_timeout_ms": ms}, spread=SPREAD)
         load = plan("closed", server=SERVER, concurrency=200)
-        counts = dataclasses.replace(reading(900).counts, http_errors=1350)
+        counts = copy.replace(reading(900).counts, http_errors=1350)
         said = reading(900, raw=latency(200), counts=counts)
         whole = measurement(record(load, before=of, after=of), said)
         return verdict_of(whole, Judgement((), ()), seen(late))
@@ -232,7 +232,7 @@ def test_a_deadline_that_cuts_more_than_5_percent_of_the_delays_is_the_limit() -
 def test_the_steps_of_a_long_window_are_no_silence() -> None:
     """Of more than 20 minutes every fourth second is kept: each step is longer than a scrape, and
     half of them have fewer answers than most."""
-    said = dataclasses.replace(reading(1000.0), window_s=1800.0)
+    said = copy.replace(reading(1000.0), window_s=1800.0)
     steps = tuple(
         Step(at, at + 4.0, 4000.0 * (1 + 0.01 * (-1) ** number), 0.0, None)
         for number, at in enumerate(range(0, 1800, 4))

@@ -1,6 +1,6 @@
 """What must be equal is, or the comparison says what is not."""
 
-import dataclasses
+import copy
 
 import pytest
 
@@ -15,7 +15,7 @@ NONE: dict[str, Json] = dict.fromkeys(("pool_size", "queue_bound", "loops", "blo
 
 
 def server(model: str, /, **changes: Json) -> Snapshot:
-    identity = dataclasses.replace(IDENTITY, model=model)
+    identity = copy.replace(IDENTITY, model=model)
     return snapshot(identity=identity, settings={**LIMITS, **NONE, **changes})
 
 
@@ -96,8 +96,8 @@ def test_an_unequal_setting_is_named_with_values(changes: dict[str, Json], says:
 )
 def test_another_jvm_is_named(changes: dict[str, object], says: str | None) -> None:
     servers = pair()
-    identity = dataclasses.replace(servers["loop"].identity, **changes)
-    servers["loop"] = dataclasses.replace(servers["loop"], identity=identity)
+    identity = copy.replace(servers["loop"].identity, **changes)
+    servers["loop"] = copy.replace(servers["loop"], identity=identity)
     found = [f"unequal-limits limit={says}"] if says else []
     assert cells(reasons(compare(servers))) == found
 

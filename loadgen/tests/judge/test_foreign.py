@@ -1,6 +1,6 @@
 """Prediction, gates and verdict of a service that is not the lab's."""
 
-import dataclasses
+import copy
 from typing import Any
 
 import pytest
@@ -67,17 +67,17 @@ def test_the_think_time_of_the_generator_is_part_of_what_connections_allow() -> 
     ]
     assert found.expected_ms == pytest.approx(0.15)
     # A CPU that allows 20,000: 10 / 20,000 = 0.5 ms a cycle, 0.05 ms of it with the generator.
-    costly = dataclasses.replace(quick, host=Line(0.0001))
+    costly = copy.replace(quick, host=Line(0.0001))
     found = predict("/x", 10, None, foreign(None), costly, 2)
     assert found.bounds[0].resource == "host CPU"
     assert found.expected_ms == pytest.approx(0.45)
     # A worker is not held while the generator thinks: 8 / 0.15 ms.
-    pool = predict("/x", 10, None, foreign(dataclasses.replace(JVM, pool_size=8)), quick, 2)
+    pool = predict("/x", 10, None, foreign(copy.replace(JVM, pool_size=8)), quick, 2)
     assert {one.resource: round(one.rps) for one in pool.bounds}["worker pool"] == 53_333
     # The light load had as much as Z leaves it: half of it, and not a quarter.
     slow = Demand(10, 4000, None, None, 0.1, light_rps=24_000, think_ms=0.1)
     assert predict("/x", 10, None, foreign(None), slow, 2).bounds == ()
-    held = dataclasses.replace(slow, light_rps=26_000)
+    held = copy.replace(slow, light_rps=26_000)
     assert predict("/x", 10, None, foreign(None), held, 2).bounds[0].rps == pytest.approx(50_000)
 
 
@@ -121,7 +121,7 @@ def test_a_trial_without_an_exporter_is_valid_and_says_what_was_not_asked() -> N
 
 
 def test_gates_that_can_be_asked_are() -> None:
-    restarted = foreign(dataclasses.replace(JVM, start_time_ms=2_000_000))
+    restarted = foreign(copy.replace(JVM, start_time_ms=2_000_000))
     for of, said, reason in (
         (foreign_record(after=restarted), FAST, "jvm-restarted"),
         (foreign_record(jit_share=0.5), FAST, "compiling"),
@@ -175,7 +175,7 @@ def test_a_pool_that_nobody_shows_is_inferred_where_the_cpus_are_idle() -> None:
 
 
 def test_an_exporter_that_nobody_reads_and_a_service_that_is_no_container_are_said() -> None:
-    unread = dataclasses.replace(JVM, scraped=False)
+    unread = copy.replace(JVM, scraped=False)
     found = judged(foreign_record(unread), gauge("up", 1, job="cadvisor"))
     assert codes(found) == {"exporter unread", "container"}
 
@@ -252,7 +252,7 @@ def waits(threads: float, kind: str = "monitor") -> Series:
 # 400 connections to 200 threads, R0 0.2 s, and one lock that is held for 10 ms: 100 req/s hold 20
 # threads where nothing waits, and 179 of the 200 wait for the lock.
 def test_a_lock_is_named_where_its_recorder_watches() -> None:
-    watches = dataclasses.replace(JVM, lock_watch_ms=10)
+    watches = copy.replace(JVM, lock_watch_ms=10)
     found = judged(foreign_record(watches), *TOMCAT, waits(179), rps=100, raw_ms=4000)
     assert (found.bottleneck, found.strength, found.missing) == ("lock", STRONG, ())
     assert found.named is not None
@@ -264,7 +264,7 @@ def test_a_lock_is_named_where_its_recorder_watches() -> None:
 
 
 def test_pinned_carriers_are_named_where_its_recorder_watches() -> None:
-    watches = dataclasses.replace(JVM, pool_size=None, lock_watch_ms=10, carriers=2)
+    watches = copy.replace(JVM, pool_size=None, lock_watch_ms=10, carriers=2)
     queued = gauge("lab_virtual_thread_scheduler_queued", 300, server="my-service")
     found = judged(
         foreign_record(watches), *without("lab_worker_pool_size", "lab_worker_pool_active"),
@@ -277,7 +277,7 @@ def test_pinned_carriers_are_named_where_its_recorder_watches() -> None:
 
 def test_an_unknown_verdict_says_that_nobody_watched_its_locks() -> None:
     def missing(lock_watch_ms: int | None) -> list[tuple[str, str]]:
-        watched = dataclasses.replace(JVM, lock_watch_ms=lock_watch_ms)
+        watched = copy.replace(JVM, lock_watch_ms=lock_watch_ms)
         idle = gauge("lab_worker_pool_active", 20, server="my-service")
         series = (*without("lab_worker_pool_active"), idle)
         found = judged(foreign_record(watched), *series, rps=500, raw_ms=800)
@@ -305,7 +305,7 @@ def test_the_quotas_of_several_containers_are_no_quota() -> None:
 
 def test_an_exporter_that_may_be_another_s_is_said_to_be_taken_for_the_service_s() -> None:
     def notes(server: str, *series: Series) -> list[str]:
-        of = dataclasses.replace(plan("closed", server=server, predicted_rps=None), concurrency=400)
+        of = copy.replace(plan("closed", server=server, predicted_rps=None), concurrency=400)
         whole = measurement(foreign_record(plan=of), FAST)
         seen = Observation((OPENS, CLOSES), (gauge("up", 1), *series))
         return cells(judge(whole, seen).notes)
@@ -321,7 +321,7 @@ def test_its_limits_are_those_that_it_tells() -> None:
         "url": URL, "jdk": "21.0.1", "max_heap_bytes": 2**30,
     }  # fmt: skip
     assert compare({"x": foreign(None)}).equal == {"url": URL}
-    idle = foreign(dataclasses.replace(JVM, lock_watch_ms=0))
+    idle = foreign(copy.replace(JVM, lock_watch_ms=0))
     assert compare({"x": idle}) == compare({"x": foreign()})
-    watches = foreign(dataclasses.replace(JVM, lock_watch_ms=10))
+    watches = foreign(copy.replace(JVM, lock_watch_ms=10))
     assert compare({"x": watches}).own == {"lock_watch_ms": {"x": 10}}

@@ -1,6 +1,6 @@
 """What a gate says of known values, and how often it is right of simulated launches."""
 
-import dataclasses
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -52,7 +52,7 @@ def test_the_whole_interval_decides(low: float, high: float, place: Place) -> No
 def row(mode: Mode, launch: int, **changes: object) -> Row:
     trial = judged_row("run", measurement(record(plan(mode, launch=launch))))
     known = {"valid": True, "cpu_server_us": 50.0, **changes}
-    return dataclasses.replace(trial, **known)
+    return copy.replace(trial, **known)
 
 
 GONE = {"valid": False, "invalid_reasons": "mostly-errors"}
@@ -189,12 +189,12 @@ def test_quick_errors_of_a_closed_load_cost_no_goodput_and_are_worse() -> None:
 def test_one_launch_that_ends_is_no_pass_though_the_others_would_do() -> None:
     base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 9)]
     rows = [row("closed", n, arm="y") for n in range(1, 9)]
-    rows[3] = dataclasses.replace(rows[3], **GONE)
+    rows[3] = copy.replace(rows[3], **GONE)
     answer = answers_of(base, ("run:a@y", rows))["goodput"]
     assert (answer.place, answer.why, answer.facts) == ("cannot tell", "failures", (0, 8, 1, 8))
     # What others did to the lab is not the candidate's.
     reasons = "mostly-errors; wrong-server"
-    rows[3] = dataclasses.replace(rows[3], invalid_reasons=reasons)
+    rows[3] = copy.replace(rows[3], invalid_reasons=reasons)
     assert goodput(base, ("run:a@y", rows)) == "within"
 
 
@@ -244,7 +244,7 @@ def test_goodput_of_a_base_that_keeps_up_is_no_pass() -> None:
 
 def test_a_figure_that_fewer_launches_of_one_side_tell_is_not_judged() -> None:
     label, rows = lane("open", "x")
-    base = label, [dataclasses.replace(each, p99_ms=None) for each in rows[:3]] + rows[3:]
+    base = label, [copy.replace(each, p99_ms=None) for each in rows[:3]] + rows[3:]
     found = answers_of(base, lane("open", "y"))
     assert (found["p99"].why, found["cpu"].place) == ("left out", "within")
     assert (found["p99"].tries_a.lost, found["p99"].tries_b.lost) == (3, 0)
@@ -259,7 +259,7 @@ def test_a_candidate_that_mends_errors_costs_more_and_is_not_worse_for_it() -> N
 def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_judged() -> None:
     base = "run:a@x", [row("closed", n, arm="x") for n in range(1, 10)]
     rows = [row("closed", n, arm="y", cpu_server_us=60.0) for n in range(1, 10)]
-    wrong = [dataclasses.replace(each, cpu_server_us=1.0, valid=False) for each in rows]
+    wrong = [copy.replace(each, cpu_server_us=1.0, valid=False) for each in rows]
     assert places(base, ("run:a@y", [*wrong[:1], *rows[1:]]))["cpu"] == "worse"
     found = answers_of(base, ("run:a@y", [*wrong[:3], *rows[3:]]))
     assert {answer.why for answer in found.values()} == {"left out"}
@@ -324,10 +324,10 @@ def test_without_pairs_or_parts_there_is_no_covariate() -> None:
     few = answers_of(*machine(launches=5))["cpu"]
     assert (few.control.use, few.same, few.ratio) == ("no floor", None, few.raw)
     (_, a), (name, b) = machine()
-    apart = [dataclasses.replace(trial, run="other") for trial in b]
+    apart = [copy.replace(trial, run="other") for trial in b]
     answer = answers_of(("run:a", a), ("other:a", apart))["cpu"]
     assert (answer.control, answer.same, answer.ratio) == (None, None, answer.raw)
-    b[3] = dataclasses.replace(b[3], cpu_proxy_us=None)
+    b[3] = copy.replace(b[3], cpu_proxy_us=None)
     assert answers_of(("run:a", a), (name, b))["cpu"].control is None
 
 
@@ -356,15 +356,12 @@ def test_neighbours_are_those_in_time_and_not_those_in_the_list() -> None:
     assert answers_of((base, a[::-1]), (candidate, b[::-1]))["cpu"].same.count_a == 8
     # The base in the third round was measured again after all others: the candidate's launch of
     # that round is no neighbour of the second one.
-    a[2] = dataclasses.replace(a[2], started_at=START + timedelta(hours=1))
+    a[2] = copy.replace(a[2], started_at=START + timedelta(hours=1))
     assert answers_of((base, a), (candidate, b))["cpu"].same.count_a == 7
     # A B, A B, …: none.
-    begun = [
-        dataclasses.replace(trial, started_at=START + timedelta(hours=trial.launch)) for trial in a
-    ]
+    begun = [copy.replace(trial, started_at=START + timedelta(hours=trial.launch)) for trial in a]
     ended = [
-        dataclasses.replace(trial, started_at=START + timedelta(hours=trial.launch + 0.5))
-        for trial in b
+        copy.replace(trial, started_at=START + timedelta(hours=trial.launch + 0.5)) for trial in b
     ]
     assert answers_of((base, begun), (candidate, ended))["cpu"].same is None
 
@@ -381,7 +378,7 @@ def judged(values: NDArray[np.float64]) -> Comparison:
         (
             f"run:{arm}",
             [
-                dataclasses.replace(each, achieved_rps=a, cpu_server_us=b, p50_ms=c)
+                copy.replace(each, achieved_rps=a, cpu_server_us=b, p50_ms=c)
                 for each, a, b, c in zip(blank, *values[:, at].tolist(), strict=False)
             ],
         )

@@ -1,6 +1,6 @@
 """What the network lost, in windows made by hand."""
 
-import dataclasses
+import copy
 
 import pytest
 
@@ -10,7 +10,7 @@ from support.series import counter
 from support.windows import SERVER, judged, named, pool, seen, standing
 
 # Of answers that take 200 ms, those of which a segment is sent again take twice as long.
-LATE = dataclasses.replace(latency(200.0), mean_ms=212.0, p95_ms=400.0, p99_ms=410.0, max_ms=420.0)
+LATE = copy.replace(latency(200.0), mean_ms=212.0, p95_ms=400.0, p99_ms=410.0, max_ms=420.0)
 
 
 def resent(by_server: float, attempts: float = 0.0, overflows: float = 0.0) -> list[Series]:

@@ -1,5 +1,6 @@
 """What two labs differ in, and that what was not recorded differs from everything."""
 
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 
@@ -68,7 +69,7 @@ RUNTIME = ("limits", "TOXIPROXY_GOMAXPROCS")
     ],
 )
 def test_which_machine_it_was(host: dict[str, Json], expected: list[tuple[str, str]]) -> None:
-    other = dataclasses.replace(WHOLE, host={**HOST, **host})
+    other = copy.replace(WHOLE, host={**HOST, **host})
     assert named(WHOLE, other) == expected
     # What neither recorded is like nothing.
     unknown = [found for found in differences(WHOLE, other) if found.now is None]
@@ -127,7 +128,7 @@ def test_each_of_several_machines_must_be_the_same() -> None:
 def test_which_code_ran(
     was: Mapping[str, Json], now: Mapping[str, Json], expected: list[tuple[str, str]]
 ) -> None:
-    one, other = (dataclasses.replace(WHOLE, versions={**VERSIONS, **of}) for of in (was, now))
+    one, other = (copy.replace(WHOLE, versions={**VERSIONS, **of}) for of in (was, now))
     assert named(one, other) == expected
 
 
@@ -135,17 +136,17 @@ def test_which_code_ran(
 NONE = snapshot(settings={"pool_size": None})
 WITHOUT = Snapshot(None, {"url": "http://x:1"}, ToxicState(), 200.0)
 # It told nothing.
-SILENT = dataclasses.replace(WITHOUT, exported=Exported(1, None, None, None, True))
-SLOWER = dataclasses.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
+SILENT = copy.replace(WITHOUT, exported=Exported(1, None, None, None, True))
+SLOWER = copy.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
 
 
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [
         (snapshot(), snapshot(settings={"pool_size": 200}), "settings downstream_connections"),
-        (snapshot(), snapshot(identity=dataclasses.replace(IDENTITY, jdk="26")), "build jdk"),
-        (snapshot(), snapshot(identity=dataclasses.replace(IDENTITY, gc=())), "jvm gc"),
-        (snapshot(), snapshot(identity=dataclasses.replace(IDENTITY, start_time_ms=9, pid=9)), ""),
+        (snapshot(), snapshot(identity=copy.replace(IDENTITY, jdk="26")), "build jdk"),
+        (snapshot(), snapshot(identity=copy.replace(IDENTITY, gc=())), "jvm gc"),
+        (snapshot(), snapshot(identity=copy.replace(IDENTITY, start_time_ms=9, pid=9)), ""),
         (snapshot(), snapshot(toxics=ToxicState(("latency",), 5.0)), "toxics toxics"),
         (snapshot(), snapshot(downstream_delay_ms=1.0), "delay the downstream's delay in ms"),
         (snapshot(), snapshot(spread=SPREAD), "delay the downstream's delay"),

@@ -1,6 +1,6 @@
 """A window that is not steady, and a server that stops answering in it."""
 
-import dataclasses
+import copy
 import random
 from collections.abc import Callable, Sequence
 
@@ -45,7 +45,7 @@ def closed(rates: Sequence[float], **changes: object) -> tuple[TrialRecord, Read
     """A closed load of 100 connections at 200 ms, whose seconds had these rates."""
     rps = sum(rates) / len(rates)
     said = reading(rps, float(len(rates)), corrected=None, raw=latency(), seconds=seconds(rates))
-    return record(plan("closed", predicted_rps=None)), dataclasses.replace(said, **changes)
+    return record(plan("closed", predicted_rps=None)), copy.replace(said, **changes)
 
 
 def opened(latencies: Sequence[float]) -> tuple[TrialRecord, Reading]:
@@ -92,7 +92,7 @@ def test_goodput_that_changes_is_a_reason(rates: Sequence[float], said: tuple[in
 )
 def test_what_is_small_or_scattered_is_no_reason(rates: Sequence[float]) -> None:
     of, said = closed(rates)
-    said = dataclasses.replace(said, achieved_rps=500.0, samples=7500)
+    said = copy.replace(said, achieved_rps=500.0, samples=7500)
     assert judged(of, said) == Judgement((), ())
 
 
@@ -130,11 +130,11 @@ def test_spikes_and_scripts_are_unsteady_on_purpose() -> None:
         ({"script": (ToxicStep(5, {"TYPE": "down"}),)}, {}),
     ):
         of, said = closed(ramp(450, 540))
-        of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, **changed), **more)
+        of = copy.replace(of, plan=copy.replace(of.plan, **changed), **more)
         assert not DRIFTS & {one.code for one in judged(of, said).reasons}
     # What has another reason is not called unsteady too.
     of, said = closed(ramp(400, 600))
-    cold = dataclasses.replace(of, jit_share=0.3)
+    cold = copy.replace(of, jit_share=0.3)
     assert [one.code for one in judged(cold, said).reasons] == ["compiling"]
 
 
@@ -169,7 +169,7 @@ def test_false_alarms_are_rare(count: int, scatter: float, memory: float, most: 
     def window() -> tuple[TrialRecord, Reading]:
         of, said = closed(scattered(rng, count, scatter, memory))
         # N = X·R holds in every one.
-        return of, dataclasses.replace(said, raw=latency(100_000 / said.achieved_rps))
+        return of, copy.replace(said, raw=latency(100_000 / said.achieved_rps))
 
     windows = 400
     # Two standard errors of the count.
@@ -184,7 +184,7 @@ def test_a_drift_beyond_the_margin_is_found(count: int, drift: float, least: flo
     def window(shape: Sequence[float]) -> tuple[TrialRecord, Reading]:
         rates = scattered(rng, count, 0.02, 0.0)
         of, said = closed([a * b for a, b in zip(rates, shape, strict=True)])
-        return of, dataclasses.replace(said, raw=latency(100_000 / said.achieved_rps))
+        return of, copy.replace(said, raw=latency(100_000 / said.achieved_rps))
 
     assert share(50, lambda: window(ramp(1 - drift, 1 + drift, count))) >= least
     if count > 8:
@@ -251,7 +251,7 @@ def test_a_hang_is_also_seen_by_prometheus() -> None:
 def test_a_generator_that_lost_its_rate_does_not_blame_the_server() -> None:
     [reason] = judged(OPEN, reading(300.0, seconds=seconds([300.0] * 15))).reasons
     assert reason.code == "generator-short"
-    stopped = record(OPEN.plan, usage=dataclasses.replace(USAGE, window_throttled_s=9.0))
+    stopped = record(OPEN.plan, usage=copy.replace(USAGE, window_throttled_s=9.0))
     reasons = judged(stopped, reading(200.0, seconds=seconds(HANG))).reasons
     assert [one.code for one in reasons] == ["generator-throttled", "generator-short"]
 

@@ -1,6 +1,6 @@
 """The parts of a request's mean time, from histograms made by hand in a window of ten seconds."""
 
-import dataclasses
+import copy
 from collections.abc import Mapping
 from itertools import chain
 from random import Random
@@ -59,7 +59,7 @@ def trial(
     of = plan("closed") if mode == "closed" else plan("open", offered_rps=100)
     corrected = None if mode == "closed" else flat(247.0)
     said = reading(RPS, 10.0, raw=flat(240.0), corrected=corrected)
-    return measurement(record(dataclasses.replace(of, route=route, spike=spike)), said)
+    return measurement(record(copy.replace(of, route=route, spike=spike)), said)
 
 
 def rounded(split: TimeSplit) -> list[float | None]:
@@ -82,8 +82,8 @@ def test_errors_are_in_what_the_client_saw_as_in_what_the_server_took() -> None:
     # 0.5 % were quick errors: 199 answers of 240 ms and one of 40 ms.
     whole = trial()
     counts = Counts(None, 995, 5, 0, 0, None, 10.0)
-    said = dataclasses.replace(whole.reading, counts=counts, all_ms=239.0)
-    split = time_split(dataclasses.replace(whole, reading=said), seen(*KNOWN))
+    said = copy.replace(whole.reading, counts=counts, all_ms=239.0)
+    split = time_split(copy.replace(whole, reading=said), seen(*KNOWN))
     assert rounded(split) == [*WHOLE[:-1], 4.0]
 
 
@@ -129,7 +129,7 @@ def test_waits_are_parts(series: tuple[Series, ...], parts: list[float | None]) 
 
 def with_late(of: Measurement, late_ms: float | None) -> Measurement:
     late = None if late_ms is None else flat(late_ms)
-    return dataclasses.replace(of, reading=dataclasses.replace(of.reading, late=late))
+    return copy.replace(of, reading=copy.replace(of.reading, late=late))
 
 
 @pytest.mark.parametrize("late_ms", [None, 3.0])
@@ -157,10 +157,10 @@ def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(m
         split = time_split(of, seen(*series))
         assert split.whole_ms == pytest.approx(client_ms)
         # What the parts say does not depend on what the client saw; only the rest does.
-        slow = dataclasses.replace(of.reading.raw, mean_ms=of.reading.raw.mean_ms + 90)
-        corrected = of.reading.corrected and dataclasses.replace(slow, mean_ms=client_ms + 90)
-        slower = dataclasses.replace(of.reading, raw=slow, corrected=corrected)
-        other = time_split(dataclasses.replace(of, reading=slower), seen(*series))
+        slow = copy.replace(of.reading.raw, mean_ms=of.reading.raw.mean_ms + 90)
+        corrected = of.reading.corrected and copy.replace(slow, mean_ms=client_ms + 90)
+        slower = copy.replace(of.reading, raw=slow, corrected=corrected)
+        other = time_split(copy.replace(of, reading=slower), seen(*series))
         assert other.parts[:-1] == pytest.approx(split.parts[:-1])
         assert other.time_unexplained_ms - split.time_unexplained_ms == pytest.approx(90)
 
@@ -200,8 +200,8 @@ def test_nothing_is_told_where_a_part_is_missing(series: tuple[Series, ...]) -> 
 
 def test_nothing_is_told_of_requests_that_got_no_answer_and_of_spikes() -> None:
     known, whole = seen(*KNOWN), trial()
-    lost = dataclasses.replace(whole.reading, counts=Counts(None, 900, 100, 0, None, None, 10.0))
-    assert time_split(dataclasses.replace(whole, reading=lost), known) == TimeSplit()
+    lost = copy.replace(whole.reading, counts=Counts(None, 900, 100, 0, None, None, 10.0))
+    assert time_split(copy.replace(whole, reading=lost), known) == TimeSplit()
     spike = Spike(10, None, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1)
     assert time_split(trial(spike=spike), known) == TimeSplit()
     assert time_split(whole, None) == TimeSplit()

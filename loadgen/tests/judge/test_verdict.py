@@ -1,6 +1,6 @@
 """The verdict on windows made by hand: each resource full in turn, and none."""
 
-import dataclasses
+import copy
 
 import pytest
 
@@ -228,7 +228,7 @@ def test_what_came_after_the_window_is_not_what_was_in_it() -> None:
     size, active, *rest = POOL
     at_rest = tuple(20.0 if at < OPENS else 0.0 for at in active.times)
     up = gauge("up", 1, job="jvm")
-    changed = (size, dataclasses.replace(active, values=at_rest), up)
+    changed = (size, copy.replace(active, values=at_rest), up)
     observed = seen(*map(unanswered, changed), *rest)
     assert not observed.covers("jvm")
     found = judged(observed, rps=40)

@@ -1,6 +1,6 @@
 """Density: which trials hold how many connections, and the slope over them."""
 
-import dataclasses
+import copy
 import re
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def found(rows: list[Row], whole: Experiment) -> tuple[Finding, ...]:
 def test_the_finding_is_the_slope_with_its_interval() -> None:
     whole = of(servers=("a",), concurrencies=(2000, 4000, 6000, 8000), launches=3)
     rows = [memory(plan, 800 + plan.launch) for plan in plans(whole)]
-    rows[0] = dataclasses.replace(rows[0], valid=False, live_heap_bytes=1)
+    rows[0] = copy.replace(rows[0], valid=False, live_heap_bytes=1)
     heap, resident = found(rows, whole)
     assert (heap.name, heap.server) == ("live heap per connection", "a")
     # An invalid trial is in no slope.

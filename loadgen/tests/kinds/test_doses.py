@@ -1,6 +1,6 @@
 """A/A and doses: what is said of each group of six rounds is counted."""
 
-import dataclasses
+import copy
 from itertools import cycle, islice
 
 from lab.kinds.doses import Arm, answers, findings
@@ -32,11 +32,11 @@ def test_trials_of_one_round_are_a_pair_though_one_is_missing() -> None:
 
     def drifting(of: Arm, without: int = 0) -> Arm:
         rows = {
-            at: dataclasses.replace(one, achieved_rps=(one.achieved_rps or 0) * 2**at)
+            at: copy.replace(one, achieved_rps=(one.achieved_rps or 0) * 2**at)
             for at, one in of.rows.items()
             if at != without
         }
-        return dataclasses.replace(of, rows=rows)
+        return copy.replace(of, rows=rows)
 
     a = drifting(arm(1000))
     assert answers(a, drifting(arm(500, 1.0))) == ["worse"] * 2

@@ -1,6 +1,6 @@
 """Growth over legs, on memory whose growth was planted."""
 
-import dataclasses
+import copy
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -93,9 +93,7 @@ def keep(
     raw = run_dir / "raw" / one.trial
     raw.mkdir(parents=True)
     before = snapshot()
-    before = dataclasses.replace(
-        before, identity=dataclasses.replace(before.identity, start_time_ms=started_ms)
-    )
+    before = copy.replace(before, identity=copy.replace(before.identity, start_time_ms=started_ms))
     of = plan(trial=one.trial, duration_s=LEG_S)
     told = {"window_offset_s": 10.0, "run_s": 310.0, "live_heap_bytes": live_bytes}
     told["warmth"] = warmth or Warmth(True, ())
@@ -134,7 +132,7 @@ def kept(
 
 def lost(rows: list[Row], at: int, reason: str = "toxics-touched") -> None:
     """This leg is invalid."""
-    rows[at] = dataclasses.replace(rows[at], **invalid(reason))
+    rows[at] = copy.replace(rows[at], **invalid(reason))
 
 
 def growing(at: float) -> float:

@@ -1,6 +1,6 @@
 """Inquiries into servers whose limits were planted."""
 
-import dataclasses
+import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ SEEN = snapshot(settings=SETTINGS)
 SERVICE = snapshot(identity=None, settings={"url": "http://a:8080"})
 WITH_A_LOCK = snapshot(settings={"lock_ms": 50})
 PROXIED_CALLS = snapshot(settings={"downstream_url": PROXIED})
-WITH_CPUS = dataclasses.replace(PROXIED_CALLS, settings={**PROXIED_CALLS.settings, "cpuset": "4-7"})
+WITH_CPUS = copy.replace(PROXIED_CALLS, settings={**PROXIED_CALLS.settings, "cpuset": "4-7"})
 FEW_CONNECTIONS = snapshot(settings={**SETTINGS, "downstream_connections": 205})
 NEARLY = snapshot(settings={**SETTINGS, "pool_size": 19_500})
 POOL, CONNECTIONS, HOST_CPU = "worker pool", "downstream connections", "host CPU"
@@ -535,7 +535,7 @@ def test_an_inquiry_goes_on_where_it_was_also_after_a_damaged_trial(gone: bool) 
     assert outline(findings(of, rows[:15]))[-1] == "unknown: not-finished"
     assert findings(of, []) == []
     # Rows of something else are no inquiry.
-    others = [dataclasses.replace(each, arm="7-after") for each in rows]
+    others = [copy.replace(each, arm="7-after") for each in rows]
     assert order_of(of).next(others).arm == "1-named"
     for at in range(len(rows)):
         done = resumed(order_of(of), rows, at, lambda plan: honest(plan, 0), gone=gone)
@@ -547,7 +547,7 @@ def test_an_inquiry_goes_on_where_it_was_also_after_a_damaged_trial(gone: bool) 
 def test_windows_of_an_inquiry_grow_once_one_was_too_short() -> None:
     of = inquiry(duration_s=5)
     short = invalid("window-short needed_s=8")
-    plan = order_of(of).next([dataclasses.replace(run(of)[0], **short)])
+    plan = order_of(of).next([copy.replace(run(of)[0], **short)])
     assert (plan.arm, plan.duration_s) == ("1-named", 8)
 
 
@@ -590,7 +590,7 @@ def test_findings_come_from_the_manifest_and_the_plans_of_the_trials(tmp_path: P
     (run_dir / "raw" / rows[3].trial / "plan.json").write_text("{")
     assert list(explain.findings(Outcome(of, rows, run_dir))) == findings(of, rows)
     # The pool was changed; now the first trial is judged to show another limit.
-    rows[0] = dataclasses.replace(rows[0], bottleneck=CONNECTIONS)
+    rows[0] = copy.replace(rows[0], bottleneck=CONNECTIONS)
     (only,) = explain.findings(Outcome(of, rows, run_dir))
     assert only.why[0].values == {"trials": len(rows), "arm": "1-after"}
 
@@ -599,8 +599,8 @@ def test_a_run_that_is_resumed_takes_no_trial_of_another_condition_for_its_own()
     of = inquiry()
     rows = run(of)
     conditions = {plan.trial: plan.condition for plan in plans(of, rows)}
-    rows[0] = dataclasses.replace(rows[0], bottleneck=CONNECTIONS)
-    again = dataclasses.replace(planner(of, snapshots={"a": SEEN}), conditions=conditions)
+    rows[0] = copy.replace(rows[0], bottleneck=CONNECTIONS)
+    again = copy.replace(planner(of, snapshots={"a": SEEN}), conditions=conditions)
     plan = explain.design(again).next(rows)
     assert (plan.arm, plan.condition.knobs) == ("1-after", {"downstream_connections": 1000})
 

@@ -1,6 +1,6 @@
 """What a lever changes, on conditions derived by hand."""
 
-import dataclasses
+import copy
 import math
 import re
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def present(
     spread: Spread | None = None,
     **load: Any,
 ) -> Present:
-    identity = dataclasses.replace(IDENTITY, jvm_flags=FLAGS, cpus=cpus, jdk=jdk)
+    identity = copy.replace(IDENTITY, jvm_flags=FLAGS, cpus=cpus, jdk=jdk)
     has, now = {**SETTINGS, **(settings or {})}, ToxicState(in_force=toxics)
     seen = snapshot(settings=has, identity=identity, toxics=now, spread=spread)
     return Present(seen, condition, **{**LOAD, **load})
@@ -84,8 +84,8 @@ def host(**values: str) -> Condition:
 
 def of_a_service(levers: dict[str, OwnLever], **changes: Any) -> Present:
     now = present(**changes)
-    elsewhere = dataclasses.replace(now.snapshot, identity=None, settings={"url": "http://x:1"})
-    return dataclasses.replace(now, snapshot=elsewhere, levers=levers)
+    elsewhere = copy.replace(now.snapshot, identity=None, settings={"url": "http://x:1"})
+    return copy.replace(now, snapshot=elsewhere, levers=levers)
 
 
 # The step, the lift, and by how much goodput can rise with the step.
@@ -307,7 +307,7 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
     step, lift = host(ENV_POOL_SIZE="40"), host(ENV_POOL_SIZE="5000")
     setting = SettingChange("POOL_SIZE", 20, 40, 5000)
     assert lever("worker pool", now) == Change(step, lift, (setting,), 2, unseen=("POOL_SIZE",))
-    beside = lever("garbage collection", dataclasses.replace(now, condition=lift))
+    beside = lever("garbage collection", copy.replace(now, condition=lift))
     assert beside.step == host(ENV_POOL_SIZE="5000", ENV_JAVA_OPTS="-Xmx512m")
     assert beside.at_most is None
     for resource in {*LEVERS} - {*now.levers, "connections of the load", "host CPU"}:
@@ -354,7 +354,7 @@ def test_of_a_service_only_what_is_offered_is_a_bound() -> None:
 
 def test_no_toxic_is_in_the_prediction_of_calls_past_toxiproxy() -> None:
     slow = ToxicState((SLOW,), 600.0, ("downstream/cut",))
-    seen: Snapshot = dataclasses.replace(present().snapshot, toxics=slow)
-    now = dataclasses.replace(present(), snapshot=seen)
+    seen: Snapshot = copy.replace(present().snapshot, toxics=slow)
+    now = copy.replace(present(), snapshot=seen)
     assert now.bounds(AS_IT_IS) == now.bounds(host(SERVER_DOWNSTREAM_URL=PROXIED)) == ()
     assert now.bounds(host(SERVER_DOWNSTREAM_URL=DIRECT)) == present().bounds(AS_IT_IS) != ()

@@ -1,6 +1,6 @@
 """Which trials there are, in which order, and under which names."""
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 
 import pytest
@@ -236,7 +236,7 @@ def test_a_longer_window_is_tried_once_and_within_bounds(reasons: str, again: bo
 def test_the_lengths_of_spikes_and_scripts_are_their_own() -> None:
     spike = Spike(100, None, calm_s=5, peak_s=5, repeats=1, tolerance=0.1, steady_s=1)
     of = planner(experiment(servers=("a",)))
-    plan = dataclasses.replace(of.single("a", spike=spike), trial="01-a")
+    plan = copy.replace(of.single("a", spike=spike), trial="01-a")
     assert order.Listed((plan,), repeats=True).next([row(plan, **invalid(short(34)))]) is None
 
 

@@ -1,6 +1,6 @@
 """Planted bottlenecks: which trials, what a file may say, what is found of the verdicts."""
 
-import dataclasses
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +124,8 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
 
 
 def test_severities_are_told_apart_and_the_clear_ones_together() -> None:
-    at_knee = dataclasses.replace(POOL, name="knee", resource="worker pool", severity=1.05)
-    twice = dataclasses.replace(POOL, name="twice", resource="worker pool", severity=2.0)
+    at_knee = copy.replace(POOL, name="knee", resource="worker pool", severity=1.05)
+    twice = copy.replace(POOL, name="twice", resource="worker pool", severity=2.0)
     novel = Case("lock", "a", "/downstream", 9, ("unknown",), resource="a lock", severity=2.0)
     whole = of(at_knee, twice, novel)
     rows = [row(plan, bottleneck="worker pool", strength=STRONG) for plan in plans(whole)]
@@ -148,7 +148,7 @@ def test_findings_of_a_run_that_has_only_begun() -> None:
 def test_the_arms_of_doses_are_compared() -> None:
     a = Case("a", "a", "/downstream", 200, ("none",), resource="dose")
     slow = Condition({}, ({"TYPE": "latency", "LATENCY": "20"},))
-    tenth = dataclasses.replace(a, name="tenth", condition=slow, severity=0.1)
+    tenth = copy.replace(a, name="tenth", condition=slow, severity=0.1)
     whole = of(a, tenth, launches=6)
     rows = [
         row(plan, achieved_rps=1000.0 + at % 5 if plan.arm == "a" else 850.0 + at % 5)

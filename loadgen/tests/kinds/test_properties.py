@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from copy import replace
 from typing import Any
 
 import msgspec

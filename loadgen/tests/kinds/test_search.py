@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 from typing import Any
 

@@ -1,6 +1,6 @@
 """How a run is run again: the verb, its words, and the settings that its servers had."""
 
-import dataclasses
+import copy
 import re
 from typing import Any
 
@@ -17,17 +17,17 @@ from support.repo import REPO
 from support.results import result
 from support.runs import EXPERIMENT
 
-USUAL = dataclasses.replace(IDENTITY, jvm_flags=tuple(settings.JVM_FLAGS.split()))
-BENCH = dataclasses.replace(EXPERIMENT, words=("CONC=100",), question="", hypothesis="")
-EXPLAIN = dataclasses.replace(
+USUAL = copy.replace(IDENTITY, jvm_flags=tuple(settings.JVM_FLAGS.split()))
+BENCH = copy.replace(EXPERIMENT, words=("CONC=100",), question="", hypothesis="")
+EXPLAIN = copy.replace(
     BENCH, kind="explain", servers=("a",), launches=0, words=("CONC=400", "SUSPECT=worker pool")
 )
-NEXT = dataclasses.replace(EXPLAIN, words=("EXP=next-bottleneck",))
+NEXT = copy.replace(EXPLAIN, words=("EXP=next-bottleneck",))
 
 
 def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -> Snapshot:
     return snapshot(
-        identity=dataclasses.replace(USUAL, model=model),
+        identity=copy.replace(USUAL, model=model),
         settings={**SETTINGS, **changes},
         toxics=toxics or ToxicState(),
     )
@@ -59,7 +59,7 @@ def test_the_defaults_are_those_of_the_file() -> None:
         (EXPERIMENT, "make run EXP=aa LAUNCHES=7"),
         (EXPLAIN, "make explain CONC=400 'SUSPECT=worker pool'"),
         (NEXT, "make run EXP=next-bottleneck"),
-        (dataclasses.replace(BENCH, words=()), None),
+        (copy.replace(BENCH, words=()), None),
     ],
 )
 def test_the_command_has_its_verb(of: Experiment, command: str | None) -> None:
@@ -68,10 +68,10 @@ def test_the_command_has_its_verb(of: Experiment, command: str | None) -> None:
 
 FLAGS = ("--enable-preview", "-Xms40m", "-Xmx40m", "-Dsun.net.httpserver.nodelay=true",
          "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml")  # fmt: skip
-SMALL = dataclasses.replace(
-    server(), identity=dataclasses.replace(IDENTITY, jvm_flags=FLAGS), downstream_delay_ms=50.0
+SMALL = copy.replace(
+    server(), identity=copy.replace(IDENTITY, jvm_flags=FLAGS), downstream_delay_ms=50.0
 )
-DRAWN = dataclasses.replace(server(), spread=SPREAD)
+DRAWN = copy.replace(server(), spread=SPREAD)
 NO_POOL = server("event-loop", pool_size=None, loops=1, block_the_loop=True)
 FOREIGN = snapshot(identity=None, settings={"url": "http://a:80"}, toxics=ToxicState(("x",)))
 
@@ -117,7 +117,7 @@ def test_a_set_that_the_lab_chose_is_no_setting() -> None:
         ({"host": host}, " SERVER_CPUSET=4-7"),
         ({"host": chosen, "settings": ("NOFILE=300",)}, " NOFILE=300"),
     ):
-        seen = dataclasses.replace(of, manifest=dataclasses.replace(of.manifest, **changes))
+        seen = copy.replace(of, manifest=copy.replace(of.manifest, **changes))
         assert again(seen) == (f"make bench CONC=100{more}", ())
 
 
@@ -149,5 +149,5 @@ def test_what_no_word_brings_back_is_said() -> None:
 def test_a_question_that_nobody_wrote(
     of: Experiment, changes: dict[str, Any], question: str
 ) -> None:
-    asked = dataclasses.replace(of, **changes)
+    asked = copy.replace(of, **changes)
     assert words.question(content(asked)) == question

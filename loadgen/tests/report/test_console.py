@@ -1,7 +1,7 @@
 """What a run prints at its end."""
 
 import io
-from dataclasses import replace
+from copy import replace
 from typing import Any
 
 import pytest

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from copy import replace
 from xml.etree import ElementTree
 
 import altair

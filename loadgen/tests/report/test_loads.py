@@ -1,6 +1,6 @@
 """Loads as tables, and the most that each lane answered."""
 
-from dataclasses import replace
+from copy import replace
 from typing import Any
 
 import pytest

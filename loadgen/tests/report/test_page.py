@@ -6,7 +6,8 @@ import hashlib
 import itertools
 import json
 import re
-from dataclasses import asdict, replace
+from copy import replace
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 

@@ -1,6 +1,6 @@
 """What was recorded of a server, as the console and both reports show it."""
 
-import dataclasses
+import copy
 import re
 from html import unescape
 from pathlib import Path
@@ -40,7 +40,7 @@ def told(kind: str = CPU, stacks: dict[str, int] = HOT, **changes: Any) -> Recor
     events = changes.pop("events", ("jdk.CPUTimeSample",))
     of = Recording(kind, events, samples, changes.pop("whole", True), stacks)
     beside = trial(trial="01-a-closed", achieved_rps=1010.0, cpu_server_us=73.0)
-    return dataclasses.replace(Recorded(trial(), beside, of), **changes)
+    return copy.replace(Recorded(trial(), beside, of), **changes)
 
 
 def test_the_hottest_methods_have_their_shares_and_lines() -> None:

@@ -1,6 +1,6 @@
 """What limited a load: which trials decide it, and the text of each basis."""
 
-from dataclasses import replace
+from copy import replace
 from typing import Any
 
 import pytest

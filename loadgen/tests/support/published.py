@@ -32,7 +32,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path

@@ -9,7 +9,7 @@ one that needs 10 % more.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Runs on disk, as the lab leaves them: manifest.json, and raw/<trial>/trial.json."""
 
-import dataclasses
+import copy
 import itertools
 import json
 import re
@@ -68,7 +68,7 @@ def manifest_of(name: str = NAME, **changes: object) -> manifest.Manifest:
         servers={server: snapshot(identity=of_model(server)) for server in ("a", "b")},
         fairness=Fairness({"backlog": 4096}, {}, {}),
     )
-    return dataclasses.replace(whole, **changes)
+    return copy.replace(whole, **changes)
 
 
 def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
@@ -125,7 +125,7 @@ def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str
 
     def changed(record: Any, raw: Path, engines: Any) -> Trial:
         trial = real(record, raw, engines)
-        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))
+        return copy.replace(trial, row=copy.replace(trial.row, **changes(raw)))
 
     for module in ("derive", "loop"):
         monkeypatch.setattr(f"lab.app.{module}.read_trial", changed)

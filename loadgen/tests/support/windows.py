@@ -1,5 +1,6 @@
 """Windows made by hand, as Prometheus would have them, and the verdict on a trial in one."""
 
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -88,16 +89,16 @@ def judged(
     load = plan(mode, **{"server": SERVER, "concurrency": 200, **planned})
     usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
     of = record(load, usage=usage, demand=demand)
-    before = dataclasses.replace(
+    before = copy.replace(
         of.before,
         toxics=toxics or of.before.toxics,
-        identity=dataclasses.replace(IDENTITY, jdk=jdk, cpus=cpus),
+        identity=copy.replace(IDENTITY, jdk=jdk, cpus=cpus),
         settings={**of.before.settings, **(settings or {})},
     )
     latencies = {"corrected": corrected or latency(), "raw": raw or latency(), "late": late}
-    counts = dataclasses.replace(reading(rps).counts, http_errors=errors)
+    counts = copy.replace(reading(rps).counts, http_errors=errors)
     said = reading(rps, pause_s=pause_s, counts=counts, **latencies)
-    whole = measurement(dataclasses.replace(of, before=before), said)
+    whole = measurement(copy.replace(of, before=before), said)
     return verdict_of(whole, Judgement(reasons, ()), observation)
 
 
@@ -124,7 +125,7 @@ class Case:
     def gives(self, bottleneck: str, strength: str = "") -> ParameterSet:
         """The line with its answer."""
         expected = bottleneck, strength
-        return pytest.param(dataclasses.replace(self, expected=expected), id=self.name)
+        return pytest.param(copy.replace(self, expected=expected), id=self.name)
 
     def check(self) -> Verdict:
         found = self.judge()

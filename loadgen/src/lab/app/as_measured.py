@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 
 from lab.kinds.registry import kind_of

@@ -5,7 +5,8 @@ writes only inside the run's folder, and writes the same bytes every time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab.app.as_measured import as_measured, start_of

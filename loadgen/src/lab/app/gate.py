@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime
 from pathlib import Path
 

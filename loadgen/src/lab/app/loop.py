@@ -3,7 +3,7 @@
 What is on disk after every trial is enough to go on after a crash (see lab.app.resume).
 """
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -119,7 +119,7 @@ class Loop:
         for problem in tools.conditions.restore():
             warn(tools.console, text(problem))
         common = self.preparation.common if self.preparation else None
-        record = dataclasses.replace(
+        record = copy.replace(
             self.record,
             status=status,
             ended_at=tools.system.now(),
@@ -179,7 +179,7 @@ class Loop:
             unequal=reasons(prepared.common),
             notes=self._answers(plan),
         )
-        runner.trial(dataclasses.replace(plan, predicted_rps=prediction.rps), known, raw)
+        runner.trial(copy.replace(plan, predicted_rps=prediction.rps), known, raw)
 
     def _lost(self, plan: TrialPlan, failure: LabUnreachable, runner: Runner, raw: Path) -> None:
         """Keep a trial that could not begin. Raises what was in the way where it is no server's,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +149,7 @@ class MeasuredOnce:
             return
         connections, known = self._to_warm(plan), self._known(key)
         if warmth.run is None:
-            warmth = dataclasses.replace(warmth, run=self.run_dir.name)
+            warmth = copy.replace(warmth, run=self.run_dir.name)
         elif known is not None:
             connections = known.connections
         cost = warm_jvms.Cost(

@@ -1,6 +1,6 @@
 """All that a trial needs before its load: the lab in its condition, a warm JVM, a prediction."""
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,6 +214,4 @@ class Preparation:
 
 def _unknown(warmth: Warmth) -> Warmth:
     """The warmth of a JVM that took the place of the one that was warmed up."""
-    return dataclasses.replace(
-        warmth, steady=False, problem=state.cold_replaced.remark(), provable=True
-    )
+    return copy.replace(warmth, steady=False, problem=state.cold_replaced.remark(), provable=True)

@@ -8,7 +8,7 @@ it is in no later figure.
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ class Recorder:
 
     def _record(self, trial: str, raw: Path) -> None:
         repeated = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
-        plan = dataclasses.replace(repeated, trial=raw.name, repeats=None)
+        plan = copy.replace(repeated, trial=raw.name, repeats=None)
         schedule = self.tools.chosen.engines[plan.engine].schedule(plan, raw)
         recorder = self.tools.subjects[plan.server].recorder
         prepared = self.preparation.prepare(plan)

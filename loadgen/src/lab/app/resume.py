@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -48,7 +48,7 @@ def resume(
     check_space(place.results)
     tools = Tools(experiment, lab, engines, stages or Stages())
     snapshots, host = read_servers(experiment, tools.subjects), read_object(place.host_file)
-    now = dataclasses.replace(
+    now = copy.replace(
         record,
         host=host,
         limits=place.limits,
@@ -66,7 +66,7 @@ def resume(
     lab.console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     conditions = Outcome(experiment, rows, run_dir).conditions
     design = new_design(experiment, record.servers, tools, conditions)
-    record = dataclasses.replace(record, status="running", ended_at=None)
+    record = copy.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
     return Loop(run_dir, record, design, tools).go(rows)
 
@@ -82,7 +82,7 @@ def differences(record: Manifest, now: Manifest) -> Iterator[Difference]:
             yield difference
     for server, snapshot in now.servers.items():
         for difference in between_snapshots(record.servers[server], snapshot):
-            yield dataclasses.replace(difference, name=f"{difference.name} of {server}")
+            yield copy.replace(difference, name=f"{difference.name} of {server}")
 
 
 def put_away(run_dir: Path, unfinished: Iterable[str], now: datetime) -> None:

@@ -1,6 +1,6 @@
 """Begins a run of trials: reads the servers back, records and prints them, then starts the loop."""
 
-import dataclasses
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -163,5 +163,5 @@ def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairne
     """The settings that the servers share. If trials change the lab, servers are not compared."""
     common = compare(snapshots)
     if kind_of(experiment).changes_lab:
-        common = dataclasses.replace(common, unequal={})
+        common = copy.replace(common, unequal={})
     return common

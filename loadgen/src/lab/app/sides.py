@@ -9,7 +9,8 @@ whatever version measured them. What only one run recorded differs (lab.judge.sa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab.app.call import Call

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 
 from lab.app import compare, gate

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 

@@ -26,7 +26,8 @@ delay.
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from functools import partial
 
 from lab.model import (

@@ -13,7 +13,7 @@ than it could: that is time in the server's queue, and not on the path. No clock
 
 import statistics
 from collections.abc import Iterable
-from dataclasses import replace
+from copy import replace
 
 from lab.model import Measurement, Observation, Reading, Row, TimeSplit, TrialRecord, error_share
 from lab.model.routes import parse

@@ -6,7 +6,7 @@ Connections follow from the rate, so they are never the limit by accident. How i
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 
 from lab.kinds.kind import Kind, ToMeasure, Verb
 from lab.kinds.objective import Objectives
@@ -41,7 +41,7 @@ def read(asked: Asked) -> ToMeasure:
         at = "; ".join(objective.text for objective in search.objectives)
         names = ", ".join(experiment.servers)
         text = f"How many requests per second {does} {names} sustain at {at}?"
-        experiment = dataclasses.replace(experiment, question=text)
+        experiment = copy.replace(experiment, question=text)
     return experiment, load.notes
 
 

@@ -6,7 +6,7 @@ JVM, and the memory of one is the slope.
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 from collections.abc import Sequence
 
@@ -53,7 +53,7 @@ def read(asked: Asked) -> ToMeasure:
     hold = density.hold
     usual = {"load.routes": ROUTES[hold], "load.duration": f"{DEFAULT_WINDOW_S}s"}
     settings = asked.settings.with_defaults(usual)
-    load = read_load(dataclasses.replace(asked, settings=settings), ("closed",), exact=True)
+    load = read_load(copy.replace(asked, settings=settings), ("closed",), exact=True)
     opening_s = math.ceil(max(load.draft.concurrencies) / OPENED_PER_S[hold])
     # No work of others takes memory of the server.
     changes = {"warmup_s": max(LEAST_OPENING_S, opening_s), "patience_s": 0}

@@ -6,7 +6,7 @@ first arm is compared with each other one, as two servers are, in groups of ROUN
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 import statistics
 from collections import Counter
@@ -48,7 +48,7 @@ def answers(a: Arm, b: Arm) -> list[str]:
 
 def _rounds(arm: Arm, rounds: range) -> list[Row]:
     present = [at for at in rounds if at in arm.rows]
-    return [dataclasses.replace(arm.rows[at], launch=at, arm=None) for at in present]
+    return [copy.replace(arm.rows[at], launch=at, arm=None) for at in present]
 
 
 def findings(arms: Sequence[Arm]) -> Iterator[Dosed]:

@@ -7,6 +7,7 @@ change is a live one, so the interval is about these JVMs, not about all that co
 started. A change that takes another JVM has a fresh one for each trial.
 """
 
+import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
@@ -43,7 +44,7 @@ def read(asked: Asked) -> ToMeasure:
     if not experiment.question:
         names, connections = ", ".join(experiment.servers), experiment.concurrencies[0]
         text = f"What limits {names} at {connections:,} connections?"
-        experiment = dataclasses.replace(experiment, question=text)
+        experiment = copy.replace(experiment, question=text)
     return experiment, load.notes
 
 
@@ -81,7 +82,7 @@ class Inquiries(Design):
                 # After the rate was chosen: it stays.
                 connections = ask.condition.connections or plan.concurrency
                 duration_s = self.planner.single(server, connections).duration_s
-                plan = dataclasses.replace(plan, concurrency=connections, duration_s=duration_s)
+                plan = copy.replace(plan, concurrency=connections, duration_s=duration_s)
                 return self.planner.named(lengthened(plan, done), next_number(rows), digits=3)
         return None
 

@@ -6,7 +6,7 @@ is how an interrupted run goes on.
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,7 +131,7 @@ class Listed(Design):
                 and again not in by_trial
                 and (_may_repeat(row, rows) or _is_too_short(row, plan, rows[-1].launch))
             ):
-                yield dataclasses.replace(plan, trial=again, repeats=plan.trial)
+                yield copy.replace(plan, trial=again, repeats=plan.trial)
 
 
 def _may_repeat(row: Row, rows: Sequence[Row]) -> bool:
@@ -158,7 +158,7 @@ def longer_s(row: Row) -> int | None:
 def lengthened(plan: TrialPlan, rows: Sequence[Row]) -> TrialPlan:
     """The trial with the window that these rows of its load ask for, if that is longer."""
     needed_s = max((longer_s(row) or 0 for row in rows), default=0)
-    return dataclasses.replace(plan, duration_s=max(plan.duration_s, needed_s))
+    return copy.replace(plan, duration_s=max(plan.duration_s, needed_s))
 
 
 def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
@@ -303,7 +303,7 @@ class Planner:
             plan.engine if len(self.engines) > 1 else None,
             f"l{plan.launch}" if experiment.launches > 1 else None,
         ]
-        named = dataclasses.replace(plan, trial="-".join(part for part in parts if part))
+        named = copy.replace(plan, trial="-".join(part for part in parts if part))
         self.engines[plan.engine].schedule(named, Path())
         return named
 

@@ -6,7 +6,7 @@ count such verdicts too.
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +92,7 @@ def design(planner: Planner) -> Design:
     WordError."""
     plans = []
     for name, case in of_trials(planner.experiment).items():
-        plan = dataclasses.replace(_plan(planner, case), trial=name)
+        plan = copy.replace(_plan(planner, case), trial=name)
         planner.engine.schedule(plan, Path())
         plans.append(plan)
     return Listed(plans)

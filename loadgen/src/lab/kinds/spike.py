@@ -6,7 +6,7 @@ needs the engine that tells every second, and begins and ends a peak at once: pa
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -79,7 +79,7 @@ def design(planner: Planner) -> Design:
             # The same rate per connection as the load beside it.
             rate = planner.single(experiment.servers[0]).offered_rps or 0
             extra_rps = max(1, rate * spike.extra // concurrency)
-        spike = dataclasses.replace(spike, extra_rps=extra_rps)
+        spike = copy.replace(spike, extra_rps=extra_rps)
     return planner.one_per_launch(duration_s=spike.total_s, spike=spike)
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 
 import pytest

@@ -1,6 +1,6 @@
 """TARGET=<name>: what subjects/<name>.toml says of a service of the user's own."""
 
-import dataclasses
+import copy
 import json
 import re
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_secret_headers_are_read_again_and_not_stored(tmp_path: Path) -> None:
     again = with_secrets("run", stored, folder)
     assert again.requests[0].headers["Authorization"] == SECRET
     assert again.requests[1].headers["X-Api-Key"] == "another"
-    assert dataclasses.replace(again, requests=stored.requests) == stored
+    assert copy.replace(again, requests=stored.requests) == stored
     # A run without secrets needs no file.
     stored = bench(written(tmp_path, 'path = "/x"\nheaders = {Accept = "a"}'), "shop")
     assert with_secrets("run", stored, tmp_path / "gone") == stored

@@ -1,6 +1,6 @@
 """The words of a bench of a service that is not the lab's."""
 
-import dataclasses
+import copy
 import re
 from pathlib import Path
 
@@ -168,7 +168,7 @@ def test_an_inquiry_changes_the_levers_of_its_subject_in_a_container_of_the_lab(
         '{variable = "POOL_SIZE", value = 20}\n"server CPU" = {cpus = 1}\n'
     )
     words = {"TARGET": "shop", "CONC": "5"}
-    found, notes = of_verb("explain", words, dataclasses.replace(OWN, subjects=tmp_path))
+    found, notes = of_verb("explain", words, copy.replace(OWN, subjects=tmp_path))
     assert (found.servers, found.routes, found.launches) == (("my-service",), ("/x",), 0)
     assert found.levers == {
         "worker pool": OwnLever(variable="POOL_SIZE", value=20),
@@ -177,7 +177,7 @@ def test_an_inquiry_changes_the_levers_of_its_subject_in_a_container_of_the_lab(
     assert notes == ()
     assert from_json(Experiment, to_json(found)) == found
     # Any other service stays as it is.
-    found, _ = of_verb("explain", words, dataclasses.replace(ELSEWHERE, subjects=tmp_path))
+    found, _ = of_verb("explain", words, copy.replace(ELSEWHERE, subjects=tmp_path))
     assert found.levers == {}
 
 

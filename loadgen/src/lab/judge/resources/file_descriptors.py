@@ -1,6 +1,6 @@
 """The open files of the server, the proxy and the downstream, each against its own limit."""
 
-from dataclasses import replace
+from copy import replace
 
 from lab.judge.resources.resource import SeenTrial, Standing, Wait, resource
 

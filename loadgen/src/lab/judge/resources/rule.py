@@ -8,7 +8,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from functools import partial
 
 from lab.judge.cpu_split import CPUS_OF_EACH, HOST_CPU, cpu_split

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 
 from lab.judge.compare import MARGIN, UNEVEN
 from lab.judge.intervals import (

@@ -12,7 +12,8 @@ prediction, and then the one that the trials with R changed name.
 import statistics
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 
 from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.intervals import LEAST_VALUES

@@ -16,7 +16,8 @@ pool to the connections.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from lab.judge.predict import (

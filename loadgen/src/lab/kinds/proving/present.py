@@ -1,6 +1,6 @@
 """The server and the load of an inquiry as they are now, and conditions that differ. Pure."""
 
-import dataclasses
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -69,9 +69,9 @@ class Present:
         if "BLOCK_THE_LOOP" in condition.host:
             blocked = condition.host["BLOCK_THE_LOOP"]
             settings["block_the_loop"] = blocked != "false" and blocked
-        snapshot = dataclasses.replace(self.snapshot, settings=settings)
+        snapshot = copy.replace(self.snapshot, settings=settings)
         if condition.host.get("SERVER_DOWNSTREAM_URL") == DIRECT:
-            snapshot = dataclasses.replace(snapshot, toxics=ToxicState())
+            snapshot = copy.replace(snapshot, toxics=ToxicState())
         connections = condition.connections or self.concurrency
         prediction = predict(self.route, connections, self.offered_rps, snapshot)
         # Whatever holds beside it, no more is answered than is offered.
@@ -81,7 +81,7 @@ class Present:
         """The condition with another value of a knob, or of a setting of .env."""
         if name in READ_BACK:
             return self.with_host(**{name: f"{to:.0f}"})
-        return dataclasses.replace(self.condition, knobs={**self.condition.knobs, name: int(to)})
+        return copy.replace(self.condition, knobs={**self.condition.knobs, name: int(to)})
 
     def with_host(self, **settings: str) -> Condition:
-        return dataclasses.replace(self.condition, host={**self.condition.host, **settings})
+        return copy.replace(self.condition, host={**self.condition.host, **settings})

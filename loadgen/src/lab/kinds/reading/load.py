@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import json
 import math
 import re
@@ -99,7 +99,7 @@ class Load:
         """The load as an experiment of a kind; `own` is the record of that kind's settings,
         `changes` are what the kind decides itself."""
         stored = {} if own is None else to_json(own)
-        return dataclasses.replace(self.draft, kind=kind, own=stored, **changes)
+        return copy.replace(self.draft, kind=kind, own=stored, **changes)
 
 
 def read_load(
@@ -255,7 +255,7 @@ def _possible(
             if settings.by_user("load.rate") or not settings.by_user("load.modes"):
                 what = "is not allowed: a closed load has no rate"
                 raise settings.refuse("load.rate", what)
-            load = dataclasses.replace(load, draft=dataclasses.replace(draft, rate_rps=None))
+            load = copy.replace(load, draft=copy.replace(draft, rate_rps=None))
     if table.engines and table.engines != (EXACT,):
         for what in _only_exact(draft, exact=exact):
             raise settings.refuse("load.engines", f"{what}; allowed: ENGINE={EXACT}")

@@ -3,7 +3,7 @@ kind's own table, as `loads.record`. lab.app.recording does it."""
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from typing import Literal
 
 from msgspec import Struct
@@ -39,7 +39,7 @@ def with_record(asked: Asked, experiment: Experiment) -> tuple[Experiment, tuple
         f"{WORD}={unit}: a load of each server once more with a recording, beside the trials; then "
         f"it gets a fresh {'container' if foreign else 'JVM'}"
     )
-    return dataclasses.replace(experiment, own={**experiment.own, KEY: unit}), (note,)
+    return copy.replace(experiment, own={**experiment.own, KEY: unit}), (note,)
 
 
 def wanted(experiment: Experiment) -> str | None:

@@ -17,7 +17,7 @@ expect = {status = 201, body_contains = '"order":'}      # any status below 400 
 "server CPU" = {cpus = 1}
 """
 
-import dataclasses
+import copy
 import re
 import tomllib
 from collections import Counter
@@ -79,7 +79,7 @@ def with_secrets(run: str, experiment: Experiment, folder: Path) -> Experiment:
             f"{path.name} is gone or has other requests than when the run began; allowed: the file "
             "with the same requests"
         )
-    return dataclasses.replace(experiment, requests=known)
+    return copy.replace(experiment, requests=known)
 
 
 def _subject(name: str, folder: Path) -> Target:
@@ -97,11 +97,11 @@ def _subject(name: str, folder: Path) -> Target:
     ready = subject.ready or (first.path if first.method == "GET" else None)
     for problem in _problems(subject, address, ready):
         raise ValueError(f"{name}: {file}: {problem}")
-    address = dataclasses.replace(address, ready=ready, levers=subject.levers, subject=name)
+    address = copy.replace(address, ready=ready, levers=subject.levers, subject=name)
     if subject.request == (Request(first.path),):
-        return dataclasses.replace(address, route=first.path)
+        return copy.replace(address, route=first.path)
     route = first.name if len(subject.request) == 1 else name
-    return dataclasses.replace(address, route=route, requests=subject.request)
+    return copy.replace(address, route=route, requests=subject.request)
 
 
 def _problems(subject: Subject, address: Target, ready: str | None) -> Iterator[str]:

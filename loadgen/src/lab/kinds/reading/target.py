@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import replace
+from dataclasses import dataclass, field
 
 from lab.errors import WordError
 from lab.kinds.reading.settings import Settings
