@@ -69,7 +69,7 @@ def home(tmp_path: Path) -> Path:
 def test_compare_prints_a_table_that_fits(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(called("compare", home, A="latest:a", B="latest:b"), [Jittery()]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert f"B {NAME}:b against A {NAME}:a" in lines[0]
+    assert f"{NAME}:b (B) against {NAME}:a (A)" in lines[0]
     table = [line for line in lines if line.startswith(("load", "closed", "open"))]
     assert len(table) == 3
     assert max(map(len, table)) <= 80

@@ -49,7 +49,11 @@ def test_each_trial_has_its_memory_and_the_answer_is_the_slope(tmp_path: Path) -
         (count, 5_000_000 + 800 * count) for count in (100, 200, 300, 400)
     }
     assert answers.of(derived.result) == (
-        ("a", "800 [800, 800] B of heap each", "900 [900, 900] B resident each"),
+        (
+            "a",
+            "800 [800, 800] bytes of live heap per connection",
+            "900 [900, 900] bytes of resident memory per connection",
+        ),
     )
     report, page = ((run_dir / name).read_text() for name in ("REPORT.md", "report.html"))
     assert "| a | live heap per connection | 100–400 | 800 [800, 800] | 12 |" in report

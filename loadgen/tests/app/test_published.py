@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from campaign.test_capacity import SEARCH, Limited
-from campaign.test_stored_runs import STORED
 
+from app.test_capacity import SEARCH, Limited
+from app.test_stored_runs import STORED
 from lab.model import Row
 from support.bench import Bench
 from support.published import problems, published, rows_of

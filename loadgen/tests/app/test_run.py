@@ -373,7 +373,7 @@ def test_a_route_without_any_wait_has_an_open_load_at_a_given_rate_only(
 ) -> None:
     assert ready.run(routes=("/compute",), **changes) == 0
     assert ready.cells("mode", "predicted_rps") == cells
-    said = [note for note in ready.manifest["notes"] if note.startswith("closed load only: ")]
+    said = [note for note in ready.manifest["notes"] if note.startswith("no open load of ")]
     assert len(said) == notes
 
 

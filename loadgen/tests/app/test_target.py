@@ -125,7 +125,7 @@ def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_nex
     conditions = ["as it is", "as it is", "POOL_SIZE=40", "POOL_SIZE=40", "as it is"]
     assert warmed == [(text, at) for at, text in enumerate(conditions)]
     assert ready.manifest["experiment"]["levers"]["worker pool"]["value"] == 20
-    assert "step 1, worker pool (named, weak evidence): inconclusive: POOL_SIZE 20" in ready.said
+    assert "step 1, worker pool (named, weak evidence): inconclusive; POOL_SIZE 20" in ready.said
     assert ("my-service", 8081) not in ready.lab.asked
 
 

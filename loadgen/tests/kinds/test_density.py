@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.conftest import SHIPPED, refusal
 
+from kinds.conftest import SHIPPED, refusal
 from lab.kinds.density import Density, design, findings
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.plans import of_file

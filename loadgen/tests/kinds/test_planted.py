@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.conftest import SHIPPED, Files, refusal
 
+from kinds.conftest import SHIPPED, Files, refusal
 from lab.judge.grouping import loads
 from lab.kinds.cases import Case
 from lab.kinds.kind import Outcome, settings_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from experiments.conftest import SERVERS, Files, refusal
-from experiments.test_search import found, run, searched, server
 
+from kinds.conftest import SERVERS, Files, refusal
+from kinds.test_search import found, run, searched, server
 from lab.kinds import loads
 from lab.kinds.kind import Kind
 from lab.kinds.objective import PERCENTILES, Objectives

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from experiments.conftest import Files
 
+from kinds.conftest import Files
 from lab import experiments
 from lab.app.derive import derive
 from lab.errors import LabError

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.conftest import refusal
 
+from kinds.conftest import refusal
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.objective import Objective
 from lab.kinds.plans import of_verb

@@ -3,21 +3,21 @@
 from typing import Any
 
 from lab.model import Dosed, Drift, Finding, InUnits, Line, Named, PerConnection
-from lab.report import density, planted, ruler, words
+from lab.report import density, findings, planted, ruler
 from lab.report.blocks import Bullets
 from support.results import result, table, text
 
 
 def named(name: str, **changes: Any) -> Named:
     values: dict[str, Any] = dict.fromkeys(("value", "low", "high", "planted", "severity", "mode"))
-    values |= {"server": "", "launch": 0, "unit": "share", "text": "", "trials": 3, "right": 1}
+    values |= {"server": "", "launch": 0, "unit": "share", "trials": 3, "right": 1}
     values |= {"strong": 1, "missed": {"02-missed": "unknown", "05-sure": "host CPU"}}
     return Named(name=name, **(values | {"sure": ("05-sure",)} | changes))
 
 
 def dosed(dose: float, **answers: int) -> Dosed:
     counts = {name.replace("_", " "): count for name, count in answers.items()}
-    return Dosed("dose", "a", 0, None, "share", None, None, "", "closed", dose, counts, 0.87, None)
+    return Dosed("dose", "a", 0, None, "share", None, None, "closed", dose, counts, 0.87, None)
 
 
 PLANTED = (
@@ -31,9 +31,9 @@ PLANTED = (
 
 
 def test_a_finding_is_a_line_after_whose_it_is() -> None:
-    plain = Finding("growth", "a", 2, None, "", None, None, "the heap does not grow")
-    lines = words.findings((plain, *PLANTED))
-    assert lines[0] == "a #2: the heap does not grow"
+    plain = Finding("growth", "a", 2, None, "", None, None)
+    lines = findings.lines((plain, *PLANTED))
+    assert lines[0] == "a #2: growth: unknown"
     # All planted trials, those that clearly limit, and each dose; not each resource.
     assert len(lines) == 5
     assert lines[1].startswith("3 planted trials: 1 of 3 (33% [1%, 91%]) verdicts are right, 1 of")
@@ -58,7 +58,7 @@ def test_resources_severities_and_doses_are_tables() -> None:
 
 def slope(memory: str, value: float | None, *ends: float) -> PerConnection:
     low, high = ends or (None, None)
-    return PerConnection(memory, "a", 0, value, "bytes/connection", low, high, "", 12, 2000, 8000)
+    return PerConnection(memory, "a", 0, value, "bytes/connection", low, high, 12, 2000, 8000)
 
 
 def test_each_memory_of_each_server_is_a_row() -> None:
@@ -69,7 +69,7 @@ def test_each_memory_of_each_server_is_a_row() -> None:
 
 
 UNITS = InUnits(
-    "units", "netty", 0, 0.567, "control parts", 0.55, 0.6, "",
+    "units", "netty", 0, 0.567, "control parts", 0.55, 0.6,
     lane="event-loop", server_us=61.2, control_us=107.9, busy=0.9, broke=True, cpus=2,
     line=Line(b=156e-6, a=0.43, rates=7),
 )  # fmt: skip
@@ -95,7 +95,7 @@ def test_other_kinds_have_none_of_these() -> None:
 
 
 def test_a_drift_is_named_with_its_share() -> None:
-    found = Drift("drift", "", 0, 0.18, "share", None, None, "", "ref_net", (1.0, 1.0, 1.1, 1.18))
+    found = Drift("drift", "", 0, 0.18, "share", None, None, "ref_net", (1.0, 1.0, 1.1, 1.18))
     (line,) = ruler.drifts([UNITS, found])
     assert "18%" in line
     assert "ref_net" in line

@@ -64,7 +64,6 @@ class Derived:
     changed: tuple[str, ...]
 
     @property
-    @property
     def rows(self) -> Sequence[Row]:
         return self.result.rows
 

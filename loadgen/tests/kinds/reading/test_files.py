@@ -7,8 +7,8 @@ from copy import replace
 from pathlib import Path
 
 import pytest
-from experiments.conftest import LIMIT, SERVERS, SHIPPED, Files, refusal
 
+from kinds.conftest import LIMIT, SERVERS, SHIPPED, Files, refusal
 from lab.kinds.endurance import Endurance
 from lab.kinds.faults import Faults
 from lab.kinds.kind import settings_of

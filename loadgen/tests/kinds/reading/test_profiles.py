@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from experiments.conftest import refusal
 
+from kinds.conftest import refusal
 from lab.kinds.reading import needed_profiles
 from support.repo import REPO
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments.conftest import refusal
 
+from kinds.conftest import refusal
 from lab.kinds.plans import of_verb
 from lab.kinds.reading import Here, with_secrets
 from lab.model import NOT_STORED, Expect, Experiment, Request

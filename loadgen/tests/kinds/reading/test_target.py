@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments.conftest import refusal
 
+from kinds.conftest import refusal
 from lab.kinds.plans import of_file, of_verb
 from lab.kinds.reading import Here
 from lab.model import Experiment, OwnLever

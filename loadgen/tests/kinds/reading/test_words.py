@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from experiments.conftest import refusal
 
+from kinds.conftest import refusal
 from lab.errors import LabUnreachable
 from lab.kinds.explain import Explain
 from lab.kinds.kind import settings_of

@@ -166,7 +166,7 @@ class Settings:
             value = [value]
         try:
             values = msgspec.convert(value, kind, strict=False, dec_hook=self._custom)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):
             allowed = allowed_text(inspect.type_info(kind))
             raise given.refuse(f"is not allowed; allowed: {allowed}") from None
         if listed and not values:
