@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kinds.conftest import Files
-from lab import experiments
+from lab import kinds as package
 from lab.app.derive import derive
 from lab.errors import LabError
 from lab.kinds.kind import settings_of
@@ -40,7 +40,7 @@ def with_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     folder = tmp_path / "kinds"
     folder.mkdir()
     (folder / "drift.py").write_text(example("python"))
-    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(folder)])
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     kinds.cache_clear()
     yield
     sys.modules.pop("lab.kinds.drift", None)
