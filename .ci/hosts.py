@@ -6,14 +6,14 @@ Run with PYTHONPATH=loadgen/src:loadgen/tests, as the lab's own code computes th
 import json
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 from typing import Any
 
-from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.registry import kind_of
-from lab.experiments.search import Search
 from lab.judge.ruler import control_us, expected_rps
+from lab.kinds.kind import Outcome, settings_of
+from lab.kinds.registry import kind_of
+from lab.kinds.search import Search
 from lab.model import InUnits, Row, Sustained, around_server_us
 from lab.model.host_facts import host_id
 from support.published import experiment_of, published, record, rows_of

@@ -128,7 +128,7 @@ scripted() {
 
 # Every planted bottleneck once; what the verdict said of each is judged inside. Afterwards the
 # lab is as it was: the same limits and knobs for all. A small heap takes most of a minute to warm up, and its window is never
-# valid: its verdict is that of a stored run (loadgen/tests/campaign/stored), and SUITE=long plants it.
+# valid: its verdict is that of a stored run (loadgen/tests/app/stored), and SUITE=long plants it.
 bottlenecks() {
   local name limit cases
   local plant=(drive run EXP=bottlenecks PATIENCE=30s DURATION=5s WARMUP=2s ENGINE=pacer) missed

@@ -30,7 +30,7 @@ import pytest
 from scipy.stats import binomtest
 
 # The judge and the kinds of experiment, wherever they lie.
-FOLDERS = ("judge", "experiments", "kinds")
+FOLDERS = ("judge", "kinds")
 LEFT_OUT = ("smoke", "browser", "truth")
 SOURCES = Path(os.environ["LAB_REPO"], "loadgen/src")
 OTHER = {ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult]}

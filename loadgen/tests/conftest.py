@@ -1,11 +1,16 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support.fakes import FakeEngine, FakeLab
 from support.runs import plans, write_manifest, write_raw
 from support.system import FakeSystem
 from support.toxiproxy import FakeToxiproxy
+
+# The same examples in each run, and no deadline: a slow machine is no fault.
+settings.register_profile("lab", deadline=None, derandomize=True, database=None)
+settings.load_profile("lab")
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from lab.campaign.call import Call, Screen
-from lab.campaign.verbs import DO
+from lab.app.call import Call, Screen
+from lab.app.verbs import DO
 from lab.cli import VERBS, do
 from lab.errors import CannotWrite
-from lab.experiments.plans import verbs
+from lab.kinds.plans import verbs
 from lab.system.lock import claimed
 from lab.system.tokens import PAGE, PARTS, token, token_sums
 
@@ -64,8 +64,8 @@ def planned(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
     ("code", "unwanted"),
     [
         ("from lab.cli import do; do([], {})", NEEDLESS),
-        ("import lab.campaign.verbs", HEAVY),
-        ("import lab.campaign.doctor", HEAVY),
+        ("import lab.app.verbs", HEAVY),
+        ("import lab.app.doctor", HEAVY),
     ],
 )
 def test_no_verb_loads_what_it_seldom_needs(code: str, unwanted: set[str]) -> None:

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from lab.campaign.call import Call
+from lab.app.call import Call
 from lab.cli import VERBS, do
 from support.repo import REPO
 
@@ -61,9 +61,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(REPO / "subjects", tmp_path / "subjects")
     monkeypatch.setattr(Call, "lab", lambda _: contextlib.nullcontext())
     for measures in ("verbs.run", "verbs.resume", "gate.run"):
-        monkeypatch.setattr(f"lab.campaign.{measures}", lambda *_, **__: 0)
+        monkeypatch.setattr(f"lab.app.{measures}", lambda *_, **__: 0)
     # Nine seconds each time.
-    monkeypatch.setattr("lab.campaign.ref.ref_lines", lambda _: iter(()))
+    monkeypatch.setattr("lab.app.ref.ref_lines", lambda _: iter(()))
     return tmp_path
 
 

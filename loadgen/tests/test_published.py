@@ -3,7 +3,7 @@ code, wherever a page has a mark."""
 
 import os
 import re
-from dataclasses import replace
+from copy import replace
 from pathlib import Path
 
 import pytest

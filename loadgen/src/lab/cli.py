@@ -57,9 +57,9 @@ def do(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def _do(verb: str, given: Sequence[str], environ: Mapping[str, str]) -> int:
-    from lab.campaign.call import Call
-    from lab.campaign.verbs import DO, plan
-    from lab.experiments.reading import read_words, refuse_unknown
+    from lab.app.call import Call
+    from lab.app.verbs import DO, plan
+    from lab.kinds.reading import read_words, refuse_unknown
     from lab.system.host import pin
 
     pin(environ.get("LAB_CPUSET", ""))

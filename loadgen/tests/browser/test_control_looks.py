@@ -1,6 +1,6 @@
 """How the control page looks in a real browser: its widths, colours, names and chart."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,20 +1,16 @@
 """report.html as a reader sees it: on a wide screen, on a phone, in the dark, on paper."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from browser.conftest import Browser
-from lab.campaign.derive import derive
-from lab.experiments import planted
-from lab.experiments.cases import Case
-from lab.experiments.planted import Planted
+from lab.app.derive import derive
+from lab.kinds import planted
+from lab.kinds.cases import Case
+from lab.kinds.planted import Planted
 from lab.model import Condition
-from lab.report.answers import PAGE_WIDTH
-from lab.report.page.markup import folded
 from lab.report.page.palette import DARK, LIGHT
-from lab.report.page.script import packed
 from support.drawn import Drawing, answered
 from support.planned import all_of, experiment, planner
 from support.runs import plans, tell, write_manifest, write_raw
@@ -23,7 +19,7 @@ from support.runs import plans, tell, write_manifest, write_raw
 PHONE, SCREEN, PAPER = 390, 1280, 718
 # How many figures of loads each run has; two figures over time of each of four
 # trials more.
-PRINTED = {"loads": 4, "planted": 0, "invalid": 4}
+PRINTED = {"loads": 6, "planted": 0, "invalid": 6}
 OVER_TIME = 8
 CASES = [
     ("small-pool", "a", 100), ("connection-cap", "a", 100), ("short-deadline", "a", 100),
@@ -85,19 +81,6 @@ def test_the_page_never_scrolls_sideways(browser: Browser, url: str, width: int)
     assert outside == []
 
 
-def test_the_widest_line_of_the_answer_is_seen_whole(browser: Browser, url: str, kind: str) -> None:
-    browser.look(url, SCREEN)
-    told = browser.ask(
-        """const one = document.querySelector('pre.answer');
-        if (!one) return null;
-        one.textContent = 'm'.repeat(arguments[0]);
-        return [one.scrollWidth, one.clientWidth]""",
-        PAGE_WIDTH,
-    )
-    # Planted cases answer no question of their own.
-    assert told is None if kind == "planted" else told[0] <= told[1]
-
-
 def all_drawn(browser: Browser) -> None:
     """Goes down the page, as a reader does, until its script has drawn every figure."""
     browser.unfold()
@@ -144,17 +127,6 @@ def test_every_figure_can_be_read(
         drawing,
     )
     assert outside == []
-
-
-def test_a_packed_table_is_there_for_a_reader(browser: Browser, url: str, tmp_path: Path) -> None:
-    page = Path(url.removeprefix("file://")).read_text()
-    evidence = folded("Evidence", packed('<p id="busy">51 threads</p>'))
-    more = tmp_path / "report.html"
-    more.write_text(page.replace("<main>", f"<main>{evidence}"))
-    browser.driver.get_log("browser")
-    browser.look(more.as_uri())
-    browser.wait_for("return document.querySelector('details > div > #busy') !== null")
-    assert browser.driver.get_log("browser") == []
 
 
 def test_light_and_dark_follow_the_reader(browser: Browser, url: str, kind: str) -> None:
@@ -256,16 +228,16 @@ def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str, kind:
     all_drawn(browser)
     # Planted cases have no figures by load.
     if kind != "planted":
-        marks = ("launches_marks", "invalid_marks")
+        marks = ("trials_marks", "invalid_marks")
         browser.point_at(", ".join(f"#figures ~ * .live .{one} path" for one in marks))
         tip = "document.querySelector('#vg-tooltip-element')"
         browser.wait_for(f"return {tip}?.matches('.visible')")
         lines = browser.ask(f"return {tip}.innerText").split("\n")
-        assert "connections" in lines[1]
-        assert "requests/s" in lines[2]
-    browser.point_at("#trials ~ * .small .live .hover_voronoi path")
+        assert "closed 100" in lines[0]
+        assert "req/s, trial " in lines[1]
+    browser.point_at("#trials ~ * .small .live .layer_0_layer_1_marks path")
     browser.wait_for(
-        "return document.querySelector('#vg-tooltip-element').innerText.includes('for a worker: ')"
+        "return document.querySelector('#vg-tooltip-element').innerText.includes('for a worker')"
     )
 
 
@@ -280,7 +252,7 @@ def test_the_legend_shows_a_series_alone_and_all_again(browser: Browser, url: st
       else button.querySelector('text').dispatchEvent(new MouseEvent('click', {bubbles: true}))"""
     shown = """const live = document.querySelector('#trials ~ * .small .live');
       const all = (of, name) => [...live.querySelectorAll(of)].map(one => one.getAttribute(name));
-      return all('.lines_marks path', 'opacity').join() + ' '
+      return all('.lines_marks path', 'stroke-opacity').join() + ' '
         + all('[role=button]', 'aria-pressed').join()"""
     assert browser.ask(shown) == "1,1 true,true"
     for key in ("Enter", ""):

@@ -1,6 +1,6 @@
 """Every check: the fault is planted, and the trial is invalid for that reason only."""
 
-import dataclasses
+import copy
 from datetime import timedelta
 from typing import Any
 
@@ -56,7 +56,7 @@ def both(before: Snapshot, of: TrialPlan | None = None, **changes: Any) -> Trial
 
 
 def usage(of: TrialPlan | None = None, **changes: Any) -> TrialRecord:
-    return record(of, usage=dataclasses.replace(USAGE, **changes))
+    return record(of, usage=copy.replace(USAGE, **changes))
 
 
 def rise(name: str, by: float, **labels: str) -> Series:
@@ -78,9 +78,9 @@ def unwatched(seconds: float, **changes: Any) -> TrialRecord:
     return record(unwatched=(gap,), **changes)
 
 
-OTHER = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
-RESTARTED = dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2)
-FLAGS = dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",))
+OTHER = snapshot(identity=copy.replace(IDENTITY, model="b"))
+RESTARTED = copy.replace(IDENTITY, start_time_ms=2000, pid=2)
+FLAGS = copy.replace(IDENTITY, jvm_flags=("-Xmx1g",))
 GONE = record(after=None, after_problem=server_gone.remark(problem="a: no answer"))
 PROXY_GONE = record(after=None, after_problem=lab_unreadable.remark(problem="toxiproxy"))
 # It answered for a third of the window, so its connections were free in the rest.
@@ -88,7 +88,7 @@ THIRD = reading(150.0)
 LATENCY_300 = ToxicState(("downstream/latency latency=300",), 300.0)
 # Of a service that reports nothing of its JVM.
 ALIEN = Snapshot(None, {"url": "http://x:8080"}, ToxicState(), 200.0)
-UNOBSERVED = dataclasses.replace(usage(window_cpu_s=None), jit_share=None)
+UNOBSERVED = copy.replace(usage(window_cpu_s=None), jit_share=None)
 UNREAD = "unread readings="
 PAST = snapshot(settings={**SETTINGS, "downstream_url": DIRECT})
 TOXIC = {"TYPE": "latency", "LATENCY": "300"}
@@ -129,7 +129,7 @@ def seen(*series: Series) -> Observation:
         record(warmth=Warmth(False, (), cold_unsteady.remark(limit_s=60)))),
     bad("window-unobserved", UNOBSERVED),
     ok(f"{UNREAD}jit", record=record(jit_share=None)),
-    ok(f"{UNREAD}generator-cpu", record=dataclasses.replace(UNOBSERVED, before=ALIEN, after=ALIEN)),
+    ok(f"{UNREAD}generator-cpu", record=copy.replace(UNOBSERVED, before=ALIEN, after=ALIEN)),
     ok("host-full busy=0.98", record=usage(host_busy=0.98)),
     ok("host-full busy=0.98", "host-steal share=0.08",
        record=usage(host_busy=0.9, host_steal=0.08)),
@@ -161,10 +161,10 @@ def seen(*series: Series) -> Observation:
     bad("toxics-passed-by", both(PAST, plan(condition=Condition(toxics=(TOXIC,))))),
     bad("toxics-passed-by", both(PAST, SCRIPTED, script=MADE)),
     bad("script-failed step=1 change=TYPE=latency problem=x",
-        record(SCRIPTED, script=(dataclasses.replace(MADE[0], problem="x"),))),
+        record(SCRIPTED, script=(copy.replace(MADE[0], problem="x"),))),
     ok(record=record(SCRIPTED, script=MADE)),
     bad("script-late step=1 change=TYPE=latency late_s=0.6",
-        record(SCRIPTED, script=(dataclasses.replace(MADE[0], started_s=12.1),))),
+        record(SCRIPTED, script=(copy.replace(MADE[0], started_s=12.1),))),
     bad("script-short made=0 planned=1", record(SCRIPTED)),
 )  # fmt: skip
 def test_what_happened_to_the_lab(line: Any) -> None:
@@ -172,7 +172,7 @@ def test_what_happened_to_the_lab(line: Any) -> None:
 
 
 def cpus(count: int, quota: float | None) -> Snapshot:
-    identity = dataclasses.replace(IDENTITY, cpus=count)
+    identity = copy.replace(IDENTITY, cpus=count)
     return snapshot(identity=identity, settings={**SETTINGS, "cpu_quota": quota})
 
 
@@ -265,11 +265,11 @@ def begins(late_s: float, **changes: Any) -> Reading:
 SAID = wrk2_uncalibrated.remark(calibrated=3, threads=4)
 MISSING = ("littles-law answered_rps=13793.1 each_s=0.001 busy=13.7931 planned=20 "
            "tolerance=0.0500667 missing_ms=0.45")  # fmt: skip
-NO_LATE = dataclasses.replace(thinking(0.45), late=None, lag_ms=None)
+NO_LATE = copy.replace(thinking(0.45), late=None, lag_ms=None)
 TAILED = reading(1000.0, corrected=latency(17_800), lag_ms=15.0,
                  late=Latency(15.0, 0.1, 300.0, 400.0, 500.0))  # fmt: skip
 BRIEF = reading(corrected=Latency(0.4, 0.3, 0.7, 0.9, 1.2), late=Latency(0.15, 0.1, 0.3, 0.6, 0.9))
-FAR = dataclasses.replace(thinking(0.1), shares=THINKING_SHARES)
+FAR = copy.replace(thinking(0.1), shares=THINKING_SHARES)
 
 
 @table(

@@ -1,18 +1,18 @@
 """Rows with known values, and the answer that follows by hand from where the interval lies."""
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 from itertools import product
 
 import pytest
 
-from lab.experiments.loads import too_few_launches
 from lab.judge.compare import ALIKE, Comparison, Family, Limits, compare, lanes
 from lab.judge.grouping import Cell, lane_of
 from lab.judge.intervals import Interval
 from lab.judge.values import overloaded
+from lab.kinds.loads import too_few_launches
 from lab.model import Row
-from lab.report.comparison import beside
+from lab.report.comparison import reasons
 from support.fakes import plan
 from support.sides import STEADY, answers, goodput, late, row, rows, times
 
@@ -68,7 +68,7 @@ QUICK_ERRORS = {"achieved_rps": 8570.0, "ok": 90_000, "http_errors": 38_550}
 WORKING = rows(achieved_rps=6000.0, ok=90_000)
 FAILING = rows(**QUICK_ERRORS)
 SOME_FAIL = [*WORKING[:4], *FAILING[4:]]
-STAINED = [dataclasses.replace(WORKING[0], http_errors=1400), *WORKING[1:]]
+STAINED = [copy.replace(WORKING[0], http_errors=1400), *WORKING[1:]]
 OVERLOADED = rows("open", achieved_rps=442.8, p95_ms=440.0, overloaded=True)
 KEPT = rows("open", p95_ms=200.0)
 LATE_ERRORS = {"ok": 9900, "http_errors": 101}
@@ -137,7 +137,7 @@ COMPARED: list[tuple[list[Row], list[Row], str, str, str]] = [
     # Fewer forbid an answer, except the one that they are in the way of least.
     (WORKING, SOME_FAIL, "goodput", "cannot tell", "failures"),
     (SOME_FAIL, WORKING, "goodput", "cannot tell", "failures"),
-    (WORKING, [dataclasses.replace(each, achieved_rps=3000.0) for each in SOME_FAIL], "goodput",
+    (WORKING, [copy.replace(each, achieved_rps=3000.0) for each in SOME_FAIL], "goodput",
      "worse", ""),
     # A few errors on both sides change nothing.
     (STAINED, STAINED, "goodput", "within", ""),
@@ -217,9 +217,9 @@ def tried(values: Sequence[float], again: Sequence[int], lost: Sequence[int] = (
     found = []
     for trial in goodput(values):
         name, first = f"{trial.launch:02d}-a", trial.launch not in (*again, *lost)
-        found.append(dataclasses.replace(trial, trial=name, valid=first))
+        found.append(copy.replace(trial, trial=name, valid=first))
         if trial.launch in again:
-            found.append(dataclasses.replace(trial, trial=f"{name}-again"))
+            found.append(copy.replace(trial, trial=f"{name}-again"))
     return found
 
 
@@ -244,7 +244,7 @@ def test_what_befell_one_side_more_often_may_have_decided(
     assert (answer.place, answer.why == "left out") == (place, place == "cannot tell")
     tries = [(side.launches, side.again, side.lost) for side in (answer.tries_a, answer.tries_b)]
     assert tries == [(7, len(again), len(lost)) for again, lost in (a, b)]
-    said = [line for line in beside(comparison) if "measured again or lost" in line]
+    said = [line for line in reasons(answer) if "measured again or lost" in line]
     assert len(said) == bool([*a[0], *a[1], *b[0], *b[1]])
 
 
@@ -253,9 +253,9 @@ def test_a_window_that_was_made_longer_is_one_load() -> None:
     sides = []
     for values, first_is_valid in (((*STEADY, 101.0), False), ((101.0, *STEADY), True)):
         long = goodput(values, duration_s=34)
-        named = [dataclasses.replace(each, trial=f"{each.launch:02d}") for each in long]
-        short = dataclasses.replace(named[0], duration_s=15, valid=first_is_valid)
-        sides.append([short, dataclasses.replace(named[0], trial="01-again"), *named[1:]])
+        named = [copy.replace(each, trial=f"{each.launch:02d}") for each in long]
+        short = copy.replace(named[0], duration_s=15, valid=first_is_valid)
+        sides.append([short, copy.replace(named[0], trial="01-again"), *named[1:]])
     comparison = compare(*sides, "a", "b")
     [answer] = comparison.answers
     assert (answer.question.cell.duration_s, answer.place) == (34, "within")
@@ -269,11 +269,11 @@ def test_a_launch_that_was_measured_again_before_its_load_got_a_longer_window_co
     showed that the window is too short. They have no trial in the longer one."""
     values = (*STEADY, *STEADY)
     longer, short = (
-        [dataclasses.replace(each, duration_s=length) for each in tried(values, *which)]
+        [copy.replace(each, duration_s=length) for each in tried(values, *which)]
         for length, which in ((34, ([], [])), (15, ([2], [1])))
     )
-    third = dataclasses.replace(short[3], valid=False)
-    again = dataclasses.replace(longer[2], trial=f"{third.trial}-again")
+    third = copy.replace(short[3], valid=False)
+    again = copy.replace(longer[2], trial=f"{third.trial}-again")
     [answer] = answers([*short[:3], third, again, *longer[3:]], longer)
     assert answer.question.cell.duration_s == 34
     tries = [(side.launches, side.again, side.lost) for side in (answer.tries_a, answer.tries_b)]

@@ -1,16 +1,16 @@
 """What the lab judges where the downstream draws each delay."""
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from lab.experiments.proving.levers import USUAL_TIMEOUT_MS
 from lab.judge.checks import judge
 from lab.judge.predict import crossing_s, needed_window_s, rate_error
 from lab.judge.steps import Step, silent_s
 from lab.judge.trial import Trial
+from lab.kinds.proving.levers import USUAL_TIMEOUT_MS
 from lab.model import STRONG, Latency, TrialRecord
 from lab.model.routes import parse
 from support.drawn_delay import LATENCY_300, SPREAD, drawn
@@ -34,7 +34,7 @@ def codes(
 
 
 def spread_by(sd_ms: float) -> dict[str, Any]:
-    return {"spread": dataclasses.replace(SPREAD, sd_ms=sd_ms)}
+    return {"spread": copy.replace(SPREAD, sd_ms=sd_ms)}
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_rate_of_few_draws_says_how_uncertain_it_is() -> None:
     [note] = judgement.notes
     assert (judgement.valid, note.code, note.values["draws"]) == (True, "few-draws", 750)
     assert note.values["share"] == pytest.approx(0.0582, rel=1e-2)
-    alike = dataclasses.replace(trial, before=snapshot())
+    alike = copy.replace(trial, before=snapshot())
     assert judge(Trial(measurement(alike, answers), observation())).notes == ()
 
 
 def silence(of: TrialRecord, steps: Sequence[Step], **changes: Any) -> float | None:
     answers = reading(1.6, corrected=None, raw=latency(200.0))
-    return silent_s(Trial(measurement(of, dataclasses.replace(answers, **changes))), steps)
+    return silent_s(Trial(measurement(of, copy.replace(answers, **changes))), steps)
 
 
 def test_the_longest_delay_of_few_connections_is_no_silence() -> None:
@@ -123,8 +123,8 @@ AS_DRAWN = Latency(205.0, 160.0, 500.0, 810.0, 3000.0)
 LATE = Latency(240.0, 160.0, 660.0, 1500.0, 3000.0)
 # A latency toxic moves it, a toxic with jitter leaves nothing to hold it against.
 SHIFTED = Latency(505.0, 460.0, 800.0, 1110.0, 3300.0)
-VERY_LATE = dataclasses.replace(SHIFTED, p95_ms=2000.0, p99_ms=2100.0)
-JITTER = dataclasses.replace(LATENCY_300, jittered=True)
+VERY_LATE = copy.replace(SHIFTED, p95_ms=2000.0, p99_ms=2100.0)
+JITTER = copy.replace(LATENCY_300, jittered=True)
 
 
 @pytest.mark.parametrize(

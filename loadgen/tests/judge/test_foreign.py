@@ -1,6 +1,6 @@
 """Checks and verdict of a service that is not the lab's."""
 
-import dataclasses
+import copy
 from typing import Any
 
 import pytest
@@ -21,8 +21,8 @@ POOLED = {"rps": 98, "raw_ms": 4080}
 IN_TIME = {"rps": 1990, "raw_ms": 201}
 FAST = reading(2000, raw=latency(200))
 UNPROVEN = Warmth(False, (), warmth_unproven.remark(server="x", port=9404), provable=False)
-WATCHES = dataclasses.replace(JVM, lock_watch_ms=10)
-PINS = dataclasses.replace(WATCHES, pool_size=None, carriers=2)
+WATCHES = copy.replace(JVM, lock_watch_ms=10)
+PINS = copy.replace(WATCHES, pool_size=None, carriers=2)
 
 
 def opened(r0_ms: float | None = 200.0, **changes: Any) -> TrialRecord:
@@ -90,7 +90,7 @@ VERDICTS: list[tuple[TrialRecord, Any, dict[str, Any], str, str, set[str] | None
     (foreign_record(None, r0_ms=None), CONTAINER, POOLED, "unknown", "", None),
     (busy(None), CONTAINER, POOLED, "unknown", "", None),
     (foreign_record(None), CONTAINER, {"rps": 1600, "raw_ms": 250}, "unknown", "", None),
-    (foreign_record(dataclasses.replace(JVM, scraped=False)), [gauge("up", 1, job="cadvisor")], {},
+    (foreign_record(copy.replace(JVM, scraped=False)), [gauge("up", 1, job="cadvisor")], {},
      "worker pool", WEAK, {"exporter unread", "container"}),
     # A load that got all it can have has no bottleneck, as far as R0 is known.
     (foreign_record(None), CONTAINER, IN_TIME, "none", STRONG, None),
@@ -168,7 +168,7 @@ def test_what_is_named_has_its_figures() -> None:
 def test_an_unknown_verdict_says_that_nobody_watched_its_locks(
     watch_ms: int | None, missing: list[tuple[str, str]]
 ) -> None:
-    watched = dataclasses.replace(JVM, lock_watch_ms=watch_ms)
+    watched = copy.replace(JVM, lock_watch_ms=watch_ms)
     found = judged(foreign_record(watched), *IDLE_POOL, rps=500, raw_ms=800)
     assert found.bottleneck == "unknown"
     assert [(gap.code, gap.detail) for gap in found.missing if "locks" in gap.code] == missing
@@ -187,7 +187,7 @@ def test_the_quotas_of_several_containers_are_no_quota() -> None:
         assert server.capacity == cpus
 
 
-RESTARTED = foreign(dataclasses.replace(JVM, start_time_ms=2_000_000))
+RESTARTED = foreign(copy.replace(JVM, start_time_ms=2_000_000))
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,6 @@ def test_its_limits_are_those_that_it_tells() -> None:
     limits = {"url": URL, "jdk": "21.0.1", "max_heap_bytes": 2**30}
     assert fairness({"x": foreign()}).equal == limits
     assert fairness({"x": foreign(None)}).equal == {"url": URL}
-    idle = foreign(dataclasses.replace(JVM, lock_watch_ms=0))
+    idle = foreign(copy.replace(JVM, lock_watch_ms=0))
     assert fairness({"x": idle}) == fairness({"x": foreign()})
     assert fairness({"x": foreign(WATCHES)}).own == {"lock_watch_ms": {"x": 10}}

@@ -1,6 +1,6 @@
 """A gate's covariate and its A/A floor, and how often it is right of simulated launches."""
 
-import dataclasses
+import copy
 import math
 from collections.abc import Sequence
 from datetime import timedelta
@@ -71,9 +71,9 @@ def test_without_pairs_or_parts_there_is_no_covariate() -> None:
     few = cpu_of(*machine(launches=5))
     assert (few.control.use, few.same, few.ratio) == ("no floor", None, few.raw)
     a, b = machine()
-    apart = cpu_of(a, [dataclasses.replace(trial, run="other") for trial in b])
+    apart = cpu_of(a, [copy.replace(trial, run="other") for trial in b])
     assert (apart.control, apart.same, apart.ratio) == (None, None, apart.raw)
-    b[3] = dataclasses.replace(b[3], cpu_proxy_us=None)
+    b[3] = copy.replace(b[3], cpu_proxy_us=None)
     assert cpu_of(a, b).control is None
 
 
@@ -101,12 +101,12 @@ def test_neighbours_are_those_in_time_and_not_those_in_the_list() -> None:
     assert cpu_of(a, b).same.count_a == cpu_of(a[::-1], b[::-1]).same.count_a == 8
     # The base in the third round was measured again after all others: the candidate's launch of
     # that round is no neighbour of the second one.
-    a[2] = dataclasses.replace(a[2], started_at=START + timedelta(hours=1))
+    a[2] = copy.replace(a[2], started_at=START + timedelta(hours=1))
     assert cpu_of(a, b).same.count_a == 7
     # A B, A B, …: none.
     for side, later in ((a, 0.0), (b, 0.5)):
         side[:] = [
-            dataclasses.replace(each, started_at=START + timedelta(hours=each.launch + later))
+            copy.replace(each, started_at=START + timedelta(hours=each.launch + later))
             for each in side
         ]
     assert cpu_of(a, b).same is None
@@ -122,7 +122,7 @@ def judged(values: NDArray[np.float64]) -> Comparison:
     """A gate of three limits; values[figure, side, launch]."""
     a, b = (
         [
-            dataclasses.replace(each, achieved_rps=rps, cpu_server_us=us, p50_ms=ms)
+            copy.replace(each, achieved_rps=rps, cpu_server_us=us, p50_ms=ms)
             for each, rps, us, ms in zip(BLANK, *values[:, side].tolist(), strict=False)
         ]
         for side in (0, 1)

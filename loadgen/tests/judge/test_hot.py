@@ -1,7 +1,7 @@
 """The methods in which a recording spends its samples, and what two recordings of one load say of
 each, on figures derived by hand."""
 
-import dataclasses
+import copy
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ from support.planned import row
 
 def recording(stacks: dict[str, int], kind: str = CPU, **changes: Any) -> Recording:
     of = Recording(kind, ("jdk.CPUTimeSample",), sum(stacks.values()), whole=True, stacks=stacks)
-    return dataclasses.replace(of, **changes)
+    return copy.replace(of, **changes)
 
 
 BEGIN = "java.lang.Thread.run:9;lab.Routes.answer:5;lab.Primes.sum"
@@ -178,6 +178,6 @@ def test_what_tells_nothing_is_no_side(of: Recording, changed: dict[str, Any], c
 
 def test_only_the_same_events_are_compared() -> None:
     one = side(A)
-    older = dataclasses.replace(one.recording, events=("jdk.ExecutionSample",))
-    others = (side(B), side(B, ALLOC), dataclasses.replace(one, recording=older))
+    older = copy.replace(one.recording, events=("jdk.ExecutionSample",))
+    others = (side(B), side(B, ALLOC), copy.replace(one, recording=older))
     assert [why_not(one, other) for other in others] == ["", "kinds", "events"]

@@ -1,6 +1,6 @@
 """What a gate says of known values."""
 
-import dataclasses
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +21,7 @@ NINE_DEAR = rows(launches=9, cpu_server_us=60.0)
 
 
 def spoiled(trials: Sequence[Row], *at: int) -> list[Row]:
-    return [dataclasses.replace(each, **({"cpu_server_us": 1.0, "valid": False} if n in at else {}))
+    return [copy.replace(each, **({"cpu_server_us": 1.0, "valid": False} if n in at else {}))
             for n, each in enumerate(trials)]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The operating curve of simulated launches, of which it is known how they scatter."""
 
-import dataclasses
+import copy
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def launches(machine: float, own: float, blocks: int = 3, rounds: int = 12) -> l
                 cost = 50 * ARMS[arm] * np.exp(CONTROL * slow + rng.normal(0, own))
                 parts = dict.fromkeys(PARTS, float(20 * np.exp(slow)))
                 rows.append(
-                    dataclasses.replace(
+                    copy.replace(
                         blank, run=f"sitting-{block}", arm=arm, launch=launch, valid=True,
                         cpu_server_us=float(cost), **parts,
                     )

@@ -1,6 +1,6 @@
 """The verdict on windows made by hand: locks, the network, the proxy and ports."""
 
-import dataclasses
+import copy
 from typing import Any
 
 import pytest
@@ -65,7 +65,7 @@ def of_pool(connections: int) -> dict[str, Any]:
 
 
 # Of answers that take 200 ms, those of which a segment is sent again take twice as long.
-AGAIN = dataclasses.replace(latency(200.0), mean_ms=212.0, p95_ms=400.0, p99_ms=410.0, max_ms=420.0)
+AGAIN = copy.replace(latency(200.0), mean_ms=212.0, p95_ms=400.0, p99_ms=410.0, max_ms=420.0)
 
 
 def resent(by_server: float, attempts: float = 0.0, overflows: float = 0.0) -> list[Series]:

@@ -1,6 +1,6 @@
 """What a load can have at most, and how long an answer takes."""
 
-from dataclasses import replace
+from copy import replace
 from typing import Any
 
 import pytest

@@ -1,6 +1,6 @@
 """Checks of conditions, machines and other work; and what follows from reasons."""
 
-import dataclasses
+import copy
 import shutil
 from pathlib import Path
 from random import Random
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lab.experiments.objective import gave_way
 from lab.judge.checks import CHECKS, by_accident, judge, server_failures
 from lab.judge.checks.data import damaged, lab_unreadable, not_begun, wrk2_uncalibrated
 from lab.judge.checks.state import server_gone
 from lab.judge.metrics import CPUS, USED
 from lab.judge.trial import Trial
+from lab.kinds.objective import gave_way
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
     Condition,
@@ -83,14 +83,14 @@ def test_a_condition_in_force(
     setting: str, asked: str, has: dict[str, Any], other: str | None
 ) -> None:
     before = snapshot()
-    before = dataclasses.replace(before, settings={**before.settings, "loops": None, **has})
+    before = copy.replace(before, settings={**before.settings, "loops": None, **has})
     of = record(plan(condition=Condition(host={setting: asked})), before=before, after=before)
     reasons = cells(judge(Trial(measurement(of), observation())).reasons)
     reason = f"not-in-force setting={setting} asked={asked} has={other}"
     assert reasons == ([reason] if other else [])
     # What was changed live is no longer as the container was given it.
-    live = dataclasses.replace(of.plan.condition, knobs={"pool_size": 30})
-    of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, condition=live))
+    live = copy.replace(of.plan.condition, knobs={"pool_size": 30})
+    of = copy.replace(of, plan=copy.replace(of.plan, condition=live))
     kept = judge(Trial(measurement(of), observation())).reasons
     assert cells(kept) == ([] if setting == "SERVER_POOL_SIZE" else reasons)
 
@@ -106,7 +106,7 @@ def lab_used(cpus: float) -> Observation:
 
 
 def usage(**changes: Any) -> TrialRecord:
-    return record(usage=dataclasses.replace(USAGE, **changes))
+    return record(usage=copy.replace(USAGE, **changes))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_cpus_used_by_others(
     seen = lab_used(cpus or 0.0)
     if cpus is None:
         others = (series for series in seen.all if series.labels["__name__"] != USED)
-        seen = dataclasses.replace(seen, all=tuple(others))
+        seen = copy.replace(seen, all=tuple(others))
     judgement = judge(Trial(measurement(usage(**changes)), seen))
     assert judgement.valid
     assert judgement.others_cpu == (share and pytest.approx(share))
@@ -147,13 +147,13 @@ def test_a_container_that_ends_in_the_window_does_not_hide_what_others_used() ->
     both = lab_used(1.0)
     times = (OPENS - 1, OPENS + 4, OPENS + 8)
     gone = Series({"__name__": USED, "service": "driver", "name": "toxics"}, times, (0, 0.5, 1.5))
-    seen = dataclasses.replace(both, all=(*both.all, gone))
+    seen = copy.replace(both, all=(*both.all, gone))
     judgement = judge(Trial(measurement(usage(host_busy=0.9)), seen))
     # 90 %, less 1 CPU and 1.4 s in 15 s, of 2 CPUs.
     assert judgement.others_cpu == pytest.approx(0.9 - (1 + 1.4 / 15) / 2, abs=1e-3)
     # The CPUs of a foreign service are not those of others.
     foreign = Snapshot(None, {"url": "x"}, ToxicState(), 0.0)
-    of = dataclasses.replace(usage(host_busy=0.9), before=foreign)
+    of = copy.replace(usage(host_busy=0.9), before=foreign)
     assert judge(Trial(measurement(of), lab_used(0.6))).others_cpu is None
 
 
@@ -196,7 +196,7 @@ def test_a_machine_that_was_away_is_no_finding_of_the_server() -> None:
     away = "machine-away machine=tested gap_s=12"
     assert cells(reasons) == ["server-gone problem=a: no answer", away]
     assert by_accident(reasons)
-    row = dataclasses.replace(judged_row("r", measurement(GONE)), invalid_reasons=cell_of(reasons))
+    row = copy.replace(judged_row("r", measurement(GONE)), invalid_reasons=cell_of(reasons))
     assert gave_way(row) is None
     # Alone it shows that the server gave way, which counts in a search.
     assert server_failures(judge(Trial(measurement(GONE), observation())).reasons)
@@ -219,7 +219,7 @@ def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
 
 
 def test_no_answers_to_a_generator_that_did_not_do_its_part() -> None:
-    uncalibrated = measurement(said=dataclasses.replace(SILENCE, remarks=(UNCALIBRATED,)))
+    uncalibrated = measurement(said=copy.replace(SILENCE, remarks=(UNCALIBRATED,)))
     stopped = measurement(usage(window_throttled_s=3.0), SILENCE)
     for whole, expected in (
         (uncalibrated, ["wrk2-uncalibrated", "few-answers"]),
@@ -248,7 +248,7 @@ def test_a_row_has_the_reasons_of_its_judgement_whatever_is_in_them() -> None:
     for _ in range(100):
         told = ["".join(random.choices(HOSTILE, k=random.randrange(6))) for _ in range(4)]
         remarks = tuple(damaged.remark(problem=text, at=1.5) for text in told)
-        said = dataclasses.replace(reading(), remarks=remarks)
+        said = copy.replace(reading(), remarks=remarks)
         row = judged_row("run", measurement(said=said))
         assert row.reasons == judge(Trial(measurement(said=said), observation())).reasons
         assert len(row.reasons) == len(set(told))

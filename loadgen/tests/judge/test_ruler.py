@@ -1,7 +1,7 @@
 """Demand as a line, costs in units of the control parts, another host, drift: the numbers."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 from typing import Any
 

@@ -1,6 +1,7 @@
 """What two labs differ in, and that what was not recorded differs from everything; and what must be
 equal for servers of different models."""
 
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from lab.judge.checks import state
 from lab.judge.same_lab import LIMITS, PARTS, Difference, between_labs, between_snapshots, fairness
 from lab.model import Exported, Json, Snapshot, ToxicState
 from lab.report import fairness as report
-from lab.report.markdown import document
+from lab.report.markdown import markdown
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, cells, snapshot
 from support.runs import HOST, IMAGES, VERSIONS
@@ -79,7 +80,7 @@ SEVERAL = {"machines": {"load": MACHINE}}
     ],
 )
 def test_which_machine_it_was(was: dict[str, Json], now: dict[str, Json], expected: Names) -> None:
-    one, other = (dataclasses.replace(WHOLE, host={**HOST, **host}) for host in (was, now))
+    one, other = (copy.replace(WHOLE, host={**HOST, **host}) for host in (was, now))
     assert named(one, other) == expected
     # What neither recorded is like nothing.
     unknown = [found for found in differences(one, other) if found.now is None]
@@ -112,7 +113,7 @@ def test_a_service_of_the_users_own_is_its_containers_image_and_limits(
 ) -> None:
     def running(changed: dict[str, Json] | None) -> Lab:
         services = {} if changed is None else {"services": {"shop": {**SERVICE, **changed}}}
-        return dataclasses.replace(WHOLE, host={**HOST, **services})
+        return copy.replace(WHOLE, host={**HOST, **services})
 
     assert named(running(was), running(now), (*PARTS, "shop")) == expected
 
@@ -131,19 +132,19 @@ def test_a_service_of_the_users_own_is_its_containers_image_and_limits(
     ],
 )
 def test_which_code_ran(was: Mapping[str, Json], now: Mapping[str, Json], expected: Names) -> None:
-    one, other = (dataclasses.replace(WHOLE, versions={**VERSIONS, **of}) for of in (was, now))
+    one, other = (copy.replace(WHOLE, versions={**VERSIONS, **of}) for of in (was, now))
     assert named(one, other) == expected
 
 
 def jvm(**changes: Any) -> Snapshot:
-    return snapshot(identity=dataclasses.replace(IDENTITY, **changes))
+    return snapshot(identity=copy.replace(IDENTITY, **changes))
 
 
 # No setting is not one that was not read.
 NONE = snapshot(settings={"pool_size": None})
 WITHOUT = Snapshot(None, {"url": "http://x:1"}, ToxicState(), 200.0)
-SILENT = dataclasses.replace(WITHOUT, exported=Exported(1, None, None, None, True))
-SLOWER = dataclasses.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
+SILENT = copy.replace(WITHOUT, exported=Exported(1, None, None, None, True))
+SLOWER = copy.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
 DELAY = "delay the downstream's delay"
 
 
@@ -180,7 +181,7 @@ FRONTS = {"fronts": 1, "pool_order": "fifo", "connection_threads": None, "netty_
 
 
 def server(model: str, settings: Mapping[str, Json] = {}, **identity: Any) -> Snapshot:
-    of = dataclasses.replace(IDENTITY, model=model, **identity)
+    of = copy.replace(IDENTITY, model=model, **identity)
     return snapshot(identity=of, settings={**SHARED, **OF_MODELS, **settings})
 
 
@@ -234,7 +235,7 @@ def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
 def test_the_section_has_what_is_unequal_first_and_then_what_is_the_models_own_and_equal() -> None:
     loop = {**LOOP, "backlog": 50, "framework": {"transport": "nio", "http2": False}}
     servers = {"pool": server("pool", {**POOL, "framework": None}), "loop": server("loop", loop)}
-    written = document("t", [], [report.section(fairness(servers))])
+    written = markdown(report.blocks(fairness(servers)))
     parts = (
         "no comparison is fair",
         "| backlog | 4096 | 50 |",

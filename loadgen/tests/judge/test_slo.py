@@ -1,6 +1,6 @@
 """Percentiles with requests that got no answer, by hand."""
 
-import dataclasses
+import copy
 import math
 
 import pytest
@@ -54,7 +54,7 @@ def row(**changes: object) -> Row:
         "window_http_errors": 0, "window_lost": 2, "p99_ms": 20.0, "max_ms": 30.0,
         "slo_p99_ms": 30.0,
     }  # fmt: skip
-    return dataclasses.replace(whole, **{**known, **changes})
+    return copy.replace(whole, **{**known, **changes})
 
 
 def test_what_is_judged_counts_the_requests_without_an_answer() -> None:
@@ -63,8 +63,8 @@ def test_what_is_judged_counts_the_requests_without_an_answer() -> None:
     # Too few requests for it, however many of them were lost.
     assert judged_ms(row(window_ok=900, window_lost=20, slo_p99_ms=None), "p99") is None
     # The latencies of a closed load are the raw ones.
-    of_closed = dataclasses.replace(measurement().record, plan=plan("closed"))
-    raw = judged_row("run", dataclasses.replace(measurement(), record=of_closed))
+    of_closed = copy.replace(measurement().record, plan=plan("closed"))
+    raw = judged_row("run", copy.replace(measurement(), record=of_closed))
     assert judged_ms(raw, "p95") == raw.raw_p95_ms
     # All had an answer.
     assert judged_ms(row(window_lost=0, slo_p99_ms=None), "p99") == 20
@@ -77,5 +77,5 @@ def test_an_engine_that_does_not_say_when_requests_were_lost_tells_no_percentile
     lost = row(**untold, socket_errors=2, timeouts=None, accounted_s=10.0, http_errors=0)
     assert judged_ms(lost, "p99") is None
     # But it is none of the answers where more than 1 % were lost.
-    many = dataclasses.replace(lost, offered_rps=110, socket_errors=50)
+    many = copy.replace(lost, offered_rps=110, socket_errors=50)
     assert judged_ms(many, "p99") == math.inf

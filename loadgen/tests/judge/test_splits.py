@@ -1,6 +1,7 @@
 """What a request's CPU time and mean time are made of, from samples made by hand in a window of ten
 seconds; and how long threads ran and waited."""
 
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -78,7 +79,7 @@ def containers(*more: Series, without: str = "") -> Observation:
 
 
 def spent(rps: float = 1000.0, spike: Spike | None = None, **changes: Any) -> Measurement:
-    usage = dataclasses.replace(Usage(1.0, 0.3, 0.2, 0.01), **changes)
+    usage = copy.replace(Usage(1.0, 0.3, 0.2, 0.01), **changes)
     return measurement(record(plan("closed", spike=spike), usage=usage), reading(rps, 10.0))
 
 
@@ -128,7 +129,7 @@ def test_of_a_trial_without_figures_no_cpu_time_is_known() -> None:
     assert rounded(cpu_split(Trial(spent()))) == {"cpu_generator_us": 30}
     blind = seen(*(series for series in containers().all if series.labels["__name__"] == USED))
     assert cpu_split(Trial(spent(spun=0.05), blind)).cpu_observation_us is None
-    unread = dataclasses.replace(spent(), reading=None, problem=Remark("damaged"))
+    unread = copy.replace(spent(), reading=None, problem=Remark("damaged"))
     for trial in (spent(0.0), spent(spike=SPIKE), unread):
         assert cpu_split(Trial(trial, containers())) == CpuSplit()
 
@@ -234,7 +235,7 @@ def trial(mode: Mode = "open", route: str = "/downstream", **changes: Any) -> Me
     corrected = None if mode == "closed" else flat(247.0)
     spike = changes.pop("spike", None)
     answers = reading(RPS, 10.0, raw=flat(240.0), corrected=corrected, **changes)
-    return measurement(record(dataclasses.replace(load, route=route, spike=spike)), answers)
+    return measurement(record(copy.replace(load, route=route, spike=spike)), answers)
 
 
 @pytest.mark.parametrize(
@@ -310,10 +311,10 @@ def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(m
         split = time_split(Trial(of, seen(*series)))
         assert split.whole_ms == pytest.approx(client_ms)
         # What the parts say does not depend on what the client saw; only the rest does.
-        slow = dataclasses.replace(of.reading.raw, mean_ms=of.reading.raw.mean_ms + 90)
-        corrected = of.reading.corrected and dataclasses.replace(slow, mean_ms=client_ms + 90)
-        slower = dataclasses.replace(of.reading, raw=slow, corrected=corrected)
-        other = time_split(Trial(dataclasses.replace(of, reading=slower), seen(*series)))
+        slow = copy.replace(of.reading.raw, mean_ms=of.reading.raw.mean_ms + 90)
+        corrected = of.reading.corrected and copy.replace(slow, mean_ms=client_ms + 90)
+        slower = copy.replace(of.reading, raw=slow, corrected=corrected)
+        other = time_split(Trial(copy.replace(of, reading=slower), seen(*series)))
         assert other.parts[:-1] == pytest.approx(split.parts[:-1])
         assert other.time_unexplained_ms - split.time_unexplained_ms == pytest.approx(90)
 

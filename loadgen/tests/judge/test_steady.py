@@ -1,6 +1,6 @@
 """A window that is not steady, and a server that stops answering in it."""
 
-import dataclasses
+import copy
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def closed(rates: Sequence[float], **changes: Any) -> Case:
     """A closed load of 100 connections at 200 ms, whose seconds had these rates."""
     rps = sum(rates) / len(rates)
     said = reading(rps, float(len(rates)), corrected=None, raw=latency(), seconds=seconds(rates))
-    return record(plan("closed", predicted_rps=None)), dataclasses.replace(said, **changes)
+    return record(plan("closed", predicted_rps=None)), copy.replace(said, **changes)
 
 
 def opened(latencies: Sequence[float]) -> Case:
@@ -62,11 +62,11 @@ def scattering(rates: Sequence[float]) -> dict[str, Any]:
 
 def on_purpose(plan_changes: dict[str, Any], **changes: Any) -> dict[str, Any]:
     of, said = closed(ramp(450, 540))
-    of = dataclasses.replace(of, plan=dataclasses.replace(of.plan, **plan_changes), **changes)
+    of = copy.replace(of, plan=copy.replace(of.plan, **plan_changes), **changes)
     return {"record": of, "reading": said}
 
 
-COLD = dataclasses.replace(closed([1.0])[0], jit_share=0.3)
+COLD = copy.replace(closed([1.0])[0], jit_share=0.3)
 SPIKE = Spike(100, None, calm_s=5, peak_s=5, repeats=1, tolerance=0.1, steady_s=1)
 OVERLOADED = record(plan(offered_rps=9000, predicted_rps=1000.0, concurrency=200))
 GROWING = reading(1000.0, corrected=latency(7000), seconds=seconds([1000] * 15, ramp(1000, 14_000)))
@@ -74,7 +74,7 @@ GROWING = reading(1000.0, corrected=latency(7000), seconds=seconds([1000] * 15, 
 HUNG_S = 9
 HANG = [500.0] * 6 + [0.0] * HUNG_S
 OPEN = record(plan(offered_rps=500, predicted_rps=None))
-STOPPED = record(OPEN.plan, usage=dataclasses.replace(USAGE, window_throttled_s=9.0))
+STOPPED = record(OPEN.plan, usage=copy.replace(USAGE, window_throttled_s=9.0))
 PAUSED = [450.0] * 5 + [0.0] * 3 + [1800.0] + [450.0] * 6
 # Bursts are no hang. 100 connections, 2.5 s: all are answered at once, then nobody for 2 s.
 BURSTS = closed(
@@ -186,7 +186,7 @@ def scattered(rng: random.Random, count: int, scatter: float, memory: float) -> 
 def balanced(rates: Sequence[float]) -> Case:
     """N = X·R holds."""
     of, said = closed(rates)
-    return of, dataclasses.replace(said, raw=latency(100_000 / said.achieved_rps))
+    return of, copy.replace(said, raw=latency(100_000 / said.achieved_rps))
 
 
 def share(windows: int, make: Callable[[], Case]) -> float:

@@ -1,6 +1,6 @@
 """The verdict on windows made by hand: each resource of the server full in turn, and none."""
 
-import dataclasses
+import copy
 from typing import Any
 
 import pytest
@@ -238,7 +238,7 @@ def test_what_came_after_the_window_is_not_what_was_in_it() -> None:
 
     size, active, *rest = POOL
     at_rest = tuple(20.0 if at < OPENS else 0.0 for at in active.times)
-    changed = (size, dataclasses.replace(active, values=at_rest), gauge("up", 1, job="jvm"))
+    changed = (size, copy.replace(active, values=at_rest), gauge("up", 1, job="jvm"))
     observed = seen(*map(unanswered, changed), *rest)
     assert not observed.covers("jvm")
     found = judged(observed, rps=40)

@@ -1,46 +1,43 @@
 """How a run is run again: the verb, its words, and the settings that its servers had."""
 
-import dataclasses
+import copy
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.experiments.registry import kind_of
+from lab.kinds.registry import kind_of
 from lab.model import Experiment, Snapshot, ToxicState
 from lab.model.knobs import READ_BACK
 from lab.report import markdown, settings, words
-from lab.report.words import Content
-from lab.store import manifest
+from lab.report.result import Result
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, SETTINGS, snapshot
 from support.repo import REPO
-from support.runs import EXPERIMENT, write_manifest
+from support.results import result
+from support.runs import EXPERIMENT
 
-USUAL = dataclasses.replace(IDENTITY, jvm_flags=tuple(settings.JVM_FLAGS.split()))
-BENCH = dataclasses.replace(EXPERIMENT, words=("CONC=100",), question="", hypothesis="")
-EXPLAIN = dataclasses.replace(
+USUAL = copy.replace(IDENTITY, jvm_flags=tuple(settings.JVM_FLAGS.split()))
+BENCH = copy.replace(EXPERIMENT, words=("CONC=100",), question="", hypothesis="")
+EXPLAIN = copy.replace(
     BENCH, kind="explain", servers=("a",), launches=0, words=("CONC=400", "SUSPECT=worker pool")
 )
-NEXT = dataclasses.replace(EXPLAIN, words=("EXP=next-bottleneck",))
+NEXT = copy.replace(EXPLAIN, words=("EXP=next-bottleneck",))
 
 
 def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -> Snapshot:
     return snapshot(
-        identity=dataclasses.replace(USUAL, model=model),
+        identity=copy.replace(USUAL, model=model),
         settings={**SETTINGS, **changes},
         toxics=toxics or ToxicState(),
     )
 
 
-def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
-    run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
-    kind = kind_of(of)
-    return Content(manifest.read(run_dir), of, (), (), (), (), (), (), verb=kind.verb.name)
+def content(of: Experiment = BENCH, **servers: Snapshot) -> Result:
+    return result(experiment=of, servers=servers or {"a": server()}, verb=kind_of(of).verb.name)
 
 
-def again(of: Content) -> tuple[str | None, tuple[str, ...]]:
+def again(of: Result) -> tuple[str | None, tuple[str, ...]]:
     changed = settings.changed(of.manifest)
     return words.command(of, changed.words), changed.others
 
@@ -62,19 +59,19 @@ def test_the_defaults_are_those_of_the_file() -> None:
         (EXPERIMENT, "make run EXP=aa LAUNCHES=7"),
         (EXPLAIN, "make explain CONC=400 'SUSPECT=worker pool'"),
         (NEXT, "make run EXP=next-bottleneck"),
-        (dataclasses.replace(BENCH, words=()), None),
+        (copy.replace(BENCH, words=()), None),
     ],
 )
-def test_the_command_has_its_verb(tmp_path: Path, of: Experiment, command: str | None) -> None:
-    assert again(content(tmp_path, of)) == (command, ())
+def test_the_command_has_its_verb(of: Experiment, command: str | None) -> None:
+    assert again(content(of)) == (command, ())
 
 
 FLAGS = ("--enable-preview", "-Xms40m", "-Xmx40m", "-Dsun.net.httpserver.nodelay=true",
          "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml")  # fmt: skip
-SMALL = dataclasses.replace(
-    server(), identity=dataclasses.replace(IDENTITY, jvm_flags=FLAGS), downstream_delay_ms=50.0
+SMALL = copy.replace(
+    server(), identity=copy.replace(IDENTITY, jvm_flags=FLAGS), downstream_delay_ms=50.0
 )
-DRAWN = dataclasses.replace(server(), spread=SPREAD)
+DRAWN = copy.replace(server(), spread=SPREAD)
 NO_POOL = server("event-loop", pool_size=None, loops=1, block_the_loop=True)
 FOREIGN = snapshot(identity=None, settings={"url": "http://a:80"}, toxics=ToxicState(("x",)))
 
@@ -106,13 +103,13 @@ def limited(**changes: Any) -> Snapshot:
         ([FOREIGN], ""),
     ],
 )
-def test_settings_of_all_are_words(tmp_path: Path, servers: list[Snapshot], more: str) -> None:
-    of = content(tmp_path, **dict(zip("ab", servers, strict=False)))
+def test_settings_of_all_are_words(servers: list[Snapshot], more: str) -> None:
+    of = content(**dict(zip("ab", servers, strict=False)))
     assert again(of) == (f"make bench CONC=100{more}", ())
 
 
-def test_a_set_that_the_lab_chose_is_no_setting(tmp_path: Path) -> None:
-    of = content(tmp_path, a=limited(cpuset="4-7"))
+def test_a_set_that_the_lab_chose_is_no_setting() -> None:
+    of = content(a=limited(cpuset="4-7"))
     host = {**of.manifest.host, "cores": 8}
     chosen = {**host, "cpu_sets": "auto"}
     for changes, more in (
@@ -120,14 +117,13 @@ def test_a_set_that_the_lab_chose_is_no_setting(tmp_path: Path) -> None:
         ({"host": host}, " SERVER_CPUSET=4-7"),
         ({"host": chosen, "settings": ("NOFILE=300",)}, " NOFILE=300"),
     ):
-        seen = dataclasses.replace(of, manifest=dataclasses.replace(of.manifest, **changes))
+        seen = copy.replace(of, manifest=copy.replace(of.manifest, **changes))
         assert again(seen) == (f"make bench CONC=100{more}", ())
 
 
-def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
+def test_what_no_word_brings_back_is_said() -> None:
     toxic = ToxicState(("downstream/slow latency latency=500",), 500.0)
     of = content(
-        tmp_path,
         a=server(pool_size=20, virtual_thread_parallelism=1, toxics=toxic),
         b=server(pool_size=200, virtual_thread_parallelism=2, toxics=toxic),
     )
@@ -151,7 +147,7 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_question_that_nobody_wrote(
-    tmp_path: Path, of: Experiment, changes: dict[str, Any], question: str
+    of: Experiment, changes: dict[str, Any], question: str
 ) -> None:
-    asked = dataclasses.replace(of, **changes)
-    assert words.question(content(tmp_path, asked)) == question
+    asked = copy.replace(of, **changes)
+    assert words.question(content(asked)) == question

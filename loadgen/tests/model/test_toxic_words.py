@@ -1,6 +1,6 @@
 """The words of `make toxic`: the toxic that they mean, and what is refused."""
 
-import dataclasses
+import copy
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
 def test_a_change_is_of_what_is_given_and_judged_by_the_type_in_force() -> None:
     # A toxicity of more digits stays as it reads back.
     slow = Toxic("slow", "latency", "upstream", 0.33333334, {"jitter": 0, "latency": 300})
-    changed = dataclasses.replace(slow, attributes={"jitter": 5, "latency": 300})
+    changed = copy.replace(slow, attributes={"jitter": 5, "latency": 300})
     assert parse_toxic({"NAME": "slow", "JITTER": "5"}).of(slow) == Put("downstream", changed)
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):

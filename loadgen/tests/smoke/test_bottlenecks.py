@@ -1,6 +1,6 @@
 """What was planted on a real lab is named by the verdict; no wrong name has strong evidence."""
 
-from lab.experiments.planted import right, wrong_and_sure
+from lab.kinds.planted import right, wrong_and_sure
 from support.planted_run import judged
 from support.stored import results, trials_of
 

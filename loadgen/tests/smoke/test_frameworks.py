@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from lab.experiments.reading.words import server_lists
 from lab.judge.same_lab import fairness
+from lab.kinds.reading.words import server_lists
 from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows

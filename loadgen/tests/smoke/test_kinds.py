@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lab.experiments import growth, recovery
-from lab.experiments.search import LEAST_TRIALS, NAME
+from lab.kinds import growth, recovery
+from lab.kinds.search import LEAST_TRIALS, NAME
 from lab.store import manifest
 from support.stored import is_trusted, run_of, trials_of
 

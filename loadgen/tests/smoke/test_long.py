@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from lab.experiments.planted import right, wrong_and_sure
+from lab.kinds.planted import right, wrong_and_sure
 from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows

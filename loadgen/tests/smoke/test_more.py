@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.experiments.reading.words import server_lists
+from lab.kinds.reading.words import server_lists
 from lab.store import manifest
 from support.repo import REPO
 from support.stored import run_of

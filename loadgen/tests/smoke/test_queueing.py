@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from lab.experiments.cases import Case
-from lab.experiments.planted import of_trials
+from lab.kinds.cases import Case
+from lab.kinds.planted import of_trials
 from lab.model import Experiment, Row
 from lab.model.routes import parse
 from lab.store import manifest

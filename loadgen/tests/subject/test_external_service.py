@@ -1,6 +1,6 @@
 """A service that is not the lab's: reached, replaced, warmed up, and asked what a request costs."""
 
-import dataclasses
+import copy
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -196,7 +196,7 @@ def test_one_connection_gives_the_generator_s_think_time(outside: FakeLab, tmp_p
 
 
 def test_if_most_requests_fail_neither_is_known(outside: FakeLab, tmp_path: Path) -> None:
-    counts = dataclasses.replace(reading(500.0, 3).counts, http_errors=900)
+    counts = copy.replace(reading(500.0, 3).counts, http_errors=900)
     outside.engine.read = lambda of, raw: reading(500.0, of.duration_s, counts=counts)
     assert demand(outside, tmp_path) is None
 

@@ -1,7 +1,7 @@
 """A server of the lab: read back, replaced, warmed up, and asked what a request costs. What it
 shows of itself is a function of time."""
 
-import dataclasses
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -255,7 +255,7 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_and_others_cost(
 
     def host_cpu() -> HostCpu:
         stolen, read = 0.1 * max(0.0, system.elapsed_s - IDLE_S), unstolen()
-        return dataclasses.replace(read, idle=read.idle - stolen, steal=stolen)
+        return copy.replace(read, idle=read.idle - stolen, steal=stolen)
 
     monkeypatch.setattr(system, "host_cpu", host_cpu)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
@@ -294,7 +294,7 @@ def test_a_load_that_was_there_already_is_not_made_again(light: FakeLab, tmp_pat
     # 4 s at 500 requests of 1 ms a second, before this; since then the lab idles.
     light.answered, light.cpu_s = lambda _: 3000, lambda at: 3.0 + 0.1 * at
     work = Management(light.stack.http, "a").work("/downstream")
-    before = dataclasses.replace(work, requests=1000.0)
+    before = copy.replace(work, requests=1000.0)
     edges = (Counters(-4.0, None, 0.6, 1.0, before), Counters(0.0, None, 3.0, 1.0, work))
     # 2.4 CPU seconds, of which 0.4 are the idle lab's.
     assert measured(light, tmp_path, edges) == Demand(200, 2000, LINE, None)

@@ -1,5 +1,6 @@
 """Benches on a fake lab, a fake engine and a fake clock, and what they leave on the disk."""
 
+import copy
 import csv
 import dataclasses
 import io
@@ -12,10 +13,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.campaign.derive import derive
-from lab.campaign.resume import resume
-from lab.campaign.run import run
-from lab.campaign.tools import Lab, Stages, subjects_of
+from lab.app.derive import derive
+from lab.app.resume import resume
+from lab.app.run import run
+from lab.app.tools import Lab, Stages, subjects_of
 from lab.errors import Interrupted
 from lab.model import Demand, Experiment, Remark, TrialPlan, WarmCycle, Warmth
 from lab.store import manifest
@@ -141,7 +142,7 @@ class Bench:
         return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
 
     def run(self, **changes: object) -> int:
-        experiment = dataclasses.replace(EXPERIMENT, **changes)
+        experiment = copy.replace(EXPERIMENT, **changes)
         return run(experiment, self.where, (), [self.lab.engine], self.stages)
 
     def run_one(self, **changes: object) -> dict[str, str]:
@@ -164,7 +165,7 @@ class Bench:
         home = parent / "host-changes"
         for name in ("requests", "answers"):
             (home / name).mkdir(parents=True)
-        self.place = dataclasses.replace(self.place, host_changes=home)
+        self.place = copy.replace(self.place, host_changes=home)
         asked: list[str] = []
 
         def host() -> None:

@@ -1,6 +1,6 @@
 """A service that is not the lab's, a Tomcat in a container, and trials of it."""
 
-import dataclasses
+import copy
 
 from lab.judge.resources import verdict_of
 from lab.judge.trial import Trial
@@ -23,7 +23,7 @@ JVM = Exported(1_000_000, "21.0.1", 2**30, 200, scraped=True)
 
 def foreign(exported: Exported | None = JVM, **changes: object) -> Snapshot:
     whole = snapshot(identity=None, settings={"url": URL}, exported=exported)
-    return dataclasses.replace(whole, **changes)
+    return copy.replace(whole, **changes)
 
 
 def foreign_record(

@@ -1,10 +1,10 @@
 """Experiments and rows for tests of designs, and a design run to its end without any load."""
 
-import dataclasses
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lab.experiments.order import Design, Planner
+from lab.kinds.order import Design, Planner
 from lab.load.engines import Engine
 from lab.model import Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json
@@ -25,7 +25,7 @@ def experiment(**changes: Any) -> Experiment:
     )
     if "own" in changes:
         changes["own"] = to_json(changes["own"])
-    return dataclasses.replace(whole, **changes)
+    return copy.replace(whole, **changes)
 
 
 def row(plan: TrialPlan, **changes: Any) -> Row:
@@ -34,13 +34,13 @@ def row(plan: TrialPlan, **changes: Any) -> Row:
     known = ("trial", "server", "route", "engine", "mode", "concurrency", "offered_rps",
              "duration_s", "warmup_s", "launch", "arm")  # fmt: skip
     same = {name: getattr(plan, name) for name in known}
-    return dataclasses.replace(whole, **{**same, **changes})
+    return copy.replace(whole, **{**same, **changes})
 
 
 def with_damaged(rows: Sequence[Row], at: int) -> list[Row]:
     """The rows, but the raw data of this one is damaged."""
     damaged = {"valid": False, "invalid_reasons": "damaged problem=trial.json:%20x"}
-    return [*rows[:at], dataclasses.replace(rows[at], **damaged), *rows[at + 1 :]]
+    return [*rows[:at], copy.replace(rows[at], **damaged), *rows[at + 1 :]]
 
 
 def resumed(

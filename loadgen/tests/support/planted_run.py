@@ -6,9 +6,9 @@ with commas: the smoke test plants them once more.
 
 import sys
 
-from lab.experiments.cases import Case
-from lab.experiments.kind import settings_of
-from lab.experiments.planted import Planted, right
+from lab.kinds.cases import Case
+from lab.kinds.kind import settings_of
+from lab.kinds.planted import Planted, right
 from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows

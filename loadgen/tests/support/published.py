@@ -32,7 +32,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from copy import replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -41,19 +41,17 @@ from typing import Any
 
 import msgspec
 
-from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.objective import Objective
-from lab.experiments.registry import kind_of
-from lab.experiments.search import NAME as CAPACITY
-from lab.experiments.search import Axis, Search
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
 from lab.judge.values import Values
+from lab.kinds.kind import Outcome, settings_of
+from lab.kinds.objective import Objective
+from lab.kinds.registry import kind_of
+from lab.kinds.search import NAME as CAPACITY
+from lab.kinds.search import Axis, Search
 from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load
-from lab.report.page.figure import alone
-from lab.report.page.lane_styles import LaneStyles
 from lab.store import csv
 from lab.store.records import csv_text, from_json, to_json
 from support.repo import script
@@ -293,11 +291,9 @@ def curve(name: str) -> str:
     """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
     rows, experiment = rows_of(name), experiment_of(name)
     found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
-    styles = LaneStyles.of(experiment.servers, rows)
-    limits = settings_of(Search, experiment).least_limits()
-    (place,) = by_load(rows, styles, limits, found)
-    (figure,) = (one for one in place.figures if one.name.startswith("p99-"))
-    return alone(figure.svg)
+    drawn = by_load(rows, settings_of(Search, experiment).least_limits(), found)
+    (figure,) = (one for one in drawn if one.name.startswith("p99-"))
+    return figure.file
 
 
 def _findings(run: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ Nothing here is normal or autoregressive but the logarithm of a drawn delay: a f
 such distributions is judged by a world that does not have them.
 """
 
+import copy
 import dataclasses
 import functools
 import math
@@ -286,7 +287,7 @@ def truth(
     the limit. The trials meet the same chance at every rate, and a higher rate is never faster:
     a trial within the limit at a rate is so at each lower rate, and is not simulated there.
     """
-    steady = dataclasses.replace(world, drift=0.0)
+    steady = copy.replace(world, drift=0.0)
     needed = probability * TRUTH_TRIALS
     highest = world.capacity_rps if world.pool is None else world.pool / DELAY_S
     low, high = 0.02 * highest, 2 * highest

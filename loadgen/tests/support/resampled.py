@@ -9,12 +9,12 @@ one that needs 10 % more.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import replace
 from datetime import timedelta
 
 import numpy as np
 
-from lab.campaign.gate import ARMS
+from lab.app.gate import ARMS
 from lab.judge.compare import Figure, Limits, compare_all, overall
 from lab.model import Row
 from support.system import START

@@ -1,6 +1,6 @@
 """Runs on disk, as the lab leaves them: manifest.json, and raw/<trial>/trial.json."""
 
-import dataclasses
+import copy
 import itertools
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.campaign.derive import Judged, read_trial
+from lab.app.derive import Trial, read_trial
 from lab.model import Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
@@ -54,10 +54,8 @@ EXPERIMENT = experiment(
 )
 
 
-def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
-    """A run's folder with a manifest of these values; `servers` as snapshots by name."""
-    run_dir = results / name
-    run_dir.mkdir(parents=True, exist_ok=True)
+def manifest_of(name: str = NAME, **changes: object) -> manifest.Manifest:
+    """A manifest of these values; `servers` as snapshots by name."""
     whole = manifest.Manifest(
         run=name,
         status="complete",
@@ -70,7 +68,14 @@ def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
         servers={server: snapshot(identity=of_model(server)) for server in ("a", "b")},
         fairness=Fairness({"backlog": 4096}, {}, {}),
     )
-    manifest.write(run_dir, dataclasses.replace(whole, **changes))
+    return copy.replace(whole, **changes)
+
+
+def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
+    """A run's folder with this manifest."""
+    run_dir = results / name
+    run_dir.mkdir(parents=True, exist_ok=True)
+    manifest.write(run_dir, manifest_of(name, **changes))
     return run_dir
 
 
@@ -118,9 +123,9 @@ def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str
     """Every trial's row has these values, by its raw folder."""
     real = read_trial
 
-    def changed(record: Any, raw: Path, engines: Any) -> Judged:
+    def changed(record: Any, raw: Path, engines: Any) -> Trial:
         trial = real(record, raw, engines)
-        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))
+        return copy.replace(trial, row=copy.replace(trial.row, **changes(raw)))
 
     for module in ("derive", "loop"):
-        monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)
+        monkeypatch.setattr(f"lab.app.{module}.read_trial", changed)

@@ -14,10 +14,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lab.experiments.objective import Objective
-from lab.experiments.search import HALF, OFTEN, Search, capacities, next_load
 from lab.judge.capacity import NEAR, Estimate
 from lab.judge.trial import KEPT_UP
+from lab.kinds.objective import Objective
+from lab.kinds.search import HALF, OFTEN, Search, capacities, next_load
 from lab.load.engines.pacer import LEAST_WINDOW_S, SETTLED
 from lab.model import Row
 from support.queue_server import WORLDS, Measured, Sitting, World, truth

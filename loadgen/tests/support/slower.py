@@ -1,6 +1,6 @@
 """A server that is slower than the other one."""
 
-import dataclasses
+import copy
 from pathlib import Path
 
 from lab.model import Reading, TrialPlan
@@ -16,5 +16,5 @@ class Slower(FakeEngine):
             return super().read(plan, raw)
         if plan.mode == "closed":
             return reading(plan.concurrency * 2.5, raw=latency(400.0))
-        tail = dataclasses.replace(latency(), p99_ms=420.0, max_ms=430.0)
+        tail = copy.replace(latency(), p99_ms=420.0, max_ms=430.0)
         return reading(float(plan.offered_rps or 0), corrected=tail, raw=tail)

@@ -1,7 +1,7 @@
 """A trial whose requests waited at known places, and whose threads ran and waited for a CPU for
 known times: for tests of the rule that names what was waited for."""
 
-import dataclasses
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,14 +95,14 @@ def waited(
 
     def taken(mean_ms: float) -> Any:
         tail = mean_ms + 20 if p99_ms is None else p99_ms
-        return dataclasses.replace(latency(mean_ms), p99_ms=tail, max_ms=tail + 100)
+        return copy.replace(latency(mean_ms), p99_ms=tail, max_ms=tail + 100)
 
     run, runq = (at or {}).get("generator", (0.1, 0.0))
     known = at is not None
     figures = {"window_cpu_s": run * 10, "window_wait_s": runq * 10 if known else None}
     used = Usage(1.0, host_busy=busy, host_steal=steal, **{**figures, **(usage or {})})
     of = record(load, usage=used)
-    before = dataclasses.replace(of.before, settings={**of.before.settings, **(settings or {})})
+    before = copy.replace(of.before, settings={**of.before.settings, **(settings or {})})
     said = reading(
         rps,
         10.0,
@@ -115,7 +115,7 @@ def waited(
         generator_runq_s=runq * 10 if known else None,
     )
     series = {key(one): one for one in (*QUIET, *times(rps, **ms), *run_queues(at or {}), *more)}
-    whole = measurement(dataclasses.replace(of, before=before), said)
+    whole = measurement(copy.replace(of, before=before), said)
     judgement = Judgement(reasons, (), others_cpu=others)
     return verdict_of(
         Trial(whole, Observation((OPENS, CLOSES), tuple(series.values())), judgement=judgement)

@@ -1,6 +1,6 @@
 """Windows made by hand, as Prometheus would have them, and the verdict on a trial in one."""
 
-import dataclasses
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -91,17 +91,17 @@ def judged(
     load = plan(mode, **{"server": SERVER, "concurrency": 200, **planned})
     usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
     of = record(load, usage=usage, demand=demand)
-    before = dataclasses.replace(
+    before = copy.replace(
         of.before,
         toxics=toxics or of.before.toxics,
         spread=spread,
-        identity=dataclasses.replace(IDENTITY, jdk=jdk, cpus=cpus),
+        identity=copy.replace(IDENTITY, jdk=jdk, cpus=cpus),
         settings={**of.before.settings, **(settings or {})},
     )
     latencies = {"corrected": corrected or latency(), "raw": raw or latency(), "late": late}
-    counts = dataclasses.replace(reading(rps).counts, http_errors=errors)
+    counts = copy.replace(reading(rps).counts, http_errors=errors)
     said = reading(rps, pause_s=pause_s, counts=counts, **latencies)
-    whole = measurement(dataclasses.replace(of, before=before), said)
+    whole = measurement(copy.replace(of, before=before), said)
     return verdict_of(Trial(whole, observation, judgement=Judgement(reasons, ())))
 
 

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from lab.errors import LabError, WordError
-from lab.experiments.plans import of_verb
-from lab.experiments.reading import Here
+from lab.kinds.plans import of_verb
+from lab.kinds.reading import Here
 from lab.live.agent.client import Client
 from lab.model.address import parse
 from lab.subject.external_service import ExternalService

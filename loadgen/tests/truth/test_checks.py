@@ -7,7 +7,7 @@ Whether they select: a burst of late answers, as when others take the CPUs for s
 not have a trial measured again more often where it falls early in the window.
 """
 
-import dataclasses
+import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -52,7 +52,7 @@ def test_independent_latencies_are_one_state(latencies: Latencies, rps: int, win
     alarms = 0
     for _ in range(WINDOWS):
         means = latencies(rng, (window_s, rps)).mean(axis=1)
-        said = dataclasses.replace(
+        said = copy.replace(
             reading(float(rps), float(window_s)),
             seconds=tuple(Second(rps, rps, float(mean)) for mean in means),
         )
@@ -75,7 +75,7 @@ def again(rng: Generator, burst_s: float, length_s: float, late_ms: float) -> bo
     seen_ms = times_ms[(ends_s >= 0) & (ends_s < 15)]
     p50_ms, p95_ms, p99_ms = map(float, np.percentile(seen_ms, (50, 95, 99)))
     latencies = Latency(float(seen_ms.mean()), p50_ms, p95_ms, p99_ms, float(seen_ms.max()))
-    said = dataclasses.replace(
+    said = copy.replace(
         reading(len(seen_ms) / 15, corrected=latencies, raw=latencies, late=latency(0.0)),
         due=450 * 15,
         seconds=tuple(seconds),
@@ -106,7 +106,7 @@ def test_an_even_overload_is_seldom_taken_for_an_accident() -> None:
     for _ in range(windows):
         answers = np.round(rng.normal(0.985 * 450, 0.02 * 450, 15)).astype(int)
         late = latency(900.0)
-        said = dataclasses.replace(
+        said = copy.replace(
             reading(float(answers.mean()), corrected=late, raw=late, late=latency(0.0)),
             due=450 * 15,
             seconds=tuple(Second(int(one), int(one), 900.0) for one in answers),

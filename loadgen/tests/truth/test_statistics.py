@@ -5,7 +5,7 @@ All figures are shares of SIMULATIONS seeded comparisons, so a share of 2.5 % ha
 of 0.16 %: the limits are those of the issue, without an allowance for chance.
 """
 
-import dataclasses
+import copy
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -101,7 +101,7 @@ def one(a: Values, b: Values) -> Answer:
 def side(blank: Sequence[Row], loads: Sequence[Values]) -> list[Row]:
     """The rows of a side: at each load a value per round, as goodput."""
     return [
-        dataclasses.replace(of, achieved_rps=1000 * float(value), concurrency=load)
+        copy.replace(of, achieved_rps=1000 * float(value), concurrency=load)
         for load, values in enumerate(loads, 1)
         for of, value in zip(blank, values, strict=False)
     ]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from copy import replace
+from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.judge.metrics import without_none
-from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
+from lab.model import AGAIN, Row, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
 # What is measured of a trial: a metric, or what is computed of its row. None if unknown.
@@ -167,13 +166,6 @@ class Tries:
         return (self.again + self.lost) / self.launches if self.launches else 0.0
 
 
-def bound_of(bounds: Iterable[float | None]) -> float | None:
-    """The bound of several trials of one load: their median, or the lower of the two in the middle,
-    so that some trial really had it. None where no trial had a bound."""
-    there = without_none(*bounds)
-    return statistics.median_low(there) if there else None
-
-
 def most_errors(rows: Sequence[Row]) -> float:
     """The largest share of errors in a valid trial of these, 0 without any."""
     return max((error_share(row, row.offered_rps) for row in rows if row.valid), default=0.0)
@@ -183,104 +175,3 @@ def usual_errors(rows: Iterable[Row]) -> float:
     """The median share of errors in the valid trials of these, 0 without any."""
     shares = [error_share(row, row.offered_rps) for row in rows if row.valid]
     return statistics.median(shares) if shares else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The closed and the open trials of one lane at one load, side by side.
-
-    `bound_rps` is predicted for the closed load, or for the open load where there is no closed one.
-    Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
-    Latencies are of answers without an error, so `error_share` is given too: the largest share of
-    errors in a valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in
-    their whole runs, None if unknown. `closed_cpu` and `open_cpu` are medians of the valid trials
-    of a mode: CPU time per answered request by part. `closed_time` and `open_time` are means of
-    those valid trials whose parts are known, so that they add up: where the mean time of a request
-    went. `closed_s` and `open_s` are the planned lengths of the windows, None without a trial of
-    that mode. `valid` of `trials` are valid."""
-
-    lane: str
-    route: str
-    engine: str
-    concurrency: int
-    offered_rps: int | None
-    bound_rps: float | None
-    closed_rps: MedianOf | None
-    closed_p95_ms: MedianOf | None
-    open_rps: MedianOf | None
-    open_p95_ms: MedianOf | None
-    open_raw_p95_ms: MedianOf | None
-    errors: int | None
-    error_share: float
-    closed_cpu: CpuSplit
-    open_cpu: CpuSplit
-    closed_time: TimeSplit
-    open_time: TimeSplit
-    closed_s: int | None
-    open_s: int | None
-    valid: int
-    trials: int
-
-
-def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
-    """All loads, by route, engine, concurrency and offered rate in the order of their first trials,
-    and then by lane. A closed load goes with the first rate offered at its concurrency.
-
-    Trials with windows of another length are another load: what grows with the window, such as the
-    p95 of an overloaded load, is of one length. Their warm-ups may differ. What was measured again
-    in a longer window counts in that one only."""
-    rows = without_shorter(rows)
-    lanes = grouped(rows, lane_of)
-    table = []
-    for here in grouped(rows, lambda row: (row.route, row.engine, row.concurrency)).values():
-        cells = grouped(here, lambda row: Cell.of(row).any_warmup).values()
-        modes = ([rows for rows in cells if rows[0].mode == mode] for mode in ("closed", "open"))
-        for closed, opened in zip_longest(*modes, fillvalue=[]):
-            for lane in lanes:
-                sides = [[row for row in rows if lane_of(row) == lane] for rows in (closed, opened)]
-                if any(sides):
-                    table.append(_load(lane, *sides))
-    return tuple(table)
-
-
-def _load(lane: str, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
-    both = (*closed, *opened)
-    counts = ((row.http_errors, row.socket_errors, row.timeouts) for row in both)
-    errors = [error for count in counts for error in without_none(*count)]
-    return Load(
-        lane=lane,
-        route=both[0].route,
-        engine=both[0].engine,
-        concurrency=both[0].concurrency,
-        offered_rps=opened[0].offered_rps if opened else None,
-        bound_rps=bound_of(row.predicted_rps for row in closed or opened),
-        closed_rps=median_per_launch(closed, "goodput_rps"),
-        closed_p95_ms=median_per_launch(closed, "raw_p95_ms"),
-        open_rps=median_per_launch(opened, "goodput_rps"),
-        open_p95_ms=median_per_launch(opened, "p95_ms"),
-        open_raw_p95_ms=median_per_launch(opened, "raw_p95_ms"),
-        errors=sum(errors) if errors else None,
-        error_share=most_errors(both),
-        closed_cpu=_pooled(CpuSplit, closed, statistics.median),
-        open_cpu=_pooled(CpuSplit, opened, statistics.median),
-        closed_time=_pooled(TimeSplit, _timed(closed), statistics.fmean),
-        open_time=_pooled(TimeSplit, _timed(opened), statistics.fmean),
-        closed_s=closed[0].duration_s if closed else None,
-        open_s=opened[0].duration_s if opened else None,
-        valid=sum(row.valid for row in both),
-        trials=len(both),
-    )
-
-
-def _timed(rows: Sequence[Row]) -> list[Row]:
-    """Those whose parts of the time are known."""
-    return [row for row in rows if row.time_own_ms is not None]
-
-
-def _pooled[S: (CpuSplit, TimeSplit)](
-    kind: type[S], rows: Sequence[Row], middle: Callable[[Sequence[float]], float]
-) -> S:
-    """The middle of each part over the valid trials that have it."""
-    valid = [row for row in rows if row.valid]
-    parts = {name: without_none(*(getattr(row, name) for row in valid)) for name in kind.columns()}
-    return kind(**{name: middle(values) for name, values in parts.items() if values})

@@ -13,7 +13,8 @@ Clopper and E. S. Pearson, Biometrika 26 (1934) 404.
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
 from statistics import NormalDist

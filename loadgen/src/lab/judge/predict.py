@@ -27,7 +27,8 @@ delay.
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from typing import Literal
 
 from lab.model import (

@@ -1,6 +1,6 @@
 """A judged measurement as a row: what trials.csv and every answer are made of. Pure."""
 
-from dataclasses import replace
+from copy import replace
 from typing import Any, get_type_hints
 
 from lab.judge import slo

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from copy import replace
 from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
-from dataclasses import replace
+from collections.abc import Iterable
+from copy import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from lab.judge.metrics import (
@@ -27,7 +28,7 @@ from lab.judge.metrics import (
     mean_of,
     without_none,
 )
-from lab.model import CpuSplit, Observation, Reading, ThreadTimes, TimeSplit
+from lab.model import CpuSplit, Observation, Reading, Row, ThreadTimes, TimeSplit
 from lab.model.routes import parse
 
 if TYPE_CHECKING:
@@ -166,13 +167,22 @@ def _accepting_ms(observation: Observation, server: str, requests: float) -> flo
     lengths that were scraped); 0 if unknown."""
     queues = observation.series(ACCEPT_QUEUE, server=server)
     lengths = [length for queue in queues for length in observation.inside(queue.points)]
-    return 1000 * statistics.fmean(lengths) * observation.window_s / requests if lengths else 0.0
+    return 1000 * fmean(lengths) * observation.window_s / requests if lengths else 0.0
 
 
 def _downstream_ms(observation: Observation) -> float | None:
     answered = observation.increase(ANSWERED)
     took = without_none(*(observation.increase(name) for name in TOOK))
     return 1000 * sum(took) / answered if answered and len(took) == len(TOOK) else None
+
+
+def mean_split(rows: Iterable[Row]) -> TimeSplit:
+    """The mean of each part over the trials whose parts are known."""
+    known = [row for row in rows if row.time_own_ms is not None]
+    parts = {
+        name: without_none(*(getattr(row, name) for row in known)) for name in TimeSplit.columns()
+    }
+    return TimeSplit(**{name: fmean(values) for name, values in parts.items() if values})
 
 
 def allowed_ms(split: TimeSplit) -> float:

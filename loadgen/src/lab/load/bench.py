@@ -1,7 +1,7 @@
 """One run of a load engine: started, watched while it runs, and ended in any case. And loads beside
 the trials, that warm a subject up and show what a request of it costs."""
 
-import dataclasses
+import copy
 import math
 import shutil
 from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ class Bench:
             try:
                 schedule = self._schedule(load)
             except WordError:
-                load = dataclasses.replace(load, warmup_s=None)
+                load = copy.replace(load, warmup_s=None)
                 schedule = self._schedule(load)
             opens_s, edges = schedule.window_offset_s, list[T]()
             with EngineRun(self.system, schedule, self.folder) as run:
@@ -152,7 +152,7 @@ def closed_load(
     plan: TrialPlan, connections: int, duration_s: int, warmup_s: int | None = None
 ) -> TrialPlan:
     """A closed load on the plan's URL that is no trial: no spike, no script, nothing held."""
-    return dataclasses.replace(
+    return copy.replace(
         plan,
         mode="closed",
         concurrency=connections,

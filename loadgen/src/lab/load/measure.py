@@ -1,6 +1,6 @@
 """A trial's raw files to a Measurement. Works on raw data alone, without the lab."""
 
-import dataclasses
+import copy
 import re
 import signal
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     if record.wall_s is not None and abs(record.wall_s - record.run_s) > CLOCK_STEP_S:
         # The window's place in time is not known.
         stepped = data.clock_set.remark(took_s=record.run_s, wall_s=record.wall_s)
-        reading = dataclasses.replace(reading, remarks=(*reading.remarks, stepped))
+        reading = copy.replace(reading, remarks=(*reading.remarks, stepped))
     return Measurement(record, supported(reading))
 
 
@@ -81,7 +81,7 @@ def supported(reading: Reading) -> Reading:
         if latency is None or samples >= needed_samples(0.99):
             return latency
         p95_ms = None if samples < needed_samples(0.95) else latency.p95_ms
-        return dataclasses.replace(latency, p95_ms=p95_ms, p99_ms=None)
+        return copy.replace(latency, p95_ms=p95_ms, p99_ms=None)
 
     good, errors = reading.samples, 0
     # If an engine does not tell them apart, the errors are among the samples.
@@ -93,7 +93,7 @@ def supported(reading: Reading) -> Reading:
         needed = needed_samples(missing[0] / 100)
         least = data.percentiles_left_out.remark(percentile=missing[0], samples=good, needed=needed)
         remarks = (*remarks, least)
-    return dataclasses.replace(
+    return copy.replace(
         reading,
         corrected=supported_by(good, reading.corrected),
         raw=supported_by(good, reading.raw),

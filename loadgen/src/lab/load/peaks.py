@@ -4,7 +4,7 @@ A process of its own, and no profile of the trial's load: the connections of a p
 come all at once, and leave with what they wait for, while recovery is read from those of the calm.
 """
 
-import dataclasses
+import copy
 from pathlib import Path
 
 from lab.load.bench import EngineRun
@@ -69,7 +69,7 @@ class Peaks:
     def _start(self, spike: Spike, number: int) -> EngineRun:
         folder = peak_folder(self._raw, number)
         folder.mkdir()
-        plan = dataclasses.replace(
+        plan = copy.replace(
             self._plan,
             mode="closed" if spike.extra_rps is None else "open",
             engine=self._engine.name,

@@ -4,7 +4,7 @@ The plan goes to `plan.json` before the load, and everything that happened to `t
 the engine's own output. Nothing is computed.
 """
 
-import dataclasses
+import copy
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -120,7 +120,7 @@ class Runner:
         status = run.process.poll() or (-signal.SIGKILL if trial.late else 0)
         notes = (trial.start_problem, trial.undo_problem, unsettled, unread, trial.held.problem)
         record = TrialRecord(
-            plan=dataclasses.replace(plan, duration_s=round(trial.window_s)) if early else plan,
+            plan=copy.replace(plan, duration_s=round(trial.window_s)) if early else plan,
             engine_version=known.engine_version,
             argv=schedule.argv,
             status=0 if early else status,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from copy import replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lab.model.own_lever import OwnLever
@@ -128,7 +129,7 @@ class Request:
 class Experiment:
     """An experiment: its load, its servers, and its question.
 
-    * `kind` is the name of a file of lab/experiments/, which plans the trials and reads them;
+    * `kind` is the name of a file of lab/kinds/, which plans the trials and reads them;
       `own` are the settings of that kind alone, as plain values
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
     * `arrivals` is how the requests of an open load follow each other

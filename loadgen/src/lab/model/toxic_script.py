@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 
 from lab.errors import LabUnreachable
 from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
@@ -56,9 +56,9 @@ def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
         case Remove(_, name):
             del toxics[toxic_of(proxy, name).name]
         case Enable(_, enabled):
-            proxy = dataclasses.replace(proxy, enabled=enabled)
+            proxy = copy.replace(proxy, enabled=enabled)
     ordered = tuple(toxics[name] for name in sorted(toxics))
-    proxy = dataclasses.replace(proxy, toxics=ordered)
+    proxy = copy.replace(proxy, toxics=ordered)
     return ToxicsInForce(
         tuple(proxy if one.name == proxy.name else one for one in in_force.proxies)
     )

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.model.toxics import DEFAULT_PROXY, DEFAULT_STREAM, STREAMS, TOXIC_TYPES, Attribute, Toxic

@@ -7,7 +7,8 @@ Pure: no I/O. Names are Toxiproxy's own
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 HOUR_MS = 3_600_000

@@ -1,25 +1,22 @@
-"""Blocks: what the sections of a report are made of. A section builds its blocks once; `markdown`
-and `page.markup` write them. In every text `code` stands between backticks."""
+"""Blocks: what the sections of a report are made of. A section builds its blocks once; `markdown`,
+`page.markup` and `console` write them, and leave out those that say nothing. In every text `code`
+stands between backticks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
-# More rows, lines or figures than these are too many to read before anything else: a page has the
-# rest behind its number.
+# More rows or lines than these are too many to read before anything else: a page has the rest
+# behind its number.
 MOST = 12
+_NUMBER = re.compile(r"[\d–.\[-]|$|no interval")
 
 
 class Strong(str):
     """A piece of a text that stands out."""
-
-    __slots__ = ()
-
-
-class Beside(str):
-    """The last piece of a text, and less than the rest: a page has it on a line of its own."""
 
     __slots__ = ()
 
@@ -37,7 +34,7 @@ type Text = str | tuple[str | Link, ...]
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Nothing without a text. `style` is a class of the page's style sheet."""
+    """`style` is a class of the page's style sheet."""
 
     text: Text
     style: str = ""
@@ -45,48 +42,48 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Loud:
-    """What a reader must know first; nothing without lines."""
+    """What a reader must know first."""
 
-    lines: Sequence[Text]
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list; nothing without lines. A page folds those after the first MOST."""
+    """A list. A page folds the lines after the first MOST."""
 
     lines: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Names and their values; those without a value are left out, and nothing without any."""
-
-    pairs: Sequence[tuple[str, str | None]]
-
-
-@dataclass(frozen=True, slots=True)
 class Code:
-    """Lines as they are, below each other. `style` is as of Paragraph."""
+    """Lines as they are, below each other."""
 
     lines: Sequence[str]
-    style: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header, and the `legend`; nothing without rows. The first `names` columns say
+    """Rows under a header, and the `legend`. The first `names` columns say
     what a row is about; those in `wide` may break their lines. `marks` are whole cells that stand
     out, with their classes of the page's style sheet. On a page it needs a `label`, behind which it
-    is folded if it `folds` and has more than MOST rows."""
+    is folded if it `folds` and has more than MOST rows. A console that is too narrow leaves out the
+    `optional` columns, the first of these first."""
 
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Text]]
     label: str = ""
     legend: str = ""
     names: int = 1
     wide: Sequence[int] = ()
-    marks: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[Any, str] = field(default_factory=dict)
     folds: bool = False
+    optional: Sequence[str] = ()
+
+    def is_number(self, at: int) -> bool:
+        """True if every cell of the column begins like a number, and one is not empty."""
+        cells = [row[at] for row in self.rows]
+        begin = (isinstance(cell, str) and _NUMBER.match(cell) for cell in cells)
+        return at not in self.wide and any(cells) and all(begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +97,8 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a title, or `none` where they say nothing; left out where both do. `key` is its
-    id on a page. Another section in it is a part of it."""
+    """Blocks under a title, or `none` if they say nothing. `key` is its id on a page. Another
+    section in it is a part of it."""
 
     title: str
     blocks: Sequence[Block]
@@ -109,23 +106,18 @@ class Section:
     none: str = ""
 
 
-def with_caption[B: Block](block: B, caption: str) -> B:
-    """The block with this before the legend of each table in it."""
-    if isinstance(block, Table):
-        return replace(block, legend=f"{caption} {block.legend}".strip())
-    if isinstance(block, Section):
-        return replace(block, blocks=[with_caption(one, caption) for one in block.blocks])
-    return block
-
-
-type Block = Paragraph | Loud | Bullets | Facts | Code | Table | Folded | Section
+type Block = Paragraph | Loud | Bullets | Code | Table | Folded | Section
 
 
 def prose(text: str, style: str = "") -> list[Paragraph]:
     """Text as written in an experiment's file: paragraphs apart by empty lines."""
     paragraphs = re.split(r"\n\s*\n", text.strip())
-    return [Paragraph(" ".join(one.split()), style) for one in paragraphs if one]
+    return [Paragraph(" ".join(part.split()), style) for part in paragraphs if part]
 
 
-def pieces(of: Text) -> Iterable[str | Link]:
-    return filter(None, (of,) if isinstance(of, str) else of)
+def pieces(text: Text) -> Iterable[str | Link]:
+    return filter(None, (text,) if isinstance(text, str) else text)
+
+
+def plain(text: Text) -> str:
+    return "".join(piece.text if isinstance(piece, Link) else piece for piece in pieces(text))

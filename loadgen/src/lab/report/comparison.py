@@ -1,13 +1,8 @@
-"""Comparisons in words: tables on the console and in both reports, and comparison.json."""
-
-from __future__ import annotations
+"""Comparisons: a table of each, what a reader must know beside it, and comparison.json."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 from lab.judge.compare import (
     MARGIN,
@@ -15,64 +10,45 @@ from lab.judge.compare import (
     Comparison,
     Family,
     Figure,
-    Instead,
     Limits,
     Place,
-    Why,
 )
-from lab.judge.grouping import Cell
-from lab.judge.intervals import CONFIDENCE, MedianOf, RatioOf
-from lab.judge.values import CONTROL, MOST_ERRORS, ControlUse
-from lab.report.blocks import MOST, Beside, Bullets, Folded, Paragraph, Section, Strong, Table
-from lab.report.table import NOTHING, console_table, interval_text, milliseconds, rate
-from lab.store.records import to_json
+from lab.judge.intervals import CONFIDENCE, RatioOf
+from lab.judge.values import CONTROL, MOST_ERRORS
+from lab.report.blocks import (
+    MOST,
+    Block,
+    Bullets,
+    Folded,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+)
+from lab.report.remarks import say
+from lab.report.result import Result
+from lab.report.text import NOTHING, cell_names, counted, median
+from lab.store.records import MIB, to_json
 
 NAME = "comparison.json"
-MIB = 1024 * 1024
-HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
+COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "answer", "why")
 # What the sides are called in a sentence.
-NAMES = ("A", "B")
-# Each place with its style on a console and its class on a page.
-LOOKS: Mapping[Place, tuple[str, str]] = {
-    "better": ("green", "good"),
-    "worse": ("red", "bad"),
-    "within": ("", ""),
-    "cannot tell": ("yellow", ""),
+type Names = tuple[str, str]
+NAMES: Names = ("A", "B")
+# The class of each place on a page.
+MARKS: Mapping[Place, str] = {
+    "better": "good",
+    "worse": "bad",
+    "within": "",
+    "cannot tell": "unsure",
 }
-UNITS: Mapping[Figure, str] = {
-    "goodput": "req/s",
-    "p95": "ms",
-    "p99": "ms",
-    "cpu": "µs of CPU per request",
-    "memory": "MiB resident",
-}
-# `{A}` and `{B}` are the names of the sides, numbers those of `Answer.facts`.
-_WHYS: Mapping[Why, str] = {
-    "few": "too few launches: an interval of {percent} takes {1:.0f} of each side",
-    "across": "the interval reaches across a limit",
-    "no value": "no round has a valid trial of {A} and of {B} with this figure above 0",
-    "failures": "{0:.0f} of {1:.0f} launches of {A} failed, and {2:.0f} of {3:.0f} of {B}",
-    "errors": (
-        "{0:.1%} of the requests of {A} fail and {1:.1%} of {B}, and an error does not cost what "
-        "an answer costs"
-    ),
-    "raw": "the raw ratio, {0:.3f}, has another answer",
-    "left out": "which launches were left out may decide the answer",
-    "generator": (
-        "the generator's own time is {0:.1%} of {A} and {1:.1%} of {B}; without it the interval is "
-        "[{2:.3f}, {3:.3f}], which has another answer"
-    ),
-    "kept up": "goodput of a launch that answered all that was offered has only a lower bound",
-    "no limit": "goodput is to be judged in its place, and has no limit",
-}
-_CONTROL: Mapping[ControlUse, str] = {
-    "used": f"divided by the ratio of the control parts to the power of {CONTROL:g}",
-    "differs": "as the sides differ in the control parts by more than these from themselves",
-    "no floor": "as too few pairs show how much the control parts differ from themselves",
-}
-_INSTEAD: Mapping[Instead, str] = {
-    "errors": f"more than {MOST_ERRORS:.0%} of the requests of {{A}} fail",
-    "overloaded": "both sides were overloaded, and a percentile then grows with the run",
+# Each figure's unit, and how much of what is stored that is.
+UNITS: Mapping[Figure, tuple[str, float]] = {
+    "goodput": ("req/s", 1),
+    "p95": ("ms", 1),
+    "p99": ("ms", 1),
+    "cpu": ("µs", 1),
+    "memory": ("MiB", MIB),
 }
 
 
@@ -81,124 +57,123 @@ def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     return {"margin": MARGIN, "confidence": CONFIDENCE, "comparisons": found}
 
 
-def render(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """Print a table for each pair, then why answers are missing, and what the words mean."""
-    for of in comparisons:
-        console.print(Text(f"B {of.b} against A {of.a}", style="bold"), soft_wrap=True)
-        print_table(console, of, HEADER)
-        for line in beside(of):
-            console.print(Text(line), soft_wrap=not console.is_terminal)
-    for line in legend(comparisons):
-        console.print(Text(line, style="dim"))
+def section(result: Result) -> Section:
+    """Each comparison behind its answers, and the legend; one line if no answer is possible."""
+    compared, text, none = result.comparisons, single(result.comparisons), ""
+    if len({load.lane for load in result.loads}) == 1 and not result.kind.changes_lab:
+        none = "Only one server was measured: there is nothing to compare."
+    return Section("Comparisons", [Paragraph(text)] if text else tables(compared), "ab", none)
 
 
-def print_table(console: Console, of: Comparison, header: Sequence[str]) -> None:
-    if not of.answers:
-        return
-    shown = console_table(header, left=("load", "of", "interval", "allowed", "answer"))
-    shown.columns[0].no_wrap = False
-    for answer, cells in zip(of.answers, rows(of, header, _only_median), strict=True):
-        shown.add_row(*cells[:-1], Text(cells[-1], style=LOOKS[answer.place][0]))
-    console.print(shown)
+def tables(comparisons: Sequence[Comparison]) -> list[Block]:
+    """Each comparison, and what the words mean."""
+    if not any(comparison.answers for comparison in comparisons):
+        return [*map(_folded, comparisons)]
+    legend = say("legend", "comparison", factor=1 + MARGIN)
+    texts = (Paragraph(text, "legend") for text in (legend, sure(comparisons[0].family)))
+    return [*map(_folded, comparisons), *texts]
 
 
-def _only_median(of: MedianOf | None, figure: Figure) -> str:
-    return value_text(of.median if of else None, figure)
+def single(comparisons: Sequence[Comparison]) -> str:
+    """What comparisons would take whose sides have one launch each: none of them has an answer.
+    Empty if one has more, and if nothing is compared."""
+    answers = (answer for comparison in comparisons for answer in comparison.answers)
+    ratios = [answer.ratio for answer in answers if answer.ratio]
+    if not ratios or any(max(ratio.count_a, ratio.count_b) > 1 for ratio in ratios):
+        return ""
+    family = comparisons[0].family
+    asked = counted(family.answers, "comparison")
+    return say("beside", "single", asked=asked, takes=family.launches)
 
 
-def median_of(of: MedianOf | None, figure: Figure) -> str:
-    """A median of that figure, with its interval where it has one."""
-    return NOTHING if of is None else interval_text(of, lambda value: value_text(value, figure))
+def _folded(comparison: Comparison) -> Folded:
+    counts = Counter(answer.place for answer in comparison.answers)
+    answers = ", ".join(f"{counts[place]} × {place}" for place in MARKS if counts[place])
+    sides = (Strong(comparison.b), " (B) against ", Strong(comparison.a), " (A): ")
+    return Folded(
+        (*sides, answers or "no load in common"),
+        [table(comparison), Bullets([*beside(comparison)])],
+        is_open=MOST >= len(comparison.answers) > counts["cannot tell"],
+    )
 
 
-def rows(
-    of: Comparison, header: Sequence[str], text: Callable[[MedianOf | None, Figure], str]
-) -> Iterator[tuple[str, ...]]:
-    """The cells of each answer under these headers; `text` writes a side."""
-    names = cell_names([answer.question.cell for answer in of.answers])
-    for answer in of.answers:
-        figure, limits = answer.question.figure, answer.question.limits
+def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names = NAMES) -> Table:
+    loads = cell_names([answer.question.cell for answer in comparison.answers])
+    rows = []
+    for answer in comparison.answers:
+        figure = answer.question.figure
+        unit, size = UNITS[figure]
         cells = {
-            "load": names[answer.question.cell],
-            "of": figure,
-            "A": text(answer.a, figure),
-            "B": text(answer.b, figure),
+            "load": loads[answer.question.cell],
+            "of": f"{figure}, {unit}",
+            "A": median(answer.a, size),
+            "B": median(answer.b, size),
             "B/A": ratio_text(answer.ratio),
             "interval": interval_of(answer.ratio),
-            "raw": f"{ratio_text(answer.raw)} {interval_of(answer.raw)}",
             "A/A": floor_text(answer.same),
-            "allowed": limits_text(limits),
+            "allowed": limits_text(answer.question.limits),
             "answer": answer.place,
+            "why": "; ".join(reasons(answer, names)),
         }
-        yield tuple(cells[name] for name in header)
+        rows.append([cells[name] for name in columns])
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    label = f"{comparison.b} against {comparison.a}"
+    wide = [at for at, name in enumerate(columns) if name == "why"]
+    return Table(columns, rows, label, "", 2, wide, MARKS, optional=("A", "B"))
 
 
-def beside(of: Comparison, names: tuple[str, str] = NAMES) -> list[str]:
-    """What a reader must know with the table: why answers are missing, what was judged in place of
-    another figure, what was measured again, the cells of one side only, and what was left out."""
-    loads = cell_names([*(one.question.cell for one in of.answers), *of.only_a, *of.only_b])
-    found: dict[str, list[str]] = {}
-    for answer in of.answers:
-        name = f"{loads[answer.question.cell]} {answer.question.figure}"
-        for line in _about(answer, names):
-            found.setdefault(line, []).append(name)
-    lines = [line.format("; ".join(whose)) for line, whose in found.items()]
-    for side, only in zip(names, (of.only_a, of.only_b), strict=True):
-        if only:
-            lines.append(f"only in {side}: {'; '.join(loads[cell] for cell in only)}")
-    for side, count in zip(names, (of.invalid_a, of.invalid_b), strict=True):
-        if count:
-            are = "s of {} are" if count > 1 else " of {} is"
-            lines.append(f"{count} invalid trial{are.format(side)} not compared")
-    if not of.answers:
-        lines.append(f"{names[0]} and {names[1]} have no load in common")
-    return lines
-
-
-def _about(answer: Answer, names: tuple[str, str]) -> Iterator[str]:
-    """Lines about an answer, with `{}` for what it is about."""
-    if answer.why:
-        yield f"{answer.place}: {{}}: {why(answer, names)}"
-    if answer.ratio and answer.ratio.interval and not answer.paired:
-        yield (
-            "unpaired: {}: the sides were not measured in turns, so what drifted between them is "
-            "part of the difference"
-        )
-    if answer.question.instead and answer.why != "no limit":
-        instead = _INSTEAD[answer.question.instead].format(A=names[0])
-        yield f"goodput in place of a percentile: {{}}: {instead}"
-    if answer.question.figure == "cpu" and answer.raw:
-        yield f"{{}}: {_machine(answer)}"
-    if answer.tries_a.share + answer.tries_b.share and answer.why != "left out":
-        yield f"{{}}: {tries_text(answer, names)}"
-
-
-def why(answer: Answer, names: tuple[str, str] = NAMES) -> str:
-    """Why there is no answer, or what decided it; and how many launches would tell."""
-    facts = answer.facts
-    text = _WHYS[answer.why].format(
-        *facts, A=names[0], B=names[1], percent=percent(facts[0]) if facts else ""
+def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
+    """Why there is no answer, or what decided it; what was judged in place of another figure, and
+    what was measured again."""
+    facts, control, question = answer.facts, answer.control, answer.question
+    tells = answer.launches is not None and (len(facts) < 2 or answer.launches > facts[1])
+    tried = answer.tries_a.share + answer.tries_b.share > 0
+    codes = (
+        answer.why,
+        "launches" if tells else "hardly" if answer.why == "across" else "",
+        "unpaired" if answer.ratio and answer.ratio.interval and not answer.paired else "",
+        f"instead-{question.instead}" if question.instead and answer.why != "no limit" else "",
+        (control.use if control else "uncontrolled")
+        if question.figure == "cpu" and answer.raw
+        else "",
+        "tries" if tried and answer.why != "left out" else "",
     )
-    if answer.why == "left out":
-        text = f"{tries_text(answer, names)}: {text}"
-    if answer.launches is not None and answer.launches > (facts[1] if facts else 0):
-        text += f"; some {answer.launches} launches of each side would tell"
-    elif answer.why == "across":
-        text += "; more launches hardly help"
-    return text
+    values: dict[str, object] = {
+        "a": names[0],
+        "b": names[1],
+        "launches": answer.launches,
+        "most": MOST_ERRORS,
+        "tries": tries_text(answer, names),
+        "raw": f"{ratio_text(answer.raw)} {interval_of(answer.raw)}",
+        "power": CONTROL,
+        "ratio": ratio_text(control.ratio) if control else None,
+        "floor": floor_text(control.same) if control else None,
+        "confidence": percent(facts[0]) if answer.why == "few" else None,
+        "without": f"[{facts[2]:.3f}, {facts[3]:.3f}]" if len(facts) > 3 else None,
+        **{f"f{at}": fact for at, fact in enumerate(facts)},
+    }
+    return [say("why", code, **values) for code in codes if code]
 
 
-def _machine(answer: Answer) -> str:
-    """Whether the machine's speed was taken out of a CPU time, and the figure before."""
-    control = answer.control
-    raw = f"raw {ratio_text(answer.raw)} {interval_of(answer.raw)}"
-    if control is None:
-        return f"{raw}, as the CPU time of the control parts is not known in pairs"
-    parts = f"control parts {ratio_text(control.ratio)}, A/A {floor_text(control.same)}"
-    return f"{raw}, {_CONTROL[control.use]} ({parts})"
+def beside(comparison: Comparison, names: Names = NAMES) -> Iterator[str]:
+    """What the table leaves out: loads of one side only, and invalid trials."""
+    loads = cell_names([*comparison.only_a, *comparison.only_b])
+    left_out = (
+        (names[0], comparison.only_a, comparison.invalid_a),
+        (names[1], comparison.only_b, comparison.invalid_b),
+    )
+    for side, only, invalid in left_out:
+        if only:
+            where = "; ".join(loads[cell] for cell in only)
+            yield say("beside", "only", side=side, of=where)
+        if invalid:
+            yield say("beside", "invalid", side=side, count=counted(invalid, "invalid trial"))
+    if not comparison.answers:
+        yield say("beside", "nothing", a=names[0], b=names[1])
 
 
-def tries_text(answer: Answer, names: tuple[str, str]) -> str:
+def tries_text(answer: Answer, names: Names) -> str:
     sides = []
     for name, tries in zip(names, (answer.tries_a, answer.tries_b), strict=True):
         text = f"{tries.again + tries.lost} of {tries.launches} launches of {name}"
@@ -206,100 +181,21 @@ def tries_text(answer: Answer, names: tuple[str, str]) -> str:
     return f"measured again or lost: {' and '.join(sides)}"
 
 
-def single(of: Sequence[Comparison]) -> str:
-    """What comparisons would take whose sides have one launch each: none of them has an answer.
-    Empty where one has more, and where nothing is compared."""
-    ratios = [answer.ratio for one in of for answer in one.answers if answer.ratio is not None]
-    if not ratios or any(max(one.count_a, one.count_b) > 1 for one in ratios):
-        return ""
-    family, several = of[0].family, of[0].family.answers > 1
-    return (
-        f"Nothing is called better or worse: {'these' if several else 'this'} {family.answers} "
-        f"comparison{'s take' if several else ' takes'} {family.launches} launches of each side, "
-        f"and there is one (make run EXP=… LAUNCHES={family.launches})."
-    )
-
-
-def section(of: Sequence[Comparison]) -> Section:
-    """Each behind its answers, and the legend; one line where no answer is possible."""
-    if text := single(of):
-        return Section("Comparisons", [Paragraph(text)])
-    legends = (Paragraph(line, "legend") for line in legend(of))
-    return Section("Comparisons", [*map(_folded, of), *legends])
-
-
-def _folded(of: Comparison) -> Folded:
-    counts = Counter(answer.place for answer in of.answers)
-    shown = [f"{counts[place]} × {place}" for place in LOOKS if counts[place]]
-    answers = Beside(", ".join(shown) or "no load in common")
-    marks: dict[str, str] = {place: on_page for place, (_, on_page) in LOOKS.items()}
-    table = tuple(rows(of, HEADER, median_of))
-    return Folded(
-        (Strong(of.b), " (B) against ", Strong(of.a), " (A)", answers),
-        [
-            Table(HEADER, table, f"{of.b} against {of.a}", names=2, marks=marks),
-            Bullets(beside(of)),
-        ],
-        is_open=MOST >= len(of.answers) > counts["cannot tell"],
-    )
-
-
-def legend(comparisons: Sequence[Comparison]) -> list[str]:
-    if not any(of.answers for of in comparisons):
-        return []
-    family = comparisons[0].family
-    return [
-        "B/A: Hodges-Lehmann estimate with its exact interval, of pairs from one round of one run "
-        "(Wilcoxon's signed ranks), or of launches of separate runs (Mann-Whitney). within: the "
-        f"whole interval is within a factor of {1 + MARGIN:g}; better, worse: all of it is beyond; "
-        "cannot tell: it reaches across, or something else is in the way. goodput: answers per "
-        "second that were no errors. p95: from when a request was due; of an open load that "
-        "overloads both sides, or fails, goodput is compared.",
-        sure(family),
-    ]
-
-
 def sure(family: Family) -> str:
     """How sure the answers of a family are together, and what that takes."""
-    return (
-        f"{family.answers} answer{'s' if family.answers > 1 else ''}: they hold together in at "
-        f"least {CONFIDENCE:.0%} of cases, so each takes an interval of "
-        f"{percent(family.confidence)} or more, and {family.launches} launches of each side."
+    return say(
+        "beside",
+        "sure",
+        answers=counted(family.answers, "answer"),
+        together=CONFIDENCE,
+        confidence=percent(family.confidence),
+        launches=family.launches,
     )
 
 
 def percent(confidence: float) -> str:
     """A confidence, never rounded up: 99.75 %."""
     return f"{int(confidence * 10_000 + 1e-6) / 100:g} %"
-
-
-def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
-    """Each cell in a few words; route, engine and times only where they differ among these."""
-
-    def differs(name: str) -> bool:
-        return len({getattr(cell, name) for cell in cells}) > 1
-
-    def name(cell: Cell) -> Iterator[str]:
-        if differs("route"):
-            yield cell.route
-        yield f"{cell.mode} {cell.concurrency}"
-        if cell.offered_rps is not None:
-            yield f"at {cell.offered_rps}/s"
-        if differs("engine"):
-            yield cell.engine
-        if differs("duration_s"):
-            yield f"for {cell.duration_s} s"
-        if differs("warmup_s"):
-            warmup = "by default" if cell.warmup_s is None else f"{cell.warmup_s} s"
-            yield f"warmed up {warmup}"
-
-    return {cell: " ".join(name(cell)) for cell in cells}
-
-
-def value_text(value: float | None, figure: Figure) -> str:
-    if figure in ("p95", "p99"):
-        return milliseconds(value)
-    return rate(value / MIB if value is not None and figure == "memory" else value)
 
 
 def limits_text(limits: Limits) -> str:

@@ -1,27 +1,23 @@
-"""The table of what a connection takes of each server, from the findings."""
-
-from __future__ import annotations
+"""The table of what a connection takes of each server."""
 
 from collections.abc import Sequence
 
 from lab.model import Experiment, Finding, PerConnection
 from lab.report.blocks import Section, Table
-from lab.report.table import NOTHING
+from lab.report.remarks import say
+from lab.report.result import Answers, Result
+from lab.report.text import interval, number
 
 HEADER = ("server", "memory", "connections", "bytes each", "trials")
-LEGEND = (
-    "bytes each: the slope of the memory over the connections of the valid trials. In brackets: "
-    "its 95 % interval, which takes 10 trials. Live heap: what a full collection leaves. Resident "
-    "memory: of the process, without the kernel's socket buffers."
-)
 
 
-def answers(experiment: Experiment, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+def answers(experiment: Experiment, findings: Sequence[Finding]) -> Answers:
     """A line for each server: what a connection takes of each memory."""
     lines = []
     for server in experiment.servers:
         memory = [
-            f"{bytes_text(finding)} bytes of {finding.name}"
+            f"{number(finding.value)} {interval(finding.low, finding.high)}".rstrip()
+            + f" bytes of {finding.name}"
             for finding in findings
             if isinstance(finding, PerConnection) and finding.server == server
         ]
@@ -29,26 +25,19 @@ def answers(experiment: Experiment, findings: Sequence[Finding]) -> tuple[tuple[
     return tuple(line for line in lines if len(line) > 1)
 
 
-def section(found: Sequence[Finding]) -> Section:
+def section(result: Result) -> Section:
     """One row for each server and memory; nothing for other kinds."""
     rows = [
         (
-            one.server,
-            one.name.removesuffix(" per connection"),
-            f"{one.fewest:,}–{one.most:,}",
-            bytes_text(one),
-            str(one.trials),
+            finding.server,
+            finding.name,
+            f"{finding.fewest:,}–{finding.most:,}",
+            f"{number(finding.value)} {interval(finding.low, finding.high)}".strip(),
+            f"{finding.trials}",
         )
-        for one in found
-        if isinstance(one, PerConnection)
+        for finding in result.findings
+        if isinstance(finding, PerConnection)
     ]
-    table = Table(HEADER, rows, "Memory per connection", LEGEND, names=2)
-    return Section("Memory per connection", [table])
-
-
-def bytes_text(of: Finding) -> str:
-    if of.value is None:
-        return NOTHING
-    if of.low is None or of.high is None:
-        return f"{of.value:,.0f}"
-    return f"{of.value:,.0f} [{of.low:,.0f}, {of.high:,.0f}]"
+    title = "Memory per connection"
+    table = Table(HEADER, rows, title, say("legend", "density"), names=2)
+    return Section(title, [table], "density")

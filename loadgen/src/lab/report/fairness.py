@@ -1,56 +1,55 @@
 """The fairness manifest: what is equal for all servers, and what makes each model what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lab.model import Fairness, Json
-from lab.report.blocks import Paragraph, Section, Table
-from lab.report.table import NOTHING, data
+from lab.report.blocks import Block, Paragraph, Section, Table
+from lab.report.result import Result
+from lab.report.text import NOTHING, data
 
 
-def section(fairness: Fairness) -> Section:
+def section(result: Result) -> Section:
+    found = blocks(result.manifest.fairness)
+    return Section("Fairness manifest", found, "fairness", "No setting of a server was read.")
+
+
+def blocks(fairness: Fairness) -> list[Block]:
     loud = "These should be equal and are not: no comparison is fair." if fairness.unequal else ""
-    own = _by_server("The models' own settings", _own(fairness))
+    models = {name: own for name, own in fairness.own.items() if name not in fairness.unequal}
     equal = [(name, value_text(name, value)) for name, value in fairness.equal.items()]
-    header = ("setting", "value")
-    return Section(
-        "Fairness manifest",
-        [
-            Paragraph(loud, "bad"),
-            _by_server("Unequal limits", fairness.unequal),
-            Section("What makes each model what it is", [own]),
-            Section("Equal for all", [Table(header, equal, "Equal for all servers", wide=(1,))]),
-        ],
-        "fairness",
-        "No setting of a server was read.",
-    )
-
-
-def _own(of: Fairness) -> Mapping[str, Mapping[str, Json]]:
-    """What makes the models, without what should be equal."""
-    return {name: values for name, values in of.own.items() if name not in of.unequal}
+    of_models = _by_server("The models' own settings", models)
+    of_all = Table(("setting", "value"), equal, "Equal for all servers", wide=(1,))
+    return [
+        Paragraph(loud, "bad"),
+        _by_server("Unequal limits", fairness.unequal),
+        Section("What makes each model what it is", [of_models]),
+        Section("Equal for all", [of_all]),
+    ]
 
 
 def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> Table:
-    servers = list(dict.fromkeys(server for of in settings.values() for server in of))
+    servers = list(dict.fromkeys(server for values in settings.values() for server in values))
     rows = [
-        (name, *(value_text(name, of.get(server)) for server in servers))
-        for name, of in settings.items()
+        (name, *(value_text(name, values.get(server)) for server in servers))
+        for name, values in settings.items()
     ]
     return Table(("setting", *servers), rows, label)
 
 
-def value_text(name: str, of: Json) -> str:
-    if of is None:
-        return NOTHING
-    if isinstance(of, bool):
-        return "true" if of else "false"
-    if name.endswith("_bytes") and isinstance(of, int):
-        return data(of)
-    if isinstance(of, list | tuple):
-        flags = name == "jvm_flags"
-        return " ".join(f"`{one}`" for one in of) if flags else " + ".join(map(str, of))
-    if isinstance(of, Mapping):
-        return f"({'; '.join(f'{part} {value_text(part, one)}' for part, one in of.items())})"
-    return str(of)
+def value_text(name: str, value: Json) -> str:
+    match value:
+        case None:
+            return NOTHING
+        case bool():
+            return "true" if value else "false"
+        case int() if name.endswith("_bytes"):
+            return data(value)
+        case list() | tuple() if name == "jvm_flags":
+            return " ".join(f"`{flag}`" for flag in value)
+        case list() | tuple():
+            return " + ".join(map(str, value))
+        case Mapping():
+            parts = (f"{part} {value_text(part, inner)}" for part, inner in value.items())
+            return f"({'; '.join(parts)})"
+        case _:
+            return str(value)

@@ -28,9 +28,10 @@ from lab.model import (
     strength_text,
 )
 from lab.report import capacity, density, planted, remarks
+from lab.report.result import Answers
 
 # Findings that have answers, tables or sections of their own.
-ELSEWHERE = (Sustained, PerConnection, InUnits, Drift, Named, Dosed)
+ELSEWHERE = (Sustained, PerConnection, InUnits, Drift)
 # Why there is no finding, or what it rests on, by code. Values are written as numbers with two
 # decimals where a template does not say otherwise.
 WHY = {
@@ -99,23 +100,28 @@ _OPTIONAL = re.compile(r"\[([^\[\]]*\{most_rps[^\[\]]*)\]")
 
 
 def lines(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """A line for each finding, after whose it is, and those of planted trials together."""
-    each = (
-        f"{_whose(finding)}{text(finding)}" for finding in findings if not _is_elsewhere(finding)
-    )
-    return (*each, *planted.lines(findings))
+    """A line for each finding, after whose it is; none for one that only a table has."""
+    return tuple(filter(None, map(line, findings)))
 
 
-def answers(
-    experiment: Experiment, findings: Sequence[Finding]
-) -> tuple[tuple[str, ...], ...] | None:
-    """The lines that come first on the console and in the reports: the cells of each, or a note in
-    one cell. None where the findings are of no kind that has any."""
+def line(finding: Finding) -> str:
+    if isinstance(finding, Named | Dosed):
+        return planted.line(finding)
+    if isinstance(finding, ELSEWHERE):
+        return ""
+    launch = f" #{finding.launch}" if finding.launch else ""
+    server = f"{finding.server}{launch}: " if finding.server else ""
+    return f"{server}{text(finding)}"
+
+
+def answers(experiment: Experiment, findings: Sequence[Finding]) -> Answers:
+    """The lines that come first on the console and in the reports; none if the findings are of no
+    kind that has any."""
     if any(isinstance(finding, Sustained) for finding in findings):
         return capacity.answers(experiment, findings)
     if any(isinstance(finding, PerConnection) for finding in findings):
         return density.answers(experiment, findings)
-    return None
+    return ()
 
 
 def text(finding: Finding) -> str:
@@ -151,15 +157,6 @@ def _why(remark: Remark) -> str:
     template = _OPTIONAL.sub(r"\1" if "most_rps" in values else "", template)
     listed = " and ".join(f"{count} {name}" for name, count in values.items())
     return template.format(**values, listed=listed)
-
-
-def _is_elsewhere(finding: Finding) -> bool:
-    return isinstance(finding, ELSEWHERE)
-
-
-def _whose(finding: Finding) -> str:
-    launch = f" #{finding.launch}" if finding.launch else ""
-    return f"{finding.server}{launch}: " if finding.server else ""
 
 
 def _recovered(finding: Recovered) -> str:

@@ -4,36 +4,30 @@ A run's folder may come from somebody else: a part of it that cannot be read cos
 alone, and no text of it is markup or a formula.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.errors import RawDataError
 from lab.report import markdown, page, words
-from lab.report.page.html import head, style
+from lab.report.blocks import Link, Paragraph, Table
+from lab.report.page import html
+from lab.report.page.markup import markup
 from lab.store import manifest
 from lab.store.records import MIB, UNREADABLE, csv_text, read_bytes, read_object, write_text
 
 HTML, CSV = "index.html", "runs.csv"
 # In a run's folder: its question in the first line, then the lines of its answer.
 ANSWER = "answer.txt"
-HEADER = ("run", "question", "answer", "report", "host")
 REPORTS = (page.NAME, markdown.NAME)
 # The largest manifests and answers have some 20 kB; a longer text is cut.
 MOST_BYTES, MOST_TEXT = 4 * MIB, 2000
-NO_SCRIPT = ""
 _RUN = re.compile(r"\d{8}T\d{6}Z-[A-Za-z0-9-]{1,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A row, in the order of HEADER. `answer` has a line for each server, `report` is a path from
-    results/, empty for a run without one."""
+class Listed(NamedTuple):
+    """A row. `report` is a path from results/, empty for a run without."""
 
     run: str
     question: str
@@ -49,8 +43,7 @@ def answer_text(question: str, lines: Sequence[str]) -> str:
 def write(results: Path) -> None:
     """List all runs, the newest first. Raises CannotWrite."""
     rows = [_row(folder) for folder in sorted(_folders(results), reverse=True)]
-    cells = ([cell.replace("\n", "; ") for cell in astuple(row)] for row in rows)
-    write_text(results / CSV, csv_text([HEADER, *cells]))
+    write_text(results / CSV, csv_text([Listed._fields, *rows]))
     write_text(results / HTML, _page(rows))
 
 
@@ -77,10 +70,11 @@ def _row(folder: Path) -> Listed:
         answer = f"cannot be read: {failure.said}"
     except UNREADABLE as failure:
         answer = f"cannot be read: {getattr(failure, 'strerror', None) or failure}"
+    lines = map(_clean, answer[:MOST_TEXT].splitlines())
     return Listed(
         run=folder.name,
         question=_clean(question),
-        answer="\n".join(filter(None, map(_clean, answer[:MOST_TEXT].splitlines()))),
+        answer="; ".join(filter(None, lines)),
         report=f"{folder.name}/{report}" if report else "",
         host=_clean(host),
     )
@@ -108,20 +102,11 @@ def _clean(text: str) -> str:
 
 
 def _page(rows: Sequence[Listed]) -> str:
-    title = "Concurrency Lab: runs"
-    heads = "".join(f'<th scope="col">{name}</th>' for name in HEADER if name != "report")
-    lines = "".join(f"<tr>{''.join(_cells(row))}</tr>\n" for row in rows)
-    table = f"<table><thead><tr>{heads}</tr></thead><tbody>\n{lines}</tbody></table>"
-    box = f'<div class="scroll" role="region" tabindex="0" aria-label="Runs">{table}</div>'
-    return (
-        f"{head(title, style(), NO_SCRIPT)}<body>\n<header><h1>{title}</h1></header>\n"
-        f"<main>{box if rows else '<p>There is no run yet.</p>'}</main>\n</body>\n</html>\n"
-    )
-
-
-def _cells(row: Listed) -> Iterator[str]:
-    name = escape(row.run)
-    link = f'<a href="{escape(row.report)}">{name}</a>' if row.report else name
-    yield f'<th scope="row">{link}</th>'
-    for text in (row.question, row.answer, row.host):
-        yield f'<td class="w">{escape(text).replace(chr(10), "<br>")}</td>'
+    title, header = "Concurrency Lab: runs", ("run", "question", "answer", "host")
+    cells = []
+    for row in rows:
+        run = (Link(row.run, row.report),) if row.report else row.run
+        cells.append((run, row.question, row.answer, row.host))
+    table = Table(header, cells, "Runs", wide=(1, 2, 3))
+    none = Paragraph("" if rows else "There is no run yet.")
+    return html.page(title, title, "", markup([table, none]))

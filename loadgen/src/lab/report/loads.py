@@ -1,97 +1,149 @@
-"""The loads of a run as a table: all that was measured of them."""
+"""The loads of a run as tables: what was predicted and measured, CPU time, where the time goes."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
-from collections.abc import Sequence
-
-from lab.judge.grouping import Load
+from lab.judge.grouping import most_errors
+from lab.judge.splits import allowed_ms, mean_split
 from lab.judge.values import MOST_ERRORS
-from lab.report.blocks import Paragraph, Section, Table
-from lab.report.comparison import median_of
-from lab.report.table import NOTHING, rate
+from lab.model import CpuSplit, Row, TimeSplit, around_server_us, goodput, p95_of
+from lab.report.blocks import Block, Paragraph, Section, Table
+from lab.report.remarks import say
+from lab.report.result import Load, Result
+from lab.report.text import NOTHING, median, number, share
+from lab.report.verdicts import limit
 
-LEGEND = (
-    "bound: the most the load and the settings allow, predicted before the run. closed: each "
-    "connection sends again as soon as it is answered. open: a constant rate is offered, and "
-    "p95 counts from when a request was due; raw p95 from when it was sent. req/s: answers that "
-    "were no errors, as are those of all latencies. Latencies in ms "
-    "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
-    "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
-    "timeouts of whole runs, warm-up included, with their largest share in a valid trial where "
-    f"that is above {MOST_ERRORS:.0%}. window: how long was measured, where that differs. "
-    f"{NOTHING}: cannot be told; as a bound: only computing limits, or no such bound is known."
-)
-# The columns that most runs have one value of.
-SAME = ("route", "engine", "window")
-MEASURED = ("connections", "server", "bound", "closed req/s", "closed raw p95", "offered/s",
-            "open req/s", "open p95", "open raw p95", "errors", "valid", "launches")  # fmt: skip
+type Column = tuple[str, Callable[[Load], str]]
 
 
-def table(
-    label: str, header: Sequence[str], rows: Sequence[Sequence[str]], legend: str, names: int
-) -> Table:
-    """A table of loads. Of its first `names` columns, which say what load it is, it has those that
-    tell any: those of SAME where they differ, others where any row has a value."""
-
-    def tells(at: int) -> bool:
-        said = {row[at] for row in rows}
-        return len(said) > 1 if header[at] in SAME else said != {NOTHING}
-
-    kept = [at for at in range(len(header)) if at >= names or tells(at)]
-    shown = [[row[at] for at in kept] for row in (header, *rows)]
-    many = sum(at < names for at in kept)
-    return Table(shown[0], shown[1:], label, legend, names=many, folds=True)
+def section(result: Result) -> Section:
+    none = "" if result.rows else "No trial ended: nothing came out."
+    legend = say("legend", "loads", most=MOST_ERRORS)
+    return Section("Loads", table(result.loads, MEASURED, "Loads", legend), "loads", none)
 
 
-def measured(loads: Sequence[Load]) -> Section:
-    places = {load.route for load in loads}, {load.engine for load in loads}
-    same = ", ".join(names.pop() for names in places if len(names) == 1)
-    rows = [
-        (
-            load.route,
-            load.engine,
-            windows(load.closed_s, load.open_s),
-            str(load.concurrency),
-            load.lane,
-            rate(load.bound_rps),
-            median_of(load.closed_rps, "goodput"),
-            median_of(load.closed_p95_ms, "p95"),
-            offered(load),
-            median_of(load.open_rps, "goodput"),
-            median_of(load.open_p95_ms, "p95"),
-            median_of(load.open_raw_p95_ms, "p95"),
-            _errors(load),
-            f"{load.valid} of {load.trials}",
-            _launches(load),
-        )
-        for load in loads
+def brief(result: Result) -> list[Block]:
+    """The same for a console."""
+    return table(result.loads, MEASURED, "Loads", say("legend", "brief"))
+
+
+def cpu(result: Result) -> Section:
+    parts = CpuSplit.columns()
+    known = [load for load in result.loads if any(load.median(attrgetter(part)) for part in parts)]
+    blocks = table(known, CPU, "CPU per request", say("legend", "cpu"))
+    return Section("CPU per request", blocks, "cpu")
+
+
+def time(result: Result) -> Section:
+    splits = {load.name: mean_split(load.valid) for load in result.loads}
+    known = [load for load in result.loads if splits[load.name] != TimeSplit()]
+    columns: Sequence[Column] = (
+        ("p95", _measured(p95_of)),
+        ("mean", lambda load: number(splits[load.name].whole_ms)),
+        *(
+            (part, lambda load, name=name: number(getattr(splits[load.name], name)))
+            for part, name in zip(PARTS, TimeSplit.columns(), strict=True)
+        ),
+        ("allowed", lambda load: number(allowed_ms(splits[load.name]))),
+    )
+    blocks = table(known, columns, "Where the time goes", say("legend", "time"))
+    return Section("Where the time goes", blocks, "time")
+
+
+def table(loads: Sequence[Load], columns: Sequence[Column], label: str, legend: str) -> list[Block]:
+    """A row for each load, after what is the same for all. A column that says nothing is left out,
+    and so is one of SAME with one value."""
+    every = [(name, [cell(load) for load in loads]) for name, cell in (*PLACE, *columns)]
+    same = [cells[0] for name, cells in every if name in SAME and len({*cells}) == 1]
+    kept = [
+        (name, cells)
+        for name, cells in every
+        if (len({*cells}) > 1 if name in SAME else {*cells} != {NOTHING})
     ]
-    whole = table("Loads", (*SAME, *MEASURED), rows, LEGEND, names=len(SAME) + 2)
-    return Section("Loads", [Paragraph(same and f"All: {same}."), whole])
+    header = [name for name, _ in kept]
+    rows = [*zip(*(cells for _, cells in kept), strict=True)]
+    names = sum(name in dict(PLACE) for name in header)
+    whole = Table(header, rows, label, legend, names, folds=True, optional=OPTIONAL)
+    return [Paragraph(f"All: {', '.join(same)}." if same else ""), whole]
 
 
-def offered(load: Load) -> str:
-    return NOTHING if load.offered_rps is None else str(load.offered_rps)
+def _measured(measure: Callable[[Row], float | None]) -> Callable[[Load], str]:
+    return lambda load: median(load.median(measure))
 
 
-def windows(*lengths_s: int | None) -> str:
-    known = dict.fromkeys(f"{length} s" for length in lengths_s if length is not None)
-    return ", ".join(known) or NOTHING
+def _predicted(name: str) -> Callable[[Load], str]:
+    return lambda load: number(load.expected(attrgetter(name)))
+
+
+def _binding(load: Load) -> str:
+    bindings = [row.binding for row in load.valid or load.rows if row.binding]
+    return max(bindings, key=bindings.count) if bindings else NOTHING
+
+
+def _of_expected(load: Load) -> str:
+    rps, expected = load.median(goodput), load.expected(attrgetter("expected_rps"))
+    return share(rps.median / expected) if rps and expected else NOTHING
+
+
+def p99_of(row: Row) -> float | None:
+    """The p99 in ms that counts: corrected in an open load, raw in a closed one."""
+    return row.p99_ms if row.mode == "open" else row.raw_p99_ms
+
+
+def _raw_p95(row: Row) -> float | None:
+    return row.raw_p95_ms if row.mode == "open" else None
 
 
 def _errors(load: Load) -> str:
-    if load.errors is None:
-        return NOTHING
-    share = f" ({load.error_share:.0%})" if load.error_share > MOST_ERRORS else ""
-    return f"{load.errors}{share}"
+    each = ((row.http_errors, row.socket_errors, row.timeouts) for row in load.rows)
+    known = [count for counts in each for count in counts if count is not None]
+    most = most_errors(load.rows)
+    large = f" ({most:.0%})" if most > MOST_ERRORS else ""
+    return f"{sum(known):,}{large}" if known else NOTHING
 
 
 def _launches(load: Load) -> str:
-    """The launches of the median that has the fewest."""
-    medians = [of for of in (load.closed_rps, load.open_rps) if of is not None]
-    if not medians:
-        return "0"
-    least = min(medians, key=lambda of: of.count)
-    if least.interval is not None:
-        return str(least.count)
-    return f"no interval ({least.count} launch{'es' if least.count > 1 else ''})"
+    found = load.median(goodput)
+    return str(found.count if found else 0)
+
+
+PLACE: Sequence[Column] = (
+    ("route", lambda load: load.cell.route),
+    ("engine", lambda load: load.cell.engine),
+    ("window", lambda load: f"{load.cell.duration_s} s"),
+    ("mode", lambda load: load.cell.mode),
+    ("connections", lambda load: f"{load.cell.concurrency:,}"),
+    ("offered/s", lambda load: number(load.cell.offered_rps)),
+    ("server", lambda load: load.lane),
+)
+SAME = ("route", "engine", "window", "mode")
+MEASURED: Sequence[Column] = (
+    ("at most", _predicted("predicted_rps")),
+    ("expected", _predicted("expected_rps")),
+    ("binding", _binding),
+    ("req/s", _measured(goodput)),
+    ("of expected", _of_expected),
+    ("expected p95", _predicted("expected_p95_ms")),
+    ("p95", _measured(p95_of)),
+    ("p99", _measured(p99_of)),
+    ("raw p95", _measured(_raw_p95)),
+    ("errors", _errors),
+    ("limit", limit),
+    ("valid", lambda load: f"{len(load.valid)} of {len(load.rows)}"),
+    ("launches", _launches),
+)
+# What a narrow console leaves out, this first.
+OPTIONAL = (
+    *("launches", "binding", "at most", "raw p95", "of expected", "expected p95", "errors"),
+    *("p99", "valid", "offered/s"),
+)
+CPU: Sequence[Column] = (
+    ("server µs", _measured(attrgetter("cpu_server_us"))),
+    ("around it", _measured(around_server_us)),
+    ("proxy", _measured(attrgetter("cpu_proxy_us"))),
+    ("downstream", _measured(attrgetter("cpu_downstream_us"))),
+    ("generator", _measured(attrgetter("cpu_generator_us"))),
+    ("observation", _measured(attrgetter("cpu_observation_us"))),
+)
+# In the order of TimeSplit's columns.
+PARTS = ("generator", "connect", "queue", "own", "connection", "path", "downstream", "unexplained")

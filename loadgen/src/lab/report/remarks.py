@@ -1,8 +1,7 @@
-"""The text of each remark, made of its code and its values; and what a reader can do about it.
+"""Texts by code: texts.toml has them all.
 
-texts.toml has both by code. A text is a format string, of which a part in brackets is left out
-where a value of it is missing. `!w` writes a name of the lab as people read it, `!t` a number with
-three digits. A code that is not there is printed as it is in a file.
+A text is a format string. A part in brackets is left out if a value of it is missing. `!w` writes a
+name of the lab as people read it, `!t` a number with three digits.
 """
 
 import re
@@ -15,15 +14,13 @@ from typing import Any
 from lab.model import REMARK_SEPARATOR, Remark, Row, three
 
 CATALOGUE = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
+# Of remarks: the text, and what a reader can do about it.
 TEXTS: Mapping[str, list[str]] = CATALOGUE["texts"]
 # Of what happens while a run goes on.
 NEWS: Mapping[str, str] = CATALOGUE["news"]
 WORDS: Mapping[str, str] = CATALOGUE["words"]
 # What a failure of the server is called in a finding, by the code of its check.
 FAILURES: Mapping[str, str] = CATALOGUE["failures"]
-# Of verdicts: why there is none, by its basis; and what is not known, by its code.
-UNJUDGED: Mapping[str, str] = CATALOGUE["unjudged"]
-MISSING: Mapping[str, str] = CATALOGUE["missing"]
 _OPTIONAL = re.compile(r"\[([^\]]*)\]")
 
 
@@ -47,12 +44,14 @@ def filled(template: str, values: Mapping[str, Any]) -> str | None:
 
 
 def say(table: str, code: str, /, **values: object) -> str:
-    """The text of a code in a table of texts.toml; of an unknown code that code itself."""
-    return filled(CATALOGUE[table].get(code, code), values) or code
+    """The text of a code in a table of texts.toml; of an unknown code that code itself. None and an
+    empty text are missing values."""
+    known = {name: value for name, value in values.items() if value not in (None, "")}
+    return filled(CATALOGUE[table].get(code, code), known) or code
 
 
 def text(remark: Remark) -> str:
-    """A remark as people read it; as it is in a file where it lacks a value, or is unknown."""
+    """A remark as people read it; as it is in a file if it lacks a value, or is unknown."""
     template = NEWS.get(remark.code) or TEXTS.get(remark.code, [""])[0]
     return filled(template, remark.values) or remark.cell
 

@@ -1,7 +1,5 @@
 """The settings of a run's servers that differed from the defaults, as read back before the run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

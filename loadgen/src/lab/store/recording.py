@@ -6,7 +6,7 @@ collapsed.txt has a line for each stack: frames with semicolons between, a space
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from pathlib import Path
 
 from lab.errors import RawDataError
@@ -23,7 +23,7 @@ def write(raw: Path, recording: Recording, graph: str) -> None:
     write_text(raw / STACKS, "".join(lines))
     write_text(raw / GRAPH, graph)
     # Last: with it the recording is whole.
-    write_json(raw / NAME, dataclasses.replace(recording, stacks={}))
+    write_json(raw / NAME, copy.replace(recording, stacks={}))
 
 
 def load_or_none(raw: Path) -> Recording | None:
@@ -34,8 +34,6 @@ def load_or_none(raw: Path) -> Recording | None:
     try:
         lines = read_bytes(raw / STACKS).decode().split("\n")[:-1]
         parted = (line.rpartition(" ") for line in lines)
-        return dataclasses.replace(
-            found, stacks={stack: int(weight) for stack, _, weight in parted}
-        )
+        return copy.replace(found, stacks={stack: int(weight) for stack, _, weight in parted})
     except UNREADABLE as failure:
         raise RawDataError(raw / STACKS, None, f"cannot be read: {failure}") from None

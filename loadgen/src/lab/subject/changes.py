@@ -6,6 +6,7 @@ has some of them other than it found them. The journal is on disk meanwhile: a d
 is the host's, and host/changes.sh puts that back.
 """
 
+import copy
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -155,7 +156,7 @@ class Journal:
             entry = self._entries.get((kind, *item)) or Entry(kind, *item, found.get(item))
             if value not in (entry.found, *entry.left):
                 left = (*entry.left, value)
-                self._entries[kind, *item] = dataclasses.replace(entry, left=left)
+                self._entries[kind, *item] = copy.replace(entry, left=left)
         if self._entries != before:
             self._write()
 

@@ -7,7 +7,7 @@ loads.
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -236,7 +236,7 @@ class ExternalService:
                 demand = jvm.cost(connections, answered, idle, (done.opened, done.closed), cores)
         self.settled(system)
         problem = _r0_problem(alone, light, connections)
-        return dataclasses.replace(
+        return copy.replace(
             demand,
             r0_ms=None if problem else alone.raw.mean_ms,
             light_rps=light.achieved_rps if light else None,

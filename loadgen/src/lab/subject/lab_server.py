@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from copy import replace
 from typing import TYPE_CHECKING
 
 import httpx

@@ -1,6 +1,6 @@
 """The API of the control page."""
 
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,6 +1,6 @@
 """pacer: exact figures of every second, from its lines."""
 
-import dataclasses
+import copy
 import gzip
 import json
 import re
@@ -57,7 +57,7 @@ def even(count: int = 4) -> Seconds:
 
 def loaded(warm_up_s: float = 10, base: TrialPlan = OPENED, **changes: Any) -> dict[str, Any]:
     """The load of a plan with these changes, as pacer reads it."""
-    return load_of(dataclasses.replace(base, **changes), warm_up_s, Path())
+    return load_of(copy.replace(base, **changes), warm_up_s, Path())
 
 
 def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_window_is_settled_where_its_latencies_are_known(
 ) -> None:
     write(tmp_path, seconds)
     lines = (tmp_path / OUTPUT).read_text().splitlines()
-    limited = dataclasses.replace(OPENED, limits={"p99": (450.0,)})
+    limited = copy.replace(OPENED, limits={"p99": (450.0,)})
     assert Pacer().settled_s(limited, 2.0, lines) == settled_s
     # A line that is cut off tells nothing.
     assert Pacer().settled_s(limited, 2.0, [*lines, '{"second": 1']) is None
@@ -128,7 +128,7 @@ def test_its_threads_times_are_those_of_the_window(tmp_path: Path) -> None:
     reading = read_back(tmp_path, told)
     assert (reading.generator_run_s, reading.generator_runq_s) == (0.55, 0.03)
     # The extra load of a spike is another process'.
-    spiky = dataclasses.replace(OPENED, spike=SPIKE)
+    spiky = copy.replace(OPENED, spike=SPIKE)
     assert Pacer().read(spiky, tmp_path).generator_run_s is None
     # In a second of the window, and in one before it.
     for unknown, known in ((3, None), (0, 0.55)):
@@ -163,7 +163,7 @@ SECRETS = {"Authorization": True, "X-Api-Key": True, "Cookie": True, "Accept": F
 @pytest.mark.parametrize("header", SECRETS)
 def test_what_is_secret_needs_a_certificate_and_is_not_written(tmp_path: Path, header: str) -> None:
     headers, secret = {header: "Bearer 5ecret", "Accept-Language": "a"}, SECRETS[header]
-    of = dataclasses.replace(OPENED, requests=(Request("/"), Request("/a", headers=headers)))
+    of = copy.replace(OPENED, requests=(Request("/"), Request("/a", headers=headers)))
     schedule = Pacer().schedule(of, tmp_path)
     assert json.loads(schedule.stdin)["requests"][1]["headers"] == headers
     (kept,) = schedule.files.values()
@@ -450,7 +450,7 @@ def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(tmp_pat
         Request("/y", "POST", expect=Expect((201, 409))),
         Request("/z"),
     )
-    of = dataclasses.replace(OPENED, requests=mix)
+    of = copy.replace(OPENED, requests=mix)
     half: dict[str, Any] = {"statuses": {"200": 9, "500": 1}, "ok": 5, "http_errors": 5}
     missed = {"unexpected": [[0, 200, 2], [1, 200, 1], [1, 500, 1]]}
     # In the warm-up nothing of this is told.
@@ -507,7 +507,7 @@ def test_a_loop_for_four_cpus_is_what_the_generator_can_use(tmp_path: Path) -> N
     # An open load has the loops that its rate needs: each has connections that no other may use.
     assert [loops(9000, 16, rate) for rate in (100, 20_000, 20_001, 500_000)] == [1, 1, 2, 4]
     assert read_back(tmp_path, even()).threads == 1
-    assert Pacer().read(dataclasses.replace(OPENED, url="https://a/"), tmp_path).threads == 2
+    assert Pacer().read(copy.replace(OPENED, url="https://a/"), tmp_path).threads == 2
 
 
 def test_servers_of_a_launch_get_the_same_arrivals() -> None:
@@ -561,7 +561,7 @@ def test_why_a_peak_was_less_than_planned(tmp_path: Path) -> None:
 
 
 def test_a_peak_that_the_server_kept_out_is_a_note(tmp_path: Path) -> None:
-    spiked = dataclasses.replace(OPENED, spike=SPIKE)
+    spiked = copy.replace(OPENED, spike=SPIKE)
     peaked(tmp_path, [crowd(0, connections=30, unfinished=10)])
     reading = read_back(tmp_path, even(), spiked)
     assert cells(reading.remarks) == [

@@ -1,7 +1,7 @@
 """Was the load what it was to be: did the generator put it on, in time and by itself?"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from copy import replace
 
 from lab.judge.checks.check import Found, Values, check, kept, stored
 from lab.judge.checks.machine import PART_CPU, THROTTLED

@@ -1,6 +1,6 @@
 """The open files of the server, the proxy and the downstream, each against its own limit."""
 
-from dataclasses import replace
+from copy import replace
 
 from lab.judge.metrics import Metrics, without_none
 from lab.judge.resources.resource import Standing, Trial, resource, waits

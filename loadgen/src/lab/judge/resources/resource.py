@@ -1,7 +1,8 @@
 """What a resource is: one object in a file of this folder, which is registered by being there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 
 from lab.judge.trial import Trial
 from lab.model import Held, Standing, Wait

@@ -8,7 +8,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 
 from lab.judge.excess import answered, excess_of, tail_as_expected
 from lab.judge.metrics import CPUS_OF_EACH, HOST_CPU, without_none

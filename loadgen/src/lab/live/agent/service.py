@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from lab.errors import LabError, WordError
-from lab.experiments.reading import read_servers
+from lab.kinds.reading import read_servers
 from lab.live.agent.agent import Agent
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from copy import replace
 from datetime import UTC, datetime, timedelta
 
 from lab.errors import LabUnreachable

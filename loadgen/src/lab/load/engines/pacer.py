@@ -20,7 +20,8 @@ second (`pacer.jsonl`, then gzipped), of the whole run, warm-up included:
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from copy import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit

@@ -3,40 +3,59 @@
 The same run gives the same bytes: no time but the run's own, nothing of where it lies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from lab.model import Sustained
+from lab.report.page import html
 from lab.report.page.by_load import by_load
-from lab.report.page.figure import Figure, alone
-from lab.report.page.html import html
-from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.observed import Observed, drawn, moments, observed
-from lab.report.page.trials import Shown
-from lab.report.words import Content
+from lab.report.page.figure import Figure, figures_of
+from lab.report.page.markup import content, inline, markup
+from lab.report.page.script import scripts
+from lab.report.page.trials import trials
+from lab.report.result import Result, Trial
+from lab.report.sections import first, sections
 
 NAME = "report.html"
 FIGURES = "figures"
-
-__all__ = ["FIGURES", "NAME", "Observed", "Shown", "build", "observed"]
-
-
-def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
-    """The page of a run and of its trials; and its figures by name, each an SVG file."""
-    styles = LaneStyles.of(of.experiment.servers, of.rows)
-    # A load that is held has neither throughput nor latencies. Where the lab is changed from trial
-    # to trial, each lane is a load of its own.
-    loaded = [one.row for one in shown if not one.measurement.record.plan.hold]
-    sustained = [finding for finding in of.findings if isinstance(finding, Sustained)]
-    places = () if of.changes_lab else by_load(loaded, styles, of.limits, sustained)
-    files = {one.name: alone(one.svg) for place in places for one in place.figures}
-    over_time = [_over_time(one, styles.servers) for one in shown]
-    return html(of, shown, places, over_time), files
+HINT = (
+    '<p class="soft hint">Point at a figure to read its values. Click an entry of its legend to '
+    "see that series alone, and others to add them.</p>"
+)
+FOOTER = (
+    "Every number here follows from its raw data and manifest; the first figures are beside this "
+    "page, in the folder figures. The same as text: REPORT.md."
+)
 
 
-def _over_time(of: Shown, hues: Mapping[str, int]) -> tuple[Figure, ...]:
-    if of.observed is None:
-        return ()
-    marked = moments(of.measurement.record)
-    return tuple(drawn(of.row.trial, of.row.server, of.observed, hues, marked))
+def build(
+    result: Result, shown: Sequence[tuple[Trial, Sequence[Figure]]]
+) -> tuple[str, Mapping[str, str]]:
+    """The page of a run, of its trials with their figures over time; and the figures by load, each
+    an SVG file by its name."""
+    sustained = [finding for finding in result.findings if isinstance(finding, Sustained)]
+    # If the lab is changed from trial to trial, each lane is a load of its own.
+    changes = result.kind.changes_lab
+    figures = () if changes else tuple(by_load(result.loaded, result.limits, sustained))
+    # The figure behind the answer, before any table.
+    parts = [("figures", "Figures", HINT + figures_of(figures))] if figures else []
+    for section in sections(result):
+        if section.key == "validity":
+            parts.append(("trials", "Every trial over time", trials(shown)))
+        if body := content(section):
+            parts.append((section.key, section.title, body))
+    name, run = inline(result.experiment.name), inline(result.manifest.run)
+    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
+    main = "".join(
+        f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{body}</section>\n'
+        for key, title, body in parts
+    )
+    page = html.page(
+        title=f"{name}: {run}",
+        heading=name,
+        header=markup(first(result)),
+        nav=f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n',
+        main=main,
+        footer=f"Run {run}. {FOOTER}",
+        scripts=scripts(),
+    )
+    return page, {figure.name: figure.file for figure in figures}

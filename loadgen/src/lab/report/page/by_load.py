@@ -1,291 +1,200 @@
-"""Throughput and latency against concurrency, closed and open beside each other; or against rate.
+"""Throughput and latencies against connections, or against the rate in a search by rate.
 
-Each launch is a shape of its own where they are too few for an interval, else their median is,
-with its interval. Invalid trials are crosses and in no median. What was measured again in a longer
-window is drawn in that one only. Against the rate every trial is a point, and a band is the
-interval of what a server sustains.
+Every valid trial is a point, an invalid one a cross, a dash what was predicted. Against connections
+a line goes through the medians of valid trials, with their intervals. Against the rate a band is
+the interval of what a server sustains.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
-from lab.judge.grouping import Cell, bound_of, lane_of, without_shorter
-from lab.model import Row, Sustained
-from lab.report.page import spec, units
-from lab.report.page.figure import Figure
-from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.palette import NEUTRAL
-from lab.report.page.quantity import (
-    CROSS,
-    DOTTED,
-    HOLLOW,
-    POINT,
-    RATES,
-    TIMES,
-    Quantity,
-    by_rate,
-    invalid,
-    layer,
-    of_kind,
-    title,
-    with_interval,
-)
-from lab.report.page.spec import Series, Spec
+from lab.judge.grouping import lane_of, median_per_launch, without_shorter
+from lab.model import Row, Sustained, goodput, p95_of
+from lab.report.loads import p99_of
+from lab.report.page.figure import Figure, Spec, axis, by_series, layer, view
+from lab.report.page.palette import numbers
+from lab.report.text import interval, median, number, place
 
-# Between lanes at one load, of several loads and where there is one only.
-SHIFT_PX, ALONE_PX = 5.0, 25.0
-# The size of a figure. Its height grows with its legend.
-WIDTH, HEIGHT = 400, 255
+# Between lanes at one load.
+SHIFT_PX = 5.0
+SIZE = 400, 255
+DASH: Spec = {"orient": "horizontal", "size": 18, "thickness": 1.5}
+LIMIT: Spec = {"color": "var(--soft)", "strokeDash": [5, 4]}
+CROSS = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
+# From here on a linear axis would press the small values into its foot.
+LOG_FROM = 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class FigureGroup:
-    """The figures of one route and one engine."""
+class Quantity:
+    """What a figure shows of each trial, and what was predicted of it."""
 
-    route: str
-    engine: str
-    figures: tuple[Figure, ...]
+    slug: str
+    title: str
+    unit: str
+    value: Callable[[Row], float | None]
+    expected: Callable[[Row], float | None] = lambda _: None
+
+    def is_asked(self, limits: Mapping[str, float]) -> bool:
+        return self.slug != "p50" or "p50" in limits
+
+    def text(self, row: Row) -> str:
+        return f"{place(row)}\n{number(self.value(row))} {self.unit}"
 
 
-def slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"
+QUANTITIES = (
+    Quantity("throughput", "Goodput", "req/s", goodput, attrgetter("expected_rps")),
+    Quantity("p50", "p50", "ms", lambda row: row.p50_ms if row.mode == "open" else row.raw_p50_ms),
+    Quantity("p95", "p95", "ms", p95_of, attrgetter("expected_p95_ms")),
+    Quantity("p99", "p99", "ms", p99_of),
+)
 
 
 def by_load(
     rows: Sequence[Row],
-    styles: LaneStyles,
     limits: Mapping[str, float] | None = None,
     sustained: Sequence[Sustained] = (),
-) -> tuple[FigureGroup, ...]:
-    """The figures of every route and engine, as they first appear. With `limits`, which an
-    objective allows, they are drawn against the rate, with what was found of it."""
-    rates, times = (RATES, TIMES) if limits is None else by_rate(limits)
-    rows = without_shorter(rows) if limits is None else rows
-    bands = list(_bands(rows, sustained))
-    places = dict.fromkeys((row.route, row.engine) for row in rows)
-    found = []
-    for route, engine in places:
-        here = [row for row in rows if (row.route, row.engine) == (route, engine)]
-        name = f"{slug(route)}-{engine}"
-        figures = (
-            *_figures(rates, here, styles, name, bands),
-            *_figures(times, here, styles, name, bands),
-        )
-        if figures:
-            found.append(FigureGroup(route, engine, figures))
-    return tuple(found)
-
-
-def _figures(
-    whats: Sequence[Quantity],
-    rows: Sequence[Row],
-    styles: LaneStyles,
-    name: str,
-    bands: Sequence[Spec],
 ) -> Iterator[Figure]:
-    """Figures of one unit, all on one scale, so that they can be compared at a glance."""
-    wanted = [what for what in whats if any(map(what.values, _drawn(what, rows)))]
-    values = [
-        value
-        for what in wanted
-        for row in _drawn(what, rows)
-        for value in (*what.values(row), what.bound(row), what.offered(row), what.limit)
-        if value is not None
-    ]
-    for what in wanted:
-        mine = _drawn(what, rows)
-        by_rate = what.x is units.RATE and what.is_rate
-        scale = units.linear(max(values)) if by_rate else units.scale(values)
-        yield _lines(what, mine, styles, name, scale, bands if what.limit is not None else ())
+    """Figures of every route, engine and mode. With `limits`, which an objective allows, they are
+    drawn against the rate, with what was found of it."""
+    rows = without_shorter(rows) if limits is None else rows
+    facets = list(dict.fromkeys((row.route, row.engine, row.mode) for row in rows))
+    several = len({facet[:2] for facet in facets}) > 1
+    for quantity in QUANTITIES:
+        if quantity.is_asked(limits or {}):
+            for facet in facets:
+                trials = [row for row in rows if (row.route, row.engine, row.mode) == facet]
+                known = [row for row in trials if quantity.value(row) is not None]
+                if known:
+                    title = f"{quantity.title}, {', '.join(facet if several else facet[2:])}"
+                    yield _figure(title, quantity, known, limits, sustained)
 
 
-def _drawn(what: Quantity, rows: Sequence[Row]) -> list[Row]:
-    """The trials of a figure. Along rates that is each that tells something: another, such as of a
-    load that was lost at once, would only stretch the axis. Along connections only a lane's longest
-    windows of a load are drawn: no median mixes shorter ones with these."""
-    mine = [row for row in rows if row.mode == what.mode]
-    if what.x is units.RATE:
-        return list(filter(what.values, mine))
-    longest: dict[tuple[str, Cell], int] = {}
-    for row in mine:
-        longest[_load(row)] = max(longest.get(_load(row), 0), row.duration_s or 0)
-    return [row for row in mine if (row.duration_s or 0) == longest[_load(row)]]
-
-
-def _load(row: Row) -> tuple[str, Cell]:
-    """What a lane has in windows of whatever length, after whatever warm-up."""
-    return lane_of(row), Cell.of(row).any_window.any_warmup
-
-
-def _lines(
-    what: Quantity,
+def _figure(
+    title: str,
+    quantity: Quantity,
     rows: Sequence[Row],
-    styles: LaneStyles,
-    name: str,
-    scale: Spec,
-    bands: Sequence[Spec] = (),
+    limits: Mapping[str, float] | None,
+    sustained: Sequence[Sustained],
 ) -> Figure:
+    by_rate, first = limits is not None, rows[0]
+    limit = limits.get(quantity.slug) if limits else None
+    unit = "req/s" if by_rate else "connections"
     lanes = list(dict.fromkeys(map(lane_of, rows)))
-    set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
-    apart_px = SHIFT_PX if len(set(map(what.load, rows))) > 1 else ALONE_PX
-    medians: list[Spec] = []
-    dots: list[Spec] = []
-    for index, lane in enumerate(lanes):
-        mine = [row for row in rows if lane_of(row) == lane]
-        # Rates are as many as trials, so that points hardly hide each other.
-        shift = 0.0 if what.x is units.RATE else (index - (len(lanes) - 1) / 2) * apart_px
-        for metric, kind in what.metrics:
-            for load, of in what.by_load(mine):
-                at = {"series": lane, "kind": kind, "x": load, "shift": shift}
-                if what.x is units.RATE:
-                    dots += what.trials(at, of, metric)
-                    continue
-                medians += what.medians(at, of, metric)
-                dots += what.dots(at, of, metric)
-    series = [*styles.series(lanes), *set_series]
-    points = Points(medians, dots, set_points, own_bounds, bands)
-    x = along(what, [what.load(row) for row in rows])
-    below = _below(what, rows, bool(own_bounds))
-    own = lines(what, series, points, x, scale, title(what.title, *below))
-    return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """The data of a figure of lines, as `Quantity` makes it. `set_lines` and `own_bounds` are no
-    lane's measurements: what was offered, predicted or allowed, and each lane's own bound."""
-
-    medians: Sequence[Spec]
-    dots: Sequence[Spec]
-    set_lines: Sequence[Spec] = ()
-    own_bounds: Sequence[Spec] = ()
-    bands: Sequence[Spec] = ()
-
-
-def along(what: Quantity, places: Sequence[float]) -> Spec:
-    """The axis of the loads at these places. Connections grow by factors. Rates are searched by
-    steps, which are close to each other where it matters: their axis is linear."""
-    if what.x is units.RATE:
-        scale: Spec = {"domain": [0, max(places)], "nice": True}
-        axis = {**units.axis(what.x), "tickCount": 6}
-        return {"field": "x", "type": "quantitative", "axis": axis, "scale": scale}
-    margin = (max(places) / min(places)) ** 0.08 if max(places) > min(places) else 2.0
-    axis = {**units.axis(what.x), "values": sorted(set(places))}
-    axis["labelExpr"] = what.x.written("datum.value")
-    domain = [min(places) / margin, max(places) * margin]
-    scale = {"type": "log", "domain": domain, "nice": False}
-    return {"field": "x", "type": "quantitative", "axis": axis, "scale": scale}
-
-
-def lines(
-    what: Quantity, series: Sequence[Series], of: Points, x: Spec, scale: Spec, named: Spec
-) -> Spec:
-    """The view of these series along the axis `x`: a line through the medians of each, intervals,
-    launches, and invalid trials. `scale` is that of the other axis, `named` the title."""
-    encodings = spec.of_series(series, WIDTH, what.unit.label)
-    line = spec.picked(encodings, "color", "opacity")
-    dashed = {**line, **spec.picked(encodings, "strokeDash")}
-    told: Spec = {**line, "tooltip": {"field": "tip"}}
-    shaped = {**told, **spec.picked(encodings, "shape")}
-    ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
-    shade = {"condition": {"param": "shown", "value": 0.2}, "value": 0.03}
-    span: Spec = {**told, "opacity": shade, "x": {**x, "field": "from"}, "x2": {"field": "to"}}
-    span |= {"y": {"value": 0}, "y2": {"value": "height"}}
-    parts = (
-        ("bands", of.bands, {"type": "rect"}, span),
-        ("set", of.set_lines, {"type": "line"}, dashed),
-        ("own-bounds", of.own_bounds, DOTTED, line),
-        ("medians", of_kind(of.medians, ""), {"type": "line"}, dashed),
-        ("raw-medians", of_kind(of.medians, "raw"), DOTTED, line),
-        ("intervals", with_interval(of.medians), {"type": "rule"}, ends),
-        ("launches", of_kind(of.dots, ""), POINT, shaped),
-        ("raw-launches", of_kind(of.dots, "raw"), HOLLOW, shaped),
-        ("invalid", invalid(of.dots), CROSS, told),
-    )
-    layers = [layer(*part) for part in parts if part[1]]
-    layers[0]["params"] = [spec.toggle()]
-    return {
-        "title": named,
-        "width": WIDTH,
-        "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
-        "encoding": {
-            "x": x,
-            "y": {"field": "y", "type": "quantitative", "axis": units.axis(what.unit),
-                  "scale": scale},
-        },
-        "layer": layers,
-    }  # fmt: skip
-
-
-def _set_lines(
-    what: Quantity, rows: Sequence[Row], lanes: Sequence[str]
-) -> tuple[list[Series], list[Spec], list[Spec]]:
-    """The predicted bound and the offered rate: entries of the legend with the points of their
-    lines, and the points of bounds that each lane has for itself."""
-
-    def points(name: str, values: Sequence[tuple[float, float]]) -> list[Spec]:
-        if len({load for load, _ in values}) == 1:
-            (load, value), *_ = values
-            values = [(load / 2, value), (2 * load, value)]
-        return [{"series": name, "x": load, "y": value} for load, value in values]
-
-    series, lines = [], []
-    if what.limit is not None:
-        places = [what.load(row) for row in rows]
-        ends = [(min(places), what.limit), (max(places), what.limit)]
-        series.append(Series("objective", NEUTRAL, "dash", spec.GLYPHS["dash"]))
-        lines += points("objective", ends)
-    offered = _by_load(what, rows, what.offered)
-    if offered:
-        series.append(Series("offered", NEUTRAL, "dash", spec.GLYPHS["dash"]))
-        lines += points("offered", offered)
-    bounds = {
-        lane: _by_load(what, [row for row in rows if lane_of(row) == lane], what.bound)
-        for lane in lanes
-    }
-    told = {lane: values for lane, values in bounds.items() if values and values != offered}
-    if len(set(told.values())) == 1 and len(told) == len(lanes):
-        series.append(Series(what.bound_name, NEUTRAL, "dot", spec.GLYPHS["dot"]))
-        return series, lines + points(what.bound_name, next(iter(told.values()))), []
-    own = [point for lane, values in told.items() for point in points(lane, values)]
-    return series, lines, own
-
-
-def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> Iterator[Spec]:
-    """What each server sustains, along the rate: connections send a rate of their own."""
-    for band in sustained:
-        if band.value is None or band.low is None or band.high is None:
-            continue
-        sent = [(row.offered_rps or 0) / row.concurrency for row in rows]
-        each = max(sent, default=0.0) if band.unit == "connections" else 1.0
-        interval = f"{band.value:,.0f} [{band.low:,.0f}, {band.high:,.0f}] {band.unit}"
-        tip = f"{band.server}\n{band.objective}: {interval}"
-        yield {
-            "series": band.server,
-            "from": band.low * each,
-            "to": band.high * each,
-            "tip": tip,
+    points = [
+        {
+            "series": lane_of(row),
+            "x": _rate(row) if by_rate else row.concurrency,
+            "y": quantity.value(row),
+            "expected": quantity.expected(row),
+            "valid": row.valid,
+            "shift": 0 if by_rate else (lanes.index(lane_of(row)) - len(lanes) / 2) * SHIFT_PX,
+            "tip": f"{quantity.text(row)}, trial {row.trial}",
         }
+        for row in rows
+    ]
+    medians = [*_medians(quantity, rows, points)]
+    texts = [
+        f"{middle['series']}: {middle['x']:,} {unit} {middle['tip']}"
+        for lane in lanes
+        for middle in medians
+        if middle["series"] == lane
+    ]
+    valid = [point for point in points if point["valid"]]
+    invalid = [point for point in points if not point["valid"]]
+    expected = [point for point in points if point["expected"]]
+    lined = [] if by_rate else medians
+    sure = [middle for middle in lined if "low" in middle]
+    bands = _bands(rows, sustained) if limit else []
+    series = by_series(lanes, [*numbers(lanes).values()], SIZE[0])
+    hue: Spec = {"color": series["color"], "opacity": series["opacity"]}
+    tip: Spec = {**hue, "tooltip": {"field": "tip"}}
+    across: Spec = {"x": {"value": 0}, "x2": {"value": "width"}}
+    upright: Spec = {"y": {"value": 0}, "y2": {"value": "height"}}
+    span: Spec = {**tip, **upright, "x": {"field": "from"}, "x2": {"field": "to"}}
+    dash: Spec = {**hue, "y": {"field": "expected"}}
+    ends: Spec = {**tip, "y": {"field": "low"}, "y2": {"field": "high"}}
+    shift: Spec = {"xOffset": {"expr": "datum.shift"}}
+    layers = (
+        layer("bands", bands, "rect", span, fillOpacity=0.2),
+        layer("limit", [{"y": limit}] if limit else [], "rule", across, **LIMIT),
+        layer("expected", expected, "tick", dash, **DASH, **shift),
+        layer("medians", lined, "line", hue, **shift),
+        layer("intervals", sure, "rule", ends, **shift),
+        layer(
+            "trials",
+            valid,
+            "point",
+            {**tip, "shape": series["shape"]},
+            filled=True,
+            size=40,
+            **shift,
+        ),
+        layer("invalid", invalid, "point", tip, shape=CROSS, strokeWidth=1.3, **shift),
+    )
+    limited = f"broken line: at most {limit or 0:g} ms"
+    below = {"dash: predicted": expected, "×: invalid": invalid, limited: limit}
+    axes = {"x": _x_axis(points, bands, unit), "y": _y_axis(points, quantity.unit, limit)}
+    name = "-".join((quantity.slug, first.mode, _slug(first.route), first.engine))
+    alt = f"Medians over launches of valid trials, in {quantity.unit}. {'; '.join(texts)}."
+    return Figure(name, title, alt, view(title, below, SIZE, axes, lanes, layers))
 
 
-def _by_load(
-    what: Quantity, rows: Sequence[Row], value: Callable[[Row], float | None]
-) -> tuple[tuple[float, float], ...]:
-    found: dict[float, list[float | None]] = {}
-    for row in rows:
-        found.setdefault(what.load(row), []).append(value(row))
-    bounds = ((load, bound_of(values)) for load, values in sorted(found.items()))
-    return tuple((load, bound) for load, bound in bounds if bound is not None)
+def _medians(quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]) -> Iterator[Spec]:
+    """The median over the launches of each lane at each load, with its interval if it has one."""
+    groups: dict[tuple[str, int], list[tuple[Row, Spec]]] = {}
+    for row, point in zip(rows, points, strict=True):
+        groups.setdefault((point["series"], point["x"]), []).append((row, point))
+    for _, group in sorted(groups.items(), key=lambda each: each[0][1]):
+        found = median_per_launch([row for row, _ in group], quantity.value)
+        if found is not None:
+            ends = found.interval
+            limits = {"low": ends.low, "high": ends.high} if ends else {}
+            yield {**group[0][1], "y": found.median, **limits, "tip": median(found)}
 
 
-def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
-    """The subtitle: the lines and shapes that are in no legend."""
-    if bounds:
-        yield f"dotted: its {what.bound_name}"
-    if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):
-        yield "hollow: raw"
-    if any(not row.valid and what.values(row) for row in rows):
-        yield "×: invalid trial"
+def _rate(row: Row) -> int:
+    return row.offered_rps or 0
+
+
+def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
+    """What each server sustains, along the rate: connections send a rate of their own."""
+    sent = max(_rate(row) / row.concurrency for row in rows)
+    bands = []
+    servers = {row.server for row in rows}
+    for band in sustained:
+        known = band.value is not None and band.server in servers
+        if known and band.low is not None and band.high is not None:
+            each = sent if band.unit == "connections" else 1.0
+            found = f"{number(band.value)} {interval(band.low, band.high)} {band.unit}"
+            ends = {"from": band.low * each, "to": band.high * each}
+            tip = f"{band.server}\n{band.objective}: {found}"
+            bands.append({"series": band.server, **ends, "tip": tip})
+    return bands
+
+
+def _x_axis(points: Sequence[Spec], bands: Sequence[Spec], unit: str) -> Spec:
+    """Connections grow by factors. Rates are searched by steps, close to each other where it
+    matters."""
+    places = sorted({point["x"] for point in points})
+    if unit != "connections":
+        most = max(places[-1], *(band["to"] for band in bands), 0)
+        return axis(unit, {"domain": [0, most], "nice": True}, "x", tickCount=6)
+    margin = max(1.1, (places[-1] / places[0]) ** 0.08)
+    ends = [places[0] / margin, places[-1] * margin]
+    return axis(unit, {"type": "log", "domain": ends, "nice": False}, "x", values=places)
+
+
+def _y_axis(points: Sequence[Spec], unit: str, limit: float | None) -> Spec:
+    values = [point[name] or 0.0 for point in points for name in ("y", "expected")]
+    high, low = max(*values, limit or 0.0), min(point["y"] for point in points)
+    scale: Spec = {"domain": [0, high or 1], "nice": True}
+    if low > 0 and high / low >= LOG_FROM:
+        scale = {"type": "log", "domain": [low, high], "nice": False, "padding": 8, "clamp": True}
+    return axis(unit, scale, "y")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"

@@ -78,12 +78,6 @@ function byKeyboard(live, view) {
   told();
 }
 
-/** A table that is too long for the page takes the place of its packed text. */
-async function unpack(folded) {
-  const packed = folded.querySelector("script");
-  packed.outerHTML = await text(packed);
-}
-
 /** Does the work of each element once, when it comes into view. */
 function whenSeen(elements, work) {
   const seen = new IntersectionObserver(
@@ -101,4 +95,3 @@ function whenSeen(elements, work) {
 }
 
 whenSeen(".figures figure", draw);
-whenSeen("details:has(> div > script)", unpack);

@@ -1,46 +1,41 @@
 """Blocks as HTML. Every text is escaped; markup is what these functions return."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from lab.report import blocks
 
 
-def markup(of: Iterable[blocks.Block]) -> str:
-    return "".join(map(_written, of))
+def markup(parts: Iterable[blocks.Block]) -> str:
+    return "".join(map(_written, parts))
 
 
-def _written(of: blocks.Block) -> str:
-    match of:
+def _written(block: blocks.Block) -> str:
+    match block:
         case blocks.Paragraph(text, style):
             return f"<p{_class(style)}>{inline(text)}</p>" if text else ""
         case blocks.Loud(lines):
-            said = "".join(f"<p>{inline(line)}</p>" for line in lines)
+            inside = "".join(f"<p>{inline(line)}</p>" for line in lines)
             box = '<div class="loud" role="note" aria-label="Read this first">'
-            return f"{box}{said}</div>" if said else ""
+            return f"{box}{inside}</div>" if inside else ""
         case blocks.Bullets(lines):
-            return first_of(lines, "lines", _list)
-        case blocks.Facts(pairs):
-            known = ((inline(name), inline(value)) for name, value in pairs if value)
-            items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in known)
-            return f'<dl class="facts">{items}</dl>' if items else ""
-        case blocks.Code(plain, style):
-            whole = escape("\n".join(plain))
-            return f"<pre{_class(style)}>{whole}</pre>"
+            rest = lines[blocks.MOST :]
+            more = folded(f"{len(rest)} more lines", _list(rest)) if rest else ""
+            return _list(lines[: blocks.MOST]) + more
+        case blocks.Code(plain):
+            return f"<pre>{escape('\n'.join(plain))}</pre>"
         case blocks.Table():
-            return _table(of) if of.rows else ""
+            return _table(block) if block.rows else ""
         case blocks.Folded(summary, inside, is_open):
             return folded(inline(summary), markup(inside), is_open=is_open)
         case blocks.Section(title):
-            body = content(of)
+            body = content(block)
             return f"<h3>{inline(title)}</h3>{body}" if body else ""
 
 
-def content(of: blocks.Section) -> str:
-    return markup(of.blocks) or markup([blocks.Paragraph(of.none)])
+def content(section: blocks.Section) -> str:
+    return markup(section.blocks) or markup([blocks.Paragraph(section.none)])
 
 
 def inline(text: blocks.Text) -> str:
@@ -48,16 +43,11 @@ def inline(text: blocks.Text) -> str:
     return "".join(map(_piece, blocks.pieces(text)))
 
 
-def _piece(of: str | blocks.Link) -> str:
-    if isinstance(of, blocks.Link):
-        return f'<a href="{escape(of.to)}">{inline(of.text)}</a>'
-    said = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(of))
-    match of:
-        case blocks.Strong():
-            return f"<strong>{said}</strong>"
-        case blocks.Beside():
-            return f'<span class="soft">{said}</span>'
-    return said
+def _piece(piece: str | blocks.Link) -> str:
+    if isinstance(piece, blocks.Link):
+        return f'<a href="{escape(piece.to)}">{inline(piece.text)}</a>'
+    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(piece))
+    return f"<strong>{marked}</strong>" if isinstance(piece, blocks.Strong) else marked
 
 
 def _class(names: str) -> str:
@@ -69,45 +59,36 @@ def _list(lines: Sequence[blocks.Text]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _table(of: blocks.Table) -> str:
+def _table(table: blocks.Table) -> str:
     """In a box that scrolls. Columns whose cells begin like numbers are set right."""
 
     def kind(at: int) -> str:
-        if at < of.names or at in of.wide:
-            return "w" if at in of.wide else ""
-        cells = [row[at] for row in of.rows]
-        figures = all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", cell) for cell in cells)
-        return "n" if any(cells) and figures else ""
+        if at in table.wide:
+            return "w"
+        return "n" if at >= table.names and table.is_number(at) else ""
 
-    kinds = [kind(at) for at in range(len(of.header))]
+    kinds = [kind(at) for at in range(len(table.header))]
 
-    def cell(at: int, text: str, scope: str = "") -> str:
-        classes = _class(" ".join(filter(None, (kinds[at], of.marks.get(text)))))
+    def cell(at: int, text: blocks.Text, scope: str = "") -> str:
+        classes = _class(" ".join(filter(None, (kinds[at], table.marks.get(text)))))
         if scope:
             return f'<th scope="{scope}"{classes}>{inline(text)}</th>'
         return f"<td{classes}>{inline(text)}</td>"
 
-    head = "".join(cell(at, text, "col") for at, text in enumerate(of.header))
+    head = "".join(cell(at, text, "col") for at, text in enumerate(table.header))
     lines = (
-        "".join(cell(at, text, "row" if at < of.names else "") for at, text in enumerate(row))
-        for row in of.rows
+        "".join(cell(at, text, "row" if at < table.names else "") for at, text in enumerate(row))
+        for row in table.rows
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     # The box must be reached by the keyboard too.
     whole = (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(of.label)}"><table>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.label)}"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n"
     )
-    if of.folds and len(of.rows) > blocks.MOST:
-        whole = folded(f"{inline(of.label)}: {len(of.rows)} rows", whole)
-    return whole + markup([blocks.Paragraph(of.legend, "legend")])
-
-
-def first_of[T](items: Sequence[T], what: str, write: Callable[[Sequence[T]], str]) -> str:
-    """The markup of the first MOST of many items, and of the others behind their number."""
-    rest = items[blocks.MOST :]
-    more = folded(f"{len(rest)} more {what}", write(rest)) if rest else ""
-    return write(items[: blocks.MOST]) + more
+    if table.folds and len(table.rows) > blocks.MOST:
+        whole = folded(f"{inline(table.label)}: {len(table.rows)} rows", whole)
+    return whole + markup([blocks.Paragraph(table.legend, "legend")])
 
 
 def folded(summary: str, content: str, *, is_open: bool = False) -> str:

@@ -1,15 +1,13 @@
-"""Colours and shapes of the page and of its figures: the one place that gives a server its own.
+"""Colours of the page and of its figures, and the shape of each lane.
 
 Seven hues and a grey. Each has a contrast of at least 3 to 1 to the page, as WCAG 2.2 asks of
 graphics (1.4.11), and any two stay apart, by at least 25 in CIELAB, to eyes with and without
 protanopia and deuteranopia (G. M. Machado et al., IEEE TVCG 15 (2009) 1291): they were searched
-for so. A server also has a shape of its own, so that nothing is told by colour alone.
+for so. A lane also has a shape, so that nothing is told by colour alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 
 # On a light page and on a dark one.
 _COLOURS = {
@@ -30,24 +28,24 @@ _COLOURS = {
     "k4": ("#bd8b09", "#f4c407"),
     "k5": ("#7c3cf7", "#7b5fff"),
     "k6": ("#4a9eaf", "#51eef1"),
-    "k7": ("#565c66", "#a3aab6"),
 }
 LIGHT: Mapping[str, str] = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Mapping[str, str] = {name: dark for name, (_, dark) in _COLOURS.items()}
-# The models of the lab have theirs for good, in every run; others take what is left, and when
-# none is left the hues again, as a second round.
-_OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HUES = 7
-# For bounds and the machine, which belong to no server.
-NEUTRAL = 7
+# In Vega's words; one more than hues, so that lanes of one hue differ in their shapes.
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"),
+    *("M-1,-1H1L-1,1H1Z", "M-1,-.4H1V.4H-1Z"),
+)
+# The models of the lab have their own number, in every run; other lanes take what is left.
+_OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 
 
-def colours(servers: Sequence[str]) -> Mapping[str, int]:
-    """A number for each server: its hue is the remainder by HUES, its round the quotient."""
-    mine = {server: _OWN.index(server) for server in servers if server in _OWN}
-    unused = [hue for hue in range(len(_OWN)) if hue not in mine.values()]
-    free = chain(range(len(_OWN), HUES), unused, count(HUES))
-    return mine | {server: next(free) for server in servers if server not in _OWN}
+def numbers(lanes: Sequence[str]) -> dict[str, int]:
+    """A number for each lane, by which it has its hue and its shape."""
+    own = {lane: _OWN.index(lane) for lane in lanes if lane in _OWN}
+    free = (at for at in count(len(_OWN)) if at % HUES not in own.values())
+    return {lane: own[lane] if lane in own else next(free) for lane in lanes}
 
 
 def variables(colours: Mapping[str, str]) -> str:

@@ -7,8 +7,6 @@ functions from text, which needs `unsafe-eval`. Packed it is a third of its size
 unpacks it when the first figure comes into view.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -50,17 +48,17 @@ def figures() -> str:
     return resources.files(__package__).joinpath("figures.js").read_text(encoding="utf-8")
 
 
-def policy(style: str, *allowed: str) -> str:
-    """A Content-Security-Policy that allows exactly this style and these scripts (those of a report
-    where none are given), and nothing to be fetched."""
-    hashes = " ".join(map(_hash, allowed or (figures(), vega())))
+@cache
+def policy(style: str, *, has_scripts: bool) -> str:
+    """A Content-Security-Policy that allows exactly this style, the scripts of a report or none,
+    and nothing to be fetched."""
+    allowed = (figures(), vega()) if has_scripts else ("",)
     return (
-        f"default-src 'none'; script-src {hashes}; "
+        f"default-src 'none'; script-src {' '.join(map(_hash, allowed))}; "
         f"style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
-@cache
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

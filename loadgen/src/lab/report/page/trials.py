@@ -1,210 +1,124 @@
-"""Every trial for itself, as the page shows it: its facts, its verdict, its figures over time."""
+"""Every trial of a page: its facts, its verdict, its figures over time."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from html import escape
 
-from lab.model import (
-    EXTRAPOLATED,
-    CpuSplit,
-    Judgement,
-    Measurement,
-    Row,
-    Verdict,
-    Way,
-    goodput,
-    strength_text,
-    use_text,
-)
-from lab.report import table as console
-from lab.report.blocks import Bullets, Facts, Folded, Paragraph, Strong, Table
-from lab.report.page.figure import Figure, specs
-from lab.report.page.markup import folded, inline, markup
-from lab.report.page.observed import Observed, moments
-from lab.report.page.script import packed
-from lab.report.page.units import number
-from lab.report.remarks import texts
-from lab.report.resources import missing_text, sentence
-from lab.report.table import NOTHING, data, microseconds, with_unit
+from lab.model import CpuSplit, Row, Verdict, use_text
+from lab.report.blocks import Bullets, Folded, Paragraph, Strong, Table
+from lab.report.page.figure import Figure, figures_of
+from lab.report.page.markup import inline, markup
+from lab.report.page.over_time import moments
+from lab.report.progress import figures
+from lab.report.remarks import say, texts
+from lab.report.result import Trial
+from lab.report.text import NOTHING, data, number, place, share
+from lab.report.verdicts import missing_text, sentence
 from lab.store.records import time_text
 
 STANDINGS = ("resource", "in use", "of the excess", "measured", "failed", "which")
-EVIDENCE = ("resource", "what", "value", "query or file")
-NOT_STORED = "Its series were not stored, so nothing is drawn over time."
-# The page of 100 trials would be 1 MB larger if these tables were not packed.
+PERCENTILES = ("p50", "p95", "p99", "max")
+PARTS = ("server", "proxy", "downstream", "generator", "observation")
+NOT_STORED = "<p>Its series were not stored, so nothing is drawn over time.</p>"
 NO_SCRIPT = "<noscript><p>These figures need this page's script.</p></noscript>"
-IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A trial with all that the page shows; `observed` is None if no series were stored."""
-
-    row: Row
-    measurement: Measurement
-    judgement: Judgement
-    observed: Observed | None
-    verdict: Verdict
-
-
-def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[Figure]]) -> str:
-    """Every trial behind a summary; `drawn` are each trial's figures over time."""
-    parts = [
-        '<p class="soft">What Prometheus saw in exactly the measured window of each trial.</p>'
-    ]
-    if not any(drawn):
-        parts = ["<p>No series were stored of this run, so nothing is drawn over time.</p>"]
-    for one, its in zip(shown, drawn, strict=True):
-        parts.append(_trial(one, its, alone=not any(drawn)))
-    return "".join(parts)
-
-
-def _trial(of: Shown, drawn: Sequence[Figure], *, alone: bool) -> str:
-    row = of.row
-    verdict = "" if row.valid else ' <span class="bad">invalid</span>'
-    number, _, _ = row.trial.partition("-")
-    offered = f" at {row.offered_rps:,}/s" if row.offered_rps is not None else ""
-    title = (
-        f"<h3>{inline(number)} · {inline(console.lane(row))} · {inline(row.mode)}, "
-        f"{row.concurrency:,} connections{offered}</h3>{verdict}"
-    )
-    count = len(of.judgement.notes)
-    notes = f", {count} note{'s' if count > 1 else ''}" if count else ""
-    summary = f'{title}<span class="soft">{inline(_result(of) + notes)}</span>'
-    reasons = markup([Bullets(texts(of.judgement.reasons))])
-    parts = [
-        f'<div class="loud">{reasons}</div>' if reasons else "",
-        markup([Bullets(texts(of.judgement.notes)), Facts(tuple(_facts(of)))]),
-        _standings(of.verdict, row),
-    ]
-    if drawn:
-        parts += [_over_time(drawn), NO_SCRIPT]
-    if not drawn and not alone:
-        parts.append(f"<p>{NOT_STORED}</p>")
-    body = "".join(parts)
-    return (
-        f'<details id="trial-{escape(row.trial)}"><summary>{summary}</summary>'
-        f"<div>{body}</div></details>\n"
-    )
+def trials(shown: Sequence[tuple[Trial, Sequence[Figure]]]) -> str:
+    """Every trial behind a summary, with its figures over time."""
+    if any(drawn for _, drawn in shown):
+        about = "What Prometheus saw in exactly the measured window of each trial."
+        without = NOT_STORED
+    else:
+        about, without = "No series were stored of this run, so nothing is drawn over time.", ""
+    parts = [_trial(trial, _over_time(drawn) if drawn else without) for trial, drawn in shown]
+    return f'<p class="soft">{about}</p>{"".join(parts)}'
 
 
 def _over_time(drawn: Sequence[Figure]) -> str:
-    """Room for the figures, which are too many: the page's script draws those that are shown."""
-    room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for one in drawn)
-    return f'<div class="specs"><div class="figures small">{room}</div>\n{specs(drawn)}</div>\n'
+    return figures_of(drawn, small=True) + NO_SCRIPT
 
 
-def _result(of: Shown) -> str:
-    row = of.row
-    if of.measurement.record.plan.hold:
-        # Each connection sent one request: that is no throughput.
-        live = row.live_heap_bytes
-        return "no figures" if live is None else f"{data(live)} of live heap"
-    rps = goodput(row)
-    if rps is None:
-        return "no figures"
-    text = f"{rps:,.0f} requests/s"
-    if row.p95_ms is not None:
-        return f"{text}, p95 {with_unit(row.p95_ms)}, raw {with_unit(row.raw_p95_ms)}"
-    return f"{text}, raw p95 {with_unit(row.raw_p95_ms)}"
+def _trial(trial: Trial, over_time: str) -> str:
+    row, judgement = trial.row, trial.judgement
+    invalid = "" if row.valid else ' <span class="bad">invalid</span>'
+    title = f"{row.trial.partition('-')[0]} · {place(row)}"
+    summary = f'<h3>{inline(title)}</h3>{invalid}<span class="soft">{inline(figures(row))}</span>'
+    reasons = markup([Bullets(texts(judgement.reasons))])
+    loud = f'<div class="loud">{reasons}</div>' if reasons else ""
+    known = [(name, value) for name, value in _facts(trial) if value]
+    facts = Table(("what", "value"), known, f"Trial {row.trial}", wide=(1,))
+    notes = Bullets(texts(judgement.notes))
+    body = markup([notes, facts, *_standings(trial.verdict, row)])
+    return (
+        f'<details id="trial-{escape(row.trial)}"><summary>{summary}</summary>'
+        f"<div>{loud}{body}{over_time}</div></details>\n"
+    )
 
 
-def _standings(of: Verdict, row: Row) -> str:
-    """Every resource that was seen, by its share of the excess, with the queries."""
-    sure = f" ({strength_text(of.strength)})" if of.strength else ""
-    parts = [markup([Paragraph((Strong("Verdict"), f": {sentence(of)}{sure}"))])]
+def _standings(verdict: Verdict, row: Row) -> Iterator[Paragraph | Folded | Bullets]:
+    """The verdict, and every resource that was seen, by its share of the excess."""
+    strength = f" ({verdict.strength} evidence)" if verdict.strength else ""
+    yield Paragraph((Strong("Verdict"), f": {sentence(verdict)}{strength}"))
     rows = [
         (
-            one.resource,
-            use_text(one) or NOTHING,
-            _share(one.share),
-            _share(one.measured),
-            _share(one.failed),
-            one.detail or NOTHING,
+            standing.resource,
+            use_text(standing) or NOTHING,
+            share(standing.share),
+            share(standing.measured),
+            share(standing.failed),
+            standing.detail or NOTHING,
         )
-        for one in of.ranked
+        for standing in verdict.ranked
     ]
+    legend = say("legend", "standings")
     if rows:
-        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", names=1, wide=(5,))
-        parts.append(markup([Folded(f"{len(rows)} resources, ranked", [ranked])]))
-    seen = [
-        (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
-        for one in of.ranked
-        for each in one.evidence
-    ]
-    if seen:
-        evidence = Table(EVIDENCE, seen, f"Evidence of trial {row.trial}", names=2, wide=(3,))
-        summary = f"Their evidence, {len(seen)} numbers"
-        parts.append(folded(summary, packed(markup([evidence])) + IN_FILE))
-    parts.append(markup([Bullets([missing_text(one) for one in of.missing])]))
-    return "".join(parts)
+        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", legend, wide=(5,))
+        yield Folded(f"{len(rows)} resources, ranked", [ranked])
+    yield Bullets([missing_text(gap) for gap in verdict.missing])
 
 
-def _share(value: float) -> str:
-    return f"{value:.0%}" if value else NOTHING
-
-
-def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
-    row, record = of.row, of.measurement.record
+def _facts(trial: Trial) -> Iterator[tuple[str, str | None]]:
+    row, record = trial.row, trial.measurement.record
+    before, balance = record.before, trial.verdict.balance
     yield "route", f"{row.route}, asked by {row.engine}"
-    bound = None if row.predicted_rps is None else f"{row.predicted_rps:,.0f} requests/s"
-    yield "predicted bound", bound
-    if record.bounds:
-        told = "; ".join(
-            f"{'≈' if one.estimate else '≤'} {one.rps:,.0f} {one.resource} "
-            f"({f'{EXTRAPOLATED}: ' if one.estimate else ''}{one.formula})"
-            for one in record.bounds
+    bounds = (
+        say(
+            "bound",
+            "estimate" if bound.estimate else "real",
+            rps=bound.rps,
+            resource=bound.resource,
+            formula=bound.formula,
         )
-        yield "all bounds, requests/s", told
-    if row.started_at is not None and row.ended_at is not None:
-        window = f" ({row.window_s:.1f} s)" if row.window_s is not None else ""
-        yield "measured window", f"{time_text(row.started_at)} to {time_text(row.ended_at)}{window}"
-    yield "corrected latency", _latency(row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms)
-    raw = _latency(row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms, row.raw_max_ms)
-    yield "raw latency", raw
-    marked = [moment.text for moment in moments(record)]
-    yield "marked in its figures", "; ".join(marked) if of.observed else None
-    if record.before.spread is not None:
-        yield "downstream delay, drawn for each call", record.before.delay_text
-    for way in record.before.ways:
-        mtu = "" if way.mtu is None else f", packets of up to {way.mtu:,} bytes"
-        yield f"network, {way.between}", f"{_round_trip(way)}{mtu}"
-    yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
-    yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
-    live, resident = record.live_heap_bytes, record.resident_bytes
+        for bound in record.bounds
+    )
+    yield "bounds, req/s", "; ".join(bounds)
+    if row.started_at and row.ended_at and row.window_s is not None:
+        window = f"{time_text(row.started_at)} to {time_text(row.ended_at)}"
+        yield "measured window", f"{window} ({row.window_s:.1f} s)"
+    corrected, raw = ([f"{kind}{name}_ms" for name in PERCENTILES] for kind in ("", "raw_"))
+    yield "corrected latency, ms", _values(row, PERCENTILES, corrected)
+    yield "raw latency, ms", _values(row, PERCENTILES, raw)
+    yield "marked in its figures", "; ".join(moment.text for moment in moments(record))
+    if before.spread is not None:
+        yield "downstream delay, drawn for each call", before.delay_text
+    for way in before.ways:
+        code = "unmeasured" if way.ms is None else "ms" if way.ms else "short"
+        yield f"network, {way.between}", say("way", code, ms=way.ms, mtu=way.mtu)
+    yield "toxics in force", ", ".join(before.toxics.in_force) or "none"
     when = "while the connections were held" if record.plan.hold else "after the load"
-    yield f"live heap {when}", None if live is None else data(live)
-    yield f"resident memory {when}", None if resident is None else data(resident)
-    yield "CPU per answer", _split(row)
-    usage = record.usage
-    if usage.host_busy is not None:
-        balance, used = of.verdict.balance, ""
-        if balance.cpu is not None and balance.others is not None:
-            lab = f"{balance.cpu - balance.others:.0%} of that by the parts of the lab"
-            used = f", {lab} and {balance.others:.0%} by others"
-        yield "host CPU in the window", f"{usage.host_busy:.0%} busy{used}"
+    if record.live_heap_bytes is not None:
+        yield f"live heap {when}", data(record.live_heap_bytes)
+    if record.resident_bytes is not None:
+        yield f"resident memory {when}", data(record.resident_bytes)
+    yield "CPU per answer, µs", _values(row, PARTS, CpuSplit.columns())
+    if (busy := record.usage.host_busy) is not None:
+        others = balance.others
+        lab = None if balance.cpu is None or others is None else balance.cpu - others
+        yield "host CPU in the window", say("host", "busy", busy=busy, lab=lab, others=others)
 
 
-def _split(of: Row) -> str | None:
-    names = ("server", "proxy", "downstream", "generator", "observation")
-    told = _told(names, [getattr(of, name) for name in CpuSplit.columns()], microseconds)
-    return told and f"{told} µs"
-
-
-def _round_trip(way: Way) -> str:
-    if way.ms is None:
-        return "not measured: taken as none"
-    return f"a round trip {way.ms:.3g} ms" if way.ms else "a round trip too short to tell"
-
-
-def _latency(*values: float | None) -> str | None:
-    return _told(("p50", "p95", "p99", "max"), values, with_unit)
-
-
-def _told(
-    names: Sequence[str], values: Sequence[float | None], text: Callable[[float | None], str]
-) -> str | None:
-    """Values after their names; None where none is known."""
-    if all(value is None for value in values):
+def _values(row: Row, names: Sequence[str], columns: Sequence[str]) -> str | None:
+    """Values after their names; None if none is known."""
+    values = [getattr(row, column) for column in columns]
+    if not any(value is not None for value in values):
         return None
-    return ", ".join(f"{name} {text(value)}" for name, value in zip(names, values, strict=True))
+    return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))

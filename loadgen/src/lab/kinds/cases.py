@@ -1,0 +1,140 @@
+"""The planted bottlenecks of an experiment's file: [[case]] tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from lab.errors import WordError
+from lab.judge.resources import RESOURCES
+from lab.kinds.reading import Asked, Settings, max_concurrency
+from lab.kinds.reading.settings import (
+    MAX_CONNECTIONS,
+    Connections,
+    Duration,
+    Name,
+    Rps,
+    tables,
+)
+from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode
+from lab.model.knobs import check_host, check_knob
+from lab.model.routes import parse
+from lab.model.toxic_words import parse_toxic
+
+# What a case may expect of the verdict.
+ALLOWED = (*RESOURCES, NONE, UNKNOWN)
+KEY = "case"
+
+
+class CaseTable(Struct, frozen=True, kw_only=True):
+    """The keys of [[case]]."""
+
+    name: Name
+    server: str
+    concurrency: Connections
+    expected: tuple[str, ...]
+    route: str = "/downstream"
+    rate: Rps | None = None
+    duration: Duration | None = None
+    knobs: dict[str, int] = {}
+    toxics: list[dict[str, str | int | float]] = []
+    host: dict[str, str] = {}
+    # Docker's own least, and no machine has more.
+    generator_cpus: Annotated[float, Meta(ge=0.01, le=999)] | None = None
+    # A share of the machine; some must be left for the lab.
+    spin: Annotated[float, Meta(ge=0.01, le=0.9)] | None = None
+    peak_extra: Annotated[int, Meta(ge=0, le=MAX_CONNECTIONS)] = 0
+    resource: str | None = None
+    severity: Annotated[float, Meta(ge=0.01, le=1000)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A bottleneck that is planted: the trial is made under `condition`, and its verdict must be
+    one of `expected` (RESOURCES, NONE, UNKNOWN). `peak_extra` connections are opened at once in the
+    middle of the window (0: none). `rate` is that of an open load, in requests per second; None:
+    closed. `duration_s` is the length of its window; None: that of the others. `resource` is what
+    was planted, in the words of the file; `severity` how much the load asks of it, as a multiple of
+    all it can give."""
+
+    name: str
+    server: str
+    route: str
+    concurrency: int
+    expected: tuple[str, ...]
+    condition: Condition = AS_IT_IS
+    peak_extra: int = 0
+    rate: int | None = None
+    duration_s: int | None = None
+    resource: str | None = None
+    severity: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.expected or set(self.expected) - {*ALLOWED}:
+            raise ValueError(f"expected are of {', '.join(ALLOWED)}: {self.expected}")
+        if self.concurrency < 1 or self.peak_extra < 0:
+            raise ValueError("concurrency starts at 1, peak_extra at 0")
+        if self.rate is not None and self.peak_extra:
+            raise ValueError("a peak is beside a closed load")
+
+    @property
+    def mode(self) -> Mode:
+        return "closed" if self.rate is None else "open"
+
+
+def read(asked: Asked) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """The cases of a file, and notes on those left out on this machine. Raises WordError."""
+    cases: list[Case] = []
+    notes: list[str] = []
+    for settings in tables(asked, KEY):
+        case = _case(settings, asked.here.servers)
+        if case.name in [other.name for other in cases]:
+            raise settings.refuse("name", "is there twice; allowed: each once")
+        most = max_concurrency(parse(case.route).route, asked.here.file_limit)
+        if case.concurrency + case.peak_extra <= most:
+            cases.append(case)
+        else:
+            notes.append(f"{case.name} left out: this machine holds 1..{most} on {case.route}")
+    if not cases:
+        raise WordError(f"{asked.settings.place}: no case fits on this machine; {notes[0]}")
+    return tuple(cases), tuple(notes)
+
+
+def _case(settings: Settings, servers: Sequence[str]) -> Case:
+    settings.refuse_unknown(CaseTable.__struct_fields__)
+    table = settings.table("", CaseTable)
+    settings.one_of("server", servers, "a server of the lab")
+    settings.one_of("expected", ALLOWED)
+    if table.rate is not None and table.peak_extra:
+        raise settings.refuse("rate", "is not allowed; allowed: none beside peak_extra")
+    with settings.checked("route"):
+        parse(table.route)
+    try:
+        for name, value in table.knobs.items():
+            check_knob(name, value)
+        for name, text in table.host.items():
+            check_host(name, text)
+        toxics = tuple(map(_toxic, table.toxics))
+    except (ValueError, WordError) as failure:
+        raise WordError(f"{settings.place}: {failure}") from None
+    return Case(
+        name=table.name,
+        server=table.server,
+        route=table.route,
+        concurrency=table.concurrency,
+        expected=table.expected,
+        condition=Condition(table.knobs, toxics, table.host, table.generator_cpus, table.spin),
+        peak_extra=table.peak_extra,
+        rate=table.rate,
+        duration_s=table.duration,
+        resource=table.resource,
+        severity=table.severity,
+    )
+
+
+def _toxic(table: Mapping[str, object]) -> dict[str, str]:
+    """The words of `make toxic`. Raises WordError."""
+    words = {key.upper(): str(value) for key, value in table.items()}
+    parse_toxic(words)
+    return words

@@ -1,0 +1,12 @@
+"""The reading of words and experiment files.
+
+words and files → settings (texts, and where each came from) → msgspec.Structs → what is to be
+measured.
+"""
+
+from lab.kinds.reading.load import max_concurrency, no_auto_rate, read_load
+from lab.kinds.reading.profiles import needed_profiles
+from lab.kinds.reading.settings import Asked, Here, Settings
+from lab.kinds.reading.subject import with_secrets
+from lab.kinds.reading.target import refuse as refuse_target
+from lab.kinds.reading.words import given_settings, read_servers, read_words, refuse_unknown

@@ -1,0 +1,108 @@
+"""Blocks on a console, and what a run prints at its end."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text as Line
+
+from lab.report import answers, blocks, comparison, findings, loads, recorded, words
+from lab.report.blocks import Block, Bullets, Folded, Link, Loud, Paragraph, Section, Strong, Table
+from lab.report.result import Result
+from lab.report.sections import notices
+
+# The colour of a cell, by its class on a page.
+COLOURS = {"good": "green", "bad": "red", "unsure": "yellow"}
+# A column that may break its lines gets so much room.
+WIDE = 40
+# More loads than these are in the report only.
+MOST_LOADS = 24
+
+
+def ended(console: Console, result: Result) -> None:
+    """The answer, what a reader must know before it is used, and the loads. Settings, notes and
+    verdicts are in the report."""
+    answers.render(console, answers.of(result))
+    write(console, [Bullets(findings.lines(result.findings)), Loud(tuple(notices(result)))])
+    # Whoever wants more than the answer of a search opens the report.
+    if not result.answered:
+        if len(result.loads) <= MOST_LOADS:
+            write(console, loads.brief(result))
+        if any(row.launch for row in result.rows):
+            write(console, comparison.section(result).blocks)
+    write(console, recorded.section(result).blocks)
+    write(console, [Paragraph(words.summary(result))])
+
+
+def write(console: Console, parts: Iterable[Block]) -> None:
+    for block in parts:
+        match block:
+            case Paragraph(text, style):
+                _line(console, text, "dim" if style else "")
+            case Loud(warnings):
+                for warning in warnings:
+                    _line(console, f"warning: {warning}", "yellow")
+            case Bullets(lines):
+                for line in lines:
+                    _line(console, line)
+            case Table(rows=[_, *_]):
+                _table(console, block)
+            case Folded(title, inside):
+                _line(console, title)
+                write(console, inside)
+            case Section(title, inside):
+                _line(console, (Strong(title),))
+                write(console, inside)
+
+
+def _line(console: Console, text: blocks.Text, style: str = "") -> None:
+    if line := _written(text, style):
+        # On a terminal between words; a line of a file stays one.
+        console.print(line, soft_wrap=not console.is_terminal)
+
+
+def _written(text: blocks.Text, style: str = "") -> Line:
+    line = Line(style=style)
+    for piece in blocks.pieces(text):
+        match piece:
+            case Link(name, to):
+                line.append(name if to.startswith("#") else f"{name}: {to}")
+            case Strong():
+                line.append(piece, "bold")
+            case _:
+                line.append(piece.replace("`", ""))
+    return line
+
+
+def _table(console: Console, table: Table) -> None:
+    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    kept = _fitting(table, console.width)
+    for at in kept:
+        number = table.is_number(at)
+        grid.add_column(
+            table.header[at],
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+        )
+    for row in table.rows:
+        cells = (row[at] for at in kept)
+        grid.add_row(
+            *(_written(cell, COLOURS.get(table.marks.get(cell, ""), "")) for cell in cells)
+        )
+    console.print(grid)
+    _line(console, table.legend, "dim")
+
+
+def _fitting(table: Table, width: int) -> list[int]:
+    """The columns of the table that fit in this width; those that are `wide` may break."""
+    columns = zip(table.header, *table.rows, strict=True)
+    widths = [max(len(blocks.plain(cell)) for cell in cells) for cells in columns]
+    for at in table.wide:
+        widths[at] = min(widths[at], WIDE)
+    kept = list(range(len(widths)))
+    for name in table.optional:
+        if sum(widths[at] + 1 for at in kept) <= width:
+            break
+        kept = [at for at in kept if table.header[at] != name]
+    return kept
