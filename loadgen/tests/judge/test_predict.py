@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from lab.judge.predict import (
-    DEADLINE,
     Prediction,
     auto_rate_rps,
     hold_spread,
     hold_time_ms,
+    is_covered,
     predict,
     response_spread,
     response_time_ms,
-    uncovered,
 )
 from lab.model import (
     TO_CALLED,
@@ -208,7 +207,7 @@ def test_demand_bounds_by_the_cpus_as_an_estimate(
 
 
 def tail(found: Prediction) -> tuple[Any, ...]:
-    return found.expected_ms, found.expected_p95_ms, found.no_tail
+    return found.expected_ms, found.expected_p95_ms
 
 
 CHEAP = Demand(200, 4000, Line(0.0005), Line(0.0001))
@@ -219,36 +218,36 @@ JITTER = replace(LATENCY_300, jittered=True)
     ("load", "server", "more", "expected"),
     [
         # Arrivals at random queue below every bound.
-        ((2000, 900), snapshot(), {"arrivals": "poisson"}, (None, None, "arrivals")),
-        ((2000, 900), snapshot(), {}, (200, 200, "")),
+        ((2000, 900), snapshot(), {"arrivals": "poisson"}, (None, None)),
+        ((2000, 900), snapshot(), {}, (200, 200)),
         # The tail is that of the delay where nothing queues …
-        ((200, None), drawn(), {}, (200, SPREAD.p95_ms, "")),
-        ((200, None), drawn(pool=None), {}, (200, SPREAD.p95_ms, "")),
+        ((200, None), drawn(), {}, (200, SPREAD.p95_ms)),
+        ((200, None), drawn(pool=None), {}, (200, SPREAD.p95_ms)),
         # … with the CPU time of a request on top, and what toxics add to all alike.
         ((200, None), drawn(toxics=LATENCY_300), {"demand": CHEAP, "host_cores": 2},
-         (500.5, SPREAD.p95_ms + 300.5, "")),
-        ((400, None), drawn(), {}, (400, None, "queue")),
+         (500.5, SPREAD.p95_ms + 300.5)),
+        ((400, None), drawn(), {}, (400, None)),
         # Delays that are all alike make all wait alike.
-        ((400, None), snapshot(), {}, (400, 400, "")),
-        ((200, None), drawn(toxics=JITTER), {}, (500, None, "jitter")),
-        ((200, None), snapshot(toxics=JITTER), {}, (500, None, "jitter")),
+        ((400, None), snapshot(), {}, (400, 400)),
+        ((200, None), drawn(toxics=JITTER), {}, (500, None)),
+        ((200, None), snapshot(toxics=JITTER), {}, (500, None)),
         # 140 busy: 3 × √140 = 35.5 more there now and then.
-        ((176, 700), drawn(pool=None), {}, (200, SPREAD.p95_ms, "")),
-        ((175, 700), drawn(pool=None), {}, (200, None, "no room")),
+        ((176, 700), drawn(pool=None), {}, (200, SPREAD.p95_ms)),
+        ((175, 700), drawn(pool=None), {}, (200, None)),
         # The pool counts as well.
-        ((1000, 700), drawn(pool=150), {}, (200, None, "no room")),
-        ((175, 700), snapshot(), {}, (200, 200, "")),
+        ((1000, 700), drawn(pool=150), {}, (200, None)),
+        ((175, 700), snapshot(), {}, (200, 200)),
         # Above the bound the queue grows without limit.
-        ((1000, 1100), drawn(), {}, (None, None, "")),
+        ((1000, 1100), drawn(), {}, (None, None)),
     ],
 )  # fmt: skip
 def test_no_tail_is_predicted_where_requests_queue(
     load: tuple[int, int | None], server: Snapshot, more: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     found = tail(predict("/downstream", *load, server, **more))
-    assert found == (*(value and pytest.approx(value) for value in expected[:2]), expected[2])
+    assert found == tuple(value and pytest.approx(value) for value in expected)
     # Jitter does not touch other routes.
-    assert tail(predict("/block", 100, None, drawn(toxics=JITTER))) == (300, 300, "")
+    assert tail(predict("/block", 100, None, drawn(toxics=JITTER))) == (300, 300)
 
 
 def until(ms: int, **changes: Any) -> Snapshot:
@@ -260,25 +259,22 @@ RARE = {"sd_ms": 5647.0, "longest_ms": 60_000.0}
 
 
 @pytest.mark.parametrize(
-    ("server", "caveats"),
+    ("server", "covered"),
     [
-        (until(700), (DEADLINE,)),
+        (until(700), False),
         # At most 4.8 % off the mean; at 801 ms it may be 5.2 %.
-        (until(850), ()),
-        (until(801), (DEADLINE,)),
-        (until(9000, **RARE), (DEADLINE,)),
-        (until(60_000, **RARE), ()),
-        (snapshot(toxics=RESETS), ("downstream",)),
+        (until(850), True),
+        (until(801), False),
+        (until(9000, **RARE), False),
+        (until(60_000, **RARE), True),
+        (snapshot(toxics=RESETS), False),
     ],
 )
-def test_what_no_bound_covers_leaves_no_prediction(
-    server: Snapshot, caveats: tuple[str, ...]
-) -> None:
+def test_what_no_bound_covers_leaves_no_prediction(server: Snapshot, covered: bool) -> None:
     found = predict("/downstream", 200, None, server)
-    assert (uncovered(CALL, server), found.caveats) == (caveats, caveats)
-    assert uncovered(parse("/block"), server) == ()
+    assert is_covered(parse("/block"), server)
     known = (found.rps, found.holding != (), found.expected_ms is not None)
-    assert known == ((None, False, False) if caveats else (1000, True, True))
+    assert known == ((1000, True, True) if covered else (None, False, False))
 
 
 # --- A service of the user's own: R0 and Z are measured. ------------------------------------------

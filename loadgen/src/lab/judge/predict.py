@@ -29,7 +29,6 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import replace
 from dataclasses import dataclass
-from typing import Literal
 
 from lab.model import (
     AS_IT_IS,
@@ -68,30 +67,22 @@ PLANNED_LATENCIES = 5.5
 UNPINNED = 24
 # BLOCK_THE_LOOP: a wait is computing on the loop's thread.
 SPIN = "spin"
-# The condition that no bound covers beside toxics.
-DEADLINE = "deadline"
-# Why no percentile is predicted: arrivals at random queue below every bound; a toxic has jitter;
-# requests with drawn delays queue; drawn delays keep all that there is busy now and then.
-NoTail = Literal["", "arrivals", "jitter", "queue", "no room"]
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """All bounds, the tightest first, and the `demand` that the estimates come from.
 
-    `expected_ms` is the mean response time at the tightest bound X (`_response_time_ms`).
-    `expected_p95_ms` and `expected_p99_ms` are the same where all requests wait alike. Where they
-    do not, they are those of the delay and what is added to it; None where they are unknown, for
-    the reason `no_tail`. `caveats` are conditions that no bound covers: toxics, and DEADLINE. With
-    a caveat nothing is predicted: refused or cut answers can come faster than any real answer.
+    `expected_ms` is the mean response time at the tightest bound X (`_response_time_ms`), and
+    `expected_p95_ms` is the same where all requests wait alike. Where they do not, it is that of
+    the delay and what is added to it. Both are None if unknown. Where the bounds are not `covered`,
+    nothing is predicted: refused or cut answers can come faster than any real answer.
     """
 
     bounds: tuple[Bound, ...]
-    caveats: tuple[str, ...] = ()
+    covered: bool = True
     expected_ms: float | None = None
     expected_p95_ms: float | None = None
-    expected_p99_ms: float | None = None
-    no_tail: NoTail = ""
     demand: Demand | None = None
 
     @property
@@ -101,8 +92,8 @@ class Prediction:
 
     @property
     def holding(self) -> tuple[Bound, ...]:
-        """The bounds that hold: all of them, or none where there is a caveat."""
-        return () if self.caveats else self.bounds
+        """The bounds that hold: all of them, or none."""
+        return self.bounds if self.covered else ()
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
@@ -143,19 +134,16 @@ def _later(spread: Spread, added_ms: float) -> Spread:
     return replace(spread, **{name: getattr(spread, name) + added_ms for name in moved})
 
 
-def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
-    """The conditions of a request that no bound covers: toxics, and a deadline that cuts more than
+def is_covered(call: RouteCall, snapshot: Snapshot) -> bool:
+    """False under conditions that no bound covers: some toxics, and a deadline that cuts more than
     1 % of the drawn delays, or much of their mean. Then the quick ones are answered more often than
     they are drawn."""
     if not call.route.calls_downstream:
-        return ()
+        return True
     spread, deadline_ms = hold_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
-    toxics = snapshot.toxics.unpredicted
-    if spread is None or not deadline_ms:
-        return toxics
-    if spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT:
-        return toxics
-    return (*toxics, DEADLINE)
+    if snapshot.toxics.unpredicted or spread is None or not deadline_ms:
+        return not snapshot.toxics.unpredicted
+    return spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT
 
 
 def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
@@ -227,8 +215,7 @@ def predict(
             r0_ms, think_ms = (demand.r0_ms, demand.think_ms) if demand else (None, None)
             queued_ms = concurrency * 1000 / bounds[0].rps - (think_ms or 0.0)
             expected_ms = max(r0_ms or 0.0, queued_ms) or None
-        alike = expected_ms, expected_ms, expected_ms
-        return Prediction(tuple(bounds), (), *alike, demand=demand)
+        return Prediction(tuple(bounds), True, expected_ms, expected_ms, demand)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     cpus = _cpus(snapshot, condition)
@@ -241,41 +228,36 @@ def predict(
         free = host_cores and host_cores * (1 - (condition.spin or 0.0))
         bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
     bounds.sort(key=lambda bound: bound.rps)
-    prediction = Prediction(tuple(bounds), uncovered(call, snapshot), demand=demand)
-    if prediction.caveats:
+    prediction = Prediction(tuple(bounds), is_covered(call, snapshot), demand=demand)
+    # Arrivals at random queue below every bound.
+    if not prediction.covered or arrivals != "constant":
         return prediction
-    if arrivals != "constant":
-        return replace(prediction, no_tail="arrivals")
     spins = snapshot.settings.get("block_the_loop") == SPIN
     # R0 leaves out the way of a request that only computes.
     least_ms = r0_ms or snapshot.way_ms(TO_SERVER)
     mean_ms = _response_time_ms(bounds, concurrency, offered_rps, least_ms, demand, spins=spins)
-    prediction = replace(prediction, expected_ms=mean_ms)
-    spread = response_spread(call, snapshot)
-    jittered = call.route.calls_downstream and snapshot.toxics.jittered
-    if mean_ms is None or (spread is None and not jittered):
-        return replace(prediction, expected_p95_ms=mean_ms, expected_p99_ms=mean_ms)
-    no_tail = "jitter" if jittered else _queues(bounds, offered_rps, r0_ms)
-    if spread is None or no_tail:
-        return replace(prediction, no_tail=no_tail)
-    # What is not waiting for the downstream is the same for all.
-    own_ms = mean_ms - r0_ms
-    p95_ms, p99_ms = spread.p95_ms + own_ms, spread.p99_ms + own_ms
-    return replace(prediction, expected_p95_ms=p95_ms, expected_p99_ms=p99_ms)
+    spread, p95_ms = response_spread(call, snapshot), mean_ms
+    if mean_ms is not None and spread is not None:
+        # What is not waiting for the downstream is the same for all.
+        p95_ms = spread.p95_ms + (mean_ms - r0_ms)
+        p95_ms = None if _queues(bounds, offered_rps, r0_ms) else p95_ms
+    if call.route.calls_downstream and snapshot.toxics.jittered:
+        p95_ms = None
+    return replace(prediction, expected_ms=mean_ms, expected_p95_ms=p95_ms)
 
 
-def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> NoTail:
-    """Why requests with drawn delays also wait for each other, so that their percentiles are not
-    those of the delays; empty where they do not."""
+def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> bool:
+    """True if requests with drawn delays also wait for each other, so that their percentiles are
+    not those of the delays."""
     held = [bound for bound in bounds if bound.resource != OFFERED]
     if not held:
-        return ""
+        return False
     if offered_rps is None:
-        return "queue" if held[0].resource != "connections" else ""
+        return held[0].resource != "connections"
     hard = next((bound for bound in held if not bound.estimate), held[0])
     r0_s = r0_ms / 1000
     busy, there = offered_rps * r0_s, hard.rps * r0_s
-    return "" if there - busy >= SPARE * math.sqrt(busy) else "no room"
+    return there - busy < SPARE * math.sqrt(busy)
 
 
 def _measured_bounds(
