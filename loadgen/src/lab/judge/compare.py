@@ -297,7 +297,7 @@ class _Load:
             answer = self._answer(question, family, memory)
             # A side that surely fails more decides once, whatever its figures are.
             if decided and at == 0 and (surely == "worse" or self.sides == 2):
-                facts = failures.facts
+                facts = tuple(failures)
                 answer = replace(answer, place=surely, why="failures", facts=facts, launches=None)
             yield answer
 
@@ -358,7 +358,7 @@ class _Load:
         b_fails = more > 0 and (is_cost or place != "worse")
         a_fails = more < 0 and self.sides == 2 and place != "better"
         if a_fails or b_fails:
-            return "failures", self.failures.facts
+            return "failures", self.failures
         if is_cost and abs(self.usual[0] - self.usual[1]) > MOST_ERRORS:
             return "errors", self.usual
         if question.instead and question.figure != "goodput":

@@ -97,6 +97,10 @@ def most_answered(rows: Sequence[Row]) -> tuple[list[Row], MedianOf] | None:
     return max(answered, key=lambda pair: pair[1].median, default=None)
 
 
+def launch_of(row: Row) -> Launch:
+    return row.run, row.arm, row.launch
+
+
 def measured(row: Row, metric: Measure) -> float | None:
     """The trial's value of this metric; None where there is none."""
     if not isinstance(metric, str):
@@ -127,7 +131,7 @@ def _of_jvms(rows: Sequence[Row], metric: Measure) -> dict[Launch, float]:
     for row in rows:
         value = measured(row, metric)
         if row.valid and value is not None:
-            jvm = (row.run, row.arm, row.launch) if row.launch else ("", None, 0)
+            jvm = launch_of(row) if row.launch else ("", None, 0)
             values[jvm].append(value)
     return {jvm: statistics.median(trials) for jvm, trials in values.items()}
 
@@ -151,7 +155,7 @@ class Tries:
     def from_rows(cls, rows: Sequence[Row], metric: Measure) -> Tries:
         """A trial that was repeated already is not measured again in a longer window: its launch is
         in the shorter cell only."""
-        launches = grouped(rows, lambda row: (row.run, row.arm, row.launch)).values()
+        launches = grouped(rows, launch_of).values()
         valid = [
             [row for row in trials if row.valid and measured(row, metric) is not None]
             for trials in launches

@@ -37,11 +37,13 @@ def machine_busy(observation: Observation, machine: str) -> float | None:
     return None if used is None or not cpus else min(1.0, used / max(cpus))
 
 
-def mean_of(observation: Observation, name: str, labels: Mapping[str, str]) -> float | None:
-    """The mean of a histogram's observations in the window."""
+def mean_of(
+    observation: Observation, name: str, labels: Mapping[str, str], times: float = 1.0
+) -> float | None:
+    """So many times the mean of a histogram's observations in the window."""
     total = observation.increase(f"{name}_sum", **labels)
     count = observation.increase(f"{name}_count", **labels)
-    return total / count if total is not None and count else None
+    return times * total / count if total is not None and count else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from lab.judge.capacity import NEAR, Margin
+from lab.judge.intervals import CONFIDENCE
 
 Array = NDArray[np.float64]
 
@@ -34,7 +35,6 @@ NEGLIGIBLE = 1e-3
 FILLED, TIMES = 0.6, 5
 # The logarithm of a load that is no load, and of a scatter that is none.
 NO_LOAD = NO_SCATTER = -30.0
-CONFIDENCE = 0.95
 Ends = tuple[float, float]
 
 

@@ -208,14 +208,7 @@ def predict(
     if offered_rps is not None:
         bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
     if snapshot.identity is None:
-        bounds += _measured_bounds(concurrency, snapshot, demand, host_cores)
-        bounds.sort(key=lambda bound: bound.rps)
-        expected_ms = None
-        if offered_rps is None and bounds:  # One connection's mean tells nothing of an open load.
-            r0_ms, think_ms = (demand.r0_ms, demand.think_ms) if demand else (None, None)
-            queued_ms = concurrency * 1000 / bounds[0].rps - (think_ms or 0.0)
-            expected_ms = max(r0_ms or 0.0, queued_ms) or None
-        return Prediction(tuple(bounds), True, expected_ms, expected_ms, demand)
+        return _by_light_load(bounds, concurrency, snapshot.pool_size, demand, host_cores)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     cpus = _cpus(snapshot, condition)
@@ -260,25 +253,36 @@ def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> b
     return there - busy < SPARE * math.sqrt(busy)
 
 
-def _measured_bounds(
-    concurrency: int, snapshot: Snapshot, demand: Demand | None, host_cores: int | None
-) -> Iterator[Bound]:
-    """The bounds for a service of which only a light load was measured. count / R0 is none where
-    even the light load fell far below connections / (R0 + Z) and no cost of a request explains
-    that: then it is unknown what limits. It does not report how many CPUs it may use."""
+def _by_light_load(
+    offered: Sequence[Bound],
+    concurrency: int,
+    pool_size: float | None,
+    demand: Demand | None,
+    host_cores: int | None,
+) -> Prediction:
+    """The prediction for a service of which only a light load was measured. count / R0 is no bound
+    where even the light load fell far below connections / (R0 + Z) and no cost of a request
+    explains that: then it is unknown what limits. It does not report how many CPUs it may use."""
     if demand is None:
-        return
-    cycle_ms, light_rps, connections = demand.cycle_ms, demand.light_rps, demand.connections
+        return Prediction(tuple(offered))
+    bounds, cycle_ms, light_rps = [*offered], demand.cycle_ms, demand.light_rps
     explained = not cycle_ms or light_rps is None or demand.host
-    if explained or (light_rps or 0.0) >= HELD * connections * 1000 / (cycle_ms or 1.0):
+    if explained or (light_rps or 0.0) >= HELD * demand.connections * 1000 / (cycle_ms or 1.0):
         for resource, count, held_ms in (
             ("connections", concurrency, cycle_ms),
-            ("worker pool", snapshot.pool_size, demand.r0_ms),
+            ("worker pool", pool_size, demand.r0_ms),
         ):
             if count and held_ms:
                 formula = f"{count} / {held_ms / 1000:.3g} s"
-                yield Bound(resource, count * 1000 / held_ms, formula, estimate=True)
-    yield from _estimates(demand, None, host_cores, None)
+                bounds.append(Bound(resource, count * 1000 / held_ms, formula, estimate=True))
+    bounds += _estimates(demand, None, host_cores, None)
+    bounds.sort(key=lambda bound: bound.rps)
+    # One connection's mean says nothing of an open load.
+    if offered or not bounds:
+        return Prediction(tuple(bounds), demand=demand)
+    queued_ms = concurrency * 1000 / bounds[0].rps - (demand.think_ms or 0.0)
+    expected_ms = max(demand.r0_ms or 0.0, queued_ms) or None
+    return Prediction(tuple(bounds), True, expected_ms, expected_ms, demand)
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:

@@ -126,8 +126,7 @@ def _of_server(trial: Trial) -> TimeSplit | None:
     seen, server, route = trial.observation, {"server": trial.server}, trial.route
 
     def mean_ms(name: str, **labels: str) -> float | None:
-        mean_s = mean_of(seen, name, {**server, **labels})
-        return None if mean_s is None else 1000 * mean_s
+        return mean_of(seen, name, {**server, **labels}, 1000.0)
 
     queue_ms = mean_ms(REQUESTS, route=route, phase="queue")
     service_ms = mean_ms(REQUESTS, route=route, phase="service")

@@ -25,10 +25,18 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lab.judge.checks import lab_differed, server_failures
-from lab.judge.grouping import Measure, measured, per_launch, per_round, usual_errors
+from lab.judge.grouping import (
+    Launch,
+    Measure,
+    launch_of,
+    measured,
+    per_launch,
+    per_round,
+    usual_errors,
+)
 from lab.judge.intervals import (
     CONFIDENCE,
     RatioOf,
@@ -231,8 +239,7 @@ def usually_overloaded(rows: Sequence[Row]) -> bool:
     return 2 * sum(valid) > len(valid)
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(NamedTuple):
     """How many launches of A and of B failed, of how many."""
 
     a: int
@@ -247,10 +254,6 @@ class Failures:
         usual_a, usual_b = map(usual_errors, sides)
         a, b = _failed(sides[0], usual_b), _failed(sides[1], usual_a)
         return cls(sum(a), len(a), sum(b), len(b))
-
-    @property
-    def facts(self) -> tuple[int, int, int, int]:
-        return self.a, self.of_a, self.b, self.of_b
 
     @property
     def more(self) -> float:
@@ -274,12 +277,11 @@ def _failed(rows: Sequence[Row], usual: float) -> list[bool]:
     side: it ended, answered nothing or errors only, or failed more of its requests. A launch that
     says nothing of it is left out: one without a valid trial that did not fail by itself, or that
     failed where the lab was not its own."""
-    launches: dict[tuple[str, str | None, int], bool] = {}
+    launches: dict[Launch, bool] = {}
     for row in rows:
         failed = bool(server_failures(row.reasons))
         failed = failed or (row.valid and error_share(row, row.offered_rps) > usual + MOST_ERRORS)
         if (lab_differed(row.reasons) or row.others_cpu is not None) if failed else not row.valid:
             continue
-        launch = row.run, row.arm, row.launch
-        launches[launch] = launches.get(launch, False) or failed
+        launches[launch_of(row)] = launches.get(launch_of(row), False) or failed
     return list(launches.values())

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 
 from lab.judge.metrics import CPUS_OF_EACH, USED, machine_busy
 from lab.judge.resources.resource import DRIVER, Standing, Trial, Wait, resource
-from lab.judge.resources.server_cpu import limit_of
+from lab.judge.resources.server_cpu import NEARLY_FULL, limit_of
 from lab.judge.resources.waves import share_of_waves
 from lab.judge.stages import OF_SERVER, PLACES, for_cpu, of_place
-
-# Where no run queue is known, some requests waited for a CPU from this share on.
-NEARLY_FULL = 0.9
 
 
 @resource("host CPU")

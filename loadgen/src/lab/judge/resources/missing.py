@@ -6,8 +6,8 @@ from lab.judge.checks.data import jobs
 from lab.judge.metrics import PROCESS_RUNQ, RUNQ, USED
 from lab.judge.predict import release_of
 from lab.judge.resources.file_descriptors import OPEN
-from lab.judge.resources.host_cpu import NEARLY_FULL
 from lab.judge.resources.lock import ended
+from lab.judge.resources.server_cpu import NEARLY_FULL
 from lab.judge.trial import Trial
 from lab.model import NONE, UNKNOWN, Missing
 

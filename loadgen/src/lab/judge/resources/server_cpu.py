@@ -10,8 +10,8 @@ QUOTA_FULL = 0.85
 # It also binds when it stopped the server in half of its periods, unless less than 70 % of it was
 # in use: then the stops were bursts.
 THROTTLED_PERIODS, THROTTLED_USE = 0.5, 0.7
-# What waits for a set that is not full is not known without its run queue.
-SET_FULL = 0.9
+# Where no run queue is known, some requests waited for a CPU from this share on.
+NEARLY_FULL = 0.9
 
 
 @resource("server CPU")
@@ -77,4 +77,4 @@ def _wait(trial: Trial, place: str, limit: float) -> Wait | None:
         return Wait(place, part=part, measured=trial.split is not None)
     if hit is not None and quota_of(trial) is not None:
         return Wait(place, part=hit, measured=False)
-    return Wait(place, part=min(1.0, use) ** limit, measured=False) if use >= SET_FULL else None
+    return Wait(place, part=min(1.0, use) ** limit, measured=False) if use >= NEARLY_FULL else None
