@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from operator import attrgetter
 
 import pytest
 
@@ -23,10 +24,10 @@ def test_a_launch_counts_once(
     trials: list[tuple[str, int, float]], values: Sequence[float]
 ) -> None:
     measured = [row(run=run, launch=launch, achieved_rps=rps) for run, launch, rps in trials]
-    assert per_launch(measured, "achieved_rps") == values
+    assert per_launch(measured, attrgetter("achieved_rps")) == values
     # Several JVMs in a round count with their median.
     jvms = [row(arm=arm, achieved_rps=rps, launch=1) for arm, rps in (("x", 90.0), ("y", 110.0))]
-    assert per_round(jvms, "achieved_rps") == {("run", 1): 100.0}
+    assert per_round(jvms, attrgetter("achieved_rps")) == {("run", 1): 100.0}
 
 
 def test_the_largest_share_of_errors_is_of_a_valid_trial() -> None:

@@ -7,14 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import replace
 from dataclasses import dataclass
-from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
 from lab.model import AGAIN, Row, TrialPlan, error_share, goodput
 
-Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
-# What is measured of a trial: a metric, or what is computed of its row. None if unknown.
-Measure = Metric | Callable[[Row], float | None]
+# A figure of a trial; None if unknown.
+Measure = Callable[[Row], float | None]
 # A fresh JVM: its run, its arm and its number there.
 Launch = tuple[str, str | None, int]
 
@@ -92,7 +90,7 @@ def most_answered(rows: Sequence[Row]) -> tuple[list[Row], MedianOf] | None:
     answered = [
         (group, median)
         for group in grouped(valid, Cell.of).values()
-        if (median := median_per_launch(group, "goodput_rps")) is not None
+        if (median := median_per_launch(group, goodput)) is not None
     ]
     return max(answered, key=lambda pair: pair[1].median, default=None)
 
@@ -101,44 +99,36 @@ def launch_of(row: Row) -> Launch:
     return row.run, row.arm, row.launch
 
 
-def measured(row: Row, metric: Measure) -> float | None:
-    """The trial's value of this metric; None where there is none."""
-    if not isinstance(metric, str):
-        return metric(row)
-    return goodput(row) if metric == "goodput_rps" else getattr(row, metric)
-
-
-def per_launch(rows: Sequence[Row], metric: Measure) -> tuple[float, ...]:
+def per_launch(rows: Sequence[Row], measure: Measure) -> tuple[float, ...]:
     """One value for each fresh JVM in these rows, in their order. Invalid rows have no value.
 
     Trials of one JVM are not independent, so their median counts. JVMs that ran already (launch 0)
     cannot be told apart, and count as one JVM, whatever their run.
     """
-    return tuple(_of_jvms(rows, metric).values())
+    return tuple(_of_jvms(rows, measure).values())
 
 
-def per_round(rows: Sequence[Row], metric: Measure) -> dict[tuple[str, int], float]:
+def per_round(rows: Sequence[Row], measure: Measure) -> dict[tuple[str, int], float]:
     """One value for each run and launch of fresh JVMs: the median of its JVMs in these rows."""
     values: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for (run, _, launch), value in _of_jvms(rows, metric).items():
+    for (run, _, launch), value in _of_jvms(rows, measure).items():
         if launch:
             values[run, launch].append(value)
     return {launch: statistics.median(jvms) for launch, jvms in values.items()}
 
 
-def _of_jvms(rows: Sequence[Row], metric: Measure) -> dict[Launch, float]:
+def _of_jvms(rows: Sequence[Row], measure: Measure) -> dict[Launch, float]:
     values: dict[Launch, list[float]] = defaultdict(list)
     for row in rows:
-        value = measured(row, metric)
-        if row.valid and value is not None:
+        if row.valid and (value := measure(row)) is not None:
             jvm = launch_of(row) if row.launch else ("", None, 0)
             values[jvm].append(value)
     return {jvm: statistics.median(trials) for jvm, trials in values.items()}
 
 
-def median_per_launch(rows: Sequence[Row], metric: Measure) -> MedianOf | None:
+def median_per_launch(rows: Sequence[Row], measure: Measure) -> MedianOf | None:
     """The median over launches; None where no valid row has a value."""
-    values = per_launch(rows, metric)
+    values = per_launch(rows, measure)
     return median_of(values) if values else None
 
 
@@ -152,13 +142,12 @@ class Tries:
     lost: int
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Row], metric: Measure) -> Tries:
+    def from_rows(cls, rows: Sequence[Row], measure: Measure) -> Tries:
         """A trial that was repeated already is not measured again in a longer window: its launch is
         in the shorter cell only."""
         launches = grouped(rows, launch_of).values()
         valid = [
-            [row for row in trials if row.valid and measured(row, metric) is not None]
-            for trials in launches
+            [row for row in trials if row.valid and measure(row) is not None] for trials in launches
         ]
         lost = sum(not trials for trials in valid)
         late = sum(all(row.trial.endswith(AGAIN) for row in trials) for trials in valid)

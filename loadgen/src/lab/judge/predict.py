@@ -1,27 +1,22 @@
 """Bounds before anything runs: rates that no run of this load can exceed.
 
-Operational analysis (P. J. Denning, J. P. Buzen, "The Operational Analysis of Queueing
-Network Models", ACM Computing Surveys 10(3), 1978) bounds the throughput X of a closed
-system by N/R0, N customers and R0 the response time without any waiting, and by m/S for
-each resource of m servers that a request holds for S: a pool's threads, connections to the
-downstream, event loops that wait by blocking. N = X·R itself is Little's law (J. D. C. Little,
-"A Proof for the Queuing Formula L = λW", Operations Research 9(3), 1961). An open load
-adds that no more is answered than is offered. These bounds are hard: nothing real is faster.
+Operational analysis (P. J. Denning, J. P. Buzen, "The Operational Analysis of Queueing Network
+Models", ACM Computing Surveys 10(3), 1978) bounds the rate X of a closed system of N customers by
+N / (R0 + Z), R0 the response time without any waiting and Z the time a customer thinks between an
+answer and the next request, and by m / S for each resource of m servers that a request holds for S.
+An open load adds that no more is answered than is offered. These bounds are hard.
 
-A customer of a closed load thinks for Z between an answer and the next request. By the interactive
-response time law (Denning and Buzen) R = N/X - Z, so X ≤ N/(R0 + Z). Here the generator thinks: it
-needs some ten µs. That is nothing beside the waits of the lab's routes, and much beside a service
-that answers as quickly. Of such a service Z is measured before the load, over a single connection.
+Here the generator thinks, for some ten µs: nothing for the lab's routes, and much for a service
+that answers as quickly, whose Z is measured over one connection before the load.
 
-How much a request computes is measured (`demand`): at a rate X it is a/X + b seconds of CPU time,
-as work is done in larger batches under more load. By the utilization law a resource of m CPUs
-bounds X by (m - a)/b. The line may be another one at loads that nobody measured, so these bounds
-are estimates: they tell what to expect, and make no trial invalid. For a service of the user's own
-all bounds are: R0, which includes computing, is measured, and its limits are not known.
+CPU time per request is measured (`demand`): at a rate X it is a/X + b, as work is done in larger
+batches under more load. By the utilization law m CPUs bound X by (m - a)/b. The line may differ at
+loads that were not measured, so these bounds are estimates: they show what to expect, and make no
+trial invalid. All bounds of an external service are estimates: its R0, with its computing, is
+measured, and its limits are unknown.
 
-A delay that is drawn for each call holds what it holds for its mean: all of the above needs no
-more. Percentiles need more, and are predicted only where a request waits for nothing but its own
-delay.
+A delay drawn for each call counts with its mean. Percentiles are predicted only where a request
+waits for nothing but its own delay.
 """
 
 import math
@@ -97,17 +92,15 @@ class Prediction:
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
-    """R0: how long one request takes when nothing waits in a queue, without its computing: the
-    mean. It is how long the server holds it, and a round trip between the machines of generator and
-    server, where these are two. 0 where it only computes."""
+    """R0: how long one request takes when nothing queues, without its computing: the mean time that
+    the server holds it, and a round trip to the server's machine. 0 where it only computes."""
     held_ms = hold_time_ms(call, snapshot)
     return held_ms + snapshot.way_ms(TO_SERVER) if held_ms else 0.0
 
 
 def hold_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
-    """How long the server holds a request when nothing waits in a queue, without its computing: its
-    wait, and a round trip between the machines of server and downstream, where these are two. 0
-    where it only computes."""
+    """How long the server holds a request when nothing queues, without its computing: its wait, and
+    a round trip to the downstream's machine. 0 where it only computes."""
     if call.wait_ms is not None:
         return call.wait_ms
     own_ms = snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
@@ -147,9 +140,9 @@ def is_covered(call: RouteCall, snapshot: Snapshot) -> bool:
 
 
 def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
-    """By what share a window of so many answers may at most exceed a bound on X, because its delays
-    were drawn: the mean of so many draws varies (four standard errors), and calls that the deadline
-    ends do not take their whole delay. 0 where all requests wait alike."""
+    """By what share a window of so many answers may exceed a bound on X because its delays were
+    drawn: their mean varies (four standard errors), and calls that the deadline ends do not take
+    their whole delay. 0 where all requests wait alike."""
     spread = hold_spread(call, snapshot)
     if spread is None:
         return 0.0
@@ -317,11 +310,10 @@ def _response_time_ms(
     *,
     spins: bool,
 ) -> float | None:
-    """The response time R that follows from the bounds. It is R0 plus the server's CPU time D where
+    """The mean response time R that follows from the bounds: R0 plus the server's CPU time D where
     nothing queues; where waits are computing (`spins`), D is all of it. A closed load at its
-    tightest bound X has N/X, where that is more (Little's law). An open load queues without limit
-    from its tightest bound on: None. R is a mean; p95 is close to it where all requests wait alike.
-    """
+    tightest bound X has N/X, where that is more (Little's law). None for an open load at or beyond
+    its tightest bound: it queues without limit."""
     least_ms, rps = r0_ms, offered_rps or (bounds[0].rps if bounds else None)
     if demand is not None and demand.server is not None and rps:
         cpu_ms = demand.server.each_s(rps) * 1000
@@ -350,10 +342,9 @@ def _resources(
 
 
 def pinned_carriers(call: RouteCall | None, snapshot: Snapshot) -> int | None:
-    """How many carrier threads there are for requests of which each keeps one while it waits; None
-    where none does. Before JDK 24 (JEP 491) a virtual thread that waits inside `synchronized` does.
-    Models that run on such a JDK and have neither a pool nor a platform thread per connection have
-    virtual threads."""
+    """How many carriers there are where each request keeps one while it waits: before JDK 24 (JEP
+    491) a virtual thread that waits inside `synchronized` does. None where requests keep none.
+    Models with neither a pool nor a platform thread per connection have virtual threads."""
     platform = snapshot.settings.get("connection_threads") == "platform"
     if call is None or not call.route.in_synchronized:
         return None
@@ -371,8 +362,8 @@ def release_of(jdk: str | None) -> int | None:
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:
     """RATE=auto: the rate at which the connections are no limit while an answer takes up to
-    AUTO_LATENCIES × R0, which is the same for every server: the network, which is measured anew
-    each time, is left out. None where nothing waits."""
+    AUTO_LATENCIES × R0. The network is left out: it is measured again each time, and the rate must
+    be the same for every server. None where nothing waits."""
     r0_ms = response_time_ms(parse(path), replace(snapshot, ways=()))
     if r0_ms <= 0:
         return None

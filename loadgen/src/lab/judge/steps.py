@@ -3,13 +3,13 @@
 Rates and latencies come second by second: from the engine where it keeps them, else from the
 server's own counters, which Prometheus reads once a second.
 
-The means of two halves differ where they do by more than LEAST_DRIFT, and by more than the scatter
-of the seconds explains. Two tests ask that: Welch's t-test of the halves (B. L. Welch, Biometrika
-34 (1947) 28) sees a jump, and the t-test of a line through all seconds sees a slope, in short
-windows too. Each gets half of FALSE_ALARM (Bonferroni). So at most FALSE_ALARM of the steady
+Two halves differ where their means do by more than LEAST_DRIFT, and by more than the scatter of the
+seconds explains, of which there are two tests: Welch's t-test of the halves (B. L. Welch,
+Biometrika 34 (1947) 28) sees a jump, and the t-test of a line through all seconds sees a slope, in
+short windows too. Each gets half of FALSE_ALARM (Bonferroni), so at most FALSE_ALARM of the steady
 windows are called unsteady while their seconds are independent. The seconds of real trials scatter
-by 0 to 2 %, and then LEAST_DRIFT leaves next to none, independent or not. Where they scatter by 5
-to 10 % and depend on each other, it can be one in seven (docs/method.md).
+by 0 to 2 %, where LEAST_DRIFT leaves next to none. Where they scatter by 5 to 10 % and depend on
+each other, it can be one in seven (docs/method.md).
 """
 
 import math
@@ -75,9 +75,8 @@ class Halves:
 
     @property
     def usual_scatter(self) -> float:
-        """The standard deviation of the difference of both means, if all steps scattered as those
-        do that no burst is in: from the median absolute deviation (of a normal distribution
-        1 / 1.4826 of its standard deviation), which some outliers do not change."""
+        """The standard deviation of the difference of both means without bursts: from the median
+        absolute deviation (1 / 1.4826 of the standard deviation of a normal distribution)."""
         steps = [*self.first, *self.second]
         middle = statistics.median(steps)
         usual = 1.4826 * statistics.median([abs(value - middle) for value in steps])
@@ -161,12 +160,9 @@ def drifted(
 
 def silent_s(trial: Trial, steps: Sequence[Step]) -> float | None:
     """The longest time on end in which the server answered next to nothing; None where it always
-    answered, or where that is unknown.
-
-    A long step, in which the server did not answer Prometheus either, counts without the time
-    that its answers usually take. So does the time after the last step, with the answers that the
-    engine counted beyond those of the steps.
-    """
+    answered, or where that is unknown. A long step, in which the server did not answer Prometheus
+    either, counts without the time that its answers usually take, and so does the time after the
+    last step, with the answers that the engine counted beyond those of the steps."""
     reading = trial.reading
     answered_rps = [step.answers / step.length_s for step in steps if step.answers]
     if not answered_rps or reading.answer_ms is None:

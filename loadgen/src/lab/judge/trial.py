@@ -60,9 +60,8 @@ NO_REASONS = Judgement((), ())
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """All that a trial is judged by, and then its judgement. `start` is what the trials of its
-    server began with, None where each has conditions of its own. `figures` are those that were
-    asked of its series."""
+    """A trial, and then its judgement. `start` is what the trials of its server began with, None if
+    each has other conditions. `figures` are those that were asked of its series."""
 
     measurement: Measurement
     observation: Observation = UNOBSERVED
@@ -124,8 +123,8 @@ class Trial:
 
     @cached_property
     def hold_s(self) -> float:
-        """How long the server holds a request that waits for nothing, without its computing; else
-        the R0 that was measured. 0 if unknown."""
+        """How long the server holds a request when nothing queues; the measured R0 without the
+        lab's contract. 0 if unknown."""
         if self.call is None:
             return (self.record.demand.r0_ms or 0.0) / 1000 if self.record.demand else 0.0
         return predict.hold_time_ms(self.call, self.before) / 1000
@@ -153,8 +152,8 @@ class Trial:
 
     @property
     def offered_rps(self) -> float | None:
-        """What was due in the window, if the engine counts that: arrivals at random are never just
-        as many as planned. None for a closed load."""
+        """What was due in the window, if the engine counts that, else what was planned: arrivals at
+        random are never just as many. None for a closed load."""
         planned, due = self.plan.offered_rps, self.reading.due
         return planned if planned is None or due is None else due / self.reading.window_s
 
@@ -169,8 +168,8 @@ class Trial:
 
     @property
     def answers(self) -> tuple[int, int]:
-        """Answers of the window, without and with an error. Where the engine counts errors in its
-        whole run only, they have the run's share of them."""
+        """Answers of the window, without and with an error (by the share in the whole run, if the
+        engine counts errors only there)."""
         good = round(good_share(self.reading) * self.reading.samples)
         return good, self.reading.samples - good
 
@@ -182,8 +181,8 @@ class Trial:
 
     @cached_property
     def overloaded(self) -> bool:
-        """True if fewer requests ended than were offered, by more than the edges of the window, and
-        those that may never be answered, explain."""
+        """True if fewer requests ended than were offered, by more than `edges` and `unanswered`
+        explain."""
         return self._fell_behind(self.unanswered)
 
     def _fell_behind(self, more: int = 0) -> bool:
@@ -195,13 +194,11 @@ class Trial:
 
     @cached_property
     def unanswered(self) -> int:
-        """How many requests of an open load may never be answered: those due in the window less
-        those that ended in it, if that is more than chance (`edges`), a pause of the engine, a rise
-        of the latency by MOST_RISE and a queue explain, and some request waits (`hangs`).
-
-        An engine gives up on a request after many seconds, so a short run counts none that is never
-        answered. 0 if requests waited on purpose (spikes, scripts), or if their number is unknown.
-        """
+        """How many requests of an open load may never be answered: an engine gives up after many
+        seconds, so a short run counts none of them. They are those due in the window less those
+        that ended in it, if that is more than chance (`edges`), a pause of the engine, a rise of
+        the latency by MOST_RISE and a queue explain, and some request waits (`hangs`). 0 if
+        requests waited on purpose (spikes, scripts), or if their number is unknown."""
         reading, queued = self.reading, self._queued
         if reading.due is None or reading.answer_ms is None or not reading.hangs:
             return 0
@@ -295,12 +292,10 @@ class Trial:
 
     @cached_property
     def by_others(self) -> float | None:
-        """The share of the machine's CPUs that work outside the lab took in the window: what was
-        not idle without the lab's containers. None where the server may be outside of these, and
-        where cAdvisor did not see the whole window.
-
-        A container that rests is read more seldom than once in half a window: the even rise between
-        two samples counts. One that began or ended in the window counts as far as it was seen."""
+        """The share of the machine's CPUs that work outside the lab's containers took in the
+        window. None where the server may be outside of these, and where cAdvisor did not see the
+        whole window. A container that rests is read seldom: the even rise between two samples
+        counts. One that began or ended in the window counts as far as it was seen."""
         seen, taken, cpus = self.observation, self.usage.host_taken, machine_cpus(self.observation)
         if not self.has_contract or taken is None or not cpus or not seen.covers("cadvisor"):
             return None

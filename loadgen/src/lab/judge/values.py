@@ -24,6 +24,7 @@ from copy import replace
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -32,7 +33,6 @@ from lab.judge.grouping import (
     Launch,
     Measure,
     launch_of,
-    measured,
     per_launch,
     per_round,
     usual_errors,
@@ -47,7 +47,7 @@ from lab.judge.intervals import (
 )
 from lab.judge.ruler import control_us
 from lab.judge.slo import SHARES, judged_ms
-from lab.model import Row, error_share, lost_rps, offered
+from lab.model import Row, error_share, goodput, lost_rps, offered
 
 # The power of the control parts' ratio by which the server's follows the machine. Fitted through
 # the origin to the 30 A/A pairs of docs/results/gate-launches.csv: 0.86, with a standard error of
@@ -82,12 +82,14 @@ class Values:
     times: Sequence[tuple[float, float]] = ()
 
     @classmethod
-    def from_rows(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
+    def from_rows(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], measure: Measure) -> Values:
         if not side_by_side(rows_a, rows_b):
-            return cls(per_launch(rows_a, metric), per_launch(rows_b, metric), paired=False)
-        a, b = per_round(rows_a, metric), per_round(rows_b, metric)
+            return cls(per_launch(rows_a, measure), per_launch(rows_b, measure), paired=False)
+        a, b = per_round(rows_a, measure), per_round(rows_b, measure)
         rounds = sorted({*a} & {*b})
-        begun_a, begun_b = (per_round(rows, partial(_begun_s, metric)) for rows in (rows_a, rows_b))
+        begun_a, begun_b = (
+            per_round(rows, partial(_begun_s, measure)) for rows in (rows_a, rows_b)
+        )
         timed = all(launch in begun_a and launch in begun_b for launch in rounds)
         return cls(
             [a[launch] for launch in rounds],
@@ -182,8 +184,8 @@ def side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:
     return bool(runs_a & runs_b)
 
 
-def _begun_s(metric: Measure, row: Row) -> float | None:
-    if row.started_at is None or measured(row, metric) is None:
+def _begun_s(measure: Measure, row: Row) -> float | None:
+    if row.started_at is None or measure(row) is None:
         return None
     return row.started_at.timestamp()
 
@@ -198,10 +200,10 @@ def latency_ms(name: str, row: Row) -> float | None:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "goodput": "goodput_rps",
+    "goodput": goodput,
     "p95": partial(latency_ms, "p95"),
     "p99": partial(latency_ms, "p99"),
-    "cpu": "cpu_server_us",
+    "cpu": attrgetter("cpu_server_us"),
 }
 
 
