@@ -55,36 +55,36 @@ class Metrics:
     labels: Mapping[str, str]
     evidence: list[Evidence]
 
-    def mean(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+    def mean(self, what: str, unit: str, name: str) -> float | None:
         """The mean of a gauge, its series summed."""
-        means = [statistics.fmean(values) for values in self._samples(name, labels)]
-        query = f"sum(avg_over_time({self.range_of(name, **labels)}))"
-        return self.note(what, sum(means) if means else None, unit, query)
+        means = [statistics.fmean(values) for values in self._samples(name)]
+        mean = sum(means) if means else None
+        return self.note(what, mean, unit, f"sum(avg_over_time({self.range_of(name)}))")
 
-    def peak(self, what: str, unit: str, name: str, **labels: str) -> float | None:
-        peak = max(map(max, self._samples(name, labels)), default=None)
-        return self.note(what, peak, unit, f"max(max_over_time({self.range_of(name, **labels)}))")
+    def peak(self, what: str, unit: str, name: str) -> float | None:
+        peak = max(map(max, self._samples(name)), default=None)
+        return self.note(what, peak, unit, f"max(max_over_time({self.range_of(name)}))")
 
-    def total(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+    def total(self, what: str, unit: str, name: str) -> float | None:
         """By how much counters rose, in sum."""
-        rise = self.observation.increase(name, **{**labels, **self.labels})
-        return self.note(what, rise, unit, f"sum(increase({self.range_of(name, **labels)}))")
+        rise = self.observation.increase(name, **self.labels)
+        return self.note(what, rise, unit, f"sum(increase({self.range_of(name)}))")
 
-    def rate(self, what: str, unit: str, name: str, **labels: str) -> float | None:
+    def rate(self, what: str, unit: str, name: str) -> float | None:
         """By how much counters rose per second, in sum."""
-        rise = self.observation.increase(name, **{**labels, **self.labels})
+        rise = self.observation.increase(name, **self.labels)
         rate = None if rise is None else rise / self.observation.window_s
-        return self.note(what, rate, unit, f"sum(rate({self.range_of(name, **labels)}))")
+        return self.note(what, rate, unit, f"sum(rate({self.range_of(name)}))")
 
-    def mean_time(self, what: str, name: str, **labels: str) -> float | None:
+    def mean_time(self, what: str, name: str) -> float | None:
         """The mean of a histogram's observations, in seconds."""
-        mean = mean_of(self.observation, name, {**labels, **self.labels})
-        sums, counts = (self.range_of(f"{name}_{part}", **labels) for part in ("sum", "count"))
+        mean = mean_of(self.observation, name, self.labels)
+        sums, counts = (self.range_of(f"{name}_{part}") for part in ("sum", "count"))
         return self.note(what, mean, "s", f"sum(increase({sums})) / sum(increase({counts}))")
 
-    def values_of(self, label: str, name: str, **labels: str) -> list[str]:
+    def values_of(self, label: str, name: str) -> list[str]:
         """The values of a label among a metric's series, sorted."""
-        every = self.observation.series(name, **{**labels, **self.labels})
+        every = self.observation.series(name, **self.labels)
         return sorted({series.labels.get(label, "") for series in every})
 
     def note(self, what: str, value: float | None, unit: str, source: str) -> float | None:
@@ -92,18 +92,17 @@ class Metrics:
             self.evidence.append(Evidence(what, value, unit, source))
         return value
 
-    def range_of(self, name: str, **labels: str) -> str:
-        every = {**labels, **self.labels}
-        matchers = ", ".join(f'{label}="{text}"' for label, text in every.items())
+    def range_of(self, name: str) -> str:
+        matchers = ", ".join(f'{label}="{text}"' for label, text in self.labels.items())
         return f"{name}{{{matchers}}}[{self.observation.window_s:.0f}s]"
 
-    def _samples(self, name: str, labels: Mapping[str, str]) -> Iterator[list[float]]:
+    def _samples(self, name: str) -> Iterator[list[float]]:
         """The samples in the window of each series; in one shorter than a scrape the sample nearest
         to its middle, in a longer one without any the last one before it: a later one is of a
         server at rest."""
         opens, closes = self.observation.window
         middle = (opens + closes) / 2
-        for series in self.observation.series(name, **{**labels, **self.labels}):
+        for series in self.observation.series(name, **self.labels):
             values = self.observation.inside(series.points)
             points = series.points
             if not values and closes - opens > SCRAPE_S:

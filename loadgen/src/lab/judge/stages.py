@@ -62,7 +62,7 @@ def of_place(trial: Trial, place: str) -> Stage | None:
 
 
 def of_classes(trial: Trial, classes: tuple[str, ...]) -> Stage | None:
-    there = [name for name in trial.server_metrics.values_of("threads", RUNQ) if name in classes]
+    there = [name for name in trial.server_metrics().values_of("threads", RUNQ) if name in classes]
     stages = [_stage(trial, RUN, RUNQ, server=trial.server, threads=name) for name in there]
     timed = without_none(*stages)
     if not timed or len(timed) < len(stages):
@@ -73,10 +73,11 @@ def of_classes(trial: Trial, classes: tuple[str, ...]) -> Stage | None:
 
 def busy_shares(trial: Trial, label: str, name: str) -> list[float]:
     """For which share of its time each thread was busy that a counter has under this label."""
-    metrics = trial.server_metrics
-    threads = filter(None, metrics.values_of(label, name))
-    shares = without_none(*(metrics.rate(at, "of its time", name, **{label: at}) for at in threads))
-    return [min(1.0, share) for share in shares]
+    shares = (
+        trial.server_metrics(**{label: thread}).rate(thread, "of its time", name)
+        for thread in filter(None, trial.server_metrics().values_of(label, name))
+    )
+    return [min(1.0, share) for share in without_none(*shares)]
 
 
 def for_cpu(trial: Trial, place: str, stage: Stage, cpus: float) -> float:

@@ -327,9 +327,8 @@ class Trial:
         """The series with these labels; what is asked of them is noted as evidence."""
         return Metrics(self.observation, labels, self.figures)
 
-    @property
-    def server_metrics(self) -> Metrics:
-        return self.metrics(server=self.server)
+    def server_metrics(self, **labels: str) -> Metrics:
+        return self.metrics(**labels, server=self.server)
 
     def note(self, what: str, value: float | None, unit: str, source: str) -> None:
         self.metrics().note(what, value, unit, source)
@@ -349,7 +348,7 @@ class Trial:
 
     def mean_call_s(self) -> float | None:
         """How long the server waited for a call of the downstream."""
-        return self.server_metrics.mean_time("mean call", CALLS, phase="call")
+        return self.server_metrics(phase="call").mean_time("mean call", CALLS)
 
 
 def think_ms(reading: Reading) -> float | None:

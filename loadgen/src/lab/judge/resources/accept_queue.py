@@ -14,7 +14,7 @@ def accept_queue(trial: Trial) -> Standing | None:
     """Its mean length ÷ answers per second; a second for each connection that found it full.
 
     Measured: the length"""
-    metrics, spike = trial.server_metrics, trial.plan.spike
+    metrics, spike = trial.server_metrics(), trial.plan.spike
     over = metrics.total("refused", "connections", "lab_kernel_listen_overflows_total")
     if over is None:
         return None

@@ -19,7 +19,7 @@ def carrier_threads(trial: Trial) -> Standing | None:
         return _in_synchronized(trial, kept)
     stage = of_classes(trial, ("carrier",))
     count, mounted, _ = (
-        trial.server_metrics.mean(what, "threads", SCHEDULER + what)
+        trial.server_metrics().mean(what, "threads", SCHEDULER + what)
         for what in ("parallelism", "mounted", "queued")
     )
     there = trial.before.setting("virtual_thread_parallelism")

@@ -15,7 +15,7 @@ def connection_set_up(trial: Trial) -> Standing | None:
     Measured: yes"""
     queue, unit, metrics = "lab_path_accept_queue_", "connections", trial.metrics()
     proxy, called = (
-        metrics.rate(f"at {at}", unit, f"{queue}connection_seconds_total", listener=at)
+        trial.metrics(listener=at).rate(f"at {at}", unit, f"{queue}connection_seconds_total")
         for at in ("toxiproxy", "downstream")
     )
     # The downstream is quick to accept: without the proxy's queue nothing is known.

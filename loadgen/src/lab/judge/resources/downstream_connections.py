@@ -11,14 +11,14 @@ def downstream_connections(trial: Trial) -> Standing | None:
     """Waiting for one, while 95 % are in use.
 
     Measured: yes"""
-    metrics, rps = trial.server_metrics, trial.rps
+    metrics, rps = trial.server_metrics(), trial.rps
     cap, leased, pending = (
         metrics.mean(what, "connections", f"lab_downstream_connections_{what}")
         for what in ("cap", "leased", "pending")
     )
     if not cap or cap <= 0 or leased is None or not trial.calls_downstream:
         return None
-    wait_s = metrics.mean_time("mean wait", CALLS, phase="pending")
+    wait_s = trial.server_metrics(phase="pending").mean_time("mean wait", CALLS)
     waited_ms = trial.each_ms(pending) if wait_s is None else wait_s * 1000
     held_s = trial.mean_call_s() or (cap / rps if rps else trial.hold_s)
     full = max(leased, rps * held_s) >= FULL * cap

@@ -13,8 +13,8 @@ def downstream_timeout(trial: Trial) -> Standing | None:
     limit_ms, hold_ms = trial.before.setting("downstream_timeout_ms"), trial.hold_s * 1000
     if not trial.calls_downstream or not limit_ms:
         return None
-    calls = "lab_downstream_calls_total"
-    trial.server_metrics.total("past the deadline", "calls", calls, outcome="timeout")
+    late = trial.server_metrics(outcome="timeout")
+    late.total("past the deadline", "calls", "lab_downstream_calls_total")
     spread = hold_spread(trial.call, trial.before)
     # Of drawn delays 5 % are above their p95.
     below = limit_ms <= (spread.p95_ms if spread else hold_ms)

@@ -19,10 +19,11 @@ def garbage_collection(trial: Trial) -> Standing | None:
     """Pauses, as a share of the time in which the server has work; and its share of CPU time.
 
     Measured: yes"""
-    ends, metrics, name = _ends(trial), trial.server_metrics, "jvm_gc_collection_seconds_sum"
+    ends, name = _ends(trial), "jvm_gc_collection_seconds_sum"
     # Cycles of concurrent collectors run beside the program, and are no pauses.
-    names = [gc for gc in metrics.values_of("gc", name) if "Cycles" not in gc]
-    pauses = without_none(*(metrics.rate(gc, "of the time", name, gc=gc) for gc in names))
+    names = [gc for gc in trial.server_metrics().values_of("gc", name) if "Cycles" not in gc]
+    rates = (trial.server_metrics(gc=gc).rate(gc, "of the time", name) for gc in names)
+    pauses = without_none(*rates)
     again = ends is not None and ends >= ENDS
     if not pauses and not again:
         return None

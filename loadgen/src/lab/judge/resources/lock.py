@@ -30,7 +30,7 @@ def lock(trial: Trial) -> Standing | None:
     if not watched(trial) or not sites:
         return None
     _, kind, site = max(sites, key=lambda entry: entry[0])
-    level = trial.server_metrics.rate("waiting", "threads", WAITED, kind=kind, site=site)
+    level = trial.server_metrics(kind=kind, site=site).rate("waiting", "threads", WAITED)
     stage = of_place(trial, "own")
     crowded = (trial.usage.host_taken or 0.0) >= HOST_CROWDED
     symptom = crowded if stage is None else stage.for_cpu >= SYMPTOM

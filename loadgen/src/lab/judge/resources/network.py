@@ -18,7 +18,7 @@ def network(trial: Trial) -> Standing | None:
     too: attempts to connect are left out, and all that was sent again to a queue that overflowed.
     What Toxiproxy and further generators send again is not counted."""
     rise, server = trial.observation.increase, trial.server
-    every = trial.server_metrics.total(
+    every = trial.server_metrics().total(
         "by the server", "segments", "lab_kernel_tcp_retransmits_total"
     )
     attempts = rise("lab_kernel_tcp_syn_retransmits_total", server=server)

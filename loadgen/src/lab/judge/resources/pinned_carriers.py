@@ -23,7 +23,7 @@ def pinned_carriers(trial: Trial) -> Standing | None:
     if not watched(trial) or not carriers or kept is None:
         return None
     sites = waited_s(trial, "pinned")
-    queued = trial.server_metrics.mean("queued", "threads", "lab_virtual_thread_scheduler_queued")
+    queued = trial.server_metrics().mean("queued", "threads", "lab_virtual_thread_scheduler_queued")
     waiting = Wait("queue", ms=None if trial.split else trial.each_ms(queued), part=1.0)
     return Standing(
         *(min(float(carriers), kept), carriers, "threads", max(sites, key=sites.__getitem__)),

@@ -14,7 +14,7 @@ def ports(trial: Trial) -> Standing | None:
     """90 % in use: failed calls, or what is left of path and connection.
 
     Measured: errors"""
-    metrics = trial.server_metrics
+    metrics = trial.server_metrics()
     gone = metrics.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait")
     out = metrics.peak("leased", "connections", "lab_downstream_connections_leased")
     if gone is None or out is None:

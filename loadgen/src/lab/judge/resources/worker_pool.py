@@ -15,7 +15,7 @@ def worker_pool(trial: Trial) -> Standing | None:
     """Queue, while 95 % of its threads are busy (by the gauge or by Little's law).
 
     Measured: yes; of a pool that nobody shows it is inferred"""
-    metrics, name = trial.server_metrics, "lab_worker_pool_"
+    metrics, name = trial.server_metrics(), "lab_worker_pool_"
     size = metrics.mean("size", "threads", f"{name}size")
     active = metrics.mean("busy", "threads", f"{name}active")
     if not size or size <= 0 or (not trial.has_contract and _pools(trial) > 1):
@@ -23,11 +23,13 @@ def worker_pool(trial: Trial) -> Standing | None:
     if active is None:
         return None
     depth = metrics.mean("queued", "requests", f"{name}queue_depth")
-    requests = trial.metrics(server=trial.server, route=trial.route)
-    wait_s = requests.mean_time("mean wait", REQUESTS, phase="queue")
-    service_s = requests.mean_time("mean hold", REQUESTS, phase="service")
-    answers = "lab_http_requests_total"
-    refused = requests.total("refused", "requests", answers, outcome="rejected") or 0.0
+    request = {"server": trial.server, "route": trial.route}
+    wait_s, service_s = (
+        trial.metrics(phase=phase, **request).mean_time(what, REQUESTS)
+        for what, phase in (("mean wait", "queue"), ("mean hold", "service"))
+    )
+    rejected = trial.metrics(outcome="rejected", **request)
+    refused = rejected.total("refused", "requests", "lab_http_requests_total") or 0.0
     # A refusal is an answer, but its request held no worker. A gauge shows moments; the mean of
     # all is answers × time (Little's law), without requests that have not ended.
     worked_rps = trial.reading.achieved_rps - refused / trial.observation.window_s
