@@ -26,8 +26,8 @@ TOXICS = 0.5
 
 
 def excess_of(trial: Trial) -> Excess | None:
-    """None where nothing was answered. An unknown R0 counts as 0: then a share of the excess is at
-    least what is given."""
+    """None if nothing was answered. An unknown R0 counts as 0: shares of the excess are then lower
+    bounds."""
     latency = _latency(trial)
     if latency is None or not trial.reading.samples:
         return None
@@ -46,8 +46,8 @@ def answered(trial: Trial) -> bool:
 
 
 def tail_as_expected(trial: Trial, excess: Excess) -> bool:
-    """True if p99, or p95 where there are too few answers for it, is no later than an exponential
-    wait of the smallest mean that the trial resolves makes it, and where none is predicted."""
+    """True if p99 (p95 if there are too few answers) is no later than an exponential wait makes it
+    whose mean is the smallest that the trial resolves. True also where none is predicted."""
     latency, before = _latency(trial), trial.before
     if latency is None or excess.r0_ms is None or trial.call is None or before.toxics.jittered:
         return True
@@ -76,8 +76,8 @@ def _latency(trial: Trial) -> Latency | None:
 
 
 def _cycle_ms(trial: Trial) -> float:
-    """N / X of a closed load: longer than what was answered took, where connections were lost or
-    wait for good. A window's edges may cut off an answer of each. 0 in an open load."""
+    """N / X of a closed load: longer than the answers took if connections were lost or wait for
+    good. A window's edges may cut off an answer of each connection. 0 in an open load."""
     answer_s, rps = (trial.reading.answer_ms or 0.0) / 1000, trial.reading.achieved_rps
     if trial.is_open or rps <= 0:
         return 0.0
@@ -115,8 +115,8 @@ def _resolved_ms(trial: Trial, r0_ms: float) -> float:
 
 
 def _places(trial: Trial, r0_ms: float | None, ms: float) -> dict[str, float]:
-    """What each part of the mean time has above its part of R0; all of it is unexplained where the
-    parts are not known."""
+    """The excess of each part of the mean time over its part of R0; all is unexplained if the parts
+    are unknown."""
     split, before, until_sent = trial.split, trial.before, _until_sent_ms(trial)
     if split is None or r0_ms is None:
         places = {**until_sent, **_path_ms(trial)}

@@ -35,10 +35,9 @@ Unlike = Literal["", "kinds", "events"]
 
 @dataclass(frozen=True, slots=True)
 class Hot:
-    """A method's shares of a recording's weight, 0..1: `alone` where it was the innermost frame,
-    `total` where it was in the stack at all. `line` is the line with the largest of its `alone`,
-    or of its `total` where it was never innermost, and `line_share` that line's share of the whole
-    recording. None: no line is known."""
+    """A method's shares of a recording's weight, 0..1: `alone` as the innermost frame, `total`
+    anywhere in the stack. `line` is its line with the largest share alone (in total if it was never
+    innermost), and `line_share` that share. None: no line is known."""
 
     method: str
     alone: float
@@ -86,8 +85,7 @@ def _hottest(frames: Mapping[_Frame, int]) -> dict[str, tuple[int | None, int]]:
 
 def callers(recording: Recording) -> list[Hot]:
     """The methods outside the JDK by what they take with all that they call, the largest first.
-    Without those that call nothing, and those through which nearly all goes to one other such
-    method: that one says more."""
+    Left out are those that call nothing, and those that hand nearly all on to one such method."""
     through: Counter[tuple[str, str]] = Counter()
     for stack, weight in recording.stacks.items():
         methods = dict.fromkeys(_parted(frame)[0] for frame in stack.split(";"))
@@ -150,8 +148,8 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a method itself, without what it calls, costs for each answer on both sides.
-    `interval` is the 95 % interval of b - a by the number of samples, None where the recording has
-    no such samples. It says nothing of other JVMs."""
+    `interval` is that of b - a by the number of samples; None for recordings without such samples.
+    It says nothing of other JVMs."""
 
     method: str
     a: float

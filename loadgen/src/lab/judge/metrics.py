@@ -48,8 +48,8 @@ def mean_of(
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The series with these labels. A figure that is there is added to `evidence`, and one that is
-    not is None. `what` and `unit` are its name in reports."""
+    """The series with these labels. A figure is None if unknown, else it is added to `evidence`
+    under the name `what` with its `unit`."""
 
     observation: Observation
     labels: Mapping[str, str]

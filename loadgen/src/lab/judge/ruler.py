@@ -28,7 +28,7 @@ LEAST_APART = 1.5
 NEAR = 1.1
 # The cost at a rate is by a line of trials whose rates are at most so many times as high or low.
 ABOUT = 2.0
-# Fewer trials tell no interval of a line.
+# Fewer trials give no interval of a line.
 LEAST_OF_LINE = 4
 # The control parts are the unit as they cost under the first of these that a run has, else under
 # its first lane.
@@ -74,8 +74,8 @@ def line_of(rows: Sequence[Row], us: Callable[[Row], float | None]) -> Line | No
 def demand_of(
     light: Demand | None, plan: TrialPlan, rows: Sequence[Row], cpus: int | None
 ) -> Demand | None:
-    """The demand of a trial that is next: the lines of the trials before it that are like it, where
-    they have several rates, else what the light load tells."""
+    """The demand of the next trial: the lines of earlier trials of the same load if they have
+    several rates, else those of the light load."""
     if light is None:
         return None
     alike = [row for row in rows if row.spun is None and _load(row) == _load(plan)]

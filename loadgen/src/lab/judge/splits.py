@@ -57,9 +57,8 @@ _CLASS = re.compile(r"[a-z]{1,16}")
 
 def cpu_split(trial: Trial) -> CpuSplit:
     """The CPU time of each part per answered request: of containers, and of the engine's process.
-    Nothing is known of a trial without answers, and of one with spikes: no count has the requests
-    of its second engine. Of a generator on several machines only this one's is known, which is not
-    that of an answer."""
+    Unknown for a trial without answers or with spikes (no count has the requests of the second
+    engine), and for a generator on several machines, of which only this one's is read."""
     seen, usage, reading = trial.observation, trial.usage, trial.measurement.reading
     if reading is None or not reading.achieved_rps or trial.plan.spike:
         return CpuSplit()
@@ -89,8 +88,8 @@ def _watching(observation: Observation, engine: float | None, spun: float | None
 
 
 def time_split(trial: Trial) -> TimeSplit:
-    """Nothing is known of a trial with more errors than MOST_ERRORS, and where the figures of any
-    part are missing."""
+    """Unknown for a trial with more errors than MOST_ERRORS, and if the figures of a part are
+    missing."""
     reading = trial.measurement.reading
     if reading is None or reading.answer_ms is None or trial.plan.spike:
         return TimeSplit()
@@ -108,9 +107,9 @@ def time_split(trial: Trial) -> TimeSplit:
 
 
 def _until_sent_ms(mode: str, reading: Reading) -> tuple[float, float] | None:
-    """By how much the generator itself was late, and before that the wait for a connection. A
-    closed load's request is due when its connection is free. All is the generator's where its
-    engine does not report its lateness, and in a closed load 0."""
+    """By how much the generator itself was late, and the wait for a connection before that: none in
+    a closed load, whose request is due when its connection is free. If the engine does not report
+    its lateness, all is the generator's, or 0 in a closed load."""
     late_ms = reading.late.mean_ms if reading.late else None
     if mode == "closed":
         return late_ms or 0.0, 0.0

@@ -1,10 +1,10 @@
 """What the threads of a stage did: the share of the time at work, and of that on a CPU.
 
 Run-queue delay is in thread-seconds: a thread that waits for 1 ms delays every request behind it,
-so it is never divided by requests. A request waits for a stage only while that is at work: run or
-in the run queue. So of the time that requests are later at it, runq / (run + runq) × the share of
-the window at work is *for want of a CPU*, and run / (run + runq) × that share is the stage's own
-work. What is left waited for neither. This is a model.
+so it is never divided by requests. A request waits for a stage only while that is at work: running
+or in the run queue. By this model the time that requests are later at a stage has two parts:
+runq / (run + runq) × the share of the window at work is *for want of a CPU*, and
+run / (run + runq) × that share is the stage's own work. The rest waited for neither.
 """
 
 from dataclasses import dataclass

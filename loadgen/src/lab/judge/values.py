@@ -71,9 +71,8 @@ ControlUse = Literal["used", "differs", "no floor"]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What both sides measured of one figure, a value per launch. `paired`: the sides have rounds
-    in common, and a[i] was measured beside b[i], in rounds[i]; times[i] is when, of A and of B, in
-    seconds, and there are none where a time is unknown."""
+    """One figure of both sides, a value per launch. `paired`: the sides share rounds, and a[i] and
+    b[i] are of rounds[i], measured at times[i] (of A and of B, in seconds; empty if unknown)."""
 
     a: Sequence[float]
     b: Sequence[float]
@@ -104,14 +103,14 @@ class Values:
         return bool(self.a and self.b) and min(*self.a, *self.b) > 0
 
     def ratio(self, confidence: float) -> RatioOf:
-        """B / A. With too few launches for that confidence, with the interval that they can have.
-        Raises ValueError where there is no ratio."""
+        """B / A, with the interval of that confidence, or of the most that so few launches can
+        have. Raises ValueError where there is no ratio."""
         most = max(most_coverage(min(len(self.a), len(self.b))), CONFIDENCE)
         return (ratio_of_pairs if self.paired else ratio_of)(self.a, self.b, min(confidence, most))
 
     def same(self, confidence: float) -> RatioOf | None:
-        """A/A, at that confidence or the most that these pairs can have. None where there are fewer
-        than LEAST_SAME of them."""
+        """A/A, at that confidence or the most that these pairs can have. None for fewer than
+        LEAST_SAME pairs."""
         order = sorted(
             (time, side, at)
             for at, times in enumerate(self.times)
@@ -130,8 +129,8 @@ class Values:
 
     def launches_for(self, distance: float, confidence: float) -> int | None:
         """How many pairs put the interval on one side of a limit with a probability of POWER, if
-        the ratio is the one that was seen and launches scatter as these did. None for more than
-        MOST_LAUNCHES, and of fewer than two pairs.
+        the ratio and the scatter of launches are as measured. None for more than MOST_LAUNCHES, and
+        of fewer than two pairs.
 
         n = ((z + z') s / d)² π/3 + z²/2: s is the spread of the logarithms of the ratios, d the
         distance from limit to ratio in logarithms. π/3 is what Wilcoxon's signed ranks need more
@@ -143,7 +142,7 @@ class Values:
         spread = statistics.stdev(math.log(b / a) for a, b in zip(self.a, self.b, strict=True))
         z, more = (NormalDist().inv_cdf(share) for share in ((1 + confidence) / 2, POWER))
         wanted = ((z + more) * spread / distance) ** 2 * math.pi / 3 + z**2 / 2
-        # More than there were: these did not tell.
+        # More than there were: these gave no answer.
         wanted = max(math.ceil(wanted), needed(confidence), count + 1)
         return wanted if wanted <= MOST_LAUNCHES else None
 
@@ -160,8 +159,8 @@ class Control:
 def without_machine(
     rows: Sequence[Sequence[Row]], values: Values, confidence: float
 ) -> tuple[Control | None, Values]:
-    """The control parts, if they are known of every pair, and the values without what the machine
-    did, where these are a covariate."""
+    """The control parts, if known of every pair, and the values corrected by them where they are a
+    covariate."""
     parts = Values.from_rows(rows[0], rows[1], control_us)
     if not values.paired or parts.rounds != values.rounds or not parts.has_ratio:
         return None, values
@@ -191,8 +190,8 @@ def _begun_s(measure: Measure, row: Row) -> float | None:
 
 
 def latency_ms(name: str, row: Row) -> float | None:
-    """A percentile of an open trial, in ms from when a request was due, with requests without an
-    answer as the slowest (`slo`). Where it is one that failed, FAILED_MS at least."""
+    """A percentile of an open trial, in ms from when a request was due; requests without an answer
+    are the slowest (`slo`). At least FAILED_MS where it falls among failed requests."""
     took_ms = judged_ms(row, name)
     if error_share(row, row.offered_rps) > 1 - SHARES[name] or took_ms == math.inf:
         return max(getattr(row, f"{name}_ms") or 0.0, FAILED_MS)
@@ -208,11 +207,10 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def generator_share(figure: str, row: Row) -> float | None:
-    """The generator's share of a figure. Of goodput of a closed load: that of its cycle (answer,
-    next request, next answer), X · Z / N (Little), with Z its think time, without which goodput
-    were X / (1 - s). Of a percentile: the time by which requests were sent late, at most what it is
-    above that of the latencies from sending; it is taken as no more than the p99 of the lateness,
-    though percentiles do not add up. None of another figure, or if not known."""
+    """The generator's share of a figure; None if unknown, and of CPU time and memory. Of goodput of
+    a closed load it is that of a cycle, X · Z / N (Little) with think time Z, without which goodput
+    were X / (1 - s). Of a percentile it is what that is above the one from sending, and no more
+    than the p99 of the lateness, though percentiles do not add up."""
     if figure == "goodput":
         if row.mode != "closed" or row.think_ms is None or row.achieved_rps is None:
             return None
@@ -225,8 +223,8 @@ def generator_share(figure: str, row: Row) -> float | None:
 
 def overloaded(row: Row) -> bool:
     """True if the backlog of an open trial grew, so that its p95 depends on the window's length:
-    its load was not kept (see Row), or the wait grew by more than a quarter of the p95. The edges
-    of a window explain as many requests as an engine may send at once, one for each connection."""
+    it is overloaded (see Row), or the wait grew by more than GROWN of the p95. The edges of a
+    window explain as many requests as there are connections."""
     offered_rps = offered(row)
     if row.overloaded or not offered_rps or row.achieved_rps is None or row.window_s is None:
         return bool(row.overloaded)
@@ -251,8 +249,8 @@ class Failures(NamedTuple):
 
     @classmethod
     def from_rows(cls, sides: Sequence[Sequence[Row]]) -> Failures:
-        """Of all rows of both sides at a load, where a launch failed that fails clearly more of its
-        requests than is usual of the other side."""
+        """`sides` are all rows of A and of B at a load. A launch failed that fails clearly more of
+        its requests than is usual of the other side."""
         usual_a, usual_b = map(usual_errors, sides)
         a, b = _failed(sides[0], usual_b), _failed(sides[1], usual_a)
         return cls(sum(a), len(a), sum(b), len(b))
@@ -275,10 +273,9 @@ class Failures(NamedTuple):
 
 
 def _failed(rows: Sequence[Row], usual: float) -> list[bool]:
-    """Of each launch whether it failed, where this share of errors is usual of the other
-    side: it ended, answered nothing or errors only, or failed more of its requests. A launch that
-    says nothing of it is left out: one without a valid trial that did not fail by itself, or that
-    failed where the lab was not its own."""
+    """For each launch, whether it failed: it ended, answered nothing or errors only, or failed more
+    of its requests than the share that is `usual` of the other side. Left out are launches without
+    a valid trial that did not fail, and those that failed while the lab was not as planned."""
     launches: dict[Launch, bool] = {}
     for row in rows:
         failed = bool(server_failures(row.reasons))
