@@ -192,9 +192,9 @@ def _silent_by_draw_s(trial: Trial) -> float:
     requests wait alike. Each of those in flight has (E[R²] / E[R]) / 2 left on average
     (`crossing_s`). So at most one moment in 1,000 finds all of them with more than this left
     (Markov's inequality), and none has more than the longest delay."""
-    spread, reading = trial.spread, trial.reading
-    if spread is None or reading.answer_ms is None:
+    spread = trial.spread
+    if spread is None:
         return 0.0
-    in_flight = max(1.0, reading.achieved_rps * (reading.answer_ms / 1000))
+    in_flight = max(1.0, trial.reading.in_flight)
     left_s = trial.crossing_s / 2 * math.pow(1000, 1 / in_flight)
     return min(spread.longest_ms / 1000, left_s)
