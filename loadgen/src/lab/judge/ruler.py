@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from copy import replace
 from functools import partial
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 from lab.judge.capacity import Estimate
 from lab.judge.grouping import lane_of, median_per_launch
@@ -212,8 +212,7 @@ def drift(rows: Sequence[Row], cpus: int | None) -> tuple[Drift, ...]:
     """What differs between quarters of a run's trials, in the order of time, by more than DRIFT and
     than chance: figures of ref, and the cost of the control parts, and of all but the server, over
     that in trials of the same rate. What a server costs changes while its JVM compiles."""
-    times = [(row.started_at, row) for row in rows if row.started_at is not None]
-    ordered = [row for _, row in sorted(times, key=itemgetter(0))]
+    ordered = sorted((row for row in rows if row.started_at), key=attrgetter("started_at"))
 
     def besides_us(row: Row) -> float | None:
         used = used_us(cpus)(row)
