@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def judged(values: NDArray[np.float64]) -> Comparison:
         ]
         for side in (0, 1)
     )
-    return compare_all([(("x", a), ("y", b))], THREE, "p50_ms")[0]
+    return compare_all([(("x", a), ("y", b))], THREE, attrgetter("p50_ms"))[0]
 
 
 def gates(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.judge.resources import verdict_of
-from lab.judge.trial import Trial
+from lab.judge.trial import UNOBSERVED, Trial
 from lab.model import (
     STRONG,
     WEAK,
@@ -221,7 +221,7 @@ def test_what_others_took_of_the_cpus_is_theirs(others: float | None, share: flo
 def test_what_was_not_seen_or_changed_is_missing() -> None:
     found = judged(seen(*POOL, without="up"), rps=99)
     assert ("job", "jvm") in [(gap.code, gap.detail) for gap in found.missing]
-    assert judged(None).bottleneck == "unknown"
+    assert judged(UNOBSERVED).bottleneck == "unknown"
     # Toxics came and went.
     found = judged(seen(*POOL), rps=99, script=(ToxicStep(2, {"TYPE": "down"}),))
     assert (found.bottleneck, found.strength) == ("worker pool", WEAK)

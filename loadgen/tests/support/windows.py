@@ -66,7 +66,7 @@ def seen(*changed: Series, without: str = "") -> Observation:
 
 
 def judged(
-    observation: Observation | None,
+    observation: Observation,
     *,
     rps: float = 500.0,
     errors: int = 0,
