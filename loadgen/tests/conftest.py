@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ from support.runs import plans, write_manifest, write_raw
 from support.system import FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
+# OpenBLAS's threads wait for each other by spinning: on CPUs that others use, too, a product of small
+# matrices takes twenty times as long with two of them.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # The same examples in each run, and no deadline: a slow machine is no fault.
 settings.register_profile("lab", deadline=None, derandomize=True, database=None)
 settings.load_profile("lab")
