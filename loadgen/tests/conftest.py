@@ -9,8 +9,8 @@ from support.runs import plans, write_manifest, write_raw
 from support.system import FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
-# OpenBLAS's threads wait for each other by spinning: on CPUs that others use, too, a product of small
-# matrices takes twenty times as long with two of them.
+# OpenBLAS's threads spin while they wait for each other: on CPUs that others use, too, a product of
+# small matrices takes twenty times as long with two of them.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # The same examples in each run, and no deadline: a slow machine is no fault.
 settings.register_profile("lab", deadline=None, derandomize=True, database=None)
