@@ -38,7 +38,7 @@ class FakeToxiproxy(httpx.BaseTransport):
             self.changes.append(f"{request.method} {request.url.path}")
         body = json.loads(request.read() or b"{}")
         match request.method, request.url.path.strip("/").split("/"):
-            case _, ["proxies"]:
+            case "GET", _:
                 pass
             case _, ["reset"]:
                 if not self.keeps_toxics:
@@ -50,6 +50,8 @@ class FakeToxiproxy(httpx.BaseTransport):
                 if body["name"] in self.toxics:
                     return httpx.Response(409, json={"error": "toxic already exists"})
                 self.in_force.append(body | {"toxicity": _float32(body["toxicity"])})
+            case _, [*_, name] if name not in self.toxics:
+                return httpx.Response(404, json={"error": "toxic not found"})
             case "DELETE", [*_, name]:
                 self.in_force.remove(self.toxics[name])
             case _, [*_, name]:
