@@ -1,7 +1,11 @@
+import functools
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import vl_convert
 from hypothesis import settings
 
 from support.fakes import FakeEngine, FakeLab
@@ -15,6 +19,19 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # The same examples in each run, and no deadline: a slow machine is no fault.
 settings.register_profile("lab", deadline=None, derandomize=True, database=None)
 settings.load_profile("lab")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick() -> Iterator[None]:
+    """No test waits for a disk, and what several tests draw is drawn once: together they were half
+    of the time of a bench on fakes."""
+    draw = vl_convert.vegalite_to_svg
+    drawn = functools.cache(lambda text: draw(json.loads(text)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", lambda spec: drawn(json.dumps(spec)))
+        # It fails, too, if no file is open.
+        patch.setattr(os, "fsync", os.fstat)
+        yield
 
 
 @pytest.fixture
