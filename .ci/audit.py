@@ -114,7 +114,7 @@ def _text(program: bytes, at: int) -> tuple[bytes, int]:
 def of_jar(
     name: str, jar: bytes, known: Mapping[str, Component], own: Container[str] = ()
 ) -> Iterator[Component]:
-    """The jar by its SHA-256, if `known` has it, and else by Maven's files inside: a jar can contain
+    """The jar by its SHA-256, if `known` has it, and else by Maven's files in it: a jar can contain
     others. Nothing for one of the lab's `own` modules."""
     # Quarkus puts the group before the name.
     if re.sub(r"^(modified-)?(lab\.)?(.*?)(-[\d.]+)?\.jar$", r"\3", name) in own:

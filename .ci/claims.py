@@ -35,8 +35,8 @@ class Measured(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What others, users or the lab itself said (`by`), and what is known of it. `short` is its line
-    in the table. Of what is not measured yet, `measured` comes near, and `missing` would decide."""
+    """What others, users or the lab itself said (`by`), and what is known of it. `short` is its
+    line in the table. `missing` would decide what is not measured yet; `measured` comes near."""
 
     title: str
     by: str
