@@ -6,12 +6,11 @@ import json
 import subprocess
 import sys
 import tarfile
-import threading
 import zipfile
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import Request
 
 import pytest
 
@@ -196,60 +195,54 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def scanned(folder: Path, capsys: pytest.CaptureFixture[str]) -> Scan:
     locks = [str(folder / "requirements.txt")]
-    return lambda osv: (audit.scan(folder, osv, "13", "abc", locks), capsys.readouterr().out)
+    return lambda url: (audit.scan(folder, url, "13", "abc", locks), capsys.readouterr().out)
 
 
-class Osv(BaseHTTPRequestHandler):
-    """OSV's querybatch: an answer for each question, in their order."""
+class Osv:
+    """OSV's querybatch: an answer for each question, in their order, unless `missing` are."""
 
-    asked: list[dict[str, Any]]
-    faulty: str | None
-    answers = True
+    url = "http://osv"
 
-    def do_POST(self) -> None:
-        [*queries] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
-        type(self).asked += queries
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.faulty: str | None = None
+        self.missing = 0
+
+    def answer(self, request: Request, timeout: float) -> io.BytesIO:
+        assert request.full_url == f"{self.url}/v1/querybatch"
+        self.asked = json.loads(request.data)["queries"]
         found = {"vulns": [{"id": "GO-1"}, {"id": "GO-2"}]}
-        results = [found if query["package"]["name"] == self.faulty else {} for query in queries]
-        self.send_response(200 if self.path == "/v1/querybatch" else 404)
-        self.end_headers()
-        self.wfile.write(json.dumps({"results": results if self.answers else results[1:]}).encode())
-
-    def log_message(self, *_: object) -> None:
-        pass
+        results = [found if each["package"]["name"] == self.faulty else {} for each in self.asked]
+        return io.BytesIO(json.dumps({"results": results[self.missing :]}).encode())
 
 
 @pytest.fixture
-def osv() -> Iterator[str]:
-    Osv.asked, Osv.faulty, Osv.answers = [], None, True
-    server = HTTPServer(("127.0.0.1", 0), Osv)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def osv(monkeypatch: pytest.MonkeyPatch) -> Osv:
+    found = Osv()
+    monkeypatch.setattr(audit, "urlopen", found.answer)
+    return found
 
 
-def test_every_package_is_asked_for_once(scanned: Scan, osv: str) -> None:
-    status, printed = scanned(osv)
+def test_every_package_is_asked_for_once(scanned: Scan, osv: Osv) -> None:
+    status, printed = scanned(osv.url)
     assert status == 0
     assert printed.endswith("\n0 packages with known faults, 0 packages not checked\n")
-    assert Osv.asked == [
+    assert osv.asked == [
         {"package": {"ecosystem": "Debian:13", "name": "glibc"}, "version": "2.41-12"},
         {"package": {"ecosystem": "Go", "name": "stdlib"}, "version": "1.20"},
         {"package": {"ecosystem": "Maven", "name": "a.b:c"}, "version": "1.0"},
         {"package": {"ecosystem": "PyPI", "name": "starlette"}, "version": "0.1"},
     ]
     # Nothing is checked if an answer is missing.
-    Osv.answers = False
-    status, printed = scanned(osv)
+    osv.missing = 1
+    status, printed = scanned(osv.url)
     assert status == audit.NOT_ALL_CHECKED
-    assert f"\nNOT CHECKED  Go: 1 packages (stdlib 1.20): {osv} did not answer (zip() " in printed
+    assert "\nNOT CHECKED  Go: 1 packages (stdlib 1.20): http://osv did not answer (" in printed
 
 
-def test_what_is_known_is_a_failure(folder: Path, scanned: Scan, osv: str) -> None:
-    Osv.faulty = "stdlib"
-    status, printed = scanned(osv)
+def test_what_is_known_is_a_failure(folder: Path, scanned: Scan, osv: Osv) -> None:
+    osv.faulty = "stdlib"
+    status, printed = scanned(osv.url)
     assert status == audit.FOUND
     assert "\nFOUND        Go stdlib 1.20: GO-1; GO-2\n" in printed
     assert printed.endswith("\n1 packages with known faults, 0 packages not checked\n")
@@ -270,10 +263,10 @@ def test_what_could_not_be_checked_is_no_success(scanned: Scan, url: str, reason
 
 @pytest.mark.parametrize("kind", audit.REASONS)
 def test_a_package_of_another_kind_is_not_checked(
-    folder: Path, scanned: Scan, osv: str, kind: str
+    folder: Path, scanned: Scan, osv: Osv, kind: str
 ) -> None:
     write(folder, 3, (kind, "x", "0123456789ab"))
-    status, printed = scanned(osv)
+    status, printed = scanned(osv.url)
     assert status == audit.NOT_ALL_CHECKED
     reason = audit.REASONS[kind]
     assert f"\nNOT CHECKED  {kind}: 1 packages (x 0123456789ab): {reason}\n" in printed
