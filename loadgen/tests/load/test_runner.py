@@ -491,7 +491,7 @@ def test_an_interrupt_ends_all(lab: Lab, of: TrialPlan, at_s: float, started: in
 
 
 def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:
-    lab.fake.toxiproxy_stuck = True
+    lab.fake.stuck_from = 0
     failed, few = cells(lab.judged(SCRIPTED).reasons)[:2]
     assert failed.startswith("script-failed step=1 change=TYPE=latency LATENCY=300 problem=toxi")
     assert few == "script-short made=1 planned=4"
