@@ -20,7 +20,7 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.model.toxic_words import parse_toxic
 from lab.system.agent import Trial
 from lab.system.http import Http
-from lab.system.prometheus import Prometheus
+from lab.system.stack import Stack, Urls
 from lab.system.toxiproxy import Toxiproxy
 from support.toxiproxy import FakeToxiproxy
 
@@ -88,7 +88,7 @@ def clock() -> FakeClock:
 
 def metrics_of(clock: Any) -> AgentMetrics:
     """Those of an agent without a trial, whose Toxiproxy was never looked at."""
-    return AgentMetrics(clock, lambda: None, ToxicsWatch(Http(), TOXIPROXY, clock))
+    return AgentMetrics(clock, lambda: None, ToxicsWatch(Stack(Urls.read({})).toxiproxy, clock))
 
 
 def value_of(metrics: AgentMetrics, name: str, **labels: str) -> float | None:
@@ -146,8 +146,8 @@ class Scene:
 
     def __init__(self, lab: FakeLab, clock: Any, machines: Sequence[str] = ()) -> None:
         self.lab, self.clock = lab, clock
-        http = Http(httpx.MockTransport(lab.answer))
-        self.watch = ToxicsWatch(http, TOXIPROXY, clock)
+        stack = Stack(Urls.read({}), httpx.MockTransport(lab.answer))
+        self.watch = ToxicsWatch(stack.toxiproxy, clock)
         self.agent = Agent(clock, self.watch, 20, lambda: lab.up, "other-lab", machines)
         self.trial: Callable[[], Trial | None] = lambda: self.agent.trial
         control = Control(
@@ -155,9 +155,7 @@ class Scene:
             servers=lab.up,
             trial=lambda: self.trial(),
             watch=self.watch,
-            toxiproxy=Toxiproxy(http, TOXIPROXY),
-            http=http,
-            prometheus=Prometheus(http, "http://prometheus:9090"),
+            stack=stack,
         )
         self.app = new_app(self.agent, control.routes)
 

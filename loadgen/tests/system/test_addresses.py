@@ -1,6 +1,5 @@
 """Every address that the lab is given is one that all can ask, or is refused in one line."""
 
-import asyncio
 import dataclasses
 import re
 from collections.abc import Callable
@@ -13,7 +12,6 @@ import pytest
 from lab.errors import LabError, WordError
 from lab.kinds.plans import of_verb
 from lab.kinds.reading import Here
-from lab.live.agent.client import Client
 from lab.model.address import parse
 from lab.subject.external_service import ExternalService
 from lab.system.host_changes import HostChanges
@@ -134,18 +132,13 @@ def service(stack: Stack, url: str) -> ExternalService:
     return ExternalService("my-service", url, "/", stack, HostChanges(None))
 
 
-def test_every_address_ends_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_address_ends_in_one_line() -> None:
     random, taken = Random(49), 0
 
     def redirect(_: httpx.Request) -> httpx.Response:
         where = hostile(random).encode("utf-8", "surrogatepass")
         return httpx.Response(random.choice([301, 302, 307]), headers=[(b"Location", where)])
 
-    async def connect(host: str, port: int) -> None:
-        host.encode("idna")  # As Python's getaddrinfo.
-        raise OSError(f"nothing listens at {host}:{port}")
-
-    monkeypatch.setattr(asyncio, "open_connection", connect)
     stack = Stack(Urls.read({}), httpx.MockTransport(redirect))
     for _ in range(500):
         text = hostile(random)
@@ -156,7 +149,7 @@ def test_every_address_ends_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None
             experiment, _ = found
             said = service(stack, str(experiment.target)).check_route(experiment.routes[0])
             assert said.code == "answers-redirect"
-            with pytest.raises(OSError, match="nothing listens"):
-                asyncio.run(Client().get(f"{experiment.target}{experiment.routes[0]}"))
+            # As Python's getaddrinfo.
+            parse(f"{experiment.target}{experiment.routes[0]}").host.encode("idna")
             taken += 1
     assert 50 < taken < 250

@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable, WordError
-from lab.model.toxic_script import applied
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxic_words import applied, parse_toxic
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, ordered
 from lab.system import toxic_verbs
 from lab.system.agent import ToxicsSeen
@@ -168,6 +167,6 @@ def test_proxies_are_in_the_order_of_their_names() -> None:
 
 def test_a_name_that_a_terminal_would_act_on_is_shown_as_it_is_written() -> None:
     named = copy.replace(latency(300), name="\x1b]52;c;YQ==\x07")
-    shown = toxic_verbs.render(in_force(named).proxies, ToxicsSeen(answers=False, watched=None))
+    shown = toxic_verbs.render(in_force(named).proxies, ToxicsSeen())
     assert "\\x1b]52;c;YQ==\\x07" in shown
     assert shown.replace("\n", "").isprintable()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import replace
 from datetime import datetime
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, to_builtins
-from msgspec.structs import replace
 
 from lab.model import Mode
 from lab.system.http import Http, Part
@@ -60,18 +59,20 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     expires_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class ToxicsSeen:
+class ToxicsSeen(Struct, frozen=True):
     """What the agent's looks at Toxiproxy found (GET /toxics). `answers`: the last look was
     answered. `watched` are the first and the last look that was (None: none), and `gaps` times in
-    between without any. `history` has the changes in their order, `changes` the last of each toxic
-    and proxy. What the first look found has no change: it is older."""
+    between without any. `history` has the changes in their order. What the first look found has no
+    change: it is older."""
 
-    answers: bool
-    watched: Span | None
+    answers: bool = False
+    watched: Span | None = None
     gaps: tuple[Span, ...] = ()
     history: tuple[Change, ...] = ()
-    changes: tuple[Change, ...] = ()
+
+    def last_changes(self, proxy: str) -> dict[str, datetime]:
+        """When each toxic of the proxy last changed."""
+        return {toxic: at for at, name, toxic in self.history if name == proxy}
 
 
 class Agent(Part):

@@ -3,12 +3,16 @@
 A part that does not answer, or not as its contract says, is a LabUnreachable that names the part.
 """
 
+from __future__ import annotations
+
 import math
+import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+import httpcore
 import httpx
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,6 +29,39 @@ COUNTER_DEADLINE_S = 2.0
 MOST_BYTES = 64 << 20
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
+
+
+class _Network(httpcore.SyncBackend):
+    """Connections that end with the deadline of their thread's call, however slowly bytes drip:
+    httpx counts a timeout again from each byte."""
+
+    def __init__(self) -> None:
+        self.call = threading.local()
+
+    def left_s(self, most_s: float | None) -> float:
+        left_s: float = self.call.until_s - time.monotonic()
+        if left_s <= 0:
+            raise httpcore.ReadTimeout("not all of it came")
+        return left_s if most_s is None else min(left_s, most_s)
+
+    def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return _Stream(super().connect_tcp(*args, **kwargs), self)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, network: _Network) -> None:
+        self._stream, self._network = stream, network
+        self.close = stream.close  # type: ignore[method-assign]
+        self.get_extra_info = stream.get_extra_info  # type: ignore[method-assign]
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._network.left_s(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._network.left_s(timeout))
+
+    def start_tls(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return _Stream(self._stream.start_tls(*args, **kwargs), self._network)
 
 
 class NoAnswer(LabUnreachable):
@@ -45,8 +82,12 @@ class Http:
     def __init__(self, transport: httpx.BaseTransport | None = None, secret: str = "") -> None:
         # Only a service of the user's own speaks TLS, often with a certificate of its own making.
         # Nothing secret is sent to it.
+        self._network = _Network()
+        if transport is None:
+            transport = httpx.HTTPTransport(verify=False, trust_env=False)
+            transport._pool._network_backend = self._network
         self._client = httpx.Client(
-            transport=transport or httpx.HTTPTransport(verify=False, trust_env=False),
+            transport=transport,
             auth=TokenAuth(secret),
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             event_hooks={"response": [_plain]},
@@ -60,15 +101,14 @@ class Http:
         self, part: str, method: str, url: str, deadline_s: float, most_bytes: int, **request: Any
     ) -> httpx.Response:
         """The whole answer, whatever its status. Raises NoAnswer."""
-        until_s, body = time.monotonic() + deadline_s, bytearray()
+        self._network.call.until_s = time.monotonic() + deadline_s
+        body = bytearray()
         try:
             with self._client.stream(method, url, timeout=deadline_s, **request) as answer:
                 for chunk in answer.iter_bytes():
                     body += chunk
                     if len(body) > most_bytes:
                         raise httpx.ReadError(f"it has more than {most_bytes} bytes")
-                    if time.monotonic() > until_s:
-                        raise httpx.ReadTimeout("not all of it came")
         # Beside its own errors httpx lets through those of idna, of codecs and of numbers.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OverflowError) as failure:
             raise NoAnswer(part, url, failure, deadline_s) from None
@@ -89,16 +129,12 @@ class Part:
         self,
         method: str,
         path: str,
-        json: object = None,
         deadline_s: float = DEADLINE_S,
-        *,
-        content: str | None = None,
-        form: Mapping[str, str] | None = None,
         most_bytes: int = MOST_BYTES,
+        **request: Any,
     ) -> httpx.Response:
-        """The answer, whatever its status, to `json`, to `content` as it is, or to a `form`."""
-        sent = {"json": json, "content": content, "data": form}
-        return self._http.ask(self.name, method, self.url + path, deadline_s, most_bytes, **sent)
+        """The answer, whatever its status."""
+        return self._http.ask(self.name, method, self.url + path, deadline_s, most_bytes, **request)
 
     def call(
         self,
@@ -106,10 +142,10 @@ class Part:
         path: str,
         json: object = None,
         deadline_s: float = DEADLINE_S,
-        content: str | None = None,
+        **request: Any,
     ) -> httpx.Response:
         """As `ask`. Raises Refused, with the part's own words, for an answer that is no success."""
-        answer = self.ask(method, path, json, deadline_s, content=content)
+        answer = self.ask(method, path, deadline_s, json=json, **request)
         if answer.is_success:
             return answer
         problem = f"{self.url}{path} answers {answer.status_code}"
@@ -134,13 +170,13 @@ class Part:
         except (msgspec.MsgspecError, ValueError, RecursionError) as failure:
             raise LabUnreachable(f"{answer.url} has a wrong {what}: {failure}", self.name) from None
 
-    def samples(self, path: str, *names: str, deadline_s: float = DEADLINE_S) -> list[Sample]:
-        """The samples of these names on a page of metrics, all of them finite.
+    def metrics(self, *names: str, deadline_s: float = DEADLINE_S) -> Metrics:
+        """The samples of these names on its page of metrics, all of them finite.
 
         Only lines that may be wanted are parsed: a server's page of 1,200 lines takes 10 ms as a
         whole and 0.1 ms so, and it is read while the lab measures.
         """
-        answer = self.call("GET", path, None, deadline_s)
+        answer = self.call("GET", "/metrics", None, deadline_s)
         lines = answer.content.decode("utf-8", "replace").splitlines()
         wanted = "".join(f"{line}\n" for line in lines if line.startswith(names))
         try:
@@ -153,7 +189,29 @@ class Part:
             if not math.isfinite(sample.value):
                 problem = f"{answer.url}: {sample.name} is {sample.value}"
                 raise LabUnreachable(problem, self.name)
-        return samples
+        return Metrics(self.name, f"{answer.url}", samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Samples of a part."""
+
+    part: str
+    url: str
+    samples: list[Sample]
+
+    def values(self, name: str, **labels: str) -> list[float]:
+        return [
+            float(sample.value)
+            for sample in self.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        ]
+
+    def value(self, name: str, **labels: str) -> float:
+        """The first of them. Raises LabUnreachable without any."""
+        for value in self.values(name, **labels):
+            return value
+        raise LabUnreachable(f"{self.url} has no {name}", self.part)
 
 
 def _plain(answer: httpx.Response) -> None:

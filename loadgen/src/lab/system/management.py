@@ -20,8 +20,6 @@ SLOW_DEADLINE_S = 60.0
 IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
-# In the answer of the servers and of the downstream to GET /time: ms since 1970.
-TIME_MS = "unix_ms"
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Plain = Whole | float | str | bool | None
 Settings = dict[str, Plain | list[Plain] | dict[str, Plain]]
@@ -35,6 +33,14 @@ class RouteWork:
     requests: float
     buckets: tuple[tuple[float, float], ...]
     failed: float = 0.0
+
+
+class Timed(Part):
+    """A part that tells the time: the servers and the downstream."""
+
+    def time_s(self) -> float:
+        """What the clock of its machine says, in seconds since 1970, to a millisecond."""
+        return self.field(self.call("GET", "/time"), "unix_ms", float) / 1000
 
 
 class Recorder(Part):
@@ -59,7 +65,7 @@ class Recorder(Part):
             raise LabUnreachable(f"its recording is wrong: {failure}", self.name) from None
 
 
-class Management(Recorder):
+class Management(Recorder, Timed):
     """The management port of one of the lab's servers. Every method raises LabUnreachable."""
 
     def __init__(self, http: Http, server: str) -> None:
@@ -82,10 +88,6 @@ class Management(Recorder):
             if now.get(name) != value:
                 raise LabUnreachable(f"{name} reads back {now.get(name)}, not {value}", self.name)
 
-    def time_s(self) -> float:
-        """What the clock of its machine says, in seconds since 1970, to a millisecond."""
-        return self.field(self.call("GET", "/time"), TIME_MS, float) / 1000
-
     def round_trip_ms(self) -> float:
         """One round trip of the network between it and what it calls."""
         return self.field(self.call("GET", "/round-trip"), "microseconds", float) / 1000
@@ -100,31 +102,27 @@ class Management(Recorder):
 
     def in_flight(self) -> int:
         """Requests it still works on, queued ones included."""
-        return round(sum(sample.value for sample in self.samples("/metrics", IN_FLIGHT)))
+        return round(sum(self.metrics(IN_FLIGHT).values(IN_FLIGHT)))
 
     def jit(self) -> tuple[float, float]:
         """The CPU seconds that the threads of its JIT compiler used so far, and the seconds in
         which they waited for a CPU."""
-        samples = self.samples("/metrics", RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
-        seconds = {
-            sample.name: float(sample.value)
-            for sample in samples
-            if sample.labels.get("threads") == "compiler"
-        }
-        if len(seconds) < 2:
-            raise LabUnreachable(f"{self.url}/metrics has no {RUN} of the compiler", self.name)
-        return seconds[RUN], seconds[RUNQ]
+        page = self.metrics(RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
+        return page.value(RUN, threads="compiler"), page.value(RUNQ, threads="compiler")
 
     def work(self, route: str) -> RouteWork:
         """Its counters of a route, whose query is ignored."""
         path = route.partition("?")[0]
-        requests, failed, buckets = 0.0, 0.0, []
-        for sample in self.samples("/metrics", REQUESTS, BUCKETS):
-            if sample.labels.get("route") != path:
-                continue
-            if sample.name == REQUESTS:
-                requests += sample.value
-                failed += sample.value if sample.labels.get("outcome") != "ok" else 0.0
-            elif sample.labels.get("phase") == "total":
-                buckets.append((float(sample.labels["le"]), float(sample.value)))
-        return RouteWork(requests, tuple(sorted(buckets)), failed)
+        page = self.metrics(REQUESTS, BUCKETS)
+        requests = sum(page.values(REQUESTS, route=path))
+        ok = sum(page.values(REQUESTS, route=path, outcome="ok"))
+        total = {"route": path, "phase": "total"}.items()
+        try:
+            buckets = sorted(
+                (float(sample.labels["le"]), float(sample.value))
+                for sample in page.samples
+                if sample.name == BUCKETS and total <= sample.labels.items()
+            )
+        except (KeyError, ValueError):
+            raise LabUnreachable(f"{page.url} has a wrong {BUCKETS}", self.name) from None
+        return RouteWork(requests, tuple(buckets), requests - ok)

@@ -88,9 +88,7 @@ class Prometheus(Part):
         raise LabUnreachable("it has no time", self.name)
 
     def _query(self, form: Mapping[str, str], deadline_s: float) -> list[_Found]:
-        answer = self.ask(
-            "POST", "/api/v1/query", None, deadline_s, form=form, most_bytes=QUERY_BYTES
-        )
+        answer = self.ask("POST", "/api/v1/query", deadline_s, QUERY_BYTES, data=form)
         if not answer.is_success:
             why = self.field(answer, "error", str)
             raise LabUnreachable(f"it refused {form['query']!r}: {why}", self.name)

@@ -17,8 +17,8 @@ import msgspec
 from lab.errors import LabUnreachable, WordError
 from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Spread, ToxicState, Way, address
 from lab.system.agent import Agent
-from lab.system.http import DEADLINE_S, Http, Part
-from lab.system.management import PORT, TIME_MS, Management
+from lab.system.http import DEADLINE_S, Http
+from lab.system.management import PORT, Management, Timed
 from lab.system.network import Reach, reach
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
@@ -64,7 +64,7 @@ class Urls:
         )
 
 
-class Downstream(Part):
+class Downstream(Timed):
     """Every method raises LabUnreachable."""
 
     def __init__(self, http: Http, url: str) -> None:
@@ -83,9 +83,6 @@ class Downstream(Part):
         except (msgspec.MsgspecError, ValueError) as failure:
             raise LabUnreachable(f"its delay is wrong: {failure}", self.name) from None
         return self.field(answer, "mean_ms", float), spread
-
-    def time_s(self) -> float:
-        return self.field(self.call("GET", "/time"), TIME_MS, float) / 1000
 
 
 class Stack:

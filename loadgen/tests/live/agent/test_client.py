@@ -1,12 +1,11 @@
 """The probe's client against a server that is really there."""
 
 import asyncio
-from contextlib import closing
 
-import h11
+import httpcore
 import pytest
 
-from lab.live.agent.client import Client
+from lab.live.agent.probe import get
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
@@ -42,10 +41,10 @@ class Server:
             server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
             async with server, asyncio.timeout(60):
                 url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
-                with closing(Client()) as client:
+                async with httpcore.AsyncConnectionPool(max_connections=None) as pool:
                     if at_once:
-                        return await asyncio.gather(*(client.get(url) for _ in range(count)))
-                    return [await client.get(url) for _ in range(count)]
+                        return await asyncio.gather(*(get(pool, url) for _ in range(count)))
+                    return [await get(pool, url) for _ in range(count)]
 
         return asyncio.run(run())
 
@@ -73,5 +72,5 @@ def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
 
 @pytest.mark.parametrize("wrong", [b"", OK[:-1], b"HTTP/1.1 200", b"220 mail ready\r\n\r\n"])
 def test_an_answer_that_is_cut_short_or_no_http_is_an_error(wrong: bytes) -> None:
-    with pytest.raises((OSError, h11.RemoteProtocolError)):
+    with pytest.raises((httpcore.NetworkError, httpcore.ProtocolError)):
         Server(wrong).asked()

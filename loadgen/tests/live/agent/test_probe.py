@@ -7,19 +7,18 @@ from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
 
-import h11
+import httpcore
 import pytest
 from msgspec.structs import replace
 
-from lab.live.agent.client import Client
 from lab.live.agent.probe import Probe
 from live.conftest import TRIAL, FakeClock, metrics_of, value_of
 
-Handler = Callable[[str], Awaitable[int]]
+Handler = Callable[[object, str], Awaitable[int]]
 
 
 def answering(status: int = 200, failure: Exception | None = None) -> Handler:
-    async def answer(url: str) -> int:
+    async def answer(_: object, url: str) -> int:
         assert url == TRIAL.url
         if failure is not None:
             raise failure
@@ -28,7 +27,7 @@ def answering(status: int = 200, failure: Exception | None = None) -> Handler:
     return answer
 
 
-async def never(url: str) -> int:
+async def never(_: object, url: str) -> int:
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -39,13 +38,7 @@ class Bench:
     def __init__(self, clock: Any, answer: Handler, most_in_flight: int = 2000) -> None:
         self.clock = clock
         self.metrics = metrics_of(clock)
-
-        def client() -> Client:
-            fake = Client()
-            fake.get = answer
-            return fake
-
-        self.probe = Probe(20, clock, self.metrics, client, random.Random(7), most_in_flight)
+        self.probe = Probe(20, clock, self.metrics, answer, random.Random(7), most_in_flight)
 
     def run(self, sends: int, see: Callable[[], object] = str, rps: float | None = None) -> object:
         """Let ``sends`` requests fall due; what ``see`` gives before the probe is stopped."""
@@ -70,7 +63,7 @@ class Bench:
 def test_requests_leave_as_a_poisson_stream_of_the_rate_asked_for(clock: Any) -> None:
     due: list[float] = [clock.now]
 
-    async def note(url: str) -> int:
+    async def note(_: object, url: str) -> int:
         due.append(clock.now)
         return 200
 
@@ -104,7 +97,7 @@ def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
 
 
 def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: Any) -> None:
-    async def slow(url: str) -> int:
+    async def slow(_: object, url: str) -> int:
         clock.now += 2.0
         return 200
 
@@ -120,7 +113,7 @@ def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: An
         ("http_error", answering(503), 0),
         ("timeout", answering(failure=TimeoutError("late")), 1),
         ("error", answering(failure=ConnectionRefusedError("refused")), 0),
-        ("error", answering(failure=h11.RemoteProtocolError("cut")), 0),
+        ("error", answering(failure=httpcore.RemoteProtocolError("cut")), 0),
     ],
 )
 def test_outcomes_are_different(outcome: str, answer: Handler, observed: int) -> None:

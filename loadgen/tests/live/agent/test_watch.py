@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,12 +11,17 @@ import pytest
 
 from lab.live.agent.metrics import AgentMetrics
 from lab.live.agent.watch import ToxicsWatch
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxics import WHOLE_PROXY
 from lab.system.http import Http
+from lab.system.toxiproxy import Toxiproxy
 from live.conftest import value_of
 from support.fakes import toxic
 
 PROXY = {"name": "downstream", "listen": ":8666", "upstream": "downstream:8080", "enabled": True}
+
+
+def toxiproxy_of(answer: Callable[[httpx.Request], httpx.Response]) -> Toxiproxy:
+    return Toxiproxy(Http(httpx.MockTransport(answer)), "http://toxiproxy:8475")
 
 
 def utc(at: float) -> datetime:
@@ -30,8 +36,7 @@ class Scene:
         self.enabled = True
         self.toxics: list[dict[str, Any]] = []
         self.answer: httpx.Response | None = None
-        http = Http(httpx.MockTransport(self._answer))
-        self.watch = ToxicsWatch(http, "http://toxiproxy:8475", clock)
+        self.watch = ToxicsWatch(toxiproxy_of(self._answer), clock)
         self.metrics = AgentMetrics(clock, lambda: None, self.watch)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -50,8 +55,7 @@ class Scene:
     @property
     def changes(self) -> dict[str, datetime]:
         """When each toxic of the proxy last changed."""
-        assert all(proxy == "downstream" for _, proxy, _ in self.watch.seen.changes)
-        return {name: at for at, _, name in self.watch.seen.changes}
+        return self.watch.seen.last_changes("downstream")
 
     def exported(self, name: str) -> float | None:
         return value_of(self.metrics, name, proxy="downstream")
@@ -134,7 +138,7 @@ def test_of_two_looks_the_later_one_counts(clock: Any) -> None:
         return found
 
     async def run() -> None:
-        watch = ToxicsWatch(Http(httpx.MockTransport(answer)), "http://toxiproxy:8475", clock)
+        watch = ToxicsWatch(toxiproxy_of(answer), clock)
         older = asyncio.create_task(watch.look())
         await asyncio.to_thread(asked.wait, 60)
         # The first look has its answer, and has not got it yet, when a toxic is put in force.
@@ -145,7 +149,7 @@ def test_of_two_looks_the_later_one_counts(clock: Any) -> None:
         await asyncio.gather(older, newer)
         assert watch.in_force is not None
         assert watch.in_force.added_latency_ms == 300
-        assert [name for *_, name in watch.seen.changes] == ["latency"]
+        assert [name for *_, name in watch.seen.history] == ["latency"]
 
     asyncio.run(run())
 

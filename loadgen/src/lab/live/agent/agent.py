@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -160,18 +160,16 @@ class Agent:
             measured = (self.trial.server,)
         elif self._clock.monotonic() < self._attended_until:
             measured = self._attended
-        return Json(
-            [
-                {
-                    "targets": [server],
-                    "labels": {"__idle": "yes"} if measured and server not in measured else {},
-                }
-                for server in self._servers()
-            ]
-        )
+        servers = self._servers()
+        idle = {*servers} - {*measured} if measured else set()
+        return _targets({name: {"__idle": "yes"} if name in idle else {} for name in servers})
 
     async def _show_cadvisor(self, _: Request) -> Response:
-        labels = {f"cadvisor-{name}:8080": {"machine": name} for name in self._machines}
-        targets = labels or {"cadvisor:8080": {}}
-        project = {"project": self._project}
-        return Json([{"targets": [at], "labels": project | more} for at, more in targets.items()])
+        machines = {f"cadvisor-{name}:8080": {"machine": name} for name in self._machines}
+        targets = machines or {"cadvisor:8080": {}}
+        return _targets({at: {"project": self._project, **more} for at, more in targets.items()})
+
+
+def _targets(labels: Mapping[str, Mapping[str, str]]) -> Response:
+    """Those of http_sd: the labels of each address."""
+    return Json([{"targets": [at], "labels": more} for at, more in labels.items()])

@@ -155,12 +155,13 @@ class AgentMetrics(Collector):
                 yield "lab_trial_offered_rps", where, trial.offered_rps
 
     def _of_toxics(self) -> Iterator[Sample]:
-        changed = {proxy: at.timestamp() for at, proxy, _ in sorted(self._watch.seen.changes)}
         for proxy in self._watch.in_force.proxies if self._watch.in_force else ():
             where = (proxy.name,)
+            times = self._watch.seen.last_changes(proxy.name).values()
+            changed = max(times).timestamp() if times else 0.0
             yield "lab_toxiproxy_proxy_enabled", where, proxy.enabled
             yield "lab_toxics_in_force", where, len(proxy.toxics)
-            yield "lab_toxics_changed_timestamp_seconds", where, changed.get(proxy.name, 0.0)
+            yield "lab_toxics_changed_timestamp_seconds", where, changed
             added_ms = [t.added_latency_ms for t in proxy.toxics if t.added_latency_ms is not None]
             if len(added_ms) == len(proxy.toxics):
                 yield "lab_toxics_added_latency_seconds", where, sum(added_ms) / 1000

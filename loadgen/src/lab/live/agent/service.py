@@ -28,11 +28,8 @@ from lab.live.control.api import Control
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.http import refuse
 from lab.model.machines import MACHINES
-from lab.system.http import Http
-from lab.system.prometheus import Prometheus
-from lab.system.stack import Urls, project_of
+from lab.system.stack import Stack, Urls, project_of
 from lab.system.tokens import PAGE, token
-from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
 # After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
@@ -74,8 +71,8 @@ def new_app(agent: Agent, routes: Sequence[BaseRoute]) -> Starlette:
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     """All parts, wired. Raises LabError for a bad setting."""
     urls, ports = Urls.read(environ), published_ports(environ)
-    http = Http(secret=urls.secret)
-    watch = ToxicsWatch(http, urls.toxiproxy, clock)
+    stack = Stack(urls)
+    watch = ToxicsWatch(stack.toxiproxy, clock)
     # Read each time: a new model is scraped without a new agent.
     servers = partial(read_servers, Path(environ.get("LAB_HOME", "/lab")) / "servers", environ)
     machines = environ.get(MACHINES, "").split()
@@ -85,9 +82,7 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         servers=servers(),
         trial=lambda: agent.trial,
         watch=watch,
-        toxiproxy=Toxiproxy(http, urls.toxiproxy),
-        http=http,
-        prometheus=Prometheus(http, urls.prometheus),
+        stack=stack,
     )
     inside = urlsplit(urls.agent)
     return Guard(
