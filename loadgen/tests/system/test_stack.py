@@ -60,35 +60,29 @@ def test_a_pool_has_time_to_start_its_threads(lab: FakeLab) -> None:
 
 
 IDENTIFIED = dataclasses.asdict(IDENTITY)
-WRONG: dict[str, tuple[Callable[[Stack], object], list[object]]] = {
-    "routes": (
-        lambda stack: management(stack).routes(),
-        [{**IDENTIFIED, "routes": routes} for routes in (None, "/downstream", [1])],
+ONE = {"data": {"result": [{}]}}
+WRONG: list[tuple[Callable[[Stack], object], object]] = [
+    *((lambda of: management(of).routes(), IDENTIFIED | {"routes": r}) for r in (None, "/x", [1])),
+    *((lambda of: management(of).identity(), body) for body in ({}, [], {"model": "a"})),
+    (lambda of: management(of).identity(), IDENTIFIED | {"pid": "x"}),
+    *((lambda of: of.prometheus.series("up[1m]", 60.0), body) for body in ({}, ONE)),
+    (
+        lambda of: of.prometheus.series("up[1m]", 60.0),
+        {"data": {"result": [{"metric": {}, "values": [[1]]}]}},
     ),
-    "identity": (
-        lambda stack: management(stack).identity(),
-        [{}, [], {"model": "a"}, IDENTIFIED | {"pid": "x"}],
-    ),
-    "series": (
-        lambda stack: stack.prometheus.series("up[1m]", 60.0),
-        [{}, {"data": {"result": [{}]}}, {"data": {"result": [{"metric": {}, "values": [[1]]}]}}],
-    ),
-    "values": (
-        lambda stack: stack.prometheus.values("up", 1.0),
-        [{}, {"data": {"result": [{}]}}, {"data": {"result": [{"metric": {}, "value": [1]}]}}],
-    ),
-    "toxics": (lambda stack: stack.toxics(), [[], {"a": 1}, {"a": {"name": "a"}}]),
-    "time": (lambda stack: management(stack).time_s(), [{}, {"unix_ms": None}, {"unix_ms": True}]),
-}
+    *((lambda of: of.prometheus.values("up", 1.0), body) for body in ({}, ONE)),
+    *((lambda of: of.toxics(), body) for body in ([], {"a": 1}, {"a": {"name": "a"}})),
+    *((lambda of: management(of).time_s(), {"unix_ms": at}) for at in (None, True)),
+]
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_an_answer_of_another_shape_is_refused(case: str) -> None:
-    ask, bodies = WRONG[case]
-    for body in bodies:
-        transport = httpx.MockTransport(lambda _, body=body: httpx.Response(200, json=body))
-        with pytest.raises(LabUnreachable, match=r"^(a|prometheus|toxiproxy): http://.* wrong "):
-            ask(Stack(Urls.read({}), transport))
+@pytest.mark.parametrize(("ask", "body"), WRONG)
+def test_an_answer_of_another_shape_is_refused(
+    ask: Callable[[Stack], object], body: object
+) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
+    with pytest.raises(LabUnreachable, match=r"^(a|prometheus|toxiproxy): http://.* wrong "):
+        ask(Stack(Urls.read({}), transport))
 
 
 def test_a_query_that_prometheus_refuses_is_one_line() -> None:

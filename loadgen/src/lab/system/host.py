@@ -7,6 +7,7 @@ and without waiting.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -25,7 +26,7 @@ from lab.system.ref import REF, REF_TIMEOUT_S
 GRACE_S = 3.0
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 NET_SNMP, NET_STAT = Path("/proc/net/snmp"), Path("/proc/net/netstat")
-CPU_PRESSURE = Path("/proc/pressure/cpu")
+STAT, CPU_PRESSURE = Path("/proc/stat"), Path("/proc/pressure/cpu")
 CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
 
 
@@ -76,23 +77,20 @@ class Process:
 
     def cpu_s(self) -> float:
         """CPU seconds it used so far; after its end, all it used."""
-        if self._status is None:
-            # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
-            with suppress(OSError):
-                text = Path(f"/proc/{self._child.pid}/stat").read_text(encoding="ascii")
-                fields = text.rpartition(")")[2].split()
-                self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        stat = "" if self._status is not None else _text(Path(f"/proc/{self._child.pid}/stat"))
+        # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
+        if fields := stat.rpartition(")")[2].split():
+            self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return self._cpu_s
 
     def turns(self) -> Turns | None:
         """Its turns so far; None if the system has no such figures. A thread that has ended counts
         as it was at the last call."""
         for path in Path(f"/proc/{self._child.pid}/task").glob("*/schedstat"):
-            # A thread may have ended just now.
-            with suppress(OSError, ValueError):
-                # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats.
-                _, wait_ns, slices = path.read_text(encoding="ascii").split()
-                self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
+            # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats. Nothing
+            # of a thread that has ended just now.
+            if len(figures := _text(path).split()) == 3:
+                self._turns[path.parent.name] = Turns(int(figures[1]) / 1e9, int(figures[2]))
         if not self._turns:
             return None
         turns = self._turns.values()
@@ -209,33 +207,28 @@ class System(Clock):
     def host_cpu(self) -> HostCpu | None:
         """The first line of /proc/stat (proc(5)), which a container sees too; None without it, and
         for a lab on several machines."""
-        with suppress(OSError):
-            if self._shared:
-                values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-                user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
-                total = user + nice + system + idle + iowait + irq + softirq + steal
-                return HostCpu(total=total, idle=idle + iowait, steal=steal)
-        return None
+        line = _text(STAT).partition("\n")[0] if self._shared else ""
+        if not line:
+            return None
+        user, nice, system, idle, iowait, irq, softirq, steal = map(float, line.split()[1:9])
+        total = user + nice + system + idle + iowait + irq + softirq + steal
+        return HostCpu(total=total, idle=idle + iowait, steal=steal)
 
     def pressure_s(self) -> float | None:
         """For how long at least one thread of the machine waited for a CPU so far
         (Documentation/accounting/psi.rst: `some`). None without PSI, and as `host_cpu`."""
-        with suppress(OSError, ValueError):
-            if self._shared:
-                some = CPU_PRESSURE.read_text(encoding="ascii").split("\n", 1)[0]
-                return int(some.rpartition("total=")[2]) / 1e6
-        return None
+        found = re.match("some .*total=([0-9]+)", _text(CPU_PRESSURE)) if self._shared else None
+        return int(found[1]) / 1e6 if found else None
 
     def resent(self) -> int | None:
         """How many segments TCP has sent again in this network namespace so far, attempts to
         connect left out (proc(5)). None if unknown."""
         counts: dict[str, int] = {}
         for path in (NET_SNMP, NET_STAT):
-            with suppress(OSError, ValueError):
-                lines = path.read_text(encoding="ascii").splitlines()
-                for names, values in zip(lines[::2], lines[1::2], strict=False):
-                    numbers = map(int, values.split()[1:])
-                    counts.update(zip(names.split()[1:], numbers, strict=False))
+            lines = _text(path).splitlines()
+            for names, values in zip(lines[::2], lines[1::2], strict=False):
+                numbers = map(int, values.split()[1:])
+                counts.update(zip(names.split()[1:], numbers, strict=False))
         again, connecting = counts.get("RetransSegs"), counts.get("TCPSynRetrans")
         return None if again is None or connecting is None else again - connecting
 
@@ -270,22 +263,26 @@ class System(Clock):
         """How long a CPU quota kept this container from running so far: `throttled_usec` of
         cgroups' version 2, `throttled_time` (ns) of version 1. None if unknown."""
         for path in self._cpu_stat:
-            with suppress(OSError):
-                words = path.read_text(encoding="ascii").split()
-                values = dict(zip(words[::2], words[1::2], strict=False))
-                for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
-                    if name in values:
-                        return int(values[name]) * unit_s
+            words = _text(path).split()
+            values = dict(zip(words[::2], words[1::2], strict=False))
+            for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
+                if name in values:
+                    return int(values[name]) * unit_s
         return None
+
+
+def _text(path: Path) -> str:
+    """A file of the kernel; empty if it cannot be read."""
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""
 
 
 def source_ports(path: Path = PORT_RANGE) -> int | None:
     """How many ports one address leaves this network namespace (ip(7)); None if unknown."""
-    try:
-        low, high = map(int, path.read_text(encoding="ascii").split())
-    except (OSError, ValueError):
-        return None
-    return high - low + 1
+    ports = [int(port) for port in _text(path).split()]
+    return ports[1] - ports[0] + 1 if ports else None
 
 
 def pin(cpu_set: str) -> None:

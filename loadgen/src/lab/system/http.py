@@ -32,36 +32,29 @@ USER_AGENT = "concurrency-lab"
 
 
 class _Network(httpcore.SyncBackend):
-    """Connections that end with the deadline of their thread's call, however slowly bytes drip:
-    httpx counts a timeout again from each byte."""
+    """Connections whose reads end with the deadline of their thread's call, however slowly bytes
+    drip: httpx counts its timeout again from each byte."""
 
     def __init__(self) -> None:
         self.call = threading.local()
 
-    def left_s(self, most_s: float | None) -> float:
-        left_s: float = self.call.until_s - time.monotonic()
-        if left_s <= 0:
-            raise httpcore.ReadTimeout("not all of it came")
-        return left_s if most_s is None else min(left_s, most_s)
-
     def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        return _Stream(super().connect_tcp(*args, **kwargs), self)
+        return self._timed(super().connect_tcp(*args, **kwargs))
 
+    def _timed(self, stream: httpcore.NetworkStream) -> httpcore.NetworkStream:
+        read, start_tls = stream.read, stream.start_tls
 
-class _Stream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream, network: _Network) -> None:
-        self._stream, self._network = stream, network
-        self.close = stream.close  # type: ignore[method-assign]
-        self.get_extra_info = stream.get_extra_info  # type: ignore[method-assign]
+        def read_in_time(most_bytes: int, timeout: float | None = None) -> bytes:
+            left_s = self.call.until_s - time.monotonic()
+            if left_s <= 0:
+                raise httpcore.ReadTimeout("not all of it came")
+            return read(most_bytes, left_s if timeout is None else min(left_s, timeout))
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._network.left_s(timeout))
+        def start_timed_tls(*args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+            return self._timed(start_tls(*args, **kwargs))
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._network.left_s(timeout))
-
-    def start_tls(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(*args, **kwargs), self._network)
+        vars(stream).update(read=read_in_time, start_tls=start_timed_tls)
+        return stream
 
 
 class NoAnswer(LabUnreachable):

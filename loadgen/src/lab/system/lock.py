@@ -9,7 +9,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lab.errors import LabError
@@ -35,20 +35,13 @@ def claimed(folder: Path) -> Iterator[tuple[int, ...]]:
     except OSError as failure:
         raise LabError(f"cannot open {folder}: {failure.strerror}") from None
     try:
-        if not _locked(descriptor):
+        for _ in range(TRIES):
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(PAUSE_S)
+        else:
             raise LabError("another measurement is under way; wait for its end")
         yield (descriptor,)
     finally:
         os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    for number in range(TRIES):
-        if number:
-            time.sleep(PAUSE_S)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        return True
-    return False
