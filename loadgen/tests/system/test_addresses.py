@@ -14,7 +14,7 @@ from lab.kinds.reading import Here
 from lab.model.address import parse
 from lab.subject.external_service import ExternalService
 from lab.system.host_changes import HostChanges
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 
 HERE = Here(("fixed-pool",), 20_000)
 
@@ -62,8 +62,6 @@ def test_what_is_read_in_two_ways_is_refused_with_its_sign(text: str, problem: s
     with pytest.raises(WordError) as refused_word:
         of_verb("bench", {"TARGET": text, "CONC": "5"}, HERE)
     assert str(refused_word.value).isprintable()
-    with pytest.raises(WordError, match=r"^LAB_AGENT_URL="):
-        Urls.read({"LAB_AGENT_URL": text})
 
 
 def test_others_are_taken_as_they_are() -> None:
@@ -115,9 +113,7 @@ def service(url: str, location: str) -> ExternalService:
     """A service that redirects."""
     headers = [(b"Location", location.encode("utf-8", "surrogatepass"))]
     redirect = httpx.MockTransport(lambda _: httpx.Response(307, headers=headers))
-    return ExternalService(
-        "my-service", url, "/", Stack(Urls.read({}), redirect), HostChanges(None)
-    )
+    return ExternalService("my-service", url, "/", Stack("", redirect), HostChanges(None))
 
 
 @given(RIGHT, HOSTILE)

@@ -18,7 +18,7 @@ from lab.system.exporter import Exporter
 from lab.system.http import MOST_BYTES, Http, NoAnswer, Part
 from lab.system.management import Management
 from lab.system.prometheus import QUERY_BYTES
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support.fakes import FakeLab, toxic
 
 
@@ -50,7 +50,7 @@ def stack_of(body: bytes | httpx.SyncByteStream, **headers: str) -> Stack:
     """A lab whose every part answers with this body."""
     stream = httpx.ByteStream(body) if isinstance(body, bytes) else body
     answer = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, stream=stream))
-    return Stack(Urls.read({}), answer)
+    return Stack("", answer)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_no_answer_of_a_part_ends_in_anything_but_a_value_or_one_line(lab: FakeL
         body = changed(random, right.read()) if random.random() < 0.5 else right.content
         return httpx.Response(right.status_code, content=body)
 
-    stack = Stack(Urls.read({}), httpx.MockTransport(answer))
+    stack = Stack("", httpx.MockTransport(answer))
     more = (
         lambda: management(stack).work("/downstream"),
         lambda: stack.prometheus.values("up", 1.0),

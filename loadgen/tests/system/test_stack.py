@@ -10,7 +10,7 @@ import pytest
 from lab.errors import LabUnreachable, Refused
 from lab.system.exporter import Exporter
 from lab.system.management import Management
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, START, FakeLab
 
@@ -82,19 +82,14 @@ def test_an_answer_of_another_shape_is_refused(
 ) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
     with pytest.raises(LabUnreachable, match=r"^(a|prometheus|toxiproxy): http://.* wrong "):
-        ask(Stack(Urls.read({}), transport))
+        ask(Stack("", transport))
 
 
 def test_a_query_that_prometheus_refuses_is_one_line() -> None:
     refusal = httpx.Response(400, json={"status": "error", "error": "parse error"})
-    stack = Stack(Urls.read({}), httpx.MockTransport(lambda _: refusal))
+    stack = Stack("", httpx.MockTransport(lambda _: refusal))
     with pytest.raises(LabUnreachable, match="prometheus: it refused 'up': parse error"):
         stack.prometheus.values("up", 1.0)
-
-
-def test_urls_come_from_the_environment() -> None:
-    urls = Urls.read({"LAB_AGENT_URL": "http://x:1/"})
-    assert (urls.agent, urls.toxiproxy) == ("http://x:1", "http://toxiproxy:8475")
 
 
 def test_the_work_of_each_route_and_the_requests_in_flight_of_all(lab: FakeLab) -> None:

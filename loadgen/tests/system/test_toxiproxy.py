@@ -14,12 +14,10 @@ from lab.system import toxic_verbs
 from lab.system.agent import ToxicsSeen
 from lab.system.toxiproxy import toxic_state
 
-URL = {"LAB_TOXIPROXY_URL": "http://toxiproxy:8474", "LAB_AGENT_URL": "http://loadgen:9464"}
-
 
 def do(verb: str, transport: httpx.BaseTransport, **words: str) -> str:
     out = io.StringIO()
-    toxic_verbs.run(verb, words, URL, out, transport)
+    toxic_verbs.run(verb, words, {}, out, transport)
     return out.getvalue()
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct, to_builtins
 from lab.model import Mode
 from lab.system.http import Http, Part
 
+HOST, PORT = "loadgen", 9464
 DEADLINE_S = 2.0
 # Longer than the longest preparation of a trial. The trial itself is announced.
 ATTENTION_S = 300.0
@@ -78,8 +79,8 @@ class ToxicsSeen(Struct, frozen=True):
 class Agent(Part):
     """Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http, url: str) -> None:
-        super().__init__(http, "agent", url)
+    def __init__(self, http: Http) -> None:
+        super().__init__(http, "agent", f"http://{HOST}:{PORT}")
 
     def attend(self, *servers: str) -> None:
         """These servers are measured, so that Prometheus looks rarely at the others; none: no

@@ -53,8 +53,8 @@ class _Results(msgspec.Struct):
 class Prometheus(Part):
     """Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http, url: str) -> None:
-        super().__init__(http, "prometheus", url)
+    def __init__(self, http: Http) -> None:
+        super().__init__(http, "prometheus", "http://prometheus:9090")
 
     def version(self) -> str:
         answer = self.call("GET", "/api/v1/status/buildinfo")

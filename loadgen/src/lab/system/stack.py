@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import httpx
 import msgspec
 
-from lab.errors import LabUnreachable, WordError
-from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Spread, ToxicState, Way, address
+from lab.errors import LabUnreachable
+from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Spread, ToxicState, Way
 from lab.system.agent import Agent
 from lab.system.http import DEADLINE_S, Http
 from lab.system.management import PORT, Management, Timed
@@ -32,43 +31,11 @@ def project_of(environ: Mapping[str, str]) -> str:
     return environ.get("LAB_PROJECT") or "concurrency-lab"
 
 
-@dataclass(frozen=True, slots=True)
-class Urls:
-    """Where the parts of the lab are, besides the servers (which are reached by name), and the
-    secret that their tokens follow from."""
-
-    prometheus: str
-    toxiproxy: str
-    downstream: str
-    agent: str
-    secret: str = field(default="", repr=False)
-
-    @classmethod
-    def read(cls, environ: Mapping[str, str]) -> Urls:
-        """From LAB_*_URL and LAB_SECRET; the defaults are the names inside the lab's network.
-        Raises WordError."""
-
-        def url(name: str, default: str) -> str:
-            try:
-                given = address.parse(environ.get(name, default))
-            except ValueError as failure:
-                raise WordError(f"{name}={failure}") from None
-            return f"{given.url}{given.path}".rstrip("/")
-
-        return cls(
-            prometheus=url("LAB_PROMETHEUS_URL", "http://prometheus:9090"),
-            toxiproxy=url("LAB_TOXIPROXY_URL", "http://toxiproxy:8475"),
-            downstream=url("LAB_DOWNSTREAM_URL", "http://downstream:8081"),
-            agent=url("LAB_AGENT_URL", "http://loadgen:9464"),
-            secret=environ.get("LAB_SECRET", ""),
-        )
-
-
 class Downstream(Timed):
     """Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http, url: str) -> None:
-        super().__init__(http, "downstream", url)
+    def __init__(self, http: Http) -> None:
+        super().__init__(http, "downstream", "http://downstream:8081")
 
     def delay(self) -> tuple[float, Spread | None]:
         """The delay in ms that it says it has; its mean and its spread if it draws one for each
@@ -86,23 +53,23 @@ class Downstream(Timed):
 
 
 class Stack:
-    """The running lab, on one machine or on `several`. `transport` (httpx.MockTransport) and
-    `reach` are the seams for tests."""
+    """The running lab, on one machine or on `several`. The tokens of its parts follow from
+    `secret`. `transport` (httpx.MockTransport) and `reach` are the seams for tests."""
 
     def __init__(
         self,
-        urls: Urls,
+        secret: str = "",
         transport: httpx.BaseTransport | None = None,
         *,
         several: bool = False,
         reach: Reach = reach,
     ) -> None:
         self._several, self._reach = several, reach
-        self.http = Http(transport, urls.secret)
-        self.agent = Agent(self.http, urls.agent)
-        self.prometheus = Prometheus(self.http, urls.prometheus)
-        self.toxiproxy = Toxiproxy(self.http, urls.toxiproxy)
-        self.downstream = Downstream(self.http, urls.downstream)
+        self.http = Http(transport, secret)
+        self.agent = Agent(self.http)
+        self.prometheus = Prometheus(self.http)
+        self.toxiproxy = Toxiproxy(self.http)
+        self.downstream = Downstream(self.http)
 
     def close(self) -> None:
         self.http.close()

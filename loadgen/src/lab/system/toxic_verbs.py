@@ -10,7 +10,7 @@ from lab.errors import LabUnreachable, harmless
 from lab.model.toxic_words import parse_none, parse_toxic
 from lab.model.toxics import WHOLE_PROXY, Proxy, Toxic, units_of
 from lab.system.agent import ToxicsSeen
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 
 COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
 TIME = "%Y-%m-%d %H:%M:%S UTC"
@@ -25,7 +25,7 @@ def run(
 ) -> None:
     """Do one of the verbs and print the result to `out`. `words` are the user's KEY=VALUE words for
     it. Raises WordError before anything is changed, and LabUnreachable."""
-    with closing(Stack(Urls.read(environ), transport)) as stack:
+    with closing(Stack(environ.get("LAB_SECRET", ""), transport)) as stack:
         if verb == "toxic":
             proxies: Sequence[Proxy] = [stack.toxiproxy.apply(parse_toxic(words))]
         else:

@@ -22,8 +22,8 @@ TIMEOUT_S = 15.0
 class Toxiproxy(Part):
     """Every method raises LabUnreachable. One thread."""
 
-    def __init__(self, http: Http, url: str) -> None:
-        super().__init__(http, "toxiproxy", url)
+    def __init__(self, http: Http) -> None:
+        super().__init__(http, "toxiproxy", "http://toxiproxy:8475")
 
     def in_force(self, deadline_s: float = TIMEOUT_S) -> ToxicsInForce:
         answer = self.call("GET", "/proxies", None, deadline_s)

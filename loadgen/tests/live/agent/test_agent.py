@@ -120,8 +120,6 @@ async def test_health_shows_when_a_background_task_has_died(scene: Scene, task: 
     ("path", "body", "message"),
     [
         ("/trial", ANNOUNCED | {"mode": "half"}, "'half' - at `$.mode`"),
-        ("/trial", ANNOUNCED | {"phase": "rest"}, "'rest' - at `$.phase`"),
-        ("/trial", ANNOUNCED | {"concurrency": True}, "`int`, got `bool` - at `$.concurrency`"),
         ("/trial", ANNOUNCED | {"speed": 3}, "unknown field `speed`"),
         ("/attention", {}, "missing required field `servers`"),
     ],

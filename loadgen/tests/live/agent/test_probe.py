@@ -139,6 +139,10 @@ def test_a_failure_of_another_kind_breaks_the_probe_where_it_is_seen(clock: Any)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
+def url_of(server: asyncio.Server) -> str:
+    return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
 def of_server(answer: bytes, sends: int, together: int) -> tuple[Bench, list[bytes]]:
     """A probe of a server that is really there, which answers from `together` requests on; and
     the requests."""
@@ -154,8 +158,7 @@ def of_server(answer: bytes, sends: int, together: int) -> tuple[Bench, list[byt
 
     async def run() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, asyncio.timeout(60):
-            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}//a;b%41?"
-            await bench.sent(sends, replace(TRIAL, url=url))
+            await bench.sent(sends, replace(TRIAL, url=f"{url_of(server)}//a;b%41?"))
 
     asyncio.run(run())
     return bench, requests
@@ -189,9 +192,7 @@ def test_a_connection_is_kept_for_the_next_request_unless_the_server_closes_it()
 
     async def run() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, asyncio.timeout(60):
-            with closing(
-                Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-            ) as client:
+            with closing(Client(url_of(server))) as client:
                 assert [await client.get() for _ in range(4)] == [200] * 4
 
     asyncio.run(run())

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -28,10 +27,10 @@ from lab.live.control.api import Control
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.http import refuse
 from lab.model.machines import MACHINES
-from lab.system.stack import Stack, Urls, project_of
+from lab.system.agent import HOST, PORT
+from lab.system.stack import Stack, project_of
 from lab.system.tokens import PAGE, token
 
-PORT = 9464
 # After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
 GRACE_S = 1
 
@@ -70,8 +69,8 @@ def new_app(agent: Agent, routes: Sequence[BaseRoute]) -> Starlette:
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     """All parts, wired. Raises LabError for a bad setting."""
-    urls, ports = Urls.read(environ), published_ports(environ)
-    stack = Stack(urls)
+    secret, ports = environ.get("LAB_SECRET", ""), published_ports(environ)
+    stack = Stack(secret)
     watch = ToxicsWatch(stack.toxiproxy, clock)
     # Read each time: a new model is scraped without a new agent.
     servers = partial(read_servers, Path(environ.get("LAB_HOME", "/lab")) / "servers", environ)
@@ -84,13 +83,12 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         watch=watch,
         stack=stack,
     )
-    inside = urlsplit(urls.agent)
     return Guard(
         new_app(agent, control.routes),
         page_hosts({PORT, ports.get("control", PORT)}),
-        {inside.netloc},
-        page_token=urls.secret and token(urls.secret, PAGE),
-        agent_token=urls.secret and token(urls.secret, str(inside.hostname)),
+        {f"{HOST}:{PORT}"},
+        page_token=secret and token(secret, PAGE),
+        agent_token=secret and token(secret, HOST),
     )
 
 
