@@ -147,7 +147,7 @@ class Scene:
         self.lab, self.clock = lab, clock
         stack = Stack("", httpx.MockTransport(lab.answer))
         self.watch = ToxicsWatch(stack.toxiproxy, clock)
-        self.agent = Agent(clock, self.watch, 20, lambda: lab.up, "other-lab", machines)
+        self.agent = Agent(clock, self.watch, lambda: lab.up, "other-lab", machines)
         self.trial: Callable[[], Trial | None] = lambda: self.agent.trial
         control = Control(
             links={"grafana": 3000},

@@ -31,7 +31,7 @@ Span = tuple[Moment, Moment]
 class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     """The trial that runs (PUT /trial), for `expires_s` unless it is announced again.
     `offered_rps` is None in a closed load. `probe_rps` is the highest rate that the probe may send
-    at: 0 for no request at all, None for no limit. The probe speaks plain HTTP only."""
+    at: 0 for no request at all, None for no limit but its own. The probe speaks plain HTTP only."""
 
     run: str
     trial: str

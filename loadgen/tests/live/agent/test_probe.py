@@ -46,7 +46,7 @@ class Bench:
             client.get = answer or client.get
             return client
 
-        self.probe = Probe(20, clock, self.metrics, client, random.Random(7), most_in_flight)
+        self.probe = Probe(clock, self.metrics, client, random.Random(7), most_in_flight)
 
     def run(self, sends: int, see: Callable[[], object] = str, rps: float | None = None) -> object:
         """Let ``sends`` requests fall due; what ``see`` gives before the probe is stopped."""

@@ -17,7 +17,7 @@ JSON = {"lab-control": "1", "content-type": "application/json"}
 # What the host asks through the front, and what the driver does.
 HOST = {"host": "localhost:9464", "lab-token": "of the page", **JSON}
 DRIVER = {"host": "loadgen:9464", "lab-token": "of the agent", **JSON}
-OF_THE_TRIAL = ("GET /trial", "PUT /trial", "DELETE /trial", "PUT /load")
+OF_THE_TRIAL = ("PUT /trial", "DELETE /trial", "PUT /load")
 OF_THE_DRIVER = (*OF_THE_TRIAL, "GET /toxics", "PUT /attention")
 OPEN = ("GET /health", "GET /metrics", "GET /targets/servers", "GET /targets/cadvisor")
 POSTED = tuple(call.replace("GET", "POST") for call in OPEN)

@@ -2,7 +2,7 @@
 
 * GET /metrics     Prometheus text
 * GET /health      503 when a background task has died
-* PUT /trial       announce or refresh a trial (lab.system.agent.Trial); GET shows it, or 404
+* PUT /trial       announce or refresh a trial (lab.system.agent.Trial)
 * DELETE /trial    the trial is over: the probe stops, the marks go
 * PUT /load        lines of the load's engine, as they are; 409 while no trial runs
 * PUT /attention   a driver has turned to these servers (lab.system.agent.Attention)
@@ -39,14 +39,13 @@ LARGEST_LINES = 4_000_000
 
 
 class Agent:
-    """Lives in one event loop. ``probe_rps`` is the rate of the probe, unless a trial allows less;
-    ``servers`` gives those that are up now; ``machines`` are those of a lab on several."""
+    """Lives in one event loop. ``servers`` gives those that are up now; ``machines`` are those of a
+    lab on several."""
 
     def __init__(
         self,
         clock: Clock,
         watch: ToxicsWatch,
-        probe_rps: float,
         servers: Callable[[], Sequence[str]],
         project: str,
         machines: Sequence[str] = (),
@@ -58,7 +57,7 @@ class Agent:
         self._machines = machines
         self._metrics = AgentMetrics(clock, lambda: self.trial, watch)
         self._load = LoadLines(clock, self._metrics)
-        self._probe = Probe(probe_rps, clock, self._metrics)
+        self._probe = Probe(clock, self._metrics)
         self._trial: Trial | None = None
         self._trial_until = -math.inf
         self._attended: tuple[str, ...] = ()
@@ -97,7 +96,6 @@ class Agent:
         return [
             Route("/metrics", self._show_metrics),
             Route("/health", self._show_health),
-            Route("/trial", self._show_trial, methods=["GET"]),
             Route("/trial", self._announce_trial, methods=["PUT"]),
             Route("/trial", self._end_trial, methods=["DELETE"]),
             Route("/load", self._take_lines, methods=["PUT"]),
@@ -115,10 +113,6 @@ class Agent:
         if self._task is None or self._task.done() or self._probe.is_broken:
             return Json({"status": "down", "reason": "a background task ended"}, 503)
         return Json({"status": "up"})
-
-    async def _show_trial(self, _: Request) -> Response:
-        trial = self.trial
-        return Response(status_code=404) if trial is None else Json(trial)
 
     async def _announce_trial(self, request: Request) -> Response:
         trial = await decoded(request, Trial)

@@ -25,6 +25,7 @@ from lab.live.agent.metrics import KEPT_S, AgentMetrics, Figures
 from lab.live.clock import Clock
 from lab.system.agent import Trial
 
+RATE_RPS = 20.0
 TIMEOUT_S = 30.0
 # With so many unanswered, further requests are skipped and counted: the probe understates latency.
 MOST_IN_FLIGHT = 2_000
@@ -33,19 +34,17 @@ NO_PHASE = ""
 
 
 class Probe:
-    """Sends requests for one trial after the other, `rate_rps` in the mean unless a trial allows
-    less. Lives in one event loop."""
+    """Sends requests for one trial after the other, RATE_RPS in the mean unless a trial allows less.
+    Lives in one event loop."""
 
     def __init__(
         self,
-        rate_rps: float,
         clock: Clock,
         metrics: AgentMetrics,
         client: Callable[[str], Client] = Client,
         draw: random.Random | None = None,
         most_in_flight: int = MOST_IN_FLIGHT,
     ) -> None:
-        self._rate_rps = rate_rps
         self._clock = clock
         self._metrics = metrics
         self._new_client = client
@@ -61,7 +60,7 @@ class Probe:
     def start(self, trial: Trial) -> None:
         """Send to ``trial.url`` from now on, and end the stream before."""
         self.stop()
-        rate_rps = min(self._rate_rps, math.inf if trial.probe_rps is None else trial.probe_rps)
+        rate_rps = RATE_RPS if trial.probe_rps is None else min(RATE_RPS, trial.probe_rps)
         if rate_rps > 0:
             counts = ("requests_in_flight", "requests_skipped")
             figures = self._metrics.begin(trial, "probe", counts, ("due",))

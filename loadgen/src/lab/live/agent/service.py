@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from lab.errors import LabError, WordError
+from lab.errors import LabError
 from lab.kinds.reading import read_servers
 from lab.live.agent.agent import Agent
 from lab.live.agent.watch import ToxicsWatch
@@ -33,17 +33,6 @@ from lab.system.tokens import PAGE, token
 
 # After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
 GRACE_S = 1
-
-
-def probe_rps(environ: Mapping[str, str]) -> float:
-    """The probe's rate, from LAB_PROBE_RPS. Raises WordError."""
-    given = environ.get("LAB_PROBE_RPS", "20")
-    try:
-        if 0 < float(given) <= 1000:
-            return float(given)
-    except ValueError:
-        pass
-    raise WordError(f"agent: LAB_PROBE_RPS={given}; allowed: above 0 to 1000 requests per second")
 
 
 def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
@@ -75,7 +64,7 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     # Read each time: a new model is scraped without a new agent.
     servers = partial(read_servers, Path(environ.get("LAB_HOME", "/lab")) / "servers", environ)
     machines = environ.get(MACHINES, "").split()
-    agent = Agent(clock, watch, probe_rps(environ), servers, project_of(environ), machines)
+    agent = Agent(clock, watch, servers, project_of(environ), machines)
     control = Control(
         links={name: port for name, port in ports.items() if name != "control"},
         servers=servers(),
