@@ -34,8 +34,8 @@ NO_PHASE = ""
 
 
 class Probe:
-    """Sends requests for one trial after the other, at RATE_RPS unless a trial allows less. Lives in
-    one event loop."""
+    """Sends requests for one trial after the other, at RATE_RPS unless a trial allows less. Lives
+    in one event loop."""
 
     def __init__(
         self,
