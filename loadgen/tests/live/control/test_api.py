@@ -142,9 +142,3 @@ async def test_without_prometheus_or_toxiproxy_the_page_still_answers(scene: Sce
     live = await live_of(scene)
     problem = "prometheus: http://prometheus:9090/api/v1/query does not answer: refused"
     assert (live["problem"], live["proxies"]) == (problem, None)
-
-
-async def test_the_page_starts_no_load_and_serves_no_run(scene: Scene) -> None:
-    file = "results/20250601T120000Z-sweep/manifest.json"
-    for call in ("GET /api/runs", "POST /api/bench", "DELETE /api/bench", f"GET /{file}"):
-        assert (await scene.change(call, words(CONC="50"))).status_code == 404
