@@ -154,6 +154,6 @@ def test_proxies_are_in_the_order_of_their_names() -> None:
 
 def test_a_name_that_a_terminal_would_act_on_is_shown_as_it_is_written() -> None:
     named = copy.replace(latency(300), name="\x1b]52;c;YQ==\x07")
-    shown = toxic_verbs.render(in_force(named).proxies, ToxicsSeen())
+    shown = toxic_verbs.render(in_force(named).proxies, ToxicsSeen(answers=False, watched=None))
     assert "\\x1b]52;c;YQ==\\x07" in shown
     assert shown.replace("\n", "").isprintable()

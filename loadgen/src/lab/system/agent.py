@@ -66,8 +66,8 @@ class ToxicsSeen(Struct, frozen=True):
     between without any. `history` has the changes in their order. What the first look found has no
     change: it is older."""
 
-    answers: bool = False
-    watched: Span | None = None
+    answers: bool
+    watched: Span | None
     gaps: tuple[Span, ...] = ()
     history: tuple[Change, ...] = ()
 

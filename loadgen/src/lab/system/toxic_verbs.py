@@ -36,7 +36,7 @@ def run(
             # The agent looks now, so that what the next verb changes again was seen too.
             seen = stack.agent.toxics_seen()
         except LabUnreachable:
-            seen = ToxicsSeen()
+            seen = ToxicsSeen(answers=False, watched=None)
         out.write(render(proxies, seen))
 
 

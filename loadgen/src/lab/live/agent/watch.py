@@ -33,7 +33,7 @@ class ToxicsWatch:
         self._thread = ThreadPoolExecutor(1, "toxics")
         self._last: ToxicsInForce | None = None
         self.in_force: ToxicsInForce | None = None
-        self.seen = ToxicsSeen()
+        self.seen = ToxicsSeen(answers=False, watched=None)
 
     async def look(self) -> None:
         loop = asyncio.get_running_loop()
