@@ -1,4 +1,4 @@
-"""The JMX exporter beside a JVM under test: what that JVM holds and used so far."""
+"""The JMX exporter of a JVM under test: its size and the CPU time that it has used."""
 
 from lab.model import Exported
 from lab.model.routes import EXPORTER_PORT

@@ -22,7 +22,7 @@ from lab.errors import LabUnreachable, Refused
 from lab.system.tokens import TokenAuth
 
 DEADLINE_S = 5.0
-# Of a counter that is read at the edges of a trial's window: late is worse than not at all.
+# For counters at the edges of a trial's window: late is worse than none.
 COUNTER_DEADLINE_S = 2.0
 # The longest answer of a server is a recording of its JVM: 14,000 different stacks of 64 frames,
 # the most that Flight Recorder keeps of one.
@@ -58,7 +58,7 @@ class _Network(httpcore.SyncBackend):
 
 
 class NoAnswer(LabUnreachable):
-    """Nothing at `url` answers, or what answers is not HTTP. `late`: not in time."""
+    """No HTTP answer from `url`. `late`: not in time."""
 
     def __init__(self, part: str, url: str, failure: Exception, deadline_s: float) -> None:
         self.late = isinstance(failure, httpx.TimeoutException)
@@ -73,8 +73,7 @@ class Http:
     tokens of the lab's parts follow from `secret`."""
 
     def __init__(self, transport: httpx.BaseTransport | None = None, secret: str = "") -> None:
-        # Only a service of the user's own speaks TLS, often with a certificate of its own making.
-        # Nothing secret is sent to it.
+        # Only a user's service speaks TLS, often with a self-signed certificate. It gets no token.
         self._network = _Network()
         if transport is None:
             transport = httpx.HTTPTransport(verify=False, trust_env=False)
@@ -102,7 +101,7 @@ class Http:
                     body += chunk
                     if len(body) > most_bytes:
                         raise httpx.ReadError(f"it has more than {most_bytes} bytes")
-        # Beside its own errors httpx lets through those of idna, of codecs and of numbers.
+        # httpx also lets through errors of idna, codecs and numbers.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OverflowError) as failure:
             raise NoAnswer(part, url, failure, deadline_s) from None
         status, headers = answer.status_code, answer.headers
@@ -208,7 +207,7 @@ class Metrics:
 
 
 def _plain(answer: httpx.Response) -> None:
-    """Takes headers away that httpx would act on: it makes the next request out of a Location, even
-    where it is to follow none, and what it unpacks has no bound."""
+    """Removes headers that httpx acts on: it parses a Location even if it follows none, and it
+    unpacks without a limit."""
     for header in ("Location", "Content-Encoding"):
         answer.headers.pop(header, None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from lab.errors import LabError
 
 FOLDER = "lock"
-# Whoever only looks (`make up`) shares it for an instant: ask again.
+# `make up` takes a shared lock for an instant to look: try again.
 TRIES = 5
 PAUSE_S = 0.1
 
@@ -23,10 +23,8 @@ PAUSE_S = 0.1
 @contextmanager
 def claimed(folder: Path) -> Iterator[tuple[int, ...]]:
     """Hold the lab while the context lasts. Yields the descriptors that hold it, for processes
-    that may outlive this one: none if there is no such folder, and nothing is held then.
-
-    Raises LabError at once while another measurement holds it.
-    """
+    that may outlive this one; none without the folder. Raises LabError if another measurement
+    holds it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,5 @@
-"""The running lab around the servers: a client for each part, and what a trial depends on.
-
-Everything is read back from the parts themselves; nothing is assumed from configuration. One
-thread.
-"""
+"""The running lab around the servers: a client for each part. All state is read back from the
+parts; nothing is assumed from configuration."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ from lab.system.network import Reach, reach
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
 
-# The quickest of these answers is the surest.
+# The quickest answer is the most exact.
 CLOCK_QUESTIONS = 3
 
 
 def project_of(environ: Mapping[str, str]) -> str:
-    """The name of this lab, which Compose calls its project."""
+    """The name of this lab: its Compose project."""
     return environ.get("LAB_PROJECT") or "concurrency-lab"
 
 
@@ -38,8 +35,7 @@ class Downstream(Timed):
         super().__init__(http, "downstream", "http://downstream:8081")
 
     def delay(self) -> tuple[float, Spread | None]:
-        """The delay in ms that it says it has; its mean and its spread if it draws one for each
-        call."""
+        """The delay in ms; its mean and its spread if each call has another one."""
         answer = self.call("GET", "/settings")
         facts = self.decoded(answer, dict[str, float | str])
         words = facts.get("delay_ms")
@@ -53,8 +49,8 @@ class Downstream(Timed):
 
 
 class Stack:
-    """The running lab, on one machine or on `several`. The tokens of its parts follow from
-    `secret`. `transport` (httpx.MockTransport) and `reach` are the seams for tests."""
+    """The running lab, on one machine or on `several`. `secret` gives the tokens of the parts.
+    Tests replace `transport` (httpx.MockTransport) and `reach`."""
 
     def __init__(
         self,
@@ -78,16 +74,15 @@ class Stack:
         return toxic_state(self.toxiproxy.in_force())
 
     def away(self) -> tuple[str, ...]:
-        """The machines of a lab on several from which Prometheus gets no answer now. None if it
-        answers nothing itself."""
+        """The machines from which Prometheus gets no answer now; empty if it does not answer."""
         with suppress(LabUnreachable):
             found = self.prometheus.values('up{job="cadvisor",machine!=""} == 0', DEADLINE_S)
             return tuple(sorted(labels["machine"] for labels, _ in found))
         return ()
 
     def clocks(self, server: str, now: Callable[[], datetime]) -> tuple[ClockOffset, ...]:
-        """The clocks of the lab beside that of `now`: that of Prometheus, and on several machines
-        those of the server and the downstream. Without those that do not answer."""
+        """How far the clock of Prometheus is from `now`; on several machines also those of the
+        server and the downstream. Only of parts that answer."""
         asked: dict[str, Callable[[], float]] = {"Prometheus": self.prometheus.time_s}
         if self._several:
             asked["the server"] = Management(self.http, server).time_s
@@ -105,7 +100,7 @@ class Stack:
         return tuple(clocks)
 
     def ways(self, server: str) -> tuple[Way, ...]:
-        """The network between the machines of a lab on several."""
+        """The network between several machines."""
         if not self._several:
             return ()
         there, called_ms = self._reach(server, PORT), None

@@ -41,8 +41,8 @@ def run(
 
 
 def render(proxies: Sequence[Proxy], seen: ToxicsSeen) -> str:
-    """A table of plain lines: one per toxic, or one per proxy without any. Since when is empty
-    where the agent cannot tell."""
+    """A table of plain lines: one per toxic, or one per proxy without any. `since` is empty if
+    unknown."""
     before = f"before {seen.watched[0]:{TIME}}" if seen.answers and seen.watched else ""
     rows = [COLUMNS]
     for proxy in proxies:

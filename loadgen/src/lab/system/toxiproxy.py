@@ -1,8 +1,4 @@
-"""Toxiproxy's HTTP API: read what is in force, change it, read it back.
-
-Each change returns the state read back. A toxic is in force when Toxiproxy says so, not when it
-was asked for.
-"""
+"""Toxiproxy's HTTP API: read the toxics in force, change them, and return the state read back."""
 
 from dataclasses import asdict
 from urllib.parse import urlsplit
@@ -13,7 +9,7 @@ from lab.model.toxic_words import ToxicRequest
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, ToxicValue, ordered
 from lab.system.http import MOST_BYTES, Http, NoAnswer, Part
 
-# Descriptors that it has open, and may have.
+# Descriptors: open, and the limit.
 OPEN, MOST = "process_open_fds", "process_max_fds"
 # Longer than the longest a reset_peer toxic can keep the API waiting (see model.TOXIC_TYPES).
 TIMEOUT_S = 15.0
@@ -69,13 +65,12 @@ class Toxiproxy(Part):
         return after
 
     def files(self) -> tuple[float, float]:
-        """How many descriptors it has open, and how many it may have."""
+        """Open descriptors, and their limit."""
         page = self.metrics(OPEN, MOST, deadline_s=TIMEOUT_S)
         return page.value(OPEN), page.value(MOST)
 
     def answers(self, deadline_s: float) -> bool:
-        """True if every proxy that is up answers a request in time, whatever the answer is. Raises
-        LabUnreachable if Toxiproxy itself does not tell which proxies there are."""
+        """True if every proxy that is up gives any answer in time."""
         host, closed = urlsplit(self.url).hostname, {"Connection": "close"}
         for proxy in self.in_force().proxies:
             url = f"http://{host}:{proxy.listen.rpartition(':')[2]}/"
@@ -91,7 +86,7 @@ class Toxiproxy(Part):
 
 
 def toxic_state(in_force: ToxicsInForce) -> ToxicState:
-    """Toxiproxy's records as the part of them that a trial depends on."""
+    """The toxics in force, as a trial records them."""
     names = []
     for proxy, toxic in in_force.toxics:
         values = " ".join(f"{name}={value}" for name, value in toxic.attributes.items())
