@@ -1,11 +1,11 @@
-"""The agent: what it is asked over HTTP, and what it knows.
+"""The agent: its HTTP routes and its state.
 
 * GET /metrics     Prometheus text
 * GET /health      503 when a background task has died
 * PUT /trial       announce or refresh a trial (lab.system.agent.Trial)
 * DELETE /trial    the trial is over: the probe stops, the marks go
-* PUT /load        lines of the load's engine, as they are; 409 while no trial runs
-* PUT /attention   a driver has turned to these servers (lab.system.agent.Attention)
+* PUT /load        lines of the load's engine; 409 while no trial runs
+* PUT /attention   a driver measures these servers (lab.system.agent.Attention)
 * GET /toxics      looks at Toxiproxy, then answers (lab.system.agent.ToxicsSeen)
 * GET /targets/servers    for Prometheus (http_sd): the servers that are up; `__idle` if another
                    one is measured
@@ -32,9 +32,9 @@ from lab.live.clock import Clock
 from lab.live.http import Json, body_of, decoded
 from lab.system.agent import Attention, Trial
 
-# A toxic must show within seconds. One small request per second costs nothing on either side.
+# A toxic must show within seconds, and a small request per second costs nothing.
 INTERVAL_S = 1.0
-# A line has a few hundred buckets, some thousand under overload; several come after a stall.
+# A line has a few hundred buckets, some thousand under overload. After a stall several come.
 LARGEST_LINES = 4_000_000
 
 
@@ -81,8 +81,8 @@ class Agent:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        """Each second, look at the toxics, and stop the probe of a trial that nobody refreshed,
-        because its driver is gone."""
+        """Each second, look at the toxics, and stop the probe of an expired trial, whose driver is
+        gone."""
         due = self._clock.monotonic()
         while True:
             if self.trial is None:
@@ -147,8 +147,8 @@ class Agent:
         return Json(self._watch.seen)
 
     async def _show_servers(self, _: Request) -> Response:
-        """Prometheus need not look closely at a server while another one is measured. While nobody
-        measures none is idle: whoever loads one by hand wants to see it."""
+        """Servers are idle while another one is measured. Without a measurement none is: a user
+        may load one by hand."""
         measured: tuple[str, ...] = ()
         if self.trial is not None:
             measured = (self.trial.server,)
@@ -165,5 +165,5 @@ class Agent:
 
 
 def _targets(labels: Mapping[str, Mapping[str, str]]) -> Response:
-    """Those of http_sd: the labels of each address."""
+    """For http_sd: the labels of each address."""
     return Json([{"targets": [at], "labels": more} for at, more in labels.items()])

@@ -1,8 +1,8 @@
-"""What the engine of a load writes while it runs: its lines of JSON, one a second.
+"""The lines of JSON that the engine of a load (go/pacer) writes, one per second.
 
-The lines are those of pacer (go/pacer). The driver hands them on as they are, up to 0.2 s
-after they were written. A scrape a second would find none, one or two of them new, and a rate over
-a few scrapes would flicker. So a second counts from HOLD_S after its end, on one even clock.
+The driver passes them on up to 0.2 s after they were written. A scrape per second would find none,
+one or two new ones, and a rate over a few scrapes would flicker. Therefore a second counts from
+HOLD_S after its end, on one even clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.live.clock import Clock
 from lab.load.engines.pacer_output import Head, Line, meant
 from lab.system.agent import Phase, Trial
 
-# More than a line may be late by, and less than anybody waits for.
+# Longer than a line can be late.
 HOLD_S = 0.5
 
 
@@ -27,8 +27,8 @@ class LoadLines:
     def __init__(self, clock: Clock, metrics: AgentMetrics) -> None:
         self._clock = clock
         self._metrics = metrics
-        # Of the load under way: its trial, when it began (monotonic), as the promptest line shows,
-        # and the end of its last second.
+        # The load under way: its trial, its begin (monotonic) by the promptest line, and the end of
+        # its last second.
         self._figures: Figures | None = None
         self._trial = ""
         self._warmup_s = self._ends_s = 0.0
@@ -37,8 +37,8 @@ class LoadLines:
         self._held: deque[tuple[float, Line | None]] = deque()
 
     def take(self, trial: Trial, body: bytes) -> None:
-        """Whole lines of the trial's engine, in their order; the first ever is its header. What is
-        no JSON is for the driver. Raises WordError."""
+        """Whole lines of the trial's engine in their order, the header first. Other lines than
+        JSON are for the driver. Raises WordError."""
         for text in body.splitlines():
             if text.startswith(b"{"):
                 try:
@@ -53,7 +53,7 @@ class LoadLines:
                     raise WordError("the first line of this load is missing")
 
     def count(self) -> None:
-        """Count every second that is due by now. Comes before each scrape."""
+        """Count every second that is due. Before each scrape."""
         while self._figures and self._held and self._held[0][0] <= self._clock.monotonic():
             _, line = self._held.popleft()
             if line is None:  # Nothing is in flight any more.

@@ -1,13 +1,13 @@
 """The live probe: a slow Poisson stream of requests to the route under test.
 
-wrk2 shows its latencies only when it ends. Requests whose arrivals form a Poisson
-process see the time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals
-See Time Averages", Operations Research 30(2), 1982). So a few requests per second show the latency
-of a client while a trial runs. An engine that streams its figures needs no probe (`load`).
+wrk2 shows its latencies only when it ends. Requests whose arrivals form a Poisson process see the
+time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals See Time
+Averages", Operations Research 30(2), 1982). A few requests per second show the latency of a client
+while a trial runs. An engine that streams its figures needs no probe (`load`).
 
-This holds only as long as arrivals do not wait for answers. Requests are sent at their drawn times,
-each as its own task, on as many connections as that takes. A latency counts from the time the
-request was *meant* to be sent, so a late probe does not look fast.
+Arrivals must not wait for answers: each request is a task at its drawn time, on as many connections
+as that needs. A latency counts from the time the request was *meant* to be sent, so a late probe
+does not look fast.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from lab.system.agent import Trial
 
 RATE_RPS = 20.0
 TIMEOUT_S = 30.0
-# With so many unanswered, further requests are skipped and counted: the probe understates latency.
+# With so many unanswered, further requests are skipped and counted; latency is then understated.
 MOST_IN_FLIGHT = 2_000
-# It sends the same in both phases.
+# The same requests in both phases.
 NO_PHASE = ""
 
 
@@ -64,7 +64,7 @@ class Probe:
         if rate_rps > 0:
             counts = ("requests_in_flight", "requests_skipped")
             figures = self._metrics.begin(trial, "probe", counts, ("due",))
-            # It may be slow: it has its series as long as it runs.
+            # Its rate may be low: its series last as long as it runs.
             figures.keep(NO_PHASE, math.inf)
             sending = self._send(trial.url, rate_rps, figures)
             self._stream = asyncio.create_task(sending, name="probe"), figures
@@ -102,7 +102,7 @@ class Probe:
         finally:
             figures.counts["requests_in_flight"] -= 1
         figures.outcomes[outcome] += 1
-        # A failed connection has no latency, and a status that is an error has none of an answer.
+        # Neither a failed connection nor an error status has the latency of an answer.
         if outcome in ("ok", "timeout"):
             latencies = figures.phases[NO_PHASE]["due"]
             latency_s = self._clock.monotonic() - due

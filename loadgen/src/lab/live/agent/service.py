@@ -1,8 +1,5 @@
-"""The agent as a service: all parts, wired from the environment.
-
-On the same port it serves the control page (`lab.live.control`) to the host.
-`lab.live.control.guard` decides who may ask for what.
-"""
+"""The agent as a service, wired from the environment. The same port serves the control page
+(`lab.live.control`) to the host; `lab.live.control.guard` checks every request."""
 
 from __future__ import annotations
 
@@ -31,13 +28,12 @@ from lab.system.agent import HOST, PORT
 from lab.system.stack import Stack, project_of
 from lab.system.tokens import PAGE, token
 
-# After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
+# After SIGTERM, requests have this many seconds.
 GRACE_S = 1
 
 
 def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
-    """The ports on the host that Compose has published: of this page, of Prometheus, and of Grafana
-    if LAB_PROFILES has it."""
+    """The ports on the host: of this page, of Prometheus, and of Grafana if LAB_PROFILES has it."""
     has_grafana = "grafana" in environ.get("LAB_PROFILES", "").split(",")
     names = ("control", "grafana", "prometheus") if has_grafana else ("control", "prometheus")
     given = {name: environ.get(f"LAB_{name.upper()}_PORT", "") for name in names}
@@ -45,7 +41,7 @@ def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
 
 
 def new_app(agent: Agent, routes: Sequence[BaseRoute]) -> Starlette:
-    """While the application runs, the agent does."""
+    """The agent runs while the application does."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -57,7 +53,7 @@ def new_app(agent: Agent, routes: Sequence[BaseRoute]) -> Starlette:
 
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
-    """All parts, wired. Raises LabError for a bad setting."""
+    """Raises LabError for a bad setting."""
     secret, ports = environ.get("LAB_SECRET", ""), published_ports(environ)
     stack = Stack(secret)
     watch = ToxicsWatch(stack.toxiproxy, clock)
@@ -84,9 +80,8 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
 def run(environ: Mapping[str, str]) -> None:
     """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
 
-    Listens on every interface of its container, which publishes no port: the host asks by the
-    front (go/downstream/service/front.go).
-    Raises LabError for a bad setting.
+    Listens on every interface of its container, which publishes no port: the host's requests come
+    through the front (go/downstream/service/front.go).
     """
     config = uvicorn.Config(
         build(environ, Clock()),
@@ -96,8 +91,7 @@ def run(environ: Mapping[str, str]) -> None:
         access_log=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    # uvicorn raises the signal that stopped it once more when it is done; a stop on request
-    # is not a failure.
+    # uvicorn raises the signal again when it is done; a stop on request is no failure.
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: sys.exit(0))
     uvicorn.Server(config).run()

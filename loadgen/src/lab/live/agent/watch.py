@@ -15,21 +15,20 @@ from lab.system.agent import ToxicsSeen
 from lab.system.toxiproxy import Toxiproxy
 
 DEADLINE_S = 2.0
-# With more than this from look to look, a look failed or came late. Then nobody watched.
+# A longer time between two answered looks is a gap.
 LONGEST_STEP = timedelta(seconds=2)
-# So many changes are kept: many times the changes of a trial.
+# Many times the changes of a trial.
 LONGEST_HISTORY = 1000
 
 
 class ToxicsWatch:
-    """What looks at Toxiproxy find. `in_force` is from the last look: None while Toxiproxy does
-    not answer, as the unknown is not exported. `seen` is from all looks. Lives in one event
-    loop."""
+    """`in_force` is from the last look: None while Toxiproxy does not answer. `seen` is from all
+    looks. Lives in one event loop."""
 
     def __init__(self, toxiproxy: Toxiproxy, clock: Clock) -> None:
         self._toxiproxy = toxiproxy
         self._clock = clock
-        # One look after the other: of two, the older one could end last.
+        # One look after the other: otherwise the older of two could end last.
         self._thread = ThreadPoolExecutor(1, "toxics")
         self._last: ToxicsInForce | None = None
         self.in_force: ToxicsInForce | None = None

@@ -48,8 +48,7 @@ class ToxicWords(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Control:
-    """The parts of the page, wired. Lives in one event loop. ``links`` are the lab's other pages:
-    their ports on the host, by name."""
+    """Lives in one event loop. ``links`` are the ports on the host of the lab's other pages."""
 
     links: Mapping[str, int]
     servers: Sequence[str]
@@ -104,7 +103,7 @@ class Control:
         return Json({"servers": await asyncio.gather(*asked)})
 
     def _knobs_of(self, server: str) -> Mapping[str, object]:
-        """The knobs in force, of those that the server has. `problem`: why they are unknown."""
+        """The knobs that the server has. `problem`: why they are unknown."""
         try:
             values = knobs_of(Management(self.stack.http, server).settings())
         except LabUnreachable as failure:
