@@ -37,7 +37,7 @@ from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.subject.changes import Journal
 from lab.system.observe import observe
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support import pacer
 from support.fakes import START, FakeEngine, FakeLab, cells, plan, record, toxic
 from support.system import FakeSystem
@@ -471,7 +471,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
             lab.system.elapsed_s += 6.0
         return answer(request)
 
-    lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
+    lab.fake.stack = Stack("", httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
     assert "toxics-unwatched" not in str(lab.judged(of).reasons)
 

@@ -40,7 +40,7 @@ def client() -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def prometheus() -> str:
-    return os.environ["LAB_PROMETHEUS_URL"]
+    return "http://prometheus:9090"
 
 
 @pytest.fixture(scope="session")

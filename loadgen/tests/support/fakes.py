@@ -48,7 +48,7 @@ from lab.subject.lab_server import LabServer
 from lab.subject.subject import Subject
 from lab.system.host_changes import HostChanges
 from lab.system.network import Reached
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support.system import START, FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
@@ -160,7 +160,7 @@ class FakeLab:
     def __post_init__(self) -> None:
         self.clock: Callable[[], float] = self.system.monotonic
         transport, many = httpx.MockTransport(self.answer), self.several
-        self.stack = Stack(Urls.read({}), transport, several=many, reach=lambda *_: self.reached)
+        self.stack = Stack("", transport, several=many, reach=lambda *_: self.reached)
 
     def subject(self, name: str, host: HostChanges | None = None) -> Subject:
         """A server, or a service that is not the lab's, as a run has it."""

@@ -32,7 +32,7 @@ class FakeToxiproxy(httpx.BaseTransport):
             seen = {"latency": "12:00:00", **self.seen}
             changes = [[f"2025-06-01T{at}Z", "downstream", toxic] for toxic, at in seen.items()]
             watched = ["2025-06-01T11:00:00Z", "2025-06-01T13:00:00Z"]
-            answer = {"answers": True, "watched": watched, "changes": changes}
+            answer = {"answers": True, "watched": watched, "history": changes}
             return httpx.Response(200, json=answer)
         if request.method != "GET":
             self.changes.append(f"{request.method} {request.url.path}")

@@ -13,8 +13,7 @@ from functools import partial
 from lab.errors import LabError, LabUnreachable
 from lab.model import Condition, Remark, ToxicState
 from lab.model.knobs import GENERATOR, GENERATOR_CPUS, STARTS_AS, starting
-from lab.model.toxic_script import applied, concerns
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxic_words import applied, parse_toxic
 from lab.model.toxics import ToxicsInForce
 from lab.subject.changes import Change, Container, Journal, Toxics, values_of
 from lab.subject.subject import Subject, Subjects
@@ -178,7 +177,7 @@ class Conditions:
         for request in requests:
             expected = applied(expected, request)
         after = values_of(expected)
-        items = dict.fromkeys(concerns(request) for request in requests)
+        items = dict.fromkeys(request.item for request in requests)
         self._toxics.apply({item: after.get(item) for item in items}, values_of(before))
 
     def _limit_generator(self, cpus: float | None, clock: Clock) -> None:

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 from lab.errors import LabUnreachable, WordError
 from lab.model import ScriptedToxic, TrialPlan, Unwatched
-from lab.model.toxic_script import applied, concerns
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxic_words import applied, parse_toxic
 from lab.subject.changes import Change, Journal, Toxics, values_of
 from lab.system.agent import ToxicsSeen
 from lab.system.host import System
@@ -35,7 +34,7 @@ class Timeline:
         self._change = Change(Toxics(stack.toxiproxy), journal)
         self._system = system
         self._due = [(step, parse_toxic(step.words)) for step in plan.script]
-        self._touched = {concerns(request) for _, request in self._due}
+        self._touched = {request.item for _, request in self._due}
         self.done: tuple[ScriptedToxic, ...] = ()
         # When it changed anything, taking back included.
         self._times: list[Span] = []
@@ -48,7 +47,7 @@ class Timeline:
             try:
                 with self._timed():
                     now = self._toxiproxy.in_force()
-                    wanted, item = applied(now, request), concerns(request)
+                    wanted, item = applied(now, request), request.item
                     self._change.apply({item: values_of(wanted).get(item)}, values_of(now))
             except (LabUnreachable, WordError) as failure:
                 problem = str(failure)
