@@ -4,7 +4,6 @@ import copy
 import gzip
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ def test_waves_are_seen_in_10_ms_of_the_window(tmp_path: Path) -> None:
     found = read_back(tmp_path, seconds).dispersion
     assert found == pytest.approx((110 / 200 - 0.1**2) / 0.1)
     assert read_back(tmp_path, [usual(at) for at in range(4)]).dispersion is None
-    with pytest.raises(RawDataError, match="9 of 10 requests were sent in its parts"):
+    with pytest.raises(RawDataError, match="requests in its parts: 9, not 10"):
         read_back(tmp_path, [usual(at, sent_in_10ms=[9]) for at in range(4)])
 
 
@@ -337,64 +336,56 @@ def test_condensed_it_is_the_same_and_the_plain_file_is_gone(tmp_path: Path) -> 
         Pacer().read(OPENED, tmp_path)
 
 
-Damage = Callable[[list[str]], list[str]]
-STATUSES = ":4: its statuses and latencies are not those of "
-
-
-def changed(at: int, old: str, new: str) -> Damage:
-    """Another text in a line."""
-    return lambda lines: [line.replace(old, new) if line == lines[at] else line for line in lines]
-
-
 NO_FAILED = '"failed":{"sum_us":0,"max_us":0,"buckets":[]}'
 A_FAILED = '"failed":{"sum_us":1,"max_us":1,"buckets":[[1,1]]}'
-DAMAGES: dict[str, tuple[Damage, str]] = {
-    "killed in a line": (lambda lines: [*lines[:3], lines[3][:100]], ":4: is no line of pacer"),
-    "no end": (
-        lambda lines: lines[:-1],
-        ":5: ends before its last line (was pacer killed, or the disk ",
-    ),
-    "no second": (lambda lines: lines[:2] + lines[3:], ":3: is second 2 after 1 seconds"),
-    "more answers": (changed(3, '"ok":10', '"ok":11'), f"{STATUSES}11 answers"),
-    "unsent": (
-        changed(3, '"sent":10', '"sent":9'),
-        ":4: it has the lateness of 10 of 9 requests",
-    ),
-    "a complaint": (
-        lambda lines: [*lines[:2], "pacer: out of memory\n"],
-        ":3: is no line of pacer: ",
-    ),
-    "another format": (
-        changed(0, '"format":2', '"format":1'),
-        ":1: format 1 is not one of this lab's",
-    ),
-    "an error that is none": (changed(3, NO_FAILED, A_FAILED), f"{STATUSES}10 "),
-    "an answer that is an error": (
-        changed(3, '"ok":10,"http_errors":0', '"ok":9,"http_errors":1'),
-        STATUSES,
-    ),
-    "other totals": (changed(-1, '"ok":40', '"ok":39'), ": 40 ok in its seconds, 39 at its end"),
-    "unaccounted": (
-        changed(-1, '"unfinished":0', '"unfinished":1'),
-        ": 40 requests began, and 41 are accounted for",
-    ),
-    "other errors": (
-        changed(-1, '"socket_errors":{}', '"socket_errors":{"reset":1}'),
-        ": 0 socket errors in its seconds, others at its end",
-    ),
-    "nothing": (lambda _: [], ": ends before its last line"),
-}
+# What is changed in a line, or the lines that are left, and what is wrong then.
+DAMAGES: list[tuple[int, str, str, str]] = [
+    (0, '"format":2', '"format":1', ":1: format 1 is not this lab's"),
+    (0, '"pacer"', '"packer"', ":1: is no line of pacer: "),
+    (3, '"second":2', '"second":3', ":4: is second 3 after 2 seconds"),
+    (3, '"statuses":{"200":10}', '"statuses":{"200":9}', ":4: statuses: 9, not 10"),
+    (3, NO_FAILED, A_FAILED, ":4: latencies of errors: 1, not 0"),
+    (3, '"ok":10,"http_errors":0', '"ok":11,"http_errors":-1', ":4: latencies of errors: 0, not -"),
+    (3, '"sent":10', '"sent":9', ":4: times of sending: 10, not 9"),
+    (3, '"timeouts":0', '"timeouts":1', ":6: timeouts: 1, not 0"),
+    (5, '"ok":40', '"ok":39', ":6: ok: 40, not 39"),
+    (5, '"unfinished":0', '"unfinished":1', ":6: requests accounted for: 41, not 40"),
+    (5, '"socket_errors":{}', '"socket_errors":{"a":1}', ":6: socket errors: 0, not 1"),
+    (2, "{", "pacer: out of memory", ":3: is no line of pacer: "),
+]
+KEPT: list[tuple[list[int], str]] = [
+    ([0, 1, 2, 3, 4], ":5: ends before its last line (was pacer killed, or the disk "),
+    ([0, 1, 3, 4, 5], ":3: is second 2 after 1 seconds"),
+    ([1, 2, 3, 4, 5], ":1: begins without its first line"),
+    ([0, 0, 1], ":2: begins without its first line, or has it twice"),
+    ([0, 1, 2, 3, 4, 5, 5], ":7: goes on after its last line"),
+    ([], ": ends before its last line"),
+]
 
 
-@pytest.mark.parametrize("case", DAMAGES)
-def test_damaged_output_is_named_with_its_line(tmp_path: Path, case: str) -> None:
-    damage, says = DAMAGES[case]
-    lines = text(even()).splitlines(keepends=True)
-    (tmp_path / OUTPUT).write_text("".join(damage(lines)))
+def refused(raw: Path, lines: list[str], problem: str) -> None:
+    (raw / OUTPUT).write_text("".join(lines))
     with pytest.raises(RawDataError) as failure:
-        Pacer().condense(OPENED, tmp_path)
-    assert failure.value.said.startswith(f"pacer.jsonl{says}")
-    assert (tmp_path / OUTPUT).exists()
+        Pacer().condense(OPENED, raw)
+    assert failure.value.said.startswith(f"pacer.jsonl{problem}")
+    assert (raw / OUTPUT).exists()
+
+
+@pytest.mark.parametrize(("at", "old", "new", "problem"), DAMAGES)
+def test_what_does_not_add_up_is_named_with_its_line(
+    tmp_path: Path, at: int, old: str, new: str, problem: str
+) -> None:
+    lines = text(even()).splitlines(keepends=True)
+    assert old in lines[at]
+    lines[at] = lines[at].replace(old, new, 1)
+    refused(tmp_path, lines, problem)
+
+
+@pytest.mark.parametrize(("kept", "problem"), KEPT)
+def test_lines_that_are_missing_are_named(tmp_path: Path, kept: list[int], problem: str) -> None:
+    lines = text(even()).splitlines(keepends=True)
+    refused(tmp_path, [lines[at] for at in kept], problem)
+    refused(tmp_path, [*lines[:3], lines[3][:100]], ":4: is no line of pacer")
 
 
 def test_without_a_whole_load_there_are_no_figures(tmp_path: Path) -> None:
@@ -556,7 +547,7 @@ def test_why_a_peak_was_less_than_planned(tmp_path: Path) -> None:
     failed = {"refused": 7, "no_port_left": 2}
     peak = peaked(tmp_path, [crowd(0, unfinished=10, connect_failed=failed)])
     assert peak.problems == (generator_exhausted.remark(what="port", count=2),)
-    lost = damaged.remark(problem="pacer.jsonl: 50 requests began, and 51 are accounted for")
+    lost = damaged.remark(problem="pacer.jsonl:3: requests accounted for: 51, not 50")
     assert peaked(tmp_path, [crowd(0, unfinished=11)]) == Peak(14.5, 16.6, problems=(lost,))
 
 

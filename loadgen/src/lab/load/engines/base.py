@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from lab.judge.checks import data
-from lab.load.engines.histogram import Second
 from lab.model import Peak, Reading, Remark, TrialPlan, answered
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
@@ -69,11 +68,6 @@ class Engine(Protocol):
         """Replace large raw files by small ones with the same information, if that is not done
         yet. Raises RawDataError and CannotWrite; the large files stay."""
         return
-
-    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:
-        """Every second of the run, warm-up included; none if the engine has only sums. Raises
-        RawDataError."""
-        return ()
 
     def settled_s(
         self,

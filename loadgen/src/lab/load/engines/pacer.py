@@ -41,7 +41,7 @@ from lab.load.engines.base import (
     last_line,
     peak_folder,
 )
-from lab.load.engines.histogram import Histogram, Second, log_errors
+from lab.load.engines.histogram import Histogram, log_errors
 from lab.load.engines.pacer_output import (
     OUTPUT,
     PACKED,
@@ -111,7 +111,7 @@ class Pacer(Engine):
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         output = _whole(plan, raw)
-        reading = reading_of(plan, output.seconds, _window(plan, output), output.end)
+        reading = reading_of(plan, output, _window(plan, output))
         numbers = range(1, plan.spike.repeats + 1) if plan.spike else ()
         peaks = [(number, self.peak(raw, number, Peak(0, 0))) for number in numbers]
         return replace(
@@ -129,17 +129,9 @@ class Pacer(Engine):
             if plain.exists():
                 pack(plain)
 
-    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:
-        return tuple(
-            Second(
-                second=line.second,
-                answers=line.answers,
-                http_errors=line.http_errors,
-                corrected=line.corrected.histogram if line.corrected else Histogram(),
-                lost=line.lost,
-            )
-            for line in _whole(plan, raw).seconds
-        )
+    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Line, ...]:
+        """Every second of the run, warm-up included. Raises RawDataError."""
+        return _whole(plan, raw).seconds
 
     def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
         if self.others:
@@ -160,7 +152,7 @@ class Pacer(Engine):
         except RawDataError as failure:
             return replace(peak, problems=(data.damaged.remark(problem=failure.said),))
         seconds, run_s = output.seconds, output.end.run_s
-        late = Histogram.sum_of(line.late.histogram for line in seconds).latency()
+        late = Histogram.sum_of(line.late for line in seconds).latency()
         peak_began_s, trial_began_s = output.head.unix_s, _began_s(raw)
         if peak_began_s is not None and trial_began_s is not None:
             started_s = round(peak_began_s - trial_began_s, 3)
@@ -280,7 +272,7 @@ def _shares(plan: TrialPlan, raw: Path, whole: Output) -> Iterator[Share]:
     for path in paths:
         output = read_output(path)
         sent += output.end.sent
-        late = Histogram.sum_of(line.late.histogram for line in _window(plan, output))
+        late = Histogram.sum_of(line.late for line in _window(plan, output))
         name = path.name.removeprefix(SHARE).removesuffix(f"{PLAIN}.gz")
         yield Share(name, late.mean_ms, late.latency())
     if paths and sent != whole.end.sent:
@@ -295,7 +287,7 @@ def _settled_s(plan: TrialPlan, opens_s: float, lines: Sequence[Line]) -> int | 
     # It costs CPU time that the server may need, so it is done now and then.
     if not window or len(window) % LEAST_WINDOW_S:
         return None
-    seconds = [line.counted.histogram for line in window]
+    seconds = [line.counted for line in window]
     whole = Histogram.sum_of(seconds)
     shares = [SHARES.get(name, 1.0) for name in plan.limits]
     if whole.count < max(needed_samples(min(share, SHARES["p99"])) for share in shares):
