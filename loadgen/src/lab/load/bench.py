@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from lab.errors import NoFigures, RawDataError, WordError
-from lab.load.engines.base import Engine, Schedule, last_line, told_apart
+from lab.load.engines.base import Engine, Schedule, last_line
 from lab.model import Reading, TrialPlan
 from lab.store.records import write_text, writing
 from lab.system.host import System
@@ -127,7 +127,7 @@ class Bench:
                 edges.append(edge())
             try:
                 self.engine.condense(load, self.folder)
-                reading = told_apart(self.engine.read(load, self.folder))
+                reading = self.engine.read(load, self.folder)
             except RawDataError as failure:
                 raise NoFigures(f"its load gave no figures: {failure.problem}") from None
         if not edges or not reading.samples:

@@ -11,7 +11,7 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.judge.checks import data
 from lab.load.engines import Engine
-from lab.load.engines.base import last_line, told_apart
+from lab.load.engines.base import last_line
 from lab.model import (
     Latency,
     Measurement,
@@ -47,7 +47,7 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
         raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
     try:
         engine.condense(record.plan, raw)
-        reading = told_apart(engine.read(record.plan, raw))
+        reading = engine.read(record.plan, raw)
     except RawDataError as failure:
         return Measurement(record, None, data.damaged.remark(problem=failure.said))
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:

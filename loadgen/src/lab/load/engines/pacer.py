@@ -37,9 +37,9 @@ from lab.load.engines.base import (
     REQUEST_TIMEOUT_S,
     Engine,
     Schedule,
-    first_line,
     last_line,
     peak_folder,
+    printed,
 )
 from lab.load.engines.histogram import Histogram, log_errors
 from lab.load.engines.pacer_output import (
@@ -92,7 +92,8 @@ class Pacer(Engine):
     name: str = "pacer"
 
     def version(self) -> str | None:
-        return first_line(("pacer", "--version"), "pacer ")
+        lines = printed(("pacer", "--version")).splitlines()
+        return next((line for line in lines if line.startswith("pacer ")), None)
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         warm_up_s = usual_warm_up_s(plan) if plan.warmup_s is None else plan.warmup_s
