@@ -12,9 +12,18 @@ from lab.errors import LabUnreachable
 from lab.load.bench import Bench
 from lab.model import TO_CALLED, TO_SERVER, Demand, Line, ToxicState, WarmCycle, Warmth, Way
 from lab.model.knobs import DIRECT, PROXIED
-from lab.subject.jvm import CYCLE_S, IDLE_S, JIT_STEADY, LIGHT_S, MAX_WARM_S, Counters, steady
-from lab.subject.lab_server import LEAD_EACH_S, LEAD_S, OPENING_S, LabServer
-from lab.subject.subject import RESTART_S, SETTLE_S, Edges
+from lab.subject.jvm import (
+    CYCLE_S,
+    IDLE_S,
+    JIT_STEADY,
+    LIGHT_S,
+    MAX_WARM_S,
+    Counters,
+    Edges,
+    steady,
+)
+from lab.subject.lab_server import LabServer
+from lab.subject.subject import LEAD_EACH_S, LEAD_S, OPENING_S, RESTART_S, SETTLE_S
 from lab.system.host import HostCpu
 from lab.system.management import Management
 from lab.system.network import Reached

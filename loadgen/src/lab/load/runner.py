@@ -227,7 +227,6 @@ class _Trial:
         self.peaks = Peaks(plan, opens_s, engine, system, raw)
         self.script = Timeline(plan, opens_s, runner.stack, runner.journal, system)
         self.held = HeldMemory(plan, opens_s, subject, runner.stack.toxiproxy)
-        self._written: list[str] = []
         self.window_s = self.schedule.window_s
         self.run_s = self.wall_s = 0.0
         self.late = False
@@ -302,13 +301,12 @@ class _Trial:
 
     def _hear(self, run: EngineRun) -> None:
         """Pass on what the engine wrote, and see if that settles the limits of the plan."""
-        lines, window = run.lines(), self.window
+        lines, window = run.hear(), self.window
         if not lines:
             return
         self._runner.agent.lines(lines)
-        self._written += lines
         if self._plan.limits and window.opened and not window.closed and not run.ended:
-            settled_s = self._engine.settled_s(self._plan, self._opens_s, self._written)
+            settled_s = self._engine.settled_s(self._plan, self._opens_s, run.seconds)
             if settled_s is not None:
                 self._closes_s = self._opens_s + settled_s
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lab.load.engines.pacer_output import Line
 from lab.model import Peak, Reading, Remark, TrialPlan
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
@@ -62,14 +63,9 @@ class Engine(Protocol):
         yet. Raises RawDataError and CannotWrite; the large files stay."""
         return
 
-    def settled_s(
-        self,
-        plan: TrialPlan,
-        opens_s: float,
-        lines: Sequence[str],
-    ) -> int | None:
+    def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
         """The length of the window in whole seconds if it may end here, by the plan's `limits`.
-        `lines` are all of its output so far, and the window began `opens_s` after the start."""
+        `seconds` are all of the run so far, and the window began `opens_s` after the start."""
         return None
 
     def peak(self, raw: Path, number: int, peak: Peak) -> Peak:

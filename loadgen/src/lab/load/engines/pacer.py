@@ -26,8 +26,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from lab.errors import RawDataError
 from lab.judge.capacity import NEAR
 from lab.judge.checks import data
@@ -48,7 +46,6 @@ from lab.load.engines.pacer_output import (
     Line,
     Output,
     is_whole,
-    meant,
     output_in,
     pack,
     read_output,
@@ -134,14 +131,28 @@ class Pacer(Engine):
         """Every second of the run, warm-up included. Raises RawDataError."""
         return _whole(plan, raw).seconds
 
-    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
-        if self.others:
-            return None  # Several machines end together only at their time.
-        try:
-            found = [meant(line.encode()) for line in lines]
-        except msgspec.DecodeError:
-            return None  # A damaged line is found when the output is read.
-        return _settled_s(plan, opens_s, [line for line in found if isinstance(line, Line)])
+    def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
+        """How many seconds show on which side of its limits each latency of the plan is, or what it
+        is to SETTLED. Several machines end together only at their time."""
+        window = seconds[round(opens_s) :]
+        # It costs CPU time that the server may need, so it is done now and then.
+        if self.others or not window or len(window) % LEAST_WINDOW_S:
+            return None
+        latencies = [line.counted for line in window]
+        whole = Histogram.sum_of(latencies)
+        shares = [SHARES.get(name, 1.0) for name in plan.limits]
+        if whole.count < max(needed_samples(min(share, SHARES["p99"])) for share in shares):
+            return None
+        if len(window) < PLANNED_LATENCIES * whole.sum_us / whole.count / 1e6:
+            return None
+        errors = log_errors(latencies, shares)
+        for limits_ms, share, error in zip(plan.limits.values(), shares, errors, strict=True):
+            took_ms = whole.at_ms(share)
+            away = min(abs(math.log(took_ms / limit_ms)) for limit_ms in limits_ms)
+            known = error <= SETTLED and len(window) >= 2 * LEAST_WINDOW_S
+            if not known and not away - 2 * error > NEAR:
+                return None
+        return len(window)
 
     def peak(self, raw: Path, number: int, peak: Peak) -> Peak:
         """It began when its own pacer began to put load on, and not when that was started."""
@@ -279,27 +290,3 @@ def _shares(plan: TrialPlan, raw: Path, whole: Output) -> Iterator[Share]:
     if paths and sent != whole.end.sent:
         problem = f"{sent} requests were sent by its machines, {whole.end.sent} in all"
         raise RawDataError(raw / PACKED, None, problem)
-
-
-def _settled_s(plan: TrialPlan, opens_s: float, lines: Sequence[Line]) -> int | None:
-    """How many seconds of the window show on which side of its limits each latency of the plan is,
-    or what it is to SETTLED; None if these are not enough. `lines` are all of the run so far."""
-    window = lines[round(opens_s) :]
-    # It costs CPU time that the server may need, so it is done now and then.
-    if not window or len(window) % LEAST_WINDOW_S:
-        return None
-    seconds = [line.counted for line in window]
-    whole = Histogram.sum_of(seconds)
-    shares = [SHARES.get(name, 1.0) for name in plan.limits]
-    if whole.count < max(needed_samples(min(share, SHARES["p99"])) for share in shares):
-        return None
-    if len(window) < PLANNED_LATENCIES * whole.sum_us / whole.count / 1e6:
-        return None
-    errors = log_errors(seconds, shares)
-    for limits_ms, share, error in zip(plan.limits.values(), shares, errors, strict=True):
-        took_ms = whole.at_ms(share)
-        away = min(abs(math.log(took_ms / limit_ms)) for limit_ms in limits_ms)
-        known = error <= SETTLED and len(window) >= 2 * LEAST_WINDOW_S
-        if not known and not away - 2 * error > NEAR:
-            return None
-    return len(window)
