@@ -130,9 +130,6 @@ class ExternalService(Subject):
     def await_another(self, before_ms: int | None, clock: Clock) -> None:
         subject.await_answer(self._check_started, clock)
 
-    def to_warm(self, plan: TrialPlan, most: int) -> int:
-        return min(most, subject.WARM_CONNECTIONS)
-
     def light(self, plan: TrialPlan, most: int) -> int:
         """It may wait or not, so the load has no more connections than the trial."""
         return min(plan.concurrency, jvm.LIGHT_CONNECTIONS, most)

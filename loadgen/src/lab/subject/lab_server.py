@@ -13,7 +13,7 @@ from lab.model import Demand, Remark, Snapshot, ToxicState, TrialPlan, bucket_qu
 from lab.model.routes import parse
 from lab.subject import jvm, subject
 from lab.subject.changes import Knobs
-from lab.subject.jvm import Answered, Counters, Edges
+from lab.subject.jvm import Answered, Counters
 from lab.subject.subject import Memory, Subject
 from lab.system.exporter import Exporter
 from lab.system.host import Clock, System
@@ -99,20 +99,11 @@ class LabServer(Subject):
 
         subject.await_answer(check, clock)
 
-    def to_warm(self, plan: TrialPlan, most: int) -> int:
-        return max(min(most, subject.WARM_CONNECTIONS), self.light(plan, most))
-
     def light(self, plan: TrialPlan, most: int) -> int:
         if parse(plan.route).wait_ms == 0:
             # A request that only computes keeps a CPU busy: use no more connections than the trial.
             return min(plan.concurrency, jvm.LIGHT_CONNECTIONS)
         return max(jvm.LIGHT_CONNECTIONS, min(most, MOST_CONNECTIONS))
-
-    def demand(
-        self, bench: Bench, connections: int, cores: int | None, edges: Edges | None
-    ) -> Demand | None:
-        cost = self._cost(bench, connections, cores, edges)
-        return cost[0] if cost else None
 
     def most_rps(self, plan: TrialPlan, demand: Demand | None) -> float | None:
         return plan.predicted_rps

@@ -111,9 +111,9 @@ class Subject(ABC):
     def await_another(self, before_ms: int | None, clock: Clock) -> None:
         """Wait until a process with another start time answers."""
 
-    @abstractmethod
     def to_warm(self, plan: TrialPlan, most: int) -> int:
         """With how many connections it is warmed up, for loads of up to `most`."""
+        return max(min(most, WARM_CONNECTIONS), self.light(plan, most))
 
     @abstractmethod
     def light(self, plan: TrialPlan, most: int) -> int:
@@ -201,12 +201,13 @@ class Subject(ABC):
                 return jvm.not_steady(cycles)
         return None
 
-    @abstractmethod
     def demand(
         self, bench: Bench, connections: int, cores: int | None, edges: Edges | None
     ) -> Demand | None:
         """The cost of a request under the light load with these edges, None: under one that is made
         here. `cores` are the machine's CPUs if known. None if the load showed too little."""
+        cost = self._cost(bench, connections, cores, edges)
+        return cost[0] if cost else None
 
     def _cost(
         self, bench: Bench, connections: int, cores: int | None, edges: Edges | None

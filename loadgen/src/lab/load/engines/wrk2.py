@@ -44,7 +44,7 @@ MAX_THREADS = 8
 # No server answers this many per connection, so every connection is always late.
 CLOSED_RATE_RPS = 10_000_000
 OUTPUT = "wrk2.txt"
-# From so many connections on no start of an open load is a good one: it sends in bursts.
+# From so many connections on no start is a good one: it sends in bursts.
 BURSTS_FROM = 1000
 # The latencies of errors are among those of answers, so at most this share of the answers may be
 # errors: a tenth of what p99 leaves above it. Quick or slow, they then move no percentile by more.
@@ -247,6 +247,8 @@ def _remarks(output: Output, mixed: bool) -> Iterator[Remark]:
     if output.timeouts:
         yield load.wrk2_waiting.remark(timeout_s=REQUEST_TIMEOUT_S, checks=output.timeouts)
     threads, planned, samples = output.threads, output.connections, output.recorded.count
+    if planned >= BURSTS_FROM:
+        yield load.wrk2_bursts.remark()
     if planned % threads:
         opened = planned // threads * threads
         yield load.wrk2_connections.remark(opened=opened, planned=planned, threads=threads)
@@ -291,8 +293,10 @@ def good_bounds(requests: int, errors: int, samples: int) -> tuple[float, float]
     return 1 - min(samples, errors) / samples, 1 - max(0, errors - before) / samples
 
 
-def start_check(concurrency: int, threads: int) -> StartCheck:
+def start_check(concurrency: int, threads: int) -> StartCheck | None:
     """The sockets of all threads, less half of those of a thread that overslept its start."""
+    if concurrency >= BURSTS_FROM:
+        return None
     each = min(concurrency // threads, math.ceil(START_CHECK_S / STAGGER_S))
     return StartCheck(
         after_s=START_CHECK_S,
