@@ -16,7 +16,8 @@ from typing import Literal, Protocol, cast
 from lab.errors import LabUnreachable
 from lab.model import Json, Remark
 from lab.model.knobs import knobs_of, starting
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxic_script import WHOLE_PROXY, applied, concerns
+from lab.model.toxic_words import ToxicRequest
 from lab.model.toxics import Toxic, ToxicsInForce
 from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.host import Clock
@@ -84,6 +85,16 @@ def values_of(in_force: ToxicsInForce) -> Values:
         for toxic in proxy.toxics:
             values[proxy.name, toxic.name] = dataclasses.asdict(toxic)
     return values
+
+
+def after(in_force: ToxicsInForce, requests: Iterable[ToxicRequest]) -> Values:
+    """What these requests change, as it is after all of them. Raises LabUnreachable, WordError."""
+    items: list[Item] = []
+    for request in requests:
+        in_force = applied(in_force, request)
+        items.append(concerns(request))
+    values = values_of(in_force)
+    return {item: values.get(item) for item in items}
 
 
 class Container:
@@ -169,28 +180,26 @@ class Journal:
     def put_back(self, stack: Stack) -> Remark | None:
         """Undo what a killed driver changed, unless it was changed since. What does not answer
         stays in the journal, and is no news."""
-        back, stayed, stuck = [], [], []
+        news: dict[str, list[str]] = {"back": [], "stayed": [], "stuck": []}
         for entry in list(self._entries.values()):
-            toxic = entry.kind == "toxic"
             carrier: Carrier = Toxics(stack.toxiproxy)
-            if not toxic:
+            if entry.kind == "knob":
                 carrier = Knobs(Management(stack.http, entry.part))
             item = (entry.part, entry.name)
             try:
                 now = carrier.read().get(item)
             except LabUnreachable:
                 continue
-            try:
-                if now != entry.found and now in entry.left:
+            if now != entry.found and now in entry.left:
+                try:
                     carrier.write({item: entry.found})
-                    back.append(entry.text)
-                elif now != entry.found:
-                    stayed.append(entry.text)
-            except LabUnreachable as failure:
-                stuck.append(f"{entry.text} ({failure})")
-                continue
+                except LabUnreachable as failure:
+                    news["stuck"].append(f"{entry.text} ({failure})")
+                    continue
+                news["back"].append(entry.text)
+            elif now != entry.found:
+                news["stayed"].append(entry.text)
             self._forget(entry)
-        news = {"back": back, "stayed": stayed, "stuck": stuck}
         values = {name: ", ".join(texts) for name, texts in news.items() if texts}
         return Remark("left-changed", values) if values else None
 
