@@ -2,9 +2,11 @@
 window, measurement, judgement. Each makes the trial invalid, for that reason only."""
 
 import dataclasses
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import create_autospec
 
 import httpx
@@ -15,7 +17,6 @@ from lab.judge.checks import data, judge
 from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import wrk2_bursts
 from lab.judge.predict import Prediction
-from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT, Pacer
 from lab.load.measure import RECORD, measure
@@ -204,18 +205,17 @@ def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(lab: Lab, 
         assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
 
 
-def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(lab: Lab) -> None:
-    heap = iter([90, 80, 40, 30, 70, 60])
-    lab.fake.heap_bytes = lambda _: next(heap)
+@pytest.mark.parametrize(("asks", "looks", "live_bytes"), [(True, 6, 30), (False, 0, None)])
+def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(
+    lab: Lab, asks: bool, looks: int, live_bytes: int | None
+) -> None:
+    """A collection changes what is measured next."""
+    heap = [90, 80, 40, 30, 70, 60]
+    lab.fake.heap_bytes = lambda _: heap.pop(0)
     # The second of two collections frees what the first released, and of three looks the least
     # counts: until then the server may have closed the connections.
-    assert lab.run(plan(asks_live=True)).live_heap_bytes == 30
-    assert next(heap, None) is None
-
-
-def test_a_jvm_that_is_not_asked_collects_nothing(lab: Lab) -> None:
-    lab.fake.heap_bytes = lambda _: pytest.fail("a collection changes what is measured next")
-    assert lab.run().live_heap_bytes is None
+    assert lab.run(plan(asks_live=asks)).live_heap_bytes == live_bytes
+    assert len(heap) == 6 - looks
 
 
 def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
@@ -266,17 +266,20 @@ def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
     assert [one.offset_s for one in lab.record.clocks] == pytest.approx([0.03, 0.03])
 
 
-def test_the_clock_of_another_machine_is_named() -> None:
-    clocks = (ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream"))
-    assert cells(data.clocks_apart(Evidence(record(clocks=clocks), None))) == [
-        "clocks-apart part=the downstream offset_s=-3 uncertainty_s=0.001"
-    ]
-
-
-@pytest.mark.parametrize(("offset_s", "apart"), [(0.9, False), (-0.9, False), (1.1, True)])
-def test_an_answer_that_took_long_may_be_of_the_same_clock(offset_s: float, apart: bool) -> None:
-    of = record(clocks=(ClockOffset(offset_s, 0.5),))
-    assert bool(data.clocks_apart(Evidence(of, None))) == apart
+@pytest.mark.parametrize(
+    ("clocks", "apart"),
+    [
+        ((ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream")), ["-3"]),
+        # An answer that took long may be of the same clock.
+        ((ClockOffset(0.9, 0.5), ClockOffset(-0.9, 0.5)), []),
+        ((ClockOffset(1.1, 0.5),), ["1.1"]),
+    ],
+)
+def test_clocks_are_apart_by_more_than_an_answer_took(
+    clocks: tuple[ClockOffset, ...], apart: list[str]
+) -> None:
+    found = cells(data.clocks_apart(Evidence(record(clocks=clocks), None)))
+    assert [re.findall(r"offset_s=(\S+)", cell)[0] for cell in found] == apart
 
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
@@ -299,18 +302,17 @@ def test_the_agent_is_asked_after_the_toxics_were_read_back(lab: Lab) -> None:
 
 
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
-    lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
+    lab.fake.compiled_s = lambda at: 5.0 + 0.5 * max(0.0, at - 12)
     assert lab.reason().startswith("compiling elapsed_s=0.4")
-    assert lab.record.jit_share == pytest.approx(0.433, abs=0.01)
+    assert (lab.record.jit_share, lab.record.jit_cpu) == (pytest.approx(0.433, abs=0.01), None)
 
 
 def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) -> None:
-    lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.4 * (at - 12)
+    lab.fake.compiled_s = lambda at: 5.0 + 0.4 * max(0.0, at - 12)
     lab.fake.jit_s = lambda at: (4.0 + max(0.0, at - 12) * 0.06, 1.0 + max(0.0, at - 12) * 0.3)
     assert lab.judged() == Judgement((), ())
-    kept = lab.record
-    assert kept.jit_cpu == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
-    assert kept.jit_share == pytest.approx(0.35, abs=0.01)
+    kept = lab.record.jit_cpu
+    assert kept == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
 
 
 def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
@@ -328,26 +330,23 @@ def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
     assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 25)
 
 
-def test_a_window_ends_as_soon_as_its_limits_are_settled(lab: Lab) -> None:
-    lab.fake.engine = FakeEngine(streams=True, enough_s=6)
+@pytest.mark.parametrize(
+    ("limits", "enough_s", "length_s"),
+    [({"p99": (500.0,)}, 6, 6), ({"p99": (500.0,)}, None, 15), ({}, 6, 15)],
+)
+def test_a_window_ends_as_soon_as_its_limits_are_settled(
+    lab: Lab, limits: dict[str, Any], enough_s: int | None, length_s: int
+) -> None:
+    lab.fake.engine = FakeEngine(streams=True, enough_s=enough_s)
     # A second of the window is told 6.5 s after it began.
     lab.system.at(16.5, lambda: (lab.raw / "fake.txt").write_text("a line\n"))
-    searched = plan(limits={"p99": (500.0,)})
-    found = lab.run(searched)
-    assert (found.plan.duration_s, found.status, found.problem) == (6, 0, None)
-    assert found.usage.window_cpu_s == pytest.approx(0.5 * 6, rel=0.1)
-    assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 16)
-    assert measure(lab.raw, [lab.fake.engine]).reading.window_s == 6
-
-
-@pytest.mark.parametrize("limits", [{}, {"p99": (500.0,)}])
-def test_a_window_that_is_not_settled_has_its_whole_length(
-    lab: Lab, limits: dict[str, float]
-) -> None:
-    """And so has one of a plan without limits, whatever its engine tells."""
-    lab.fake.engine = FakeEngine(streams=True, enough_s=None if limits else 6)
-    lab.system.at(16.5, lambda: (lab.raw / "fake.txt").write_text("a line\n"))
-    assert lab.run(plan(limits=limits)).plan.duration_s == 15
+    found = lab.run(plan(limits=limits))
+    assert (found.plan.duration_s, found.status, found.problem) == (length_s, 0, None)
+    assert found.usage.window_cpu_s == pytest.approx(0.5 * length_s, rel=0.1)
+    began = START.timestamp() + 10
+    assert load_or_none(lab.raw).window == (began, began + length_s)
+    assert measure(lab.raw, [lab.fake.engine]).reading.window_s == length_s
+    assert lab.system.processes[0].stopped_early == (length_s < 15)
 
 
 def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
@@ -388,25 +387,15 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
     ]
 
 
-class Keeping(FakeEngine):
-    """Keeps the plans it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.plans: list[TrialPlan] = []
-
-    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-        self.plans.append(plan)
-        return super().schedule(plan, raw)
-
-
 def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
-    lab.fake.engine = engine = Keeping()
+    plans: list[TrialPlan] = []
+    engine, schedule = lab.fake.engine, lab.fake.engine.schedule
+    engine.schedule = lambda plan, raw: (plans.append(plan), schedule(plan, raw))[1]
     lab.run(SPIKED)
-    _, *peaks = engine.plans
+    _, *peaks = plans
     assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
     # Random arrivals differ by the draw.
-    assert len({one.draw for one in engine.plans}) == 3
+    assert len({one.draw for one in plans}) == 3
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:

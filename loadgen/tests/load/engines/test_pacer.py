@@ -3,19 +3,23 @@
 import copy
 import gzip
 import json
+import math
 import re
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
 from lab.judge.checks.generator import generator_exhausted
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of
-from lab.load.engines.pacer_output import read_output
-from lab.load.measure import supported
+from lab.load.engines.pacer_output import End, Head, Output, meant, read_output
+from lab.load.engines.pacer_reading import reading_of
 from lab.model import (
     NOT_STORED,
     Counts,
@@ -60,16 +64,53 @@ def loaded(warm_up_s: float = 10, base: TrialPlan = OPENED, **changes: Any) -> d
     return load_of(copy.replace(base, **changes), warm_up_s, Path())
 
 
-def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(tmp_path: Path) -> None:
-    cold = [second(at, [900.0] * 10, [990.0] * 10) for at in (0, 1)]
-    reading = read_back(tmp_path, [*cold, usual(2), usual(3)])
-    assert (reading.samples, reading.achieved_rps, reading.window_s) == (20, 10, 2)
-    assert reading.raw.max_ms == pytest.approx(100)
-    assert reading.corrected.max_ms == pytest.approx(105)
-    assert (reading.window_ok, reading.window_http_errors, reading.due) == (20, 0, 20)
-    assert (reading.counts.ok, reading.counts.accounted_s) == (40, 4.0)
-    # Every request of the window was 5 ms late. Nothing was expected of the answers.
-    assert (reading.lag_ms, reading.late.max_ms, reading.unexpected) == (5, 5, None)
+# What was answered in each second: (ms, an error).
+ANSWERED = st.lists(st.tuples(st.integers(1, 5000), st.booleans()), max_size=12)
+
+
+def at_share(values: list[int], share: float) -> int:
+    return sorted(values)[math.ceil(share * len(values) - 1e-9) - 1]
+
+
+@given(answers=st.lists(ANSWERED, min_size=4, max_size=4), is_open=st.booleans())
+def test_figures_are_those_of_the_answers_in_the_window(
+    answers: list[list[tuple[int, bool]]], is_open: bool
+) -> None:
+    """Those of errors are no latencies of answers. Each is 5 ms late."""
+    seconds = []
+    for at, each in enumerate(answers):
+        took = [ms for ms, bad in each if not bad] + [ms for ms, bad in each if bad]
+        statuses = {"200": sum(not bad for _, bad in each), "500": sum(bad for _, bad in each)}
+        due = [ms + 5 for ms in took] if is_open else None
+        line = second(at, took, due, [5] * len(each), statuses)
+        seconds.append(meant(json.dumps(line).encode()))
+    in_window = [answer for each in answers[2:] for answer in each]
+    good, bad = ([ms for ms, failed in in_window if failed == which] for which in (False, True))
+    end = End("complete", 4.0, 60, 60, 50, 10, {}, 0, 0, 0.1)
+    planned = OPENED if is_open else copy.replace(OPENED, mode="closed", offered_rps=None)
+    reading = reading_of(planned, Output(Head("1", 2), tuple(seconds), end), seconds[2:])
+    assert (reading.samples, reading.achieved_rps) == (len(in_window), len(in_window) / 2)
+    assert (reading.window_ok, reading.window_http_errors) == (len(good), len(bad))
+    assert reading.due == (len(in_window) if is_open else None)
+    assert (reading.corrected is None) == (not is_open or not good)
+    assert reading.lag_ms == (5 if in_window else None)
+    for latency, values in (
+        (reading.raw, good),
+        (reading.failed, bad),
+        (reading.corrected, [ms + 5 for ms in good] if is_open else []),
+    ):
+        found = latency and (latency.mean_ms, latency.p50_ms, latency.p95_ms, latency.max_ms)
+        known = values and (fmean(values), at_share(values, 0.5), at_share(values, 0.95))
+        assert found == (pytest.approx((*known, max(values)), rel=1e-3) if values else None)
+    mean_ms = fmean([*good, *bad]) if in_window else None
+    assert reading.answer_ms == (mean_ms and pytest.approx(mean_ms))
+    counted = (5 if is_open else 0) + max(good, default=0)
+    assert reading.ranks[-1:] == (((counted, len(good)),) if good else ())
+    assert [(each.answers, each.good) for each in reading.seconds] == [
+        (len(each), sum(not bad for _, bad in each)) for each in answers[2:]
+    ]
+    lasting = (each.mean_ms is not None for each in reading.seconds)
+    assert [*lasting] == [each.good > 0 for each in reading.seconds]
 
 
 def at(ms: float, seconds: int) -> Seconds:
@@ -204,7 +245,8 @@ LOSSES = second(
 def test_every_request_is_accounted_for(tmp_path: Path) -> None:
     reading = read_back(tmp_path, [*even(3), LOSSES])
     assert reading.counts == Counts(42, 37, 2, 1, 1, 1, 4.0)
-    assert (reading.window_ok, reading.window_http_errors, reading.due) == (17, 2, 23)
+    assert (reading.window_lost, reading.due, reading.unexpected) == (2, 23, None)
+    assert [line.lost for line in Pacer().seconds(OPENED, tmp_path)] == [0, 0, 0, 2]
     # The one that was reset and the one that timed out were in the window.
     assert error_share(reading, 10) == pytest.approx((2 + 2) / (17 + 2 + 2))
 
@@ -258,68 +300,6 @@ def test_what_else_the_lines_show_is_noted(tmp_path: Path, case: str) -> None:
     reading = read_back(tmp_path, [*first, last], of)
     found = [cell.replace("longest_s=0.100351", "longest_s=0.1") for cell in cells(reading.remarks)]
     assert found == notes
-
-
-def test_every_second_is_told_with_those_without_an_answer(tmp_path: Path) -> None:
-    silent = second(2, [], [], [0.0] * 10, unfinished=10)
-    lost: dict[str, Any] = {"timeouts": 2, "socket_errors": {"closed": 1}}
-    after = second(3, [50.0] * 20, [150.0] * 20, [0.0] * 13, {"200": 15, "500": 5}, **lost)
-    reading = read_back(tmp_path, [*even(2), silent, after])
-    assert [(one.answers, one.good, one.mean_ms) for one in reading.seconds] == [
-        (0, 0, None),
-        (20, 15, pytest.approx(150)),
-    ]
-    told = Pacer().seconds(OPENED, tmp_path)
-    assert [(one.second, one.answers, one.http_errors, one.lost) for one in told] == [
-        (0, 10, 0, 0), (1, 10, 0, 0), (2, 0, 0, 0), (3, 20, 5, 3),
-    ]  # fmt: skip
-
-
-def test_a_closed_load_has_no_corrected_latency(tmp_path: Path) -> None:
-    closed = plan(10, None, duration_s=3, warmup_s=1, engine="pacer")
-    seconds = [second(at, [100.0 + n for n in range(100)]) for at in range(4)]
-    reading = read_back(tmp_path, seconds, closed)
-    assert (reading.corrected, reading.due) == (None, None)
-    assert reading.counts.sent == 400
-    assert reading.seconds[0].mean_ms == pytest.approx(149.5)
-
-
-def test_latencies_of_answers_and_of_errors_are_never_one_figure(tmp_path: Path) -> None:
-    # 8 answers of 100 ms, due 5 ms before they were sent, and 2 refusals of 1 ms, each second.
-    def seconds(corrected: bool) -> Seconds:
-        raw_ms, due_ms = [100.0] * 8 + [1.0] * 2, [105.0] * 8 + [6.0] * 2
-        due = due_ms if corrected else None
-        return [second(at, raw_ms, due, [0.0] * 10, {"200": 8, "429": 2}) for at in range(4)]
-
-    reading = read_back(tmp_path, seconds(corrected=True))
-    assert (reading.samples, reading.achieved_rps) == (20, 10)
-    assert (reading.window_ok, reading.window_http_errors) == (16, 4)
-    assert (reading.raw.mean_ms, reading.corrected.mean_ms) == (100, 105)
-    assert (reading.failed.mean_ms, reading.failed.p95_ms) == (1, 1)
-    # (16 × 100 + 4 × 1) / 20, so 10 × 80.2 ms are in flight.
-    assert (reading.answer_ms, reading.in_flight) == (80.2, pytest.approx(0.802))
-    assert reading.ranks == ((105.0, 16),)
-    assert [(one.answers, one.good, one.mean_ms) for one in reading.seconds] == [(10, 8, 105)] * 2
-    (folder := tmp_path / "closed").mkdir()
-    closed = plan(10, None, duration_s=2, warmup_s=2, engine="pacer")
-    reading = read_back(folder, seconds(corrected=False), closed)
-    assert reading.ranks == ((100.0, 16),)
-
-
-def test_without_a_good_answer_there_is_no_latency_of_answers(tmp_path: Path) -> None:
-    refused = [second(at, [1.0] * 10, [1.0] * 10, statuses={"429": 10}) for at in range(4)]
-    reading = supported(read_back(tmp_path, refused))
-    assert (reading.raw, reading.corrected, reading.ranks, reading.answer_ms) == (None, None, (), 1)
-    assert reading.failed.mean_ms == 1
-    assert [one.mean_ms for one in reading.seconds] == [None, None]
-    failed = {"refused": 100}
-    silent = [
-        second(at, [], [], [], due=10, unfinished=n, waiting=n, connect_failed=failed)
-        for at, n in enumerate((10, 20, 30, 40))
-    ]
-    reading = read_back(tmp_path, silent)
-    assert (reading.samples, reading.raw, reading.corrected, reading.late) == (0, None, None, None)
-    assert (reading.counts.sent, reading.counts.unfinished, reading.due) == (0, 0, 20)
 
 
 def test_condensed_it_is_the_same_and_the_plain_file_is_gone(tmp_path: Path) -> None:
@@ -453,9 +433,6 @@ def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(tmp_pat
         "not-as-expected request=2 name=POST /y count=2 status=200 statuses=201 or 409",
         "not-as-expected request=2 name=POST /y count=2 status=500 statuses=201 or 409",
     ]
-    # Pacer knows best what an error is: no status is looked at again.
-    told = Pacer().seconds(of, tmp_path)
-    assert [(line.answers, line.http_errors) for line in told] == [(10, 5)] * 4
 
 
 def test_what_prometheus_tells_of_a_window_looks_back_at_open_connections() -> None:
