@@ -11,8 +11,6 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import httpx
-
 from lab.errors import LabUnreachable
 from lab.judge.checks import data
 from lab.model import Demand, Remark, Snapshot, TrialPlan, Warmth
@@ -68,9 +66,14 @@ class ExternalService(Subject):
     def check(self) -> None:
         """Any answer may be its own: `check_route` judges it."""
 
+    def check_answer(self, answer: httpx.Response) -> None:
+        """It does not name its service."""
+
     def _check_started(self) -> None:
         """An answer of 5xx is that of one that still starts."""
-        status = self._get(self._ready).status_code
+        status = self._traffic.ask(
+            "GET", self._ready, deadline_s=subject.ROUTE_DEADLINE_S
+        ).status_code
         if status in subject.NOT_SERVED or status >= 500:
             raise LabUnreachable(f"{self.url(self._ready)} answers {status}", self.name)
         if self._exporter:
@@ -90,23 +93,14 @@ class ExternalService(Subject):
             raise LabUnreachable(problem, self.name)
 
     def check_route(self, route: str) -> Remark | None:
-        """Any success counts: the answer does not name its service."""
         try:
-            answer = self._get(route)
-        except LabUnreachable as failure:
+            return super().check_route(route)
+        except NoAnswer as failure:
             if self.name != THIS_MACHINE:
                 raise
             hint = "on this machine it must listen on an address that containers can reach "
             hint += "(0.0.0.0, or that of docker0), not only on 127.0.0.1"
             raise LabUnreachable(f"{failure.problem}; {hint}", self.name) from None
-        status = answer.status_code
-        if status in subject.NOT_SERVED:
-            raise LabUnreachable(f"{self.url(route)} answers {status}: not served", self.name)
-        code = "answers-redirect" if answer.is_redirect else "answers"
-        return None if answer.is_success else Remark(code, {"route": route, "status": status})
-
-    def _get(self, path: str, deadline_s: float = subject.ROUTE_DEADLINE_S) -> httpx.Response:
-        return self._traffic.ask("GET", path, deadline_s=deadline_s)
 
     def snapshot(self) -> Snapshot:
         delay_ms, spread = self._stack.downstream.delay()
@@ -118,7 +112,7 @@ class ExternalService(Subject):
         """It does not show what it works on, so it is sent one more request: if it takes requests
         in turn, its answer shows that those before are done."""
         try:
-            self._get(self._ready, subject.SETTLE_S)
+            self._traffic.ask("GET", self._ready, deadline_s=subject.SETTLE_S)
         except NoAnswer as failure:
             return not failure.late
         return True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from lab.errors import LabUnreachable
-from lab.model import Demand, Remark, Snapshot, ToxicState, TrialPlan, bucket_quantile
+from lab.model import Demand, Snapshot, ToxicState, TrialPlan, bucket_quantile
 from lab.model.routes import parse
 from lab.subject import jvm, subject
 from lab.subject.changes import Knobs
@@ -46,18 +46,10 @@ class LabServer(Subject):
         self.knobs = Knobs(self._management)
 
     def check(self) -> None:
-        self._require_model(self._traffic.call("GET", "/health"))
+        self.check_answer(self._traffic.call("GET", "/health"))
 
     def check_recorder(self) -> None:
         """The server itself records."""
-
-    def check_route(self, route: str) -> Remark | None:
-        answer = self._traffic.ask("GET", route, deadline_s=subject.ROUTE_DEADLINE_S)
-        self._require_model(answer)
-        status = answer.status_code
-        if status in subject.NOT_SERVED:
-            raise LabUnreachable(f"{route} answers {status}: not served", self.name)
-        return None if status == 200 else Remark("answers", {"route": route, "status": status})
 
     def routes(self) -> tuple[str, ...]:
         return self._management.routes()
@@ -153,7 +145,7 @@ class LabServer(Subject):
                 return spread.sd_ms
         return 0.0
 
-    def _require_model(self, answer: httpx.Response) -> None:
+    def check_answer(self, answer: httpx.Response) -> None:
         model = answer.headers.get(MODEL_HEADER)
         if model != self.name:
             problem = f"{answer.url} is answered by {model or 'something without a name'}"

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import httpx
+
 from lab.errors import LabUnreachable
 from lab.judge.checks import state
 from lab.model import Demand, Remark, Snapshot, TrialPlan, WarmCycle, Warmth
@@ -79,10 +81,20 @@ class Subject(ABC):
     def check_recorder(self) -> None:
         """Raises LabUnreachable, with what to do, if nothing can record its JVM."""
 
-    @abstractmethod
     def check_route(self, route: str) -> Remark | None:
         """What is wrong with its answer on a route, if toxics may be why. Raises LabUnreachable if
         the route is not served."""
+        answer = self._traffic.ask("GET", route, deadline_s=ROUTE_DEADLINE_S)
+        self.check_answer(answer)
+        status = answer.status_code
+        if status in NOT_SERVED:
+            raise LabUnreachable(f"{self.url(route)} answers {status}: not served", self.name)
+        code = "answers-redirect" if answer.is_redirect else "answers"
+        return None if answer.is_success else Remark(code, {"route": route, "status": status})
+
+    @abstractmethod
+    def check_answer(self, answer: httpx.Response) -> None:
+        """Raises LabUnreachable if another server gave this answer."""
 
     def routes(self) -> tuple[str, ...] | None:
         """The paths that it serves; None: any."""
