@@ -11,6 +11,8 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import httpx
+
 from lab.errors import LabUnreachable
 from lab.judge.checks import data
 from lab.model import Demand, Remark, Snapshot, TrialPlan, Warmth
