@@ -16,7 +16,7 @@ from lab.errors import LabError, LabUnreachable
 from lab.judge.checks import data, state
 from lab.judge.predict import Prediction
 from lab.load.agent_marks import AgentMarks
-from lab.load.bench import STEP_S, EngineRun
+from lab.load.bench import EngineRun
 from lab.load.engines.base import Engine
 from lab.load.held import HeldMemory
 from lab.load.measure import PLAN, RECORD
@@ -25,7 +25,7 @@ from lab.load.window import Edge, Window
 from lab.model import Remark, Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.subject.changes import Journal
-from lab.subject.subject import Subject, Subjects
+from lab.subject.subject import Subject, Subjects, await_answer
 from lab.subject.timeline import Timeline
 from lab.system.agent import Phase
 from lab.system.host import System
@@ -165,14 +165,7 @@ class Runner:
     def snapshot(self, server: str, wait_s: float = RESTART_S) -> Snapshot:
         """The server as it reads back now. Waits for one that is just being restarted. Raises
         LabUnreachable when it stays away for `wait_s`."""
-        until = self.system.monotonic() + wait_s
-        while True:
-            try:
-                return self.subjects[server].snapshot()
-            except LabUnreachable:
-                if self.system.monotonic() >= until:
-                    raise
-            self.system.sleep(STEP_S)
+        return await_answer(self.subjects[server].snapshot, self.system, wait_s)
 
     def _after(self, server: str) -> tuple[Snapshot | None, Remark | None]:
         try:

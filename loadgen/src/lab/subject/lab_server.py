@@ -73,8 +73,7 @@ class LabServer(Subject):
         return True
 
     def renew(self, clock: Clock) -> None:
-        subject.await_answer(self._management.identity, clock, BACK_S)
-        before_ms = self._management.identity().start_time_ms
+        before_ms = subject.await_answer(self._management.identity, clock, BACK_S).start_time_ms
         self._management.restart()
         self.await_another(before_ms, clock)
 

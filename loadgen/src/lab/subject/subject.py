@@ -251,15 +251,15 @@ class Subject(ABC):
 Subjects = Mapping[str, Subject]
 
 
-def await_answer(check: Callable[[], object], clock: Clock, most_s: float = RESTART_S) -> None:
-    """Check until that succeeds. Raises the last LabUnreachable."""
+def await_answer[T](
+    call: Callable[[], T], clock: Clock, most_s: float = RESTART_S, poll_s: float = POLL_S
+) -> T:
+    """Try for `most_s`. Raises the last LabUnreachable."""
     until = clock.monotonic() + most_s
     while True:
-        clock.sleep(POLL_S)
         try:
-            check()
+            return call()
         except LabUnreachable:
             if clock.monotonic() >= until:
                 raise
-        else:
-            return
+        clock.sleep(poll_s)
