@@ -81,10 +81,6 @@ class Lab:
     def record(self) -> TrialRecord:
         return read_json(self.raw / RECORD, TrialRecord)
 
-    def ends(self, at_s: float, process: int = 0) -> None:
-        """A process ends by itself at this time."""
-        self.system.at(at_s, lambda: setattr(self.system.processes[process], "_length_s", 0.0))
-
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
         return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
@@ -103,11 +99,10 @@ def lab(lab: FakeLab, tmp_path: Path) -> Lab:
     return Lab(lab, tmp_path / "raw" / "01-a")
 
 
-def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
-    assert lab.judged() == Judgement((), ())
+Plant = Callable[[Lab], object]
 
 
-def at(at_s: float, **changes: object) -> Callable[[Lab], object]:
+def at(at_s: float, **changes: object) -> Plant:
     """What is changed of the fake lab, at this time."""
 
     def plant(lab: Lab) -> None:
@@ -118,84 +113,59 @@ def at(at_s: float, **changes: object) -> Callable[[Lab], object]:
     return plant
 
 
-def restart(lab: Lab) -> None:
-    lab.fake.new_jvm("a")
-    lab.fake.compiled_s = lambda at: 0.1
+def system(**changes: object) -> Plant:
+    return lambda lab: vars(lab.system).update(changes)
 
 
-def refuse(plan: TrialPlan, raw: Path) -> None:
-    raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+def ends(at_s: float, process: int = 0) -> Plant:
+    """A process ends by itself at this time."""
+    return lambda lab: lab.system.at(
+        at_s, lambda: setattr(lab.system.processes[process], "_length_s", 0.0)
+    )
 
 
-# What is planted, the plan if it is another, and the one reason.
-FAULTS: dict[str, tuple[Callable[[Lab], object], TrialPlan | None, str]] = {
+def another_jvm(lab: Lab) -> None:
+    lab.system.at(MID_WINDOW_S, lambda: lab.fake.new_jvm("a"))
+    lab.fake.compiled_s = lambda at: 5.0 if at < MID_WINDOW_S else 0.1
+
+
+def damaged(lab: Lab) -> None:
+    def refuse(plan: TrialPlan, raw: Path) -> None:
+        raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+
+    lab.fake.engine.condense = refuse
+
+
+APART = "clocks-apart part=Prometheus offset_s={} uncertainty_s=0"
+UNWATCHED = "toxics-unwatched began=12:00:{} ended=12:00:{}"
+# What is planted, the plan, and the one reason.
+FAULTS: list[tuple[Plant, TrialPlan, str]] = [
     # It stopped the container for 40 % of the time.
-    "a quota": (
-        lambda lab: vars(lab.system).update(throttled=0.4),
-        None,
-        "generator-throttled throttled_s=6 window_s=15",
-    ),
-    "another JVM": (
-        lambda lab: lab.system.at(MID_WINDOW_S, lambda: restart(lab)),
-        None,
-        "jvm-restarted",
-    ),
-    "an engine that hangs": (
-        lambda lab: vars(lab.system).update(hangs=lambda argv: True),
-        None,
-        "engine-overtime engine=wrk2 overtime_s=120",
-    ),
-    "damaged output": (
-        lambda lab: vars(lab.fake.engine).update(condense=refuse),
-        None,
-        "damaged problem=fake.sqlite: cannot be read: malformed",
-    ),
-    "a peak that ends": (
-        lambda lab: lab.ends(15.0, 1),
-        SPIKED,
-        "spike-flawed spike=1 length_s=1 planned_s=3",
-    ),
-    "a load that ends in a peak": (
-        lambda lab: lab.ends(15.0),
-        SPIKED,
-        "spikes-missing made=0 planned=2",
-    ),
-    "a load that ends in a script": (
-        lambda lab: lab.ends(13.0),
-        SCRIPTED,
-        "script-short made=1 planned=4",
-    ),
-    **{
-        f"a clock of Prometheus, {ahead_s:g} s from {at_s:g} s on": (
-            at(at_s, ahead_s=ahead_s),
-            None,
-            f"clocks-apart part=Prometheus offset_s={ahead_s:g} uncertainty_s=0",
-        )
-        for ahead_s, at_s in ((2.1, 0.0), (-60.0, 0.0), (2.1, MID_WINDOW_S))
-    },
-    **{
-        f"nobody watches: {changes}": (
-            at(0.0, **changes),
-            None,
-            f"toxics-unwatched began=12:00:{began} ended=12:00:{ended}",
-        )
-        for changes, began, ended in (
-            ({"agent_up": False}, "00", "25"),
-            # A toxic came and went, then the agent restarted: its history is empty.
-            ({"first_look_s": MID_WINDOW_S}, "00", "17"),
-            # Toxiproxy never answered.
-            ({"first_look_s": None}, "00", "25"),
-            # Looks failed in the middle, and until the end.
-            ({"blind_s": [(12.0, 23.0)]}, "12", "23"),
-            ({"blind_s": [(12.0, 99.0)]}, "12", "25"),
-        )
-    },
-}
+    (system(throttled=0.4), plan(), "generator-throttled throttled_s=6 window_s=15"),
+    (another_jvm, plan(), "jvm-restarted"),
+    (system(hangs=lambda argv: True), plan(), "engine-overtime engine=wrk2 overtime_s=120"),
+    (damaged, plan(), "damaged problem=fake.sqlite: cannot be read: malformed"),
+    (ends(15.0, 1), SPIKED, "spike-flawed spike=1 length_s=1 planned_s=3"),
+    (ends(15.0), SPIKED, "spikes-missing made=0 planned=2"),
+    (ends(13.0), SCRIPTED, "script-short made=1 planned=4"),
+    (at(0.0, ahead_s=2.1), plan(), APART.format("2.1")),
+    (at(0.0, ahead_s=-60.0), plan(), APART.format("-60")),
+    (at(MID_WINDOW_S, ahead_s=2.1), plan(), APART.format("2.1")),
+    (at(0.0, agent_up=False), plan(), UNWATCHED.format("00", "25")),
+    # A toxic came and went, then the agent restarted: its history is empty.
+    (at(0.0, first_look_s=MID_WINDOW_S), plan(), UNWATCHED.format("00", "17")),
+    # Toxiproxy never answered.
+    (at(0.0, first_look_s=None), plan(), UNWATCHED.format("00", "25")),
+    # Looks failed in the middle, and until the end.
+    (at(0.0, blind_s=[(12.0, 23.0)]), plan(), UNWATCHED.format("12", "23")),
+    (at(0.0, blind_s=[(12.0, 99.0)]), plan(), UNWATCHED.format("12", "25")),
+]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(lab: Lab, fault: str) -> None:
-    plant, of, reason = FAULTS[fault]
+@pytest.mark.parametrize(("plant", "of", "reason"), FAULTS)
+def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(
+    lab: Lab, plant: Plant, of: TrialPlan, reason: str
+) -> None:
     plant(lab)
     lab.fake.toxics = [toxic(latency=20)]
     assert lab.reason(of) == reason
@@ -203,6 +173,36 @@ def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(lab: Lab, 
     assert lab.fake.toxics == [toxic(latency=20)]
     if lab.record.problem is not None:
         assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
+
+
+def late_downstream(lab: Lab) -> None:
+    for le, rps in (("0.01", 100), ("0.05", 500), ("+Inf", 500)):
+        labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
+        lab.fake.scraped.append((labels, lambda at, rps=rps: rps * (at + 600)))
+
+
+def agent_back(lab: Lab) -> None:
+    at(0.0, agent_up=False)(lab)
+    at(MID_WINDOW_S, agent_up=True)(lab)
+
+
+@pytest.mark.parametrize(
+    ("plant", "notes"),
+    [
+        (system(), []),
+        # An agent that only lost the marks has watched all the same.
+        (agent_back, []),
+        (late_downstream, ["downstream-late late_ms=47.5 allowed_ms=20"]),
+        (
+            at(0.0, blind_s=[(-60.0, 1.5), (12.0, 14.5), (16.0, 17.9)]),
+            ["toxics-unwatched-briefly began=12:00:12 ended=12:00:14"],
+        ),
+    ],
+)
+def test_what_is_no_fault_is_at_most_a_note(lab: Lab, plant: Plant, notes: list[str]) -> None:
+    plant(lab)
+    judged = lab.judged()
+    assert (judged.reasons, cells(judged.notes)) == ((), notes)
 
 
 @pytest.mark.parametrize(("asks", "looks", "live_bytes"), [(True, 6, 30), (False, 0, None)])
@@ -280,18 +280,6 @@ def test_clocks_are_apart_by_more_than_an_answer_took(
 ) -> None:
     found = cells(data.clocks_apart(Evidence(record(clocks=clocks), None)))
     assert [re.findall(r"offset_s=(\S+)", cell)[0] for cell in found] == apart
-
-
-def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
-    lab.fake.agent_up = False
-    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
-    assert lab.judged() == Judgement((), ())
-
-
-def test_a_look_or_two_that_failed_are_a_note(lab: Lab) -> None:
-    lab.fake.blind_s = [(-60.0, 1.5), (12.0, 14.5), (16.0, 17.9)]
-    [note] = cells(lab.judged().notes)
-    assert note == "toxics-unwatched-briefly began=12:00:12 ended=12:00:14"
 
 
 def test_the_agent_is_asked_after_the_toxics_were_read_back(lab: Lab) -> None:
@@ -396,13 +384,6 @@ def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
     assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
     # Random arrivals differ by the draw.
     assert len({one.draw for one in plans}) == 3
-
-
-def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
-    for le, rps in (("0.01", 100), ("0.05", 500), ("+Inf", 500)):
-        labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
-        lab.fake.scraped.append((labels, lambda at, rps=rps: rps * (at + 600)))
-    assert cells(lab.judged().notes) == ["downstream-late late_ms=47.5 allowed_ms=20"]
 
 
 STARTS: dict[str, tuple[list[int | None], int, tuple[Remark, ...]]] = {

@@ -212,18 +212,39 @@ def test_what_is_secret_needs_a_certificate_and_is_not_written(tmp_path: Path, h
     assert written["requests"][1]["headers"] == stored
     assert written["insecure"] is not secret
     assert not [word for word in schedule.argv if "5ecret" in word]
-    assert loaded()["insecure"] is True
 
 
-def test_held_closed_and_random_loads_are_told_to_the_engine() -> None:
-    # Held connections send once, and wait longer than the run.
-    held = loaded(20, fakes.plan("closed", hold="idle"))
-    assert held["once"] is True
-    assert held["timeout_s"] > 20 + 15
-    closed = loaded(base=plan(10, None, engine="pacer"))
-    assert closed["arrivals"] == "closed"
-    assert not {"once", "rate"} & set(closed)
-    assert loaded(arrivals="poisson")["arrivals"] == "poisson"
+LOADS: list[tuple[float, TrialPlan, dict[str, Any]]] = [
+    # A warm-up, a plan, and keys of the load. Held connections send once, and wait longer than
+    # the run.
+    (20, fakes.plan("closed", hold="idle"), {"once": True, "timeout_s": 20 + 15 + 60}),
+    (10, plan(10, None), {"arrivals": "closed", "once": None, "rate": None, "insecure": True}),
+    (10, copy.replace(OPENED, arrivals="poisson"), {"arrivals": "poisson", "rate": 10}),
+    # Connections open in half of the warm-up.
+    (10, plan(500, None), {"connect_per_s": 500}),
+    (10, plan(6000, None), {"connect_per_s": 2000}),
+    (10, plan(19_000, None), {"connect_per_s": 3800}),
+    (1, plan(400, None), {"connect_per_s": 800}),
+    (0, plan(500, None), {"connect_per_s": 0}),
+    # A loop for four CPUs, and an open load has those that its rate needs: each has connections
+    # that no other may use.
+    *(
+        (10, plan(connections, rate, cores=cores), {"loops": loops})
+        for connections, rate, cores, loops in (
+            (100, None, 1, 1), (100, None, 4, 1), (100, None, 8, 2), (100, None, 16, 4),
+            (3, None, 64, 3), (9000, 100, 16, 1), (9000, 20_000, 16, 1), (9000, 20_001, 16, 2),
+            (9000, 500_000, 16, 4),
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("warm_up_s", "of", "keys"), LOADS)
+def test_a_load_has_what_its_plan_says(
+    warm_up_s: float, of: TrialPlan, keys: dict[str, Any]
+) -> None:
+    load = loaded(warm_up_s, of)
+    assert {name: load.get(name) for name in keys} == keys
 
 
 # Of 13 due: 9 answered, 1 reset, 1 timed out, 1 in flight, 1 that waits for a connection.
@@ -255,9 +276,9 @@ def late(ms: float, *, due: bool = False) -> dict[str, Any]:
     return second(3, [100.0] * 10, [100.0 + ms] * 10 if due else None, [ms] * 10)
 
 
-NOTES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+NOTES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     # The last second of the window, what is changed of the plan, and the notes.
-    "losses": (
+    (
         LOSSES,
         {},
         [
@@ -267,13 +288,13 @@ NOTES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         ],
     ),
     # One good second hides no bad one.
-    "closed": (usual(3, connections=4), {}, ["connections-closed opened=7 planned=10"]),
-    "nearly all open": (usual(3, connections=9), {}, []),
-    "reopened": (usual(3, reopened=1), {}, ["reopened times=1 answers=20"]),
+    (usual(3, connections=4), {}, ["connections-closed opened=7 planned=10"]),
+    (usual(3, connections=9), {}, []),
+    (usual(3, reopened=1), {}, ["reopened times=1 answers=20"]),
     # Twice as long as any, and a second.
-    "waits": (usual(3, oldest_us=2_100_000), {}, ["request-waits waited_s=2.1 longest_s=0.1"]),
-    "waits shortly": (usual(3, oldest_us=900_000), {}, []),
-    "own limits": (
+    (usual(3, oldest_us=2_100_000), {}, ["request-waits waited_s=2.1 longest_s=0.1"]),
+    (usual(3, oldest_us=900_000), {}, []),
+    (
         usual(3, connect_failed={"no_port_left": 2, "no_descriptor_left": 1}),
         {},
         [
@@ -284,16 +305,17 @@ NOTES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         ],
     ),
     # By https the kernel dates no answers; an open load's corrected latencies have the lateness.
-    "read late": (late(11.0), {"url": "https://a/"}, ["partly-late figure=p95 late_ms=11"]),
-    "not by much": (late(9.0), {"url": "https://a/"}, []),
-    "by http": (late(11.0), {"url": "http://a/"}, []),
-    "open": (late(11.0, due=True), {"url": "https://a/"}, []),
-}
+    (late(11.0), {"url": "https://a/"}, ["partly-late figure=p95 late_ms=11"]),
+    (late(9.0), {"url": "https://a/"}, []),
+    (late(11.0), {"url": "http://a/"}, []),
+    (late(11.0, due=True), {"url": "https://a/"}, []),
+]
 
 
-@pytest.mark.parametrize("case", NOTES)
-def test_what_else_the_lines_show_is_noted(tmp_path: Path, case: str) -> None:
-    last, changes, notes = NOTES[case]
+@pytest.mark.parametrize(("last", "changes", "notes"), NOTES)
+def test_what_else_the_lines_show_is_noted(
+    tmp_path: Path, last: dict[str, Any], changes: dict[str, Any], notes: list[str]
+) -> None:
     rate = 10 if last["corrected"] else None
     of = plan(10, rate, duration_s=2, warmup_s=2, engine="pacer", **changes)
     first = [last | {"second": at, **QUIET} for at in range(3)] if changes else even(3)
@@ -390,10 +412,6 @@ def test_the_load_is_written_as_the_plan_says(tmp_path: Path) -> None:
     assert (load["warmup_s"], load["window_s"], load["timeout_s"]) == (2, 2, 30)
     assert [one["url"] for one in load["requests"]] == [OPENED.url]
     assert load["hlog"] == str(tmp_path)
-    # Connections open in half of the warm-up.
-    cases = [(500, 10, 500), (6000, 10, 2000), (19_000, 10, 3800), (400, 1, 800), (500, 0, 0)]
-    for connections, warm_up_s, per_s in cases:
-        assert loaded(warm_up_s, plan(connections, None))["connect_per_s"] == per_s
     # With a further machine.
     spread = Pacer(("far:9465",)).schedule(OPENED, tmp_path)
     assert spread.argv == ("pacer", "spread", str(tmp_path / LOAD), "far:9465")
@@ -466,14 +484,7 @@ def test_a_run_is_read_with_the_warm_up_that_it_had(tmp_path: Path) -> None:
         Pacer().read(plan(10, None, duration_s=4), tmp_path)
 
 
-def test_a_loop_for_four_cpus_is_what_the_generator_can_use(tmp_path: Path) -> None:
-    def loops(connections: int, cores: int, rate: int | None = None) -> int:
-        return int(loaded(base=plan(connections, rate, cores=cores))["loops"])
-
-    assert [loops(100, cores) for cores in (1, 2, 4, 8, 16)] == [1, 1, 1, 2, 4]
-    assert loops(3, 64) == 3
-    # An open load has the loops that its rate needs: each has connections that no other may use.
-    assert [loops(9000, 16, rate) for rate in (100, 20_000, 20_001, 500_000)] == [1, 1, 2, 4]
+def test_what_speaks_tls_runs_beside_the_loops(tmp_path: Path) -> None:
     assert read_back(tmp_path, even()).threads == 1
     assert Pacer().read(copy.replace(OPENED, url="https://a/"), tmp_path).threads == 2
 
@@ -531,8 +542,7 @@ def test_why_a_peak_was_less_than_planned(tmp_path: Path) -> None:
 def test_a_peak_that_the_server_kept_out_is_a_note(tmp_path: Path) -> None:
     spiked = copy.replace(OPENED, spike=SPIKE)
     peaked(tmp_path, [crowd(0, connections=30, unfinished=10)])
-    reading = read_back(tmp_path, even(), spiked)
-    assert cells(reading.remarks) == [
+    assert cells(read_back(tmp_path, even(), spiked).remarks) == [
         "spike-refused spike=1 opened=30 extra=100",
         "spike-unsent spike=1 sent=40 due=50",
     ]
