@@ -27,6 +27,7 @@ from lab.model import (
     JitCpu,
     Judgement,
     Peak,
+    Reading,
     Remark,
     Spike,
     ToxicStep,
@@ -130,10 +131,10 @@ def another_jvm(lab: Lab) -> None:
 
 
 def damaged(lab: Lab) -> None:
-    def refuse(plan: TrialPlan, raw: Path) -> None:
+    def refuse(plan: TrialPlan, raw: Path) -> Reading:
         raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
 
-    lab.fake.engine.condense = refuse
+    lab.fake.engine.read = refuse
 
 
 APART = "clocks-apart part=Prometheus offset_s={} uncertainty_s=0"

@@ -437,9 +437,6 @@ class FakeEngine(Engine):
     def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
         return self.enough_s
 
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Nothing."""
-
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         if self.broken is not None:
             raise RawDataError(raw / "fake.txt", 7, self.broken)

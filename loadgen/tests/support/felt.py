@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.pacer import Pacer
+from lab.load.engines.pacer_output import OUTPUT, pack
 from lab.model import Peak, Row, TrialPlan
 from lab.store.records import write_json
 from support.fakes import plan, record
@@ -60,4 +60,4 @@ def keep_trial(
         good, none = ({"raw": told, "corrected": told}, {"failed": told})
         lines.append(line | (good if status < "400" else none))
     write(raw, lines, warmup_s=WINDOW[0])
-    Pacer().condense(planned, raw)
+    pack(raw / OUTPUT)

@@ -35,7 +35,7 @@ CLOCK_STEP_S = 0.5
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     """The measurement of the trial in the folder `raw`; without a reading if the engine's output
-    cannot be read. That is condensed first, if that is not done yet.
+    cannot be read.
 
     Raises RawDataError when its record cannot be read, and CannotWrite.
     """
@@ -46,7 +46,6 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     if engine is None:
         raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
     try:
-        engine.condense(record.plan, raw)
         reading = engine.read(record.plan, raw)
     except RawDataError as failure:
         return Measurement(record, None, data.damaged.remark(problem=failure.said))

@@ -46,7 +46,6 @@ OPENED = plan(10, 10, duration_s=2, warmup_s=2, engine="pacer")
 
 def read_back(raw: Path, seconds: Seconds, plan: TrialPlan = OPENED, **changes: Any) -> Reading:
     write(raw, seconds, **changes)
-    Pacer().condense(plan, raw)
     return Pacer().read(plan, raw)
 
 
@@ -327,11 +326,10 @@ def test_what_else_the_lines_show_is_noted(
 def test_condensed_it_is_the_same_and_the_plain_file_is_gone(tmp_path: Path) -> None:
     write(tmp_path, even())
     plain = (tmp_path / OUTPUT).read_text()
-    Pacer().condense(OPENED, tmp_path)
+    Pacer().read(OPENED, tmp_path)
     assert not (tmp_path / OUTPUT).exists()
     packed = (tmp_path / PACKED).read_bytes()
     assert gzip.decompress(packed).decode() == plain
-    Pacer().condense(OPENED, tmp_path)
     assert Pacer().read(OPENED, tmp_path).samples == 20
     (tmp_path / PACKED).write_bytes(packed[:-20])
     with pytest.raises(RawDataError, match=PACKED):
@@ -368,7 +366,7 @@ KEPT: list[tuple[list[int], str]] = [
 def refused(raw: Path, lines: list[str], problem: str) -> None:
     (raw / OUTPUT).write_text("".join(lines))
     with pytest.raises(RawDataError) as failure:
-        Pacer().condense(OPENED, raw)
+        Pacer().read(OPENED, raw)
     assert failure.value.said.startswith(f"pacer.jsonl{problem}")
     assert (raw / OUTPUT).exists()
 
@@ -395,9 +393,8 @@ def test_without_a_whole_load_there_are_no_figures(tmp_path: Path) -> None:
         Pacer().read(OPENED, tmp_path)
     (tmp_path / OUTPUT).write_text("pacer: connections: 30000 is more than 20000 descriptors\n")
     with pytest.raises(RawDataError, match="connections: 30000 is more than 20000 descriptors"):
-        Pacer().condense(OPENED, tmp_path)
+        Pacer().read(OPENED, tmp_path)
     write(tmp_path, even(3), ended="orphaned")
-    Pacer().condense(OPENED, tmp_path)
     with pytest.raises(RawDataError, match=r"did not run to its end: orphaned after 3\.0 of 4 s"):
         Pacer().read(OPENED, tmp_path)
 
@@ -523,7 +520,7 @@ def test_a_peak_is_what_its_own_pacer_told(tmp_path: Path) -> None:
         14.75, 16.75, connections=40, untried=35.0, due=100, sent=80, late_p95_ms=600.0,
     )  # fmt: skip
     # A closed load, in seconds of a load that is condensed by now. The driver ended it later.
-    Pacer().condense(OPENED, tmp_path)
+    Pacer().read(OPENED, tmp_path)
     assert peaked(tmp_path, [second(0, [100.0] * 40)]) == Peak(
         14.75, 16.6, connections=10, untried=0.0, sent=40, late_p95_ms=0.0
     )

@@ -56,12 +56,9 @@ class Engine(Protocol):
         """How to run the plan. Raises WordError when the plan's warm-up is impossible."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
-        """The reading of the plan and the raw files alone. Raises RawDataError."""
-
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Replace large raw files by small ones with the same information, if that is not done
-        yet. Raises RawDataError and CannotWrite; the large files stay."""
-        return
+        """The reading of the plan and the raw files alone. Large files are replaced by small ones
+        with the same information, if that is not done yet. Raises RawDataError and CannotWrite; the
+        large files stay."""
 
     def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
         """The length of the window in whole seconds if it may end here, by the plan's `limits`.

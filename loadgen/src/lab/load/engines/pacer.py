@@ -108,6 +108,11 @@ class Pacer(Engine):
         )
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        # What a machine wrote that did not come to its end stays as it is.
+        shares = [path for path in sorted(raw.glob(f"{SHARE}*{PLAIN}")) if is_whole(path)]
+        for plain in (raw / OUTPUT, *shares):
+            if plain.exists():
+                pack(plain)
         output = _whole(plan, raw)
         reading = reading_of(plan, output, _window(plan, output))
         numbers = range(1, plan.spike.repeats + 1) if plan.spike else ()
@@ -119,13 +124,6 @@ class Pacer(Engine):
             began_s=output.head.unix_s,
             remarks=(*reading.remarks, *spike_remarks(plan, peaks)),
         )
-
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """What a machine wrote that did not come to its end stays as it is."""
-        shares = [path for path in sorted(raw.glob(f"{SHARE}*{PLAIN}")) if is_whole(path)]
-        for plain in (raw / OUTPUT, *shares):
-            if plain.exists():
-                pack(plain)
 
     def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Line, ...]:
         """Every second of the run, warm-up included. Raises RawDataError."""
