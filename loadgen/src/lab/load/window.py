@@ -1,11 +1,9 @@
 """The measured window of a trial: its counters at both edges, and what was used between them."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from lab.errors import LabUnreachable
 from lab.model import JitCpu, Usage
 from lab.subject.jvm import JitReading, jit_between, per_second
 from lab.subject.subject import Subject
@@ -40,10 +38,7 @@ class Edge:
             # For how long threads of the machine waited for a CPU.
             "pressure_s": system.pressure_s(),
         }
-        compiled = None
-        with suppress(LabUnreachable):
-            compiled = system.monotonic(), subject.compilation_s()
-        return cls(at_s, host, counts, compiled, subject.jit(system))
+        return cls(at_s, host, counts, subject.compiled(system), subject.jit(system))
 
 
 @dataclass(slots=True)

@@ -52,18 +52,11 @@ class ExternalService(Subject):
     rests = uses_toxiproxy = has_identity = False
 
     def __init__(self, name: str, url: str, ready: str, stack: Stack, host: HostChanges) -> None:
-        super().__init__(name, Part(stack.http, name, url))
+        super().__init__(name, Part(stack.http, name, url), _exporter(name, stack))
         self._ready = ready
         self._stack = stack
         self._host = host
         self.recorder = Recorder(stack.http, name, f"http://{name}:{RECORDER_PORT}")
-        self._exporter: Exporter | None = None
-        with suppress(LabUnreachable):
-            listed = ("jvm", f"{name}:{EXPORTER_PORT}")
-            if listed in {(each.job, each.instance) for each in stack.prometheus.targets()}:
-                exporter = Exporter(stack.http, name)
-                exporter.started_s()
-                self._exporter = exporter
 
     def check(self) -> None:
         """Any answer may be its own: `check_route` judges it."""
@@ -175,12 +168,11 @@ class ExternalService(Subject):
                     break
             return run.answered(1)
 
-    def counters(self, bench: Bench, run: EngineRun | None) -> Counters:
-        at_s, host = bench.system.monotonic(), bench.system.host_cpu()
-        cpu_s, compilation_s = self._exporter.times() if self._exporter else (None, None)
-        if run:
-            run.hear()
-        return Counters(at_s, host, cpu_s, compilation_s, (run, len(run.seconds) if run else 0))
+    def work(self, bench: Bench, run: EngineRun | None) -> tuple[EngineRun | None, int]:
+        if run is None:
+            return None, 0
+        run.hear()
+        return run, len(run.seconds)
 
     def answered(self, before: Counters, after: Counters) -> Answered | None:
         """But for the first second of the load, in which its connections open."""
@@ -195,12 +187,16 @@ class ExternalService(Subject):
         light_rps = (demand.light_rps if demand else None) or 0.0
         return min(light_rps, plan.offered_rps or math.inf)
 
-    def compilation_s(self) -> float:
-        """Raises LabUnreachable at once if no exporter answered, without the wait for one."""
-        if self._exporter is None:
-            problem = f"no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists"
-            raise LabUnreachable(problem, self.name)
-        return self._exporter.compilation_s()
+
+def _exporter(name: str, stack: Stack) -> Exporter | None:
+    """Its JMX exporter, if Prometheus lists that and it answers."""
+    with suppress(LabUnreachable):
+        listed = ("jvm", f"{name}:{EXPORTER_PORT}")
+        if listed in {(each.job, each.instance) for each in stack.prometheus.targets()}:
+            exporter = Exporter(stack.http, name)
+            exporter.started_s()
+            return exporter
+    return None
 
 
 def _r0_problem(alone: Answered, light: Answered | None, connections: int) -> str | None:

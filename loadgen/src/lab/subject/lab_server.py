@@ -37,11 +37,12 @@ class LabServer(Subject):
 
     process = "JVM"
     rests = uses_toxiproxy = has_identity = True
+    _exporter: Exporter
 
     def __init__(self, name: str, stack: Stack) -> None:
-        super().__init__(name, Part(stack.http, name, f"http://{name}:{PORT}"))
+        traffic = Part(stack.http, name, f"http://{name}:{PORT}")
+        super().__init__(name, traffic, Exporter(stack.http, name))
         self._stack = stack
-        self._exporter = Exporter(stack.http, name)
         self.recorder = self._management = Management(stack.http, name)
         self.knobs = Knobs(self._management)
 
@@ -99,9 +100,6 @@ class LabServer(Subject):
     def most_rps(self, plan: TrialPlan, demand: Demand | None) -> float | None:
         return plan.predicted_rps
 
-    def compilation_s(self) -> float:
-        return self._exporter.compilation_s()
-
     def jit(self, system: System) -> jvm.JitReading | None:
         at_s = system.monotonic()
         with suppress(LabUnreachable):
@@ -117,11 +115,8 @@ class LabServer(Subject):
         heap_bytes, resident_bytes = self.live_heap(), self._exporter.resident_bytes()
         return Memory(heap_bytes, resident_bytes, self._management.in_flight())
 
-    def counters(self, bench: Bench, run: EngineRun | None) -> Counters:
-        at_s, host = bench.system.monotonic(), bench.system.host_cpu()
-        cpu_s, compilation_s = self._exporter.times()
-        work = self._management.work(bench.plan.route)
-        return Counters(at_s, host, cpu_s, compilation_s, work, self.jit(bench.system))
+    def work(self, bench: Bench, run: EngineRun | None) -> RouteWork:
+        return self._management.work(bench.plan.route)
 
     def answered(self, before: Counters, after: Counters) -> Answered | None:
         """Of the plan's route, by the server's own counters."""

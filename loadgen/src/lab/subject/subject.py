@@ -16,6 +16,7 @@ from lab.model import Demand, Remark, Snapshot, TrialPlan, WarmCycle, Warmth
 from lab.subject import jvm
 from lab.subject.changes import Knobs
 from lab.subject.jvm import Answered, Counters, Edges, JitReading
+from lab.system.exporter import Exporter
 from lab.system.host import Clock, System
 from lab.system.http import Part
 from lab.system.management import Recorder
@@ -69,9 +70,10 @@ class Subject(ABC):
     knobs: Knobs | None = None
     recorder: Recorder
 
-    def __init__(self, name: str, traffic: Part) -> None:
+    def __init__(self, name: str, traffic: Part, exporter: Exporter | None) -> None:
         self.name = name
         self._traffic = traffic
+        self._exporter = exporter
 
     @abstractmethod
     def check(self) -> None:
@@ -135,8 +137,12 @@ class Subject(ABC):
     def most_rps(self, plan: TrialPlan, demand: Demand | None) -> float | None:
         """The most that it can do under the plan, of which a probe may use a part."""
 
-    @abstractmethod
-    def compilation_s(self) -> float: ...
+    def compiled(self, clock: Clock) -> tuple[float, float] | None:
+        """When it was read, and the JIT compile time so far; None if unknown. Raises nothing."""
+        with suppress(LabUnreachable):
+            if self._exporter:
+                return clock.monotonic(), self._exporter.compilation_s()
+        return None
 
     def jit(self, system: System) -> JitReading | None:
         """What its JIT compiler's threads used so far; None if unknown. Raises nothing."""
@@ -150,9 +156,16 @@ class Subject(ABC):
         """After full collections."""
         raise LabUnreachable("it has no call for its live heap", self.name)
 
-    @abstractmethod
     def counters(self, bench: Bench, run: EngineRun | None) -> Counters:
         """What was counted until now, with the load `run` on it."""
+        at_s, host = bench.system.monotonic(), bench.system.host_cpu()
+        cpu_s, compilation_s = self._exporter.times() if self._exporter else (None, None)
+        work = self.work(bench, run)
+        return Counters(at_s, host, cpu_s, compilation_s, work, self.jit(bench.system))
+
+    @abstractmethod
+    def work(self, bench: Bench, run: EngineRun | None) -> object:
+        """What `answered` needs of one moment."""
 
     @abstractmethod
     def answered(self, before: Counters, after: Counters) -> Answered | None:
