@@ -90,7 +90,7 @@ LEFT_BEHIND: dict[str, tuple[Any, Any, dict[str, str] | None]] = {
     "changed since": (
         (77, [OWN, toxic("planted", latency=100)]),
         (77, [OWN, toxic("planted", latency=100)]),
-        {"stayed": "downstream/planted, pool_size of a"},
+        None,
     ),
     "back already, or not done yet": ((123, [OWN]), (123, [OWN]), None),
 }

@@ -9,6 +9,7 @@ is the host's, and host/changes.sh puts that back.
 import copy
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, cast
@@ -178,30 +179,21 @@ class Journal:
                 self._forget(entry)
 
     def put_back(self, stack: Stack) -> Remark | None:
-        """Undo what a killed driver changed, unless it was changed since. What does not answer
-        stays in the journal, and is no news."""
-        news: dict[str, list[str]] = {"back": [], "stayed": [], "stuck": []}
+        """Undo what a killed driver changed, unless it was changed since. What does not answer, or
+        cannot be changed, stays in the journal, and is no news."""
+        back: list[str] = []
         for entry in list(self._entries.values()):
             carrier: Carrier = Toxics(stack.toxiproxy)
             if entry.kind == "knob":
                 carrier = Knobs(Management(stack.http, entry.part))
             item = (entry.part, entry.name)
-            try:
+            with suppress(LabUnreachable):
                 now = carrier.read().get(item)
-            except LabUnreachable:
-                continue
-            if now != entry.found and now in entry.left:
-                try:
+                if now != entry.found and now in entry.left:
                     carrier.write({item: entry.found})
-                except LabUnreachable as failure:
-                    news["stuck"].append(f"{entry.text} ({failure})")
-                    continue
-                news["back"].append(entry.text)
-            elif now != entry.found:
-                news["stayed"].append(entry.text)
-            self._forget(entry)
-        values = {name: ", ".join(texts) for name, texts in news.items() if texts}
-        return Remark("left-changed", values) if values else None
+                    back.append(entry.text)
+                self._forget(entry)
+        return Remark("left-changed", {"back": ", ".join(back)}) if back else None
 
     def _forget(self, entry: Entry) -> None:
         del self._entries[entry.kind, entry.part, entry.name]

@@ -7,12 +7,10 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs show what its output me
   lengthened by that much. Every other number covers the whole run.
 * The connections of a thread open 5 ms apart. Each thread holds connections / threads, rounded
   down, so the number of threads must divide the connections.
-* A thread that oversleeps its start opens all its connections at once: its event loop (src/ae.c,
-  aeProcessEvents) takes a first timer that is already late for one due in 999 ms. That happened in
-  two of three starts at 400 connections on 2 cores. The thread then sends in bursts for the whole
-  run: an A/A of 6 launches (open, 1800/s) had a p95 of 203 to 226 ms with such starts, and of 203.3
-  to 203.9 ms without. `start_check` finds them: half a second later the thread has no socket. With
-  many connections no start is a good one, and a note says so.
+* A thread that oversleeps its start opens all its connections at once, and sends in bursts for the
+  whole run: its event loop (src/ae.c, aeProcessEvents) takes a first timer that is already late for
+  one due in 999 ms (docs/method.md has figures). `start_check` finds them: half a second later the
+  thread has no socket. With many connections no start is a good one, and a note says so.
 * `-U` prints both spectra. Spectra are in milliseconds; the lines above them use us, ms, s, m.
 * "timeout N" counts stuck connections at every check, not requests: a note, never a count.
 * Of the "Socket errors", only "read" counts requests that were sent: their connection broke before
