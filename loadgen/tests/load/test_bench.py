@@ -46,30 +46,12 @@ def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) ->
     assert system.processes[1].stopped_early
 
 
-def test_whole_lines_are_read_as_they_come_and_each_once(
-    system: FakeSystem, tmp_path: Path
-) -> None:
+def test_an_engine_that_wrote_nothing_has_no_lines(system: FakeSystem, tmp_path: Path) -> None:
     run, path = run_of(system, 1.0, tmp_path), tmp_path / "out.txt"
     path.unlink()
     assert run.hear() == []
-    path.write_text("one\ntw")
-    assert run.hear() == ["one"]
-    assert run.hear() == []
-    with path.open("a") as file:
-        file.write("o\n\nthr")
-    assert run.hear() == ["two", ""]
-    with path.open("a") as file:
-        file.write("ee\n")
-    assert (run.hear(), run.words) == (["three"], "three")
-
-
-@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_any_failure_ends_the_engine(
-    system: FakeSystem, tmp_path: Path, failure: type[BaseException]
-) -> None:
-    with pytest.raises(failure), run_of(system, 100.0, tmp_path):
-        raise failure
-    assert system.processes[0].stopped_early
+    path.write_text("one\n\ntw")
+    assert (run.hear(), run.hear(), run.words, run.seconds) == (["one", ""], [], "tw", [])
 
 
 def test_what_pacer_counts_is_known_while_it_runs(lab: FakeLab, tmp_path: Path) -> None:
