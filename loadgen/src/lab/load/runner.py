@@ -67,26 +67,20 @@ class Known:
     notes: tuple[Remark, ...] = ()
 
 
+@dataclass
 class Runner:
     """Runs trials one after the other. `run` is the name of the run they belong to."""
 
-    def __init__(
-        self,
-        run: str,
-        stack: Stack,
-        system: System,
-        subjects: Subjects,
-        engines: Mapping[str, Engine],
-        watcher: Watcher,
-        journal: Journal,
-    ) -> None:
-        self.stack = stack
-        self.system = system
-        self.subjects = subjects
-        self.engines = engines
-        self.watcher = watcher
-        self.journal = journal
-        self.agent = AgentMarks(run, stack.agent, watcher.remark)
+    run: str
+    stack: Stack
+    system: System
+    subjects: Subjects
+    engines: Mapping[str, Engine]
+    watcher: Watcher
+    journal: Journal
+
+    def __post_init__(self) -> None:
+        self.agent = AgentMarks(self.run, self.stack.agent, self.watcher.remark)
 
     def trial(self, plan: TrialPlan, known: Known, raw: Path) -> None:
         """Run one trial. Its raw folder must not exist yet, and is complete when this returns.
