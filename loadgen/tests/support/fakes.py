@@ -22,6 +22,7 @@ from lab.judge.row import row_of
 from lab.judge.thread_times import RUN, RUNQ
 from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
+from lab.load.engines.pacer_output import Line
 from lab.model import (
     Counts,
     Identity,
@@ -49,6 +50,7 @@ from lab.subject.subject import Subject
 from lab.system.host_changes import HostChanges
 from lab.system.network import Reached
 from lab.system.stack import Stack
+from support.pacer import second
 from support.system import START, FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
@@ -99,6 +101,12 @@ class FakeLab:
     # else that exports.
     foreign: set[str] = field(default_factory=set)
     scraped_jvms: set[str] = field(default_factory=set)
+    foreign_started_s: float = 1000.0
+    # What a load of so many connections gets of it: answers a second, their times in turn, and how
+    # long each connection waits before its next request (ms); and the share of errors.
+    answers: Callable[[int], tuple[float, Sequence[float], float]] = lambda n: (5.0 * n, [200], 0)
+    errors: float = 0.0
+    # What else its exporter tells.
     foreign_tells: str = ""
     # Which kind is recorded where, and the stacks of a recording.
     recording: dict[str, str] = field(default_factory=dict)
@@ -159,8 +167,18 @@ class FakeLab:
 
     def __post_init__(self) -> None:
         self.clock: Callable[[], float] = self.system.monotonic
+        self.system.pacer = self._second
         transport, many = httpx.MockTransport(self.answer), self.several
         self.stack = Stack("", transport, several=many, reach=lambda *_: self.reached)
+
+    def _second(self, connections: int, at: int) -> str:
+        rps, times_ms, late_ms = self.answers(connections)
+        count = int((at + 1) * rps) - int(at * rps)
+        bad = round(self.errors * count)
+        took_ms = [times_ms[n % len(times_ms)] for n in range(count)]
+        statuses = {"200": count - bad, "500": bad}
+        whole = second(at, took_ms, None, [late_ms] * count, statuses)
+        return json.dumps(whole) + "\n"
 
     def subject(self, name: str, host: HostChanges | None = None) -> Subject:
         """A server, or a service that is not the lab's, as a run has it."""
@@ -417,11 +435,8 @@ class FakeEngine(Engine):
             streams=self.streams,
         )
 
-    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
+    def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
         return self.enough_s
-
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Nothing."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         if self.broken is not None:

@@ -13,8 +13,9 @@ from lab.judge.checks.data import damaged
 from lab.judge.intervals import interval_of
 from lab.kinds.kind import Outcome, ends
 from lab.kinds.objective import gave_way
-from lab.load.engines import Pacer, Second
+from lab.load.engines import Pacer
 from lab.load.engines.histogram import Histogram
+from lab.load.engines.pacer_output import Line
 from lab.load.measure import RECORD
 from lab.model import (
     Calm,
@@ -153,7 +154,7 @@ def by_chance(expected: float) -> float:
     return DEVIATIONS * math.sqrt(expected)
 
 
-def is_good(second: Second) -> bool:
+def is_good(second: Line) -> bool:
     """Error answers do not count, however fast, nor does a second that lost as many requests."""
     failed = second.http_errors + second.lost
     return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
@@ -208,7 +209,7 @@ def _of_trial(
     except (RawDataError, ValueError) as failure:
         yield none(damaged.remark(problem=str(failure)))
         return
-    good = {at: each.corrected for at, each in every.items() if each.answers and is_good(each)}
+    good = {at: each.counted for at, each in every.items() if each.answers and is_good(each)}
     peaks, random = [peak for peak, _ in made], plan.arrivals != "constant"
     problem = calm_problem(good, (opens, peaks[0].started_s), plan.offered_rps, random)
     if problem is not None:
@@ -235,8 +236,8 @@ def _of_trial(
         )
 
 
-def _felt(row: Row, seconds: Sequence[Second]) -> Felt:
-    slowest_us = max((second.corrected.max_us for second in seconds), default=0)
+def _felt(row: Row, seconds: Sequence[Line]) -> Felt:
+    slowest_us = max((second.counted.max_us for second in seconds), default=0)
     errors = sum(second.http_errors for second in seconds)
     answers = sum(second.answers for second in seconds)
     slowest_ms = slowest_us / 1000 or None

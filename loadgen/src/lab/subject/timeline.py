@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from lab.errors import LabUnreachable, WordError
 from lab.model import ScriptedToxic, TrialPlan, Unwatched
-from lab.model.toxic_words import applied, parse_toxic
-from lab.subject.changes import Change, Journal, Toxics, values_of
+from lab.model.toxic_words import parse_toxic
+from lab.subject.changes import Change, Journal, Toxics, after, values_of
 from lab.system.agent import ToxicsSeen
 from lab.system.host import System
 from lab.system.stack import Stack
@@ -47,8 +47,7 @@ class Timeline:
             try:
                 with self._timed():
                     now = self._toxiproxy.in_force()
-                    wanted, item = applied(now, request), request.item
-                    self._change.apply({item: values_of(wanted).get(item)}, values_of(now))
+                    self._change.apply(after(now, [request]), values_of(now))
             except (LabUnreachable, WordError) as failure:
                 problem = str(failure)
                 self._due = []
