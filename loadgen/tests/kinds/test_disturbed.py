@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lab.errors import WordError
-from lab.kinds import faults, spike
-from lab.kinds.faults import Faults
+from lab.kinds import disturb
+from lab.kinds.disturb import Faults
 from lab.kinds.kind import Outcome
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import PACKED, Pacer
@@ -51,18 +51,18 @@ def spiky(**changes: object) -> Experiment:
 
 
 def faulty(**changes: object) -> Experiment:
-    whole = {"kind": "faults", "own": Faults(STEPS, 0.25, 3), "modes": ("open",)}
+    whole = {"kind": "faults", "own": Faults(0.25, 3, steps=STEPS), "modes": ("open",)}
     return experiment(**{**whole, "engines": ("pacer",), "duration_s": 40, **changes})
 
 
 def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> None:
-    order = spike.design(planner(spiky(), Pacer()))
+    order = disturb.design_spike(planner(spiky(), Pacer()))
     plans = all_of(order)
     assert [plan.trial for plan in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 148, "pacer")
     assert order.most == 2
     # Launches alternate.
-    plans = all_of(spike.design(planner(spiky(launches=2), Pacer())))
+    plans = all_of(disturb.design_spike(planner(spiky(launches=2), Pacer())))
     assert [plan.server for plan in plans] == ["a", "b", "b", "a"]
 
 
@@ -77,17 +77,17 @@ def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> N
     ],
 )
 def test_the_rate_of_a_spike(changes: dict[str, Any], extra_rps: int) -> None:
-    plans = all_of(spike.design(planner(spiky(**changes), Pacer())))
+    plans = all_of(disturb.design_spike(planner(spiky(**changes), Pacer())))
     assert {plan.spike and plan.spike.extra_rps for plan in plans} == {extra_rps}
 
 
 def test_a_spike_of_what_does_not_wait_needs_a_rate() -> None:
     with pytest.raises(WordError, match="RATE=auto"):
-        spike.design(planner(spiky(routes=("/compute",)), Pacer()))
+        disturb.design_spike(planner(spiky(routes=("/compute",)), Pacer()))
 
 
 def test_each_server_has_a_trial_with_the_script() -> None:
-    plans = all_of(faults.design(planner(faulty(), Pacer())))
+    plans = all_of(disturb.design_faults(planner(faulty(), Pacer())))
     assert [plan.trial for plan in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert all(plan.script == STEPS for plan in plans)
     assert (plans[0].offered_rps, plans[0].duration_s) == (148, 40)
@@ -101,7 +101,7 @@ def test_a_fault_lasts_until_nothing_of_the_script_is_left() -> None:
         ScriptedToxic(26.0, 26.1, "remove slow", clear=True),
         ScriptedToxic(30.0, 30.1, "down", clear=False),
     )
-    assert [*faults.events(steps)] == [(Peak(20.0, 26.1), ("slow", "down", "up"))]
+    assert [*disturb.faults_of(steps)] == [(Peak(20.0, 26.1), ("slow", "down", "up"))]
 
 
 def kept(
@@ -120,7 +120,9 @@ def kept(
 
 
 def spikes(run_dir: Path, *rows: Row, **changes: object) -> list[Finding]:
-    return list(spike.findings(Outcome(spiky(servers=("a",), **changes), rows, run_dir)))
+    return list(
+        disturb.findings_of_spikes(Outcome(spiky(servers=("a",), **changes), rows, run_dir))
+    )
 
 
 def recovered(findings: list[Finding]) -> list[Recovered]:
@@ -225,7 +227,7 @@ def test_what_has_no_recovery_time_says_why(
 
 def of_faults(run_dir: Path, seconds: Mapping[int, Histogram], **changes: Any) -> list[Finding]:
     row = kept(run_dir, seconds, **{"script": MADE, **changes})
-    return list(faults.findings(Outcome(faulty(servers=("a",)), [row], run_dir)))
+    return list(disturb.findings_of_faults(Outcome(faulty(servers=("a",)), [row], run_dir)))
 
 
 def test_findings_are_each_fault_with_its_errors_and_the_median(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import copy
 from itertools import cycle, islice
 
-from lab.kinds.doses import Arm, answers, findings
+from lab.kinds.cases import Case
+from lab.kinds.planted import Arm, answers, dosed
 from lab.model import Row
 from support.planned import experiment, planner, row
 
@@ -17,7 +18,7 @@ def arm(mean_rps: float, dose: float = 0.0, rounds: int = 12, turn: int = 1) -> 
         at: row(plan, achieved_rps=mean_rps + noise)
         for at, noise in enumerate(islice(cycle(NOISE[::turn]), rounds), 1)
     }
-    return Arm("a", "closed", dose, rows)
+    return Arm(Case("a", "a", "/", 200, ("none",), severity=dose or None), rows)
 
 
 def test_each_group_of_six_rounds_has_an_answer() -> None:
@@ -43,12 +44,12 @@ def test_trials_of_one_round_are_a_pair_though_one_is_missing() -> None:
     b = drifting(arm(500, 1.0), without=2)
     # Five pairs are too few.
     assert answers(a, b) == ["cannot tell", "worse"]
-    (found,) = findings([a, b])
+    (found,) = dosed([a, b])
     assert (found.goodput_ratio, found.p95_ratio) == (0.5, None)
 
 
 def test_what_is_found_is_counted_with_its_interval() -> None:
-    same, tenth = findings([arm(1000), arm(1000, turn=-1), arm(870, 0.1)])
+    same, tenth = dosed([arm(1000), arm(1000, turn=-1), arm(870, 0.1)])
     assert (same.dose, same.answers) == (0, {"within": 2})
     assert round(same.goodput_ratio or 0, 3) == 1
     # No difference where there is none.

@@ -10,7 +10,7 @@ import pytest
 
 from lab.errors import WordError
 from lab.judge.heap import AFTER, heap_after_collections
-from lab.kinds import endurance, growth
+from lab.kinds import endurance
 from lab.kinds.endurance import Endurance
 from lab.kinds.kind import Outcome
 from lab.model import Experiment, Grown, Observation, Row, Series, WarmCycle, Warmth
@@ -23,6 +23,8 @@ from support.foreign import foreign
 from support.planned import all_of, experiment, planner, row
 
 MIB = 2**20
+LIVE = endurance.LIVE_HEAP.name
+HEAP, RESIDENT, FILES, THREADS = (figure.name for figure in endurance.OF_SERVER)
 LEG_S = 300
 USED = "jvm_memory_pool_used_bytes"
 
@@ -154,7 +156,7 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
     rows = kept(tmp_path, growing, old=lambda s: 1e6 + s * 3.6 * MIB / 3600)
     found = grown(tmp_path, rows)
-    resident, heap = found[growth.RESIDENT], found[growth.HEAP]
+    resident, heap = found[RESIDENT], found[HEAP]
     assert (resident.value, resident.unit) == (pytest.approx(36, rel=5e-3), "MiB/h")
     assert resident.low <= resident.value <= (resident.high or 0)
     # 286 MiB, and 36 MiB/h × 0.14 and 0.4 h.
@@ -166,10 +168,10 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
 
 def test_files_and_threads_are_watched_too(tmp_path: Path) -> None:
     found = grown(tmp_path, kept(tmp_path, growing, watched=True))
-    assert list(found) == [growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS]
-    assert found[growth.FILES].value == pytest.approx(60, rel=0.1)
-    assert found[growth.FILES].low > 0
-    assert found[growth.THREADS].value == 0.0
+    assert list(found) == [HEAP, RESIDENT, FILES, THREADS]
+    assert found[FILES].value == pytest.approx(60, rel=0.1)
+    assert found[FILES].low > 0
+    assert found[THREADS].value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_noise_and_bursts_are_no_growth_and_do_not_hide_it(
     high: float,
     levels: tuple[float, ...] | None,
 ) -> None:
-    found = grown(tmp_path, kept(tmp_path, resident))[growth.RESIDENT]
+    found = grown(tmp_path, kept(tmp_path, resident))[RESIDENT]
     assert low <= found.low <= found.value <= found.high <= high
     assert levels is None or found.levels == pytest.approx(levels, abs=0.5)
 
@@ -205,24 +207,24 @@ def test_live_heap_is_told_from_garbage(tmp_path: Path, mib_per_h: float, shown:
         return {"live_bytes": 12 * MIB + min(number, 3) * MIB + more}
 
     dying = {"old": lambda s: 1e6 + s % 310 * 360 * MIB / 3600}
-    live_heap = grown(tmp_path, kept(tmp_path, lambda s: 3e8, 16, of_leg, **dying))[growth.LIVE]
+    live_heap = grown(tmp_path, kept(tmp_path, lambda s: 3e8, 16, of_leg, **dying))[LIVE]
     assert live_heap.value == pytest.approx(mib_per_h, abs=1e-2)
     assert (live_heap.low > 0) == shown
 
 
 def test_what_lives_is_told_where_legs_are_enough(tmp_path: Path) -> None:
     rows = kept(tmp_path / "two", growing, 2, live_bytes=12 * MIB)
-    found = grown(tmp_path / "two", rows)[growth.LIVE]
+    found = grown(tmp_path / "two", rows)[LIVE]
     assert (found.value, found.levels) == (None, None)
     # Where nothing tells what lives, there is no finding of it.
-    assert growth.LIVE not in grown(tmp_path, kept(tmp_path, growing))
+    assert LIVE not in grown(tmp_path, kept(tmp_path, growing))
 
 
 def test_legs_that_do_not_count_are_left_out_with_their_reasons(tmp_path: Path) -> None:
     rows = kept(tmp_path, growing)
     lost(rows, 1)
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert codes(found) == {"02-a": ["toxics-touched"], "03-a": ["damaged"]}
     # Memory grew while these legs put load on the JVM, so that time counts.
     assert found.value == pytest.approx(36, rel=5e-3)
@@ -230,7 +232,7 @@ def test_legs_that_do_not_count_are_left_out_with_their_reasons(tmp_path: Path) 
     # Without a record that time is not known.
     lost(rows, 1, "damaged")
     (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert codes(found)["02-a"] == ["damaged", "load-not-counted"]
     assert found.legs.load_s == 1240
 
@@ -240,7 +242,7 @@ def test_where_nothing_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Pat
     for one in rows:
         untold = record(plan(trial=one.trial), before=foreign(None))
         write_json(tmp_path / "raw" / one.trial / "trial.json", untold)
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert (found.value, found.legs.counted) == (None, 0)
     assert codes(found) == {one.trial: ["jvm-unknown"] for one in rows}
 
@@ -251,7 +253,7 @@ def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
         base, started = (9e8, 1) if number < 2 else (3e8, 2)
         return {"resident": lambda s: base, "started_ms": started}
 
-    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
+    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[RESIDENT]
     assert (found.value, found.legs.on_other_jvms, found.legs.counted) == (0.0, 2, 3)
 
 
@@ -261,19 +263,19 @@ def test_an_interruption_on_the_same_jvm_is_counted(tmp_path: Path) -> None:
     def of_leg(number: int) -> dict[str, Any]:
         return {"warmth": Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))}
 
-    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
+    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[RESIDENT]
     assert (found.legs.interruptions, found.legs.counted) == (1, 5)
 
 
 def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
-    found = grown(tmp_path, [row(plan(trial="01-a"), **invalid("x"))])[growth.HEAP]
+    found = grown(tmp_path, [row(plan(trial="01-a"), **invalid("x"))])[HEAP]
     assert (found.value, found.legs.legs, found.legs.counted) == (None, 1, 0)
 
 
 def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
     def collected(folder: Path, old_after: Callable[[int, float], float]) -> bool:
         legs = kept(folder, lambda s: 3e8, of_leg=lambda n: {"old_after": partial(old_after, n)})
-        return grown(folder, legs)[growth.HEAP].legs.old_collected
+        return grown(folder, legs)[HEAP].legs.old_collected
 
     assert collected(tmp_path / "within", lambda _, s: float(s > 700))
     # Between legs it is collected because the driver asks.
@@ -284,7 +286,7 @@ def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
 def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> None:
     rows = kept(tmp_path, growing)
     lost(rows, out)
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert found.low is not None
     assert found.value == pytest.approx(36, rel=5e-3)
 
@@ -292,11 +294,11 @@ def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> N
 def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
     # 10 samples each, and none is between 30 and 60.
     points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 130))]
-    parts = growth.in_parts(points)
+    parts = endurance.in_parts(points)
     assert [at for at, _ in parts] == [4.5 + s for s in (0, 10, 20, 60, 70, 80, 90, 100, 110, 120)]
     assert parts[1] == (14.5, 20.0)
-    assert growth.in_parts([]) == ()
-    assert growth.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
+    assert endurance.in_parts([]) == ()
+    assert endurance.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
 
 
 def pool(name: str, pool: str, *values: float) -> Series:

@@ -39,7 +39,10 @@ CASE = (
     '[[case]]\nname = "pool"\nserver = "fixed-pool"\nconcurrency = 200\n'
     'expected = ["worker pool"]\n'
 )
-POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
+SMALL = Condition(knobs={"pool_size": 20})
+POOL = Case(
+    "pool", "a", "/downstream", 200, ("worker pool",), condition=Condition(knobs={"pool_size": 20})
+)
 NONE_OF_IT = Verdict(NONE, STRONG, "none", None)
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
@@ -140,9 +143,9 @@ def test_severities_are_told_apart_and_the_clear_ones_together() -> None:
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
     rows = [row(plans(whole)[0], bottleneck="worker pool", strength=STRONG)]
-    found = findings(Outcome(whole, rows, Path()))
+    found = [*findings(Outcome(whole, rows, Path()))]
     assert [one.name for one in found] == ["planted", "planted resource", "planted dose"]
-    assert findings(Outcome(whole, [], Path())) == ()
+    assert [*findings(Outcome(whole, [], Path()))] == []
 
 
 def test_the_arms_of_doses_are_compared() -> None:
@@ -181,7 +184,7 @@ def test_a_case_with_everything(files: Files) -> None:
         {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05, 0.5
     )
     assert settings_of(Planted, found).cases == (
-        Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
+        Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), 400, condition=condition),
     )
     assert (found.servers, found.routes) == (("fixed-pool",), ("/compute",))
     assert found.concurrencies == (200,)
@@ -230,7 +233,7 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
     [
         ("", "x.toml: case is missing", "one or more tables [[case]]"),
         ("[[case]]\nname = 'x'\n", "case 1: server is missing", ""),
-        (CASE + "knob = 1\n", "case 1: knob is not a key", "name, server, concurrency"),
+        (CASE + "knob = 1\n", "case 1: knob is not a key", "name, server, route, concurrency"),
         (CASE + CASE, "case 2: name=pool is there twice", "each once"),
         (CASE.replace("fixed-pool", "nosuch"), "server=nosuch is not a server of the lab", "fixed"),
         (CASE.replace("worker pool", "luck"), "expected=luck is not allowed", "accept queue"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.kinds.recovery import Steady, calm_problem, recoveries
+from lab.kinds.disturb import Steady, calm_problem, recoveries
 from lab.load.engines.histogram import Histogram
 from lab.model import Peak
 from support.felt import PEAKS, WINDOW, felt, second

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.kinds import growth, recovery
+from lab.kinds import disturb, endurance
 from lab.kinds.search import LEAST_TRIALS, NAME
 from lab.store import manifest
 from support.stored import is_trusted, run_of, trials_of
@@ -70,7 +70,7 @@ def test_a_spike_says_how_long_recovery_took_or_why_that_is_unknown() -> None:
     found = findings_of("spiked")
     assert found
     for one in found:
-        assert one["name"].startswith(recovery.NAME)
+        assert one["name"].startswith(disturb.NAME)
         assert one["value"] is None or one["value"] >= 0
 
 
@@ -84,7 +84,7 @@ def test_a_long_load_is_legs_of_one_jvm_and_has_a_growth_or_says_why_not() -> No
         record = run_of("endured") / "raw" / trial["trial"] / "trial.json"
         assert json.loads(record.read_text())["live_heap_bytes"] > 1e6
     found = [one for one in findings_of("endured") if one["server"] in own]
-    figures = (growth.LIVE_HEAP, *growth.OF_SERVER)
+    figures = (endurance.LIVE_HEAP, *endurance.OF_SERVER)
     assert [one["name"] for one in found] == [one.name for one in figures]
     for one in found:
         assert (one["value"] is None) == (one["levels"] is None)

@@ -8,37 +8,24 @@ started. A change that takes another JVM has a fresh one for each trial.
 """
 
 import copy
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
-
-from msgspec import Meta
+from dataclasses import dataclass
 
 from lab.judge.resources import RESOURCES
 from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.kinds.order import Design, Planner, lengthened, next_number
-from lab.kinds.proving.inquiry import FIRST, Ask, Explain, Inquiry, most_trials, usable
+from lab.kinds.proving.inquiry import FIRST, Ask, Asks, Explain, Inquiry, most_trials, usable
 from lab.kinds.proving.present import Present
 from lab.kinds.reading import Asked, read_load
-from lab.kinds.reading.recording import Recorded
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, Snapshot, TrialPlan
 from lab.store import manifest
-
-
-class ExplainTable(Recorded, frozen=True):
-    """The keys of [explain]."""
-
-    # 6 pairs are the least that give an interval (lab.judge.intervals).
-    pairs: Annotated[int, Meta(ge=1, le=100)] = 6
-    steps: Annotated[int, Meta(ge=1, le=20)] = 4
-    suspect: str | None = None
 
 
 def read(asked: Asked) -> ToMeasure:
     """The inquiry that words or a file describe. Raises WordError."""
     load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
     asked.settings.one_of("explain.suspect", RESOURCES)
-    table = asked.settings.table("explain", ExplainTable)
+    table = asked.settings.table("explain", Asks)
     explain = Explain(table.pairs, table.steps, table.suspect, load.most)
     experiment = load.experiment("explain", explain)
     if not experiment.question:
@@ -48,7 +35,7 @@ def read(asked: Asked) -> ToMeasure:
     return experiment, load.notes
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Inquiries(Design):
     """One inquiry per server, one server after the other."""
 
@@ -158,7 +145,8 @@ KIND = Kind(
     name="explain",
     title="a verdict, proven by changing what it names",
     uses=(*(key for key in SHARED if key.startswith("load.")), "repeat.patience"),
-    table=ExplainTable,
+    table=Asks,
+    records=True,
     words={
         "PAIRS": "explain.pairs",
         "STEPS": "explain.steps",

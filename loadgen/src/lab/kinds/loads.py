@@ -15,7 +15,6 @@ from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.kinds.order import Design, Listed, Planner, balanced, launches, turned
 from lab.kinds.reading import Asked, no_auto_rate, read_load
 from lab.kinds.reading.load import RepeatTable
-from lab.kinds.reading.recording import Recorded
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, TrialPlan
 from lab.model.knobs import IMAGE, check_host
 
@@ -52,7 +51,7 @@ def read(asked: Asked) -> ToMeasure:
     by_setting = {name: setting for setting, _, name in arms if setting}
     own = Loads(settings=by_setting) if by_setting else None
     patience_s = load.draft.patience_s
-    if not load.draft.launches and repeat.patience is None:
+    if not load.draft.launches and repeat.patience_s is None:
         # A quick look waits for nothing.
         patience_s = 0
     return load.experiment("loads", own, arms=names, patience_s=patience_s), load.notes
@@ -161,7 +160,7 @@ KIND = Kind(
     name="loads",
     title="fixed loads",
     uses=SHARED,
-    table=Recorded,
+    records=True,
     # A first look: enough for p95, and for a p99 from 1,000 answers on.
     verb=Verb("bench", connections=2000, defaults={"load.duration": "10s"}),
     read=read,

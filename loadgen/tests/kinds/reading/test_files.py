@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kinds.conftest import LIMIT, SERVERS, SHIPPED, Files, refusal
+from lab.kinds.disturb import Faults
 from lab.kinds.endurance import Endurance
-from lab.kinds.faults import Faults
 from lab.kinds.kind import settings_of
 from lab.kinds.loads import Loads, arms_of
 from lab.kinds.objective import Objective
@@ -156,7 +156,7 @@ def test_faults_are_taken_with_their_script(files: Files) -> None:
     of = files.experiment(FAULTS + SLOW + FAST)
     begins = ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"})
     ends = ToxicStep(20, {"NAME": "latency", "REMOVE": "yes"})
-    assert settings_of(Faults, of) == Faults((begins, ends), 0.25, 5)
+    assert settings_of(Faults, of) == Faults(0.25, 5, steps=(begins, ends))
     assert (of.engines, of.modes, of.duration_s) == (("pacer",), ("open",), 60)
     quick = files.experiment(FAULTS + SLOW + FAST, SCALE="0.5")
     assert [step.at_s for step in settings_of(Faults, quick).steps] == [5, 10]

@@ -102,7 +102,7 @@ def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
         ("bench", {"ARRIVALS": "poisson", "MODE": "closed"}, "a closed load has no arrivals", ""),
         ("bench", {"ARRIVALS": "poisson", "ENGINE": "wrk2"}, "sends no poisson", "ENGINE=pacer"),
         ("bench", {"SCALE": "0.1"}, "unknown word SCALE", "CONC, SERVER"),
-        ("bench", {"RECORD": "wall"}, "RECORD=wall ", "alloc, cpu, lock"),
+        ("bench", {"RECORD": "wall"}, "RECORD=wall ", "cpu, alloc, lock"),
         ("bench", {"NAME": "up\n"}, "NAME=up ", "up to 40 of a-z"),
         ("explain", {"LAUNCHES": "6"}, "unknown word LAUNCHES", "CONC, SERVER"),
     ],

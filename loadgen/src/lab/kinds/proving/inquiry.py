@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from copy import replace
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.intervals import LEAST_VALUES
-from lab.judge.resources import RESOURCES
 from lab.kinds.proving.answers import (
     Answered,
     answer_of_fall,
@@ -43,22 +45,20 @@ FIRST = "1-named"
 LIMITS, NEXT = "bottleneck", "next bottleneck"
 
 
-@dataclass(frozen=True, slots=True)
-class Explain:
-    """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
-    `suspect`: the resource to try first instead of the verdict's own. `most_connections`: how many
-    this machine holds."""
+class Asks(Struct, frozen=True):
+    """The keys of [explain]: `pairs` of trials for each resource that is tried, at most `steps`
+    resources per server. `suspect`: the resource to try first instead of the verdict's own."""
 
-    pairs: int
-    steps: int
+    # 6 pairs are the least that give an interval (lab.judge.intervals).
+    pairs: Annotated[int, Meta(ge=1, le=100)] = 6
+    steps: Annotated[int, Meta(ge=1, le=20)] = 4
     suspect: str | None = None
-    most_connections: int = MOST_CONNECTIONS
 
-    def __post_init__(self) -> None:
-        if self.pairs < 1 or self.steps < 1:
-            raise ValueError("pairs and steps start at 1")
-        if self.suspect is not None and self.suspect not in RESOURCES:
-            raise ValueError(f"{self.suspect} is not a resource")
+
+class Explain(Asks, frozen=True):
+    """What is asked, and how many connections this machine holds."""
+
+    most_connections: int = MOST_CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True)
