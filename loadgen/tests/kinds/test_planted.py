@@ -40,9 +40,7 @@ CASE = (
     'expected = ["worker pool"]\n'
 )
 SMALL = Condition(knobs={"pool_size": 20})
-POOL = Case(
-    "pool", "a", "/downstream", 200, ("worker pool",), condition=Condition(knobs={"pool_size": 20})
-)
+POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), condition=SMALL)
 NONE_OF_IT = Verdict(NONE, STRONG, "none", None)
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
