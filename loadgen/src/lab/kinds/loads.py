@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lab.judge.compare import family_of_plans
@@ -92,8 +92,7 @@ def design(planner: Planner) -> Design:
         for server in turned(experiment.servers, launch)
     ]
     few = too_few_launches(plans)
-    notes = (*notes, *_short_windows(planner, offers), *([few] if few else []))
-    return Listed(planner.numbered(plans), notes, repeats=True)
+    return Listed(planner.numbered(plans), (*notes, few) if few else notes, repeats=True)
 
 
 def too_few_launches(plans: Sequence[TrialPlan]) -> str:
@@ -108,20 +107,6 @@ def too_few_launches(plans: Sequence[TrialPlan]) -> str:
 
 
 _Offer = tuple[str, int, Mode, int | None]
-
-
-def _short_windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
-    """A warning of each window that may be too short for its latencies."""
-    experiment = planner.experiment
-    for route, concurrency, mode, offered in () if experiment.longer else offers:
-        expected_s = planner.expected_s(experiment.servers, route, concurrency, offered)
-        needed_s = planner.needed_s(experiment.servers, route, expected_s)
-        if needed_s > experiment.duration_s:
-            yield (
-                f"warning: {route} {concurrency} {mode}: a latency of {expected_s:.1f} s is "
-                f"expected, and the window of {experiment.duration_s} s may be too short for it; "
-                f"DURATION={needed_s}s would do"
-            )
 
 
 def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
