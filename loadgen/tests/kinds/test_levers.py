@@ -68,12 +68,6 @@ def pulled(resource: str, *args: Any, **changes: Any) -> Change:
     return change
 
 
-def refused(resource: str, *args: Any, **changes: Any) -> str:
-    change = lever(resource, present(*args, **changes))
-    assert isinstance(change, Remark), change
-    return change.code
-
-
 def knobs(**values: int) -> Condition:
     return Condition(knobs=values)
 
@@ -226,7 +220,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("resource", "now", "code"), REFUSED)
 def test_where_there_is_no_lever(resource: str, now: dict[str, Any], code: str) -> None:
-    assert refused(resource, **now) == code
+    change = lever(resource, present(**now))
+    assert isinstance(change, Remark)
+    assert change.code == code
 
 
 def test_every_lever_is_of_a_resource() -> None:
@@ -277,9 +273,16 @@ def test_threads_that_stay_fewer_than_the_cpus_are_named(
 
 
 def test_cpus_are_shared_unless_the_server_has_a_set_of_another_size() -> None:
-    assert present(cores=2).shared_cpus == 2
-    assert present(cores=2, settings={"cpuset": "0-1"}).shared_cpus == 2
-    assert present(cores=2, settings={"cpuset": "8-15"}).shared_cpus is None
+    sets = ({}, {"cpuset": "0-1"}, {"cpuset": "8-15"})
+    assert [present(cores=2, settings=has).shared_cpus for has in sets] == [2, 2, None]
+
+
+def test_what_behaves_like_a_pool_may_be_connections_where_only_these_have_the_lever() -> None:
+    pool, connections = OwnLever("POOL_SIZE", 20), OwnLever("SOCKETS", 20)
+    both = {"worker pool": pool, "downstream connections": connections}
+    assert of_a_service(both).lifted_by("worker pool") == "worker pool"
+    both.pop("worker pool")
+    assert of_a_service(both).lifted_by("worker pool") == "downstream connections"
 
 
 def test_two_resources_change_together() -> None:
@@ -315,18 +318,13 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
     assert lever("network", now) == Remark("no-lever", {"resource": "network"})
     assert isinstance(lever("connections of the load", now), Change)
     assert isinstance(lever("host CPU", now), Change)
+    # Only what is offered is a bound.
     assert now.bounds(AS_IT_IS) == ()
+    offered = copy.replace(now, offered_rps=100).bounds(AS_IT_IS)
+    assert [bound.resource for bound in offered] == ["offered load"]
     # A limit that the host sets is not unseen.
     cpus = lever("server CPU", of_a_service({"server CPU": OwnLever(cpus=1)}))
     assert (cpus.step, cpus.lift, cpus.unseen) == (host(OWN_CPUS="2"), host(OWN_CPUS="4"), ())
-
-
-def test_what_behaves_like_a_pool_may_be_connections_where_these_have_the_lever() -> None:
-    connections = {"downstream connections": OwnLever("SOCKETS", 20)}
-    assert of_a_service(connections).lifted_by("worker pool") == "downstream connections"
-    both = {**connections, "worker pool": OwnLever("POOL_SIZE", 20)}
-    assert of_a_service(both).lifted_by("worker pool") == "worker pool"
-    assert of_a_service({}).lifted_by("worker pool") == "worker pool"
 
 
 @pytest.mark.parametrize(
@@ -345,11 +343,6 @@ def test_the_bounds_of_a_condition_are_predicted(
 ) -> None:
     bound = present(**load).bounds(condition)[0]
     assert (bound.resource, bound.rps) == (tightest[0], pytest.approx(tightest[1]))
-
-
-def test_of_a_service_only_what_is_offered_is_a_bound() -> None:
-    bounds = of_a_service({}, offered_rps=100).bounds(AS_IT_IS)
-    assert [bound.resource for bound in bounds] == ["offered load"]
 
 
 def test_no_toxic_is_in_the_prediction_of_calls_past_toxiproxy() -> None:

@@ -60,9 +60,9 @@ def answer_of_rise(
         bound = now.near(change.step, measured) if measured else None
         # A resource with a bound of its own above the goodput was no limit anyway.
         if bound and not all(now.slack(resource, measured) for resource in resources):
-            times, formula = bound.rps / measured, bound.formula
-            values = {"times": times, "bound": bound.resource, "formula": formula}
-            return "inconclusive", Remark("no-room", values)
+            times = {"times": bound.rps / measured}
+            bounds = {"bound": bound.resource, "formula": bound.formula}
+            return "inconclusive", Remark("no-room", {**times, **bounds})
         if change.at_most and change.at_most <= 1 + 2 * MARGIN:
             return "inconclusive", Remark("small-step", {"times": change.at_most})
     if answered[0] == "confirmed" and change.saves_ms:
