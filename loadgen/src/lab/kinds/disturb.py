@@ -280,10 +280,7 @@ def is_good(second: Second) -> bool:
 
 
 def _findings(
-    name: str,
-    steady: Steady,
-    events: Callable[[TrialRecord], Sequence[Event]],
-    outcome: Outcome,
+    name: str, steady: Steady, events: Callable[[TrialRecord], Sequence[Event]], outcome: Outcome
 ) -> Iterator[Finding]:
     """The recovery time after each disturbance (spike, fault) of each server and launch, and their
     median: over the disturbances of a launch, then over launches, with the interval over launches.

@@ -135,11 +135,7 @@ KIND = Kind(
     title="a verdict, proven by changing what it names",
     uses=(*(key for key in SHARED if key.startswith("load.")), "repeat.patience"),
     table=Asks,
-    words={
-        "PAIRS": "explain.pairs",
-        "STEPS": "explain.steps",
-        "SUSPECT": "explain.suspect",
-    },
+    words={"PAIRS": "explain.pairs", "STEPS": "explain.steps", "SUSPECT": "explain.suspect"},
     records=True,
     # A step takes many trials, and each is compared with its neighbours: they can be short.
     verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),

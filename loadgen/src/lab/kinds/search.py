@@ -21,17 +21,7 @@ from lab.judge.ruler import in_units
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.objective import Objective, margin
 from lab.kinds.order import Design, Planner, launches, next_number, turned
-from lab.model import (
-    NONE,
-    STRONG,
-    UNKNOWN,
-    Finding,
-    GaveWay,
-    Row,
-    Sustained,
-    TrialPlan,
-    Verdict,
-)
+from lab.model import NONE, STRONG, UNKNOWN, Finding, GaveWay, Row, Sustained, TrialPlan, Verdict
 
 Axis = Literal["rate", "connections"]
 # A launch ends after so many trials. The first one has to find the place.
