@@ -22,9 +22,7 @@ from support.altered import invalid
 from support.planned import experiment, planner, row
 
 HEAD = 'question = "why?"\nhypothesis = "so."\n'
-WORDS = {"servers": "SERVER", "concurrency": "CONC", "modes": "MODE", "rate": "RATE",
-         "arrivals": "ARRIVALS", "duration": "DURATION", "warmup": "WARMUP",
-         "launches": "LAUNCHES", "patience": "PATIENCE"}  # fmt: skip
+WORDS = {key.partition(".")[2]: word for word, key in kinds()["loads"].all_words.items()}
 
 
 def drawn(seed: int) -> dict[str, Any]:
@@ -33,9 +31,11 @@ def drawn(seed: int) -> dict[str, Any]:
     every = {
         "servers": draw.sample(SERVERS, draw.randint(1, 3)),
         "concurrency": draw.sample(range(1, 9000), draw.randint(1, 4)),
+        "routes": [draw.choice(["/downstream", "/block?wait_ms=5"])],
         "modes": [draw.choice(["open", "both"])],
         "rate": draw.choice(["auto", draw.randint(1, 10_000_000)]),
-        "arrivals": draw.choice(["constant", "poisson"]),
+        "arrivals": (arrivals := draw.choice(["constant", "poisson"])),
+        "engines": ["pacer"] if arrivals == "poisson" else draw.sample(["wrk2", "pacer"], 2),
         "duration": f"{draw.randint(1, 999)}{draw.choice('sm')}",
         "warmup": f"{draw.randint(0, 99)}s",
         "launches": draw.randint(0, 100),
