@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab.kinds import growth, recovery
+from lab.kinds import disturb, endurance
 from lab.kinds.search import LEAST_TRIALS, NAME
 from support.stored import Run, is_trusted
 
@@ -64,7 +64,7 @@ def test_a_spike_says_how_long_recovery_took_or_why_that_is_unknown() -> None:
     found = run.json("findings.json")
     assert found
     for one in found:
-        assert one["name"].startswith(recovery.NAME)
+        assert one["name"].startswith(disturb.NAME)
         assert one["value"] is None or one["value"] >= 0
 
 
@@ -77,7 +77,7 @@ def test_a_long_load_is_legs_of_one_jvm_and_has_a_growth_or_says_why_not() -> No
     assert all(run.record(trial["trial"])["live_heap_bytes"] > 1e6 for trial in trials)
     servers = {trial["server"] for trial in trials}
     found = [one for one in run.json("findings.json") if one["server"] in servers]
-    figures = (growth.LIVE_HEAP, *growth.OF_SERVER)
+    figures = (endurance.LIVE_HEAP, *endurance.OF_SERVER)
     assert [one["name"] for one in found] == [one.name for one in figures]
     for one in found:
         assert (one["value"] is None) == (one["levels"] is None)

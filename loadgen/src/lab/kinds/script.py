@@ -19,7 +19,7 @@ LONGEST_RESET_MS = 1000
 class Step(Struct, frozen=True):
     """The time of a table."""
 
-    at: Duration
+    at_s: Duration
 
 
 def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
@@ -31,20 +31,14 @@ def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
     begins = now = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
     steps: list[ToxicStep] = []
     for settings in tables(asked, KEY):
-        at_s = settings.table("", Step).at
-        words = _words(settings)
-        if at_s < (steps[-1].at_s if steps else steady_s):
-            what = (
-                "is before the step above it"
-                if steps
-                else "leaves less than faults.steady of calm before it"
-            )
-            raise settings.refuse("at", what)
+        at_s, words = settings.table("", Step).at_s, _words(settings)
+        if steps and at_s < steps[-1].at_s:
+            raise settings.refuse("at", "is before the step above it")
+        if at_s < steady_s:
+            raise settings.refuse("at", "leaves less than faults.steady of calm before it")
         if at_s + steady_s + 1 > duration_s:
-            what = (
-                "leaves less than faults.steady of load.duration after it, so nothing could recover"
-            )
-            raise settings.refuse("at", what)
+            what = "leaves less than faults.steady of load.duration after it"
+            raise settings.refuse("at", f"{what}, so nothing could recover")
         try:
             request = parse_toxic(words)
             now = applied(now, request)
