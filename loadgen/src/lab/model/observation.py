@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 # Three scrapes of the exporters, which are asked every 2 s (prometheus/prometheus.yml).
@@ -50,10 +51,16 @@ class Observation:
 
     window: tuple[float, float]
     all: tuple[Series, ...]
+    # There are some 1,000, and a report asks for some of a name 5,000 times.
+    _by_name: Mapping[str, Sequence[Series]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.window[0] < self.window[1]:
             raise ValueError(f"a window ends after it starts: {self.window}")
+        by_name: dict[str, list[Series]] = defaultdict(list)
+        for series in self.all:
+            by_name[series.labels.get("__name__", "")].append(series)
+        object.__setattr__(self, "_by_name", dict(by_name))
 
     @property
     def window_s(self) -> float:
@@ -170,10 +177,8 @@ class Observation:
         )
 
     def _matching(self, name: str, labels: Mapping[str, str]) -> Iterator[Series]:
-        for series in self.all:
-            if series.labels.get("__name__") == name and all(
-                series.labels.get(label) == value for label, value in labels.items()
-            ):
+        for series in self._by_name.get(name, ()):
+            if labels.items() <= series.labels.items():
                 yield series
 
     def _rise(self, series: Series) -> float | None:
