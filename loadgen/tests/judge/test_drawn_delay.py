@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lab.judge.checks import judge
+from lab.judge.checks.steady import Step, silent_s
 from lab.judge.predict import crossing_s, needed_window_s, rate_error
-from lab.judge.steps import Step, silent_s
 from lab.judge.trial import Trial
 from lab.kinds.proving.levers import USUAL_TIMEOUT_MS
 from lab.model import STRONG, Latency, TrialRecord

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.judge import excess, stages
-from lab.judge.resources import host_cpu, resource, rule, server_cpu
+from lab.judge.resources import excess, host_cpu, resource, rule, server_cpu, stages
 from lab.judge.resources import lock as lock_resource
 from lab.model import NONE, STRONG, UNEXPLAINED, UNKNOWN, WEAK, Series, Verdict
 from support.series import counter, gauge

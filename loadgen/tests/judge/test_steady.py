@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from lab.judge.checks import by_accident, judge, server_failures
-from lab.judge.checks.steady import DRIFTS
-from lab.judge.steps import FALSE_ALARM
+from lab.judge.checks.steady import DRIFTS, FALSE_ALARM
 from lab.judge.trial import Trial
 from lab.model import (
     Judgement,

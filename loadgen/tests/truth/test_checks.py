@@ -16,8 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from lab.judge.checks import by_accident, judge
-from lab.judge.checks.steady import DRIFTS
-from lab.judge.steps import FALSE_ALARM
+from lab.judge.checks.steady import DRIFTS, FALSE_ALARM
 from lab.judge.trial import Trial
 from lab.model import Latency, Second
 from support.fakes import latency, measurement, observation, plan, reading, record

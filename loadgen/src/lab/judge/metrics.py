@@ -1,10 +1,10 @@
 """Figures of the series in a window, each noted with the query that it is in Prometheus."""
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.model import Evidence, Observation
+from lab.model import Evidence, Observation, Series
 
 # cgroup v1 may count each CPU, version 2 the total: the sum over the series is right for both.
 USED = "container_cpu_usage_seconds_total"
@@ -18,6 +18,11 @@ MOST_CPUS = {"downstream": "lab_downstream_loops", "toxiproxy": "go_sched_gomaxp
 RUN, RUNQ = "lab_thread_run_seconds_total", "lab_thread_runq_seconds_total"
 PROCESS_RUN, PROCESS_RUNQ = "lab_process_run_seconds_total", "lab_process_runq_seconds_total"
 REQUESTS, CALLS = "lab_http_request_seconds", "lab_downstream_call_seconds"
+# Of a JVM, by pool: the heap in use, and that after the last collection.
+HEAP_AFTER = "jvm_memory_pool_collection_used_bytes"
+HEAP_USED = "jvm_memory_pool_used_bytes"
+# Pools of old objects: "G1 Old Gen", "PS Old Gen", "Tenured Gen", "ZGC Old Generation".
+OLD_WORDS = ("Old", "Tenured")
 # Prometheus scrapes every exporter so often.
 SCRAPE_S = 2.0
 
@@ -44,6 +49,37 @@ def mean_of(
     total = observation.increase(f"{name}_sum", **labels)
     count = observation.increase(f"{name}_count", **labels)
     return times * total / count if total is not None and count else None
+
+
+def heap_after_collections(seen: Observation, **labels: str) -> tuple[tuple[float, float], ...]:
+    """The heap in use, without the objects allocated since the last collection: bytes by time, of
+    the one JVM with these labels. The same as the recorded
+    server:jvm_memory_heap_after_collection_bytes:sum (prometheus/rules).
+
+    A young collection leaves its survivors in the young pools. The old generation's usage after
+    collection may be hours old, or never was (G1 then has 0), so its usage now counts: it changes
+    only by collections, and by objects too large to be young. Dead old objects count until an old
+    collection finds them.
+    """
+    after = seen.series(HEAP_AFTER, job="jvm", **labels)
+    old = [pool for pool in seen.series(HEAP_USED, job="jvm", **labels) if is_old(pool)]
+    if not old and any(map(is_old, after)):
+        return ()
+    return summed((*(pool for pool in after if not is_old(pool)), *old))
+
+
+def summed(parts: Sequence[Series]) -> tuple[tuple[float, float], ...]:
+    """The sum of these series at the times that all of them have; nothing of none."""
+    if not parts:
+        return ()
+    values = [dict(part.points) for part in parts]
+    times = sorted(set.intersection(*(set(part) for part in values)))
+    return tuple((at, sum(part[at] for part in values)) for at in times)
+
+
+def is_old(series: Series) -> bool:
+    name = series.labels.get("pool", "")
+    return any(word in name for word in OLD_WORDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What a check is: one object with a code, what it means for a trial, and the function that asks.
 
 The function's first paragraph of documentation is the condition as a reader of docs/invalid.md
-needs it. It is a format string over the names of its module, of `lab.judge.trial`, of
-`lab.judge.predict` and of `lab.judge.steps`, so it has the thresholds that the code has.
+needs it. It is a format string over the names of its module, of `lab.judge.trial` and of
+`lab.judge.predict`, so it has the thresholds that the code has.
 """
 
 import inspect
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lab.judge import predict, steps
+from lab.judge import predict
 from lab.judge import trial as figures
 from lab.judge.trial import Trial
 from lab.model import Remark, Value
@@ -67,7 +67,7 @@ def check(
 
     def made(find: Callable[[Trial], Iterable[Values]]) -> Check:
         paragraph = inspect.cleandoc(find.__doc__ or "").partition("\n\n")[0]
-        names = ChainMap(find.__globals__, vars(figures), vars(predict), vars(steps))
+        names = ChainMap(find.__globals__, vars(figures), vars(predict))
         when = " ".join(paragraph.split()).format_map(names)
         return Check(code, severity, find, when, asks, **meaning)
 

@@ -3,7 +3,7 @@ that waits in `synchronized` (JEP 491)."""
 
 from lab.judge.predict import pinned_carriers
 from lab.judge.resources.resource import FULL, Standing, Trial, holding, resource, waits
-from lab.judge.stages import HOT, OF_SERVER, of_classes
+from lab.judge.resources.stages import HOT, OF_SERVER, of_classes
 
 SCHEDULER = "lab_virtual_thread_scheduler_"
 INSIDE = ("own", "path", "downstream")

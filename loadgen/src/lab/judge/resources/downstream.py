@@ -1,9 +1,9 @@
 """The service behind the server: how slow toxics make it, by how much it is later than its delay,
 and how it fails."""
 
-from lab.judge.excess import slowing_ms
+from lab.judge.resources.excess import slowing_ms
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
-from lab.judge.stages import of_place
+from lab.judge.resources.stages import of_place
 
 
 @resource("downstream")

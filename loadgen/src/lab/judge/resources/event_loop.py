@@ -2,7 +2,7 @@
 its loop, so the busiest counts."""
 
 from lab.judge.resources.resource import Standing, Trial, resource, waits
-from lab.judge.stages import HOT, OF_SERVER, busy_shares, of_classes
+from lab.judge.resources.stages import HOT, OF_SERVER, busy_shares, of_classes
 
 
 @resource("event loop")

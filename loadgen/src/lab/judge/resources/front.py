@@ -2,7 +2,7 @@
 
 from lab.judge.metrics import RUN
 from lab.judge.resources.resource import Standing, Trial, resource, waits
-from lab.judge.stages import HOT, busy_shares, of_classes
+from lab.judge.resources.stages import HOT, busy_shares, of_classes
 
 
 @resource("front")

@@ -4,11 +4,16 @@ JVM that ends again and again has too little memory for its load."""
 import statistics
 from itertools import accumulate, pairwise
 
-from lab.judge.heap import AFTER, heap_after_collections
-from lab.judge.heap import USED as USED_HEAP
-from lab.judge.metrics import RUN, USED, without_none
+from lab.judge.metrics import (
+    HEAP_AFTER,
+    HEAP_USED,
+    RUN,
+    USED,
+    heap_after_collections,
+    without_none,
+)
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
-from lab.judge.stages import OF_SERVER, of_place
+from lab.judge.resources.stages import OF_SERVER, of_place
 
 # One end of a JVM may be anything.
 ENDS = 2
@@ -41,7 +46,7 @@ def _note_heap(trial: Trial) -> None:
     left = heap_after_collections(trial.observation, server=trial.server)
     within = trial.observation.inside(left)
     mean = statistics.fmean(within) if within else None
-    trial.note("heap after collections", mean, "bytes", f"{AFTER}, {USED_HEAP}")
+    trial.note("heap after collections", mean, "bytes", f"{HEAP_AFTER}, {HEAP_USED}")
 
 
 def _stopped(trial: Trial, place: str, paused: float) -> float:

@@ -2,7 +2,7 @@
 it waited for a CPU meanwhile is the host's."""
 
 from lab.judge.resources.resource import DRIVER, FULL, Standing, Trial, Wait, resource
-from lab.judge.stages import of_place
+from lab.judge.resources.stages import of_place
 
 
 @resource("generator")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from lab.judge.metrics import CPUS_OF_EACH, USED, machine_busy
 from lab.judge.resources.resource import DRIVER, Standing, Trial, Wait, resource
 from lab.judge.resources.server_cpu import NEARLY_FULL, limit_of
+from lab.judge.resources.stages import OF_SERVER, PLACES, for_cpu, of_place
 from lab.judge.resources.waves import share_of_waves
-from lab.judge.stages import OF_SERVER, PLACES, for_cpu, of_place
 
 
 @resource("host CPU")

@@ -1,7 +1,7 @@
 """The connections of an open load. Where all are busy, requests that are due wait for one in the
 generator, and N / R bounds the rate (Little's law)."""
 
-from lab.judge.excess import excess_of
+from lab.judge.resources.excess import excess_of
 from lab.judge.resources.resource import Standing, Trial, holding, resource, waits
 
 INSIDE = ("queue", "own", "pending", "path", "downstream", "unexplained")

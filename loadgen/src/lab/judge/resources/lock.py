@@ -2,7 +2,7 @@
 server while its knob `lock_watch_ms` is not 0, a service of the user's with the lab's recorder."""
 
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
-from lab.judge.stages import of_place
+from lab.judge.resources.stages import of_place
 from lab.judge.trial import HOST_CROWDED
 
 WAITED, WATCHES = "lab_wait_seconds_total", "lab_lock_watch_ms"

@@ -1,7 +1,7 @@
 """Work outside the lab on its CPUs: other machines of the same host (steal), and processes of this
 one, as far as the checks found that they left the lab too few CPUs."""
 
-from lab.judge.excess import excess_of
+from lab.judge.resources.excess import excess_of
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
 
 

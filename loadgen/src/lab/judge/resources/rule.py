@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from copy import replace
 from dataclasses import dataclass
 
-from lab.judge.excess import answered, excess_of, tail_as_expected
 from lab.judge.metrics import CPUS_OF_EACH, HOST_CPU, without_none
+from lab.judge.resources.excess import answered, excess_of, tail_as_expected
 from lab.judge.resources.generator import generator
 from lab.judge.resources.missing import missing
 from lab.judge.resources.resource import Resource

@@ -3,7 +3,7 @@ or its own machine of several. A container with none of these uses the machine's
 
 from lab.judge.metrics import USED, without_none
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
-from lab.judge.stages import OF_SERVER, for_cpu, of_place
+from lab.judge.resources.stages import OF_SERVER, for_cpu, of_place
 
 # A quota binds when this share of it is used: what a period (100 ms) leaves, later ones do not get.
 QUOTA_FULL = 0.85

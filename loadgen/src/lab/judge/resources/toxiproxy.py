@@ -2,7 +2,7 @@
 `file_descriptors`."""
 
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
-from lab.judge.stages import HOT, of_place
+from lab.judge.resources.stages import HOT, of_place
 
 
 @resource("Toxiproxy")

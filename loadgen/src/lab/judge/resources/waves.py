@@ -3,10 +3,10 @@ each stage serves it in turn, while it is idle in between (docs/path.md)."""
 
 from collections.abc import Iterator
 
-from lab.judge.excess import answered, excess_of
+from lab.judge.resources.excess import answered, excess_of
 from lab.judge.resources.resource import Standing, Trial, Wait, resource
 from lab.judge.resources.server_cpu import limit_of
-from lab.judge.stages import OF_SERVER, PLACES, of_place
+from lab.judge.resources.stages import OF_SERVER, PLACES, of_place
 
 
 @resource("waves of the load")

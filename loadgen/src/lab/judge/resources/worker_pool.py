@@ -1,7 +1,7 @@
 """Threads of a fixed pool. Utilisation law (Denning, Buzen 1978): X ≤ size / S."""
 
-from lab.judge.excess import answered
 from lab.judge.metrics import REQUESTS
+from lab.judge.resources.excess import answered
 from lab.judge.resources.resource import FULL, Standing, Trial, Wait, holding, resource
 
 # A pool without figures is inferred where the CPUs were busy for less than this share of the
