@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lab.judge import predict
-from lab.judge.metrics import CALLS, MOST_CPUS, USED, Metrics, machine_cpus, without_none
+from lab.judge.metrics import CALLS, MOST_CPUS, Metrics, machine_cpus, without_none
 from lab.judge.splits import cpu_split, time_split
 from lab.model import (
     CpuSplit,
@@ -47,12 +47,6 @@ HOST_CROWDED = 0.8
 WAITED = 0.2
 # By so much of those in flight, or in a queue, the count of a window may be off without a finding.
 MOST_RISE = 0.1
-# Where the CPUs are short, a rate that they limit is lower by the share that others use. On a quiet
-# machine 2 to 9 % of two CPUs were nobody's in the lab: the kernel, Docker, its host.
-OTHERS = 0.15
-# Other machines take CPU time only while this one wants it, however idle it is on average. In a
-# search near a pool's capacity, seven seconds of that (0.15 of the window) took 2 % of goodput.
-STOLEN = 0.1
 # That of a trial of whose window nothing was stored.
 UNOBSERVED = Observation((0.0, 1.0), ())
 NO_REASONS = Judgement((), ())
@@ -289,37 +283,6 @@ class Trial:
     def cpus(self) -> float | None:
         """CPUs of the machine, or those that the server sees."""
         return machine_cpus(self.observation) or self.before.cpus
-
-    @cached_property
-    def by_others(self) -> float | None:
-        """The share of the machine's CPUs that work outside the lab's containers took in the
-        window. None where the server may be outside of these, and where cAdvisor did not see the
-        whole window. A container that rests is read seldom: the even rise between two samples
-        counts. One that began or ended in the window counts as far as it was seen."""
-        seen, taken, cpus = self.observation, self.usage.host_taken, machine_cpus(self.observation)
-        if not self.has_contract or taken is None or not cpus or not seen.covers("cadvisor"):
-            return None
-        used = []
-        for service in {series.labels.get("service", "") for series in seen.series(USED)}:
-            rate = seen.rate(USED, service=service)
-            if rate is None:
-                rise = seen.increase(USED, service=service)
-                rise = seen.rise_seen(USED, service=service) if rise is None else rise
-                rate = None if rise is None else rise / seen.window_s
-            used.append(rate)
-        if not used or None in used:
-            return None
-        return max(0.0, taken - sum(without_none(*used)) / cpus)
-
-    @cached_property
-    def crowded_out(self) -> float | None:
-        """The share of the CPUs that others used, where that left the lab too few: its figures are
-        then a lower bound of what it can do. While some CPU is always idle, other processes take
-        nothing from the lab."""
-        busy, stolen = self.usage.host_taken or 0.0, self.usage.host_steal or 0.0
-        share = max(stolen, self.by_others or 0.0)
-        short = busy >= HOST_CROWDED or (self.waited_share or 0.0) >= WAITED
-        return share if stolen >= STOLEN or (short and share >= OTHERS) else None
 
     # The series of its window.
 

@@ -50,7 +50,7 @@ def judge(trial: Trial) -> Judgement:
     for code, remarks in findings.items():
         (reasons if CHECKS[code].invalidates(trial) else notes).extend(remarks)
     is_load = trial.measurement.reading is not None and not trial.plan.hold
-    others = trial.crowded_out if is_load else None
+    others = machine.crowded_out(trial) if is_load else None
     return Judgement(tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(notes)), others)
 
 

@@ -1,6 +1,7 @@
 """Is the data there? What is missing, damaged, or too little to say anything."""
 
 from lab.judge.checks.check import Found, check, stored
+from lab.judge.checks.machine import by_others
 from lab.judge.metrics import USED
 from lab.judge.predict import needed_window_s
 from lab.judge.trial import UNOBSERVED, Trial
@@ -135,7 +136,7 @@ def unread(trial: Trial) -> Found:
         "generator-waits": usage.window_wait_s is not None and usage.window_slices is not None,
         "generator-quota": usage.window_throttled_s is not None,
         "host-cpu": usage.host_taken is not None,
-        "others-cpu": not told_apart or usage.host_taken is None or trial.by_others is not None,
+        "others-cpu": not told_apart or usage.host_taken is None or by_others(trial) is not None,
     }
     missing = [name for name, is_read in readings.items() if not is_read]
     if missing:
