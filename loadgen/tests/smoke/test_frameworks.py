@@ -7,20 +7,19 @@ import pytest
 
 from lab.judge.fairness import compare
 from lab.kinds.reading.words import server_lists
-from lab.model import Row
 from lab.store import manifest
-from lab.store.records import read_rows
 from lab.subject.lab_server import LabServer
 from lab.system.stack import Stack, Urls
 from support.repo import REPO
 from support.stored import Query, is_trusted, run_of, trials_of
+from support.table import read_rows
 
 LANES = set(dict(server_lists(REPO / "prometheus/servers"))["frameworks"])
 
 
 def test_a_measured_lane_has_a_row_that_can_be_trusted() -> None:
     trials = {trial["trial"]: trial for trial in trials_of("frameworks")}
-    every = read_rows(run_of("frameworks") / "trials.csv", Row)
+    every = read_rows(run_of("frameworks") / "trials.csv")
     rows = [row for row in every if row.trial in trials]
     assert {row.server for row in rows} == LANES
     for row in rows:

@@ -6,12 +6,11 @@ import tomllib
 import pytest
 
 from lab.kinds.planted import right, wrong_and_sure
-from lab.model import Row
 from lab.store import manifest
-from lab.store.records import read_rows
 from support.planted_run import judged
 from support.repo import REPO
 from support.stored import run_of
+from support.table import read_rows
 
 # What `every_verb` of .ci/own-service.sh measures; these only leave rows.
 LOADS = ("bench", "again", "sweep")
@@ -22,7 +21,7 @@ OWN_VERBS = (*LOADS, "capacity", "stress", "explain", "spike", "faults", "endura
 def test_it_ended_with_a_report_and_a_verdict_for_every_trial(name: str) -> None:
     run = run_of(f"long-{name}")
     assert manifest.read(run).status == "complete"
-    rows = read_rows(run / "trials.csv", Row)
+    rows = read_rows(run / "trials.csv")
     assert {row.trial for row in rows} == {raw.parent.name for raw in run.glob("raw/*/trial.json")}
     for row in rows:
         assert row.bottleneck, row.trial
@@ -32,7 +31,7 @@ def test_it_ended_with_a_report_and_a_verdict_for_every_trial(name: str) -> None
 @pytest.mark.parametrize("name", ["routes", "demonstrations"])
 def test_every_route_was_asked_for_and_answered(name: str) -> None:
     asked = tomllib.loads((REPO / f"experiments/{name}.toml").read_text())["load"]["routes"]
-    rows = read_rows(run_of(f"long-{name}") / "trials.csv", Row)
+    rows = read_rows(run_of(f"long-{name}") / "trials.csv")
     assert {row.route for row in rows} == set(asked)
     assert [row.trial for row in rows if not row.ok or row.http_errors] == []
 
@@ -50,7 +49,7 @@ def test_what_was_planted_is_named() -> None:
 def test_every_verb_judged_another_service(subject: str, server: str, verb: str) -> None:
     run = run_of(f"own-{subject}-{verb}")
     assert manifest.read(run).status == "complete"
-    rows = read_rows(run / "trials.csv", Row)
+    rows = read_rows(run / "trials.csv")
     assert {row.server for row in rows} == {server}
     assert [row.trial for row in rows if not row.bottleneck] == []
     assert (run / "report.html").stat().st_size > 0

@@ -7,12 +7,12 @@ import pytest
 
 from lab.kinds.cases import Case
 from lab.kinds.planted import of_trials
-from lab.model import Experiment, Row
+from lab.model import Experiment
 from lab.model.routes import parse
 from lab.store import manifest
-from lab.store.records import read_rows
 from support.queueing import Request, closed_load, open_load
 from support.stored import run_of
+from support.table import read_rows
 
 # Above this the machine is part of the queue.
 MOST_CPU = 0.9
@@ -34,7 +34,7 @@ def test_what_is_measured_is_what_the_queue_gives() -> None:
     experiment = manifest.read(run).experiment
     assert isinstance(experiment, Experiment)
     wrong, compared = [], 0
-    for row in read_rows(run / "trials.csv", Row):
+    for row in read_rows(run / "trials.csv"):
         case = of_trials(experiment)[row.trial]
         record = json.loads((run / "raw" / row.trial / "trial.json").read_text())
         busy = record["usage"]["host_busy"]

@@ -11,15 +11,15 @@ from lab.kinds.kind import settings_of
 from lab.kinds.planted import Planted, right
 from lab.model import Row
 from lab.store import manifest
-from lab.store.records import read_rows
 from support.stored import run_of
+from support.table import read_rows
 
 
 def judged(name: str) -> list[tuple[Case, Row]]:
     """Every case of the one run of that name, in the order of its file."""
     run = run_of(name)
     experiment = manifest.read(run).experiment
-    rows = read_rows(run / "trials.csv", Row)
+    rows = read_rows(run / "trials.csv")
     cases = settings_of(Planted, experiment).cases
     assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]
     return list(zip(cases, rows, strict=True))

@@ -53,9 +53,11 @@ from lab.model import STRONG, Experiment, Finding, Row, Sustained, goodput
 from lab.report.capacity import answers
 from lab.report.page.by_load import by_load
 from lab.store import csv
-from lab.store.records import csv_text, from_json, to_json
+from lab.store.csv import csv_text
+from lab.store.records import from_json, to_json
 from support.repo import script
 from support.resampled import in_turn, shares
+from support.table import read_rows
 
 published = script("published")
 
@@ -94,7 +96,7 @@ def rows_of(name: str) -> tuple[Row, ...]:
     """The trials of a file, but for those past Toxiproxy with which searches once ended. One that
     was ended before its window, as its load was lost, is one whose latency rose."""
     with TemporaryDirectory() as folder:
-        rows = csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
+        rows = read_rows(_whole(name, Row.columns(), Path(folder) / csv.NAME))
     return tuple(
         replace(row, invalid_reasons=ENDED.sub(ROSE, row.invalid_reasons))
         for row in rows

@@ -1,7 +1,6 @@
 """The planted bottlenecks of an experiment's file: [[case]] tables."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -17,7 +16,7 @@ from lab.kinds.reading.settings import (
     Rps,
     tables,
 )
-from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode
+from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode, Record
 from lab.model.knobs import check_host, check_knob
 from lab.model.routes import parse
 from lab.model.toxic_words import parse_toxic
@@ -49,8 +48,7 @@ class CaseTable(Struct, frozen=True, kw_only=True):
     severity: Annotated[float, Meta(ge=0.01, le=1000)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Record):
     """A bottleneck that is planted: the trial is made under `condition`, and its verdict must be
     one of `expected` (RESOURCES, NONE, UNKNOWN). `peak_extra` connections are opened at once in the
     middle of the window (0: none). `rate` is that of an open load, in requests per second; None:

@@ -23,7 +23,7 @@ from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.recording import Recorded
 from lab.kinds.reading.settings import Duration
 from lab.load.measure import RECORD
-from lab.model import Finding, Grown, Legs, Remark, Row, TrialRecord
+from lab.model import Finding, Grown, Legs, Record, Remark, Row, TrialRecord
 from lab.store import series
 from lab.store.records import read_json
 
@@ -38,8 +38,7 @@ class EnduranceTable(Recorded, frozen=True, kw_only=True):
     leg: Duration
 
 
-@dataclass(frozen=True, slots=True)
-class Endurance:
+class Endurance(Record):
     """A long constant load, cut into legs of `leg_s` seconds, so that an interruption loses one."""
 
     leg_s: int

@@ -8,7 +8,6 @@ second, so this needs the engine that tells every second.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.kinds import script
@@ -19,7 +18,7 @@ from lab.kinds.reading.recording import Recorded
 from lab.kinds.reading.settings import Duration
 from lab.kinds.recovery import Event, Steady, findings_of
 from lab.kinds.spike import Tolerance
-from lab.model import Finding, Peak, ScriptedToxic, ToxicStep
+from lab.model import Finding, Peak, Record, ScriptedToxic, ToxicStep
 
 
 class FaultsTable(Recorded, frozen=True, kw_only=True):
@@ -29,8 +28,7 @@ class FaultsTable(Recorded, frozen=True, kw_only=True):
     steady: Duration
 
 
-@dataclass(frozen=True, slots=True)
-class Faults:
+class Faults(Record):
     """The script of toxics, and what counts as recovered: see `recovery.Steady`."""
 
     steps: tuple[ToxicStep, ...]

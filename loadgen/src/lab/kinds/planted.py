@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +26,7 @@ from lab.model import (
     Experiment,
     Finding,
     Named,
+    Record,
     Row,
     Spike,
     TrialPlan,
@@ -51,8 +51,7 @@ class Picked(Struct, frozen=True):
     case: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(Record):
     """Bottlenecks planted one after the other, to see whether the verdict names them."""
 
     cases: tuple[Case, ...]

@@ -29,6 +29,7 @@ from lab.model import (
     UNKNOWN,
     Finding,
     GaveWay,
+    Record,
     Row,
     Sustained,
     TrialPlan,
@@ -58,8 +59,7 @@ NAME = "capacity"
 RATE = "req/s"
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Record):
     """What is searched: the highest load of `axis` that meets each objective, from `first` on, at
     most `most`. A launch ends where every answer is known to ± the share `width`. `connections`:
     how many this machine holds."""

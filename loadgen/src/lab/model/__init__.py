@@ -45,6 +45,7 @@ from lab.model.finding import (
 )
 from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
 from lab.model.own_lever import OwnLever, SettingChange
+from lab.model.record import Record
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.remark import REMARK_SEPARATOR, Remark, Value, cell_of, remarks_in
 from lab.model.result import (

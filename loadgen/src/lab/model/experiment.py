@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from copy import replace
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lab.model.own_lever import OwnLever
+from lab.model.record import Record
 from lab.model.verdict import AS_IT_IS, Condition
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ HOLDS: tuple[Hold, ...] = get_args(Hold)
 AGAIN = "-again"
 
 
-@dataclass(frozen=True, slots=True)
-class Spike:
+class Spike(Record):
     """Connections beside the trial's own: `extra` of them for `peak_s`, `repeats` times, each
     with `calm_s` before it and `calm_s` after the last. Recovered: `tolerance` (a share)
     around the p95 of the calm before the first spike, `steady_s` seconds on end."""
@@ -55,8 +54,7 @@ class Spike:
         return self.calm_s + self.repeats * (self.peak_s + self.calm_s)
 
 
-@dataclass(frozen=True, slots=True)
-class ToxicStep:
+class ToxicStep(Record):
     """A change of the toxics, `at_s` seconds after the measured window opens; `words` are those
     of `make toxic`."""
 
@@ -79,8 +77,7 @@ NOT_STORED = "(not stored)"
 FAILURE = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(Record):
     """What the answers to a request have to be: of this status, or one of these (none: below 400),
     and with a text in the body."""
 
@@ -97,15 +94,14 @@ class Expect:
         return status in self.statuses if self.statuses else status < FAILURE
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Record):
     """One of the requests that a load is made of: `path` with its query, and `weight`, which is its
     share of all of them where the weights add up to 1. `expect` None: a status below 400 is
     right."""
 
     path: str
     method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: str = ""
     weight: float = 1.0
     expect: Expect | None = None
@@ -125,8 +121,7 @@ class Request:
         return replace(self, headers={**self.headers, **dict.fromkeys(self.secrets, NOT_STORED)})
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(Record):
     """An experiment: its load, its servers, and its question.
 
     * `kind` is the name of a file of lab/kinds/, which plans the trials and reads them;
@@ -162,7 +157,7 @@ class Experiment:
     question: str = ""
     hypothesis: str = ""
     kind: str = "loads"
-    own: Mapping[str, Json] = field(default_factory=dict)
+    own: Mapping[str, Json] = {}
     launches: int = 0
     arms: tuple[str, ...] = ()
     scale: float = 1.0
@@ -171,7 +166,7 @@ class Experiment:
     arrivals: Arrivals = "constant"
     requests: tuple[Request, ...] = ()
     ready: str | None = None
-    levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    levers: Mapping[str, OwnLever] = {}
     subject: str | None = None
     patience_s: int = 0
 
@@ -194,8 +189,7 @@ class Experiment:
             raise ValueError("only an open load has other arrivals than its answers allow")
 
 
-@dataclass(frozen=True, slots=True)
-class TrialPlan:
+class TrialPlan(Record):
     """The plan of one trial: one server, one load, one engine.
 
     open: `offered_rps` requests per second in all, evenly or as a Poisson process (`arrivals`), in
@@ -235,7 +229,7 @@ class TrialPlan:
     draw: int = 0
     asks_live: bool = False
     hold: Hold | None = None
-    limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, ...]] = {}
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -2,16 +2,15 @@
 texts (`lab.report.findings`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from lab.model.own_lever import SettingChange
+from lab.model.record import Record
 from lab.model.remark import Remark
 from lab.model.verdict import Condition, Line, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record):
     """An answer of an experiment that follows from several trials: a capacity, a recovery time, a
     growth. `value` None: not found. `low` and `high` are its 95 % interval, where it has one; of a
     search on few JVMs, the ends of what it left open. `lab.report.findings` says it in words."""
@@ -25,14 +24,12 @@ class Finding:
     high: float | None
 
 
-@dataclass(frozen=True, slots=True)
 class NotFound(Finding):
     """Why a trial, or a run, has none of the findings of this name."""
 
     problems: tuple[Remark, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Named(Finding):
     """How many of some planted trials had a right verdict: `value` is that share. `planted` is the
     resource, and `severity` what the load asked of it, where they all have one. `strong` of the
@@ -49,7 +46,6 @@ class Named(Finding):
     sure: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PerConnection(Finding):
     """How much memory each connection takes: `value` is a slope over the connections of so many
     valid trials, between the fewest and the most of them."""
@@ -59,7 +55,6 @@ class PerConnection(Finding):
     most: int
 
 
-@dataclass(frozen=True, slots=True)
 class Dosed(Finding):
     """How an arm compares with the first arm of its load, which has no dose: `answers` counts what
     was answered in groups of rounds; `value` is the share that says the dose is there (of an arm
@@ -72,8 +67,7 @@ class Dosed(Finding):
     p95_ratio: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class GaveWay:
+class GaveWay(Record):
     """What the trials above a capacity name: `resource` (None: no one is named by most of them) by
     `named` of the `missed`, with strong evidence where most of several have it. `verdict` is that
     of the one nearest to the capacity."""
@@ -85,7 +79,6 @@ class GaveWay:
     verdict: Verdict | None
 
 
-@dataclass(frozen=True, slots=True)
 class Sustained(Finding):
     """The load at which a server meets an objective: `value` in half of the trials, `often` in 95
     of 100, each with its interval. `used` of `trials` tell something of it, on so many `launches`.
@@ -104,7 +97,6 @@ class Sustained(Finding):
     gave_way: GaveWay | None
 
 
-@dataclass(frozen=True, slots=True)
 class InUnits(Finding):
     """What a server costs at its headline: `value` is its CPU time per request, over that of the
     control parts under `lane` at the same rate (None: those of its own trials; then with the
@@ -124,7 +116,6 @@ class InUnits(Finding):
     line: Line | None
 
 
-@dataclass(frozen=True, slots=True)
 class Drift(Finding):
     """The machine changed during the run: `value` is by what share the medians of `what`
     differ between `quarters` of the trials."""
@@ -133,8 +124,7 @@ class Drift(Finding):
     quarters: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Calm:
+class Calm(Record):
     """The time before the first disturbance: its p95, and the p95 up to which a second counts as
     calm. So many of its own `seconds` do not (`above`)."""
 
@@ -144,8 +134,7 @@ class Calm:
     above: int
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Record):
     """The recovery from one disturbance. `after_s` seconds after its end the load was as in the
     calm for some seconds on end; None: not before the next disturbance or the end, in `watched_s`.
     Of the `left` seconds after these so many were not (`above`). `worst_ms` is the p95 of the worst
@@ -158,8 +147,7 @@ class Recovery:
     above: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Disturbance:
+class Disturbance(Record):
     """Spike or fault `number` of the `count` of a trial, and how long it lasted. `changes` are the
     toxics of a fault, as they came."""
 
@@ -170,8 +158,7 @@ class Disturbance:
     changes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Felt:
+class Felt(Record):
     """What the load felt since a disturbance began: the slowest good answer (None: there was none),
     and how many of the answers were errors. In the whole run so many requests timed out, or lost
     their connection."""
@@ -183,7 +170,6 @@ class Felt:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
 class Recovered(Finding):
     """The recovery from a disturbance: `value` is `recovery.after_s`, for `steady_s` on end."""
 
@@ -194,7 +180,6 @@ class Recovered(Finding):
     steady_s: int
 
 
-@dataclass(frozen=True, slots=True)
 class Recoveries(Finding):
     """The median recovery of a server, over the `count` disturbances of a launch, then over
     launches; None: not recovered. `recovered` of the `launches` have one, and in `failed` the
@@ -207,8 +192,7 @@ class Recoveries(Finding):
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Legs:
+class Legs(Record):
     """The load on the JVM whose growth is found, in `load_s`. So many of the `legs` of a launch are
     `counted`: not the `left_out`, each with its reasons, and not those on another JVM. What the JVM
     answered while a run was interrupted, `interruptions` times, is not in it. `old_collected`: a
@@ -223,7 +207,6 @@ class Legs:
     old_collected: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Grown(Finding):
     """How much a figure grows in an hour of load; None: there are too few samples. `levels` are
     what there was in the first part of the load, once it had settled, and in the last part."""
@@ -236,7 +219,6 @@ class Grown(Finding):
 Answer = Literal["confirmed", "withdrawn", "inconclusive", "not tried"]
 
 
-@dataclass(frozen=True, slots=True)
 class Tried(Finding):
     """A step of an inquiry: `resources` that were changed together (for the reason `tie`, if they
     are several), and the answer with its reasons. `value` is the ratio of the goodput with the
@@ -268,10 +250,9 @@ class Tried(Finding):
     pairs: int = 0
     planned: int = 0
     ended: tuple[Remark, ...] = ()
-    again: Mapping[str, int] = field(default_factory=dict)
+    again: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
 class Limit(Finding):
     """How an inquiry ended: the resource that limits (UNKNOWN, NONE) with the strength of its
     evidence, under which condition, and why nothing more was tried. `again`: how many invalid

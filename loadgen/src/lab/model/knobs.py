@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from lab.model.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+
+class Knob(Record):
     """A setting that a server takes while it runs, its unit and limits, both included: those of
     the servers' contract (tests/live/control/test_knobs.py holds the two together)."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from lab.model.record import Record
 
 # Three scrapes of the exporters, which are asked every 2 s (prometheus/prometheus.yml).
 _GAP_S = 6.0
@@ -16,8 +17,7 @@ class SeriesError(ValueError):
     """Stored series that cannot be judged: they are not what the lab's exporters write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Record):
     """One series as Prometheus scraped it: its labels (`__name__` is its name), and its samples by
     time, in seconds since 1970. Samples that are not finite are left out."""
 
@@ -41,8 +41,7 @@ class Series:
         return tuple(at for at, seen in self.points if seen == value)
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Record):
     """Every stored series of a trial, from a little before its window to a little after it.
 
     `window` is the measured window, in seconds since 1970.

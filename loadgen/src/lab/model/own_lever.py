@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from lab.model.knobs import CPUS
+from lab.model.record import Record
 from lab.model.remark import Remark
 
 # The names of these settings in a condition and in a request to the host.
@@ -26,8 +26,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,49}")
 _TEXT = re.compile(r"(?=.*\{\})([A-Za-z0-9 ._:=+,/%@-]|\{\}){1,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
+class SettingChange(Record):
     """A setting that is changed to see whether it limits: its value now (None if unknown), with the
     change, and lifted."""
 
@@ -38,8 +37,7 @@ class SettingChange:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLever:
+class OwnLever(Record):
     """What lifts one resource, as it is now. All that is given changes together.
 
     * `variable`: of the environment; its value is `text` with the number `value` for each {}, of at
@@ -87,8 +85,7 @@ class OwnLever:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class OwnChange:
+class OwnChange(Record):
     """The settings of a container with a step, and lifted, and the numbers that differ. `factor` is
     that of the step where one number changes, None where several do."""
 
@@ -98,8 +95,7 @@ class OwnChange:
     factor: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Record):
     """A number that changes: how it is written in which setting, and its name for people."""
 
     setting: str

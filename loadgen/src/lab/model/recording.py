@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from lab.model.record import Record
 
 CPU, ALLOC, LOCK = "cpu", "alloc", "lock"
 # What RECORD= takes, and the unit of its weights.
@@ -12,8 +13,7 @@ UNITS: Mapping[str, str] = {CPU: "samples", ALLOC: "bytes", LOCK: "ns"}
 RECORDED = "-recorded"
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Record):
     """What a server's JVM recorded in the window of a trial (docs/recording.md).
 
     `kind` is one of UNITS, `events` the JDK Flight Recorder's events that it is made of, `samples`

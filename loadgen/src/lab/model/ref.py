@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lab.model.record import Record
 
 FIGURES = ("ref_compute", "ref_compute_all", "ref_wake", "ref_net")
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Record):
     """Counts for each second of CPU time. `program` names source, compiler, architecture and how
     many CPUs the program had: only figures of one program are comparable.
 

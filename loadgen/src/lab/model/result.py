@@ -1,16 +1,15 @@
 """The results of trials: a reading, its judgement and its row."""
 
-from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
 from typing import overload
 
+from lab.model.record import Record
 from lab.model.remark import Remark, remarks_in
 from lab.model.trial import TrialRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Record):
     """Percentiles in milliseconds. One is None where there were too few samples for it."""
 
     mean_ms: float
@@ -28,8 +27,7 @@ class Latency:
             raise ValueError("a latency is never negative")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Record):
     """Accounting of requests: sent = ok + http_errors + socket_errors + timeouts + unfinished.
 
     `accounted_s` is how many seconds of load the counts cover. Engines count their whole run,
@@ -53,8 +51,7 @@ class Counts:
             raise ValueError(f"sent must be the sum of its five parts: {self}")
 
 
-@dataclass(frozen=True, slots=True)
-class Second:
+class Second(Record):
     """The answers of one second; `good` counts those without errors. `mean_ms` is the mean of their
     latencies, from when they were due in an open load, from when they were sent in a closed load;
     None without one."""
@@ -64,8 +61,7 @@ class Second:
     mean_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Record):
     """How late one of several generators' machines was: `lag_ms` and `late` as of Reading."""
 
     machine: str
@@ -73,8 +69,7 @@ class Share:
     late: Latency | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Record):
     """The figures of an engine's raw output about its measured window.
 
     `corrected` and `raw` are the latencies of the answers without an error: from when a request
@@ -159,8 +154,7 @@ class Reading:
         return self.achieved_rps * (self.answer_ms or 0.0) / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Record):
     """A trial with its reading. `reading` is None where its raw data could not be read: `problem`
     is why."""
 
@@ -173,8 +167,7 @@ class Measurement:
             raise ValueError("there is a reading, or a problem")
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Record):
     """Whether a measurement may be believed. Notes tell what a reader must know about it.
     `others_cpu` is as of Row."""
 
@@ -187,8 +180,7 @@ class Judgement:
         return not self.reasons
 
 
-@dataclass(frozen=True, slots=True)
-class CpuSplit:
+class CpuSplit(Record):
     """Who spent how much CPU on an answer in the window, in µs of CPU time per answered request.
     None where nobody can tell.
 
@@ -205,11 +197,10 @@ class CpuSplit:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(cls) if field.name.startswith("cpu_"))
+        return cls.__struct_fields__
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSplit:
+class TimeSplit(Record):
     """Where the mean time of a request went in the window, in ms: parts that add up to what the
     client saw, from when a request was due. None where nobody can tell, and where there is no such
     part: the calls of a request that makes none.
@@ -244,7 +235,7 @@ class TimeSplit:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(cls) if field.name.startswith("time_"))
+        return cls.__struct_fields__
 
     @property
     def parts(self) -> tuple[float | None, ...]:
@@ -256,8 +247,7 @@ class TimeSplit:
         return sum(part or 0.0 for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadTimes:
+class ThreadTimes(Record):
     """How long the threads of each part ran on a CPU in the window (`…_run_s`), and how long they
     were ready to run and waited for one in the kernel's run queue (`…_runq_s`): seconds, summed
     over all threads of the part's process. Waits of threads overlap: they may be longer than the
@@ -276,8 +266,7 @@ class ThreadTimes:
     downstream_runq_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Record):
     """One row of trials.csv; the fields are its columns, in this order.
 
     * offered_rps: the rate offered (open); predicted_rps: the tightest hard bound before the run
@@ -434,7 +423,7 @@ class Row:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(cls))
+        return cls.__struct_fields__
 
 
 def around_server_us(of: CpuSplit | Row) -> float | None:

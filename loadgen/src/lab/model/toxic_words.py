@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import replace
-from dataclasses import dataclass
 
 from lab.errors import WordError
+from lab.model.record import Record
 from lab.model.toxics import DEFAULT_PROXY, DEFAULT_STREAM, STREAMS, TOXIC_TYPES, Attribute, Toxic
 
 # Not toxics in Toxiproxy but the proxy itself, refusing connections or taking them.
@@ -27,16 +27,14 @@ COMMON_WORDS = ("TYPE", "NAME", "PROXY", "STREAM", "TOXICITY")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Record):
     """Have this toxic on ``proxy``, in place of any of its name."""
 
     proxy: str
     toxic: Toxic
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record):
     """Change of the toxic ``name`` in force what ``words`` say, and leave the rest."""
 
     proxy: str
@@ -59,16 +57,14 @@ class Change:
         return Put(changed.proxy, replace(changed.toxic, toxicity=present.toxicity))
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Record):
     """Take the toxic ``name`` away."""
 
     proxy: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Enable:
+class Enable(Record):
     """Bring the proxy up, or down."""
 
     proxy: str

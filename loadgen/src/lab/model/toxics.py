@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import replace
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec.structs import force_setattr
+
+from lab.model.record import Record
 
 HOUR_MS = 3_600_000
 LARGEST = 2**31 - 1
@@ -18,8 +21,7 @@ DEFAULT_STREAM = "downstream"
 DEFAULT_PROXY = "downstream"
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Record):
     """One attribute of a toxic type: a whole number in ``unit``, within the limits, both
     included. ``default`` None means that it must be given."""
 
@@ -56,8 +58,7 @@ TOXIC_TYPES: Mapping[str, tuple[Attribute, ...]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Toxic:
+class Toxic(Record, forbid_unknown_fields=False):
     """One toxic as Toxiproxy reports it.
 
     ``attributes`` are in Toxiproxy's units, ordered by name.
@@ -77,7 +78,7 @@ class Toxic:
             raise ValueError(f"stream={self.stream!r}: allowed {', '.join(STREAMS)}")
         if not 0.0 <= self.toxicity <= 1.0:
             raise ValueError(f"toxicity={self.toxicity}: allowed 0..1")
-        object.__setattr__(self, "attributes", dict(sorted(self.attributes.items())))
+        force_setattr(self, "attributes", dict(sorted(self.attributes.items())))
 
     @property
     def added_latency_ms(self) -> float | None:
@@ -101,8 +102,7 @@ class Toxic:
         return float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Record, forbid_unknown_fields=False):
     """One proxy and the toxics in force on it; ``enabled`` False refuses connections."""
 
     name: str
@@ -115,8 +115,7 @@ class Proxy:
         return next((toxic for toxic in self.toxics if toxic.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ToxicsInForce:
+class ToxicsInForce(Record):
     """Every proxy with its toxics at one moment: what a trial records and a prediction uses."""
 
     proxies: tuple[Proxy, ...]

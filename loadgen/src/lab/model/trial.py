@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lab.model.cpu_sets import cpus_of
 from lab.model.experiment import Json, TrialPlan
 from lab.model.knobs import DIRECT
+from lab.model.record import Record
 from lab.model.ref import Ref
 from lab.model.remark import Remark
 from lab.model.verdict import Bound, Demand
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Record, forbid_unknown_fields=False):
     """The JVM that answers on a server's management port. Each has its own `start_time_ms`."""
 
     model: str
@@ -29,8 +28,7 @@ class Identity:
     jvm_flags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToxicState:
+class ToxicState(Record):
     """The toxics in force at one moment, as far as a trial depends on them.
 
     `in_force` names each toxic with its values. `added_latency_ms` is how much they add to the mean
@@ -44,8 +42,7 @@ class ToxicState:
     jittered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Record, forbid_unknown_fields=False):
     """How the downstream's delay spreads, which it draws for each call anew: as it tells itself
     (go/downstream/service/delay.go). The mean is `Snapshot.downstream_delay_ms`.
 
@@ -59,8 +56,7 @@ class Spread:
     longest_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Record):
     """The JVM of a service that is not the lab's, as its JMX exporter tells.
 
     `pool_size`: worker threads of its one pool; None where it tells of no pool, or of several.
@@ -83,8 +79,7 @@ TO_SERVER = "generator and server"
 TO_CALLED = "server and downstream"
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Record):
     """The network `between` two parts of the lab (TO_SERVER, TO_CALLED): one round trip in ms, and
     the largest packet it takes, in bytes. None: nobody told."""
 
@@ -93,8 +88,7 @@ class Way:
     mtu: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Record):
     """The state of one server as it was read back, before or after its trial. Of one that is
     `direct` there are no toxics: none reaches it.
 
@@ -215,8 +209,7 @@ class Snapshot:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Fairness:
+class Fairness(Record):
     """The settings and identities that the servers of one comparison share, by name.
 
     `own` are the settings in which the models differ by nature (None: the model has no such
@@ -228,8 +221,7 @@ class Fairness:
     unequal: Mapping[str, Mapping[str, Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Record):
     """The CPU that the engine and the host used: seconds of CPU, and shares 0..1.
 
     `window_…` and the shares of the host cover the measured window only. `window_wait_s` is how
@@ -271,8 +263,7 @@ JIT_BUSY = 0.5
 JIT_SEEN = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class JitCpu:
+class JitCpu(Record):
     """Per second: the CPU seconds of the threads of a JIT compiler, and the seconds in which they
     waited for a CPU, summed over these threads."""
 
@@ -293,8 +284,7 @@ def all_of(threads: JitCpu | None, elapsed: float | None) -> JitCpu | None:
     return threads
 
 
-@dataclass(frozen=True, slots=True)
-class WarmCycle:
+class WarmCycle(Record):
     """One cycle of warm-up load, measured by the server itself (for a foreign service: by the
     engine). It ended `at_s` seconds after the load began, and lasted `length_s`. Per second:
     `jit_share` is the CPU time of the JIT compiler, where that is told, else elapsed compile time,
@@ -309,8 +299,7 @@ class WarmCycle:
     jit_busy: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Warmth:
+class Warmth(Record):
     """Whether the JVM was proven warm on a route before a trial, with every cycle.
 
     `provable` False: nothing tells (a foreign service without a JMX exporter). The service was
@@ -330,8 +319,7 @@ class Warmth:
         return self.provable and not self.steady
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(Record):
     """The real times of a peak, in seconds from the start of the measured run. And what its own
     engine told of it, None where that told nothing: the most connections that were open at a time,
     how many it had not tried to open yet (on average over the peak), its requests (`due`: None in a
@@ -348,8 +336,7 @@ class Peak:
     problems: tuple[Remark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedToxic:
+class ScriptedToxic(Record):
     """A step of the script of toxics, with its real times in seconds from the start of the measured
     run: when it began, and when the toxics read back as wanted. `clear`: no change of the script is
     left in force. `problem`: why the step was not made, or what else had changed."""
@@ -361,8 +348,7 @@ class ScriptedToxic:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unwatched:
+class Unwatched(Record):
     """A time under load when nobody watched the toxics: the agent was away, or Toxiproxy did not
     answer it."""
 
@@ -370,8 +356,7 @@ class Unwatched:
     ended_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ClockOffset:
+class ClockOffset(Record):
     """How far the clock `of` a part of the lab was ahead of the driver's, in seconds. It told its
     time in an answer that took 2 × `uncertainty_s`: the offset is within that of `offset_s`,
     wherever on the way the time went (Cristian, Probabilistic clock synchronization, 1989)."""
@@ -381,8 +366,7 @@ class ClockOffset:
     of: str = "Prometheus"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRecord:
+class TrialRecord(Record, kw_only=True):
     """Everything known about a trial that is not in the engine's own output.
 
     * `toxic_changes` were seen while the load ran, also where they were undone before its end. The

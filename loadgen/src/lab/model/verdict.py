@@ -1,11 +1,11 @@
 """The resource that limited a trial: how each resource did in its window, and the verdict."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from lab.model.own_lever import OWN_VARIABLE
+from lab.model.record import Record
 
 # Verdicts that name no resource.
 NONE = "none"
@@ -18,8 +18,7 @@ STRONG: Strength = "strong"
 WEAK: Strength = "weak"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """How the lab differs from its defaults during a trial, on purpose.
 
     * `knobs`: settings of the server's management port by name (pool_size=400), changed live
@@ -61,8 +60,7 @@ AS_IT_IS = Condition()
 EXTRAPOLATED = "extrapolated"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Record):
     """The CPU time that a part uses at a rate λ: a + b·λ CPU seconds per second. Under more load
     wake-ups are batched, so the cost of a request falls with λ. It is fitted to that many `rates`,
     from `low` on. 1: only b is known, and a counts as 0."""
@@ -81,8 +79,7 @@ class Line:
         return (cpus - self.a) / self.b
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Record):
     """The CPU time of the server's process, and of the whole machine, which generator, proxy and
     downstream share: of the run's trials of the load's kind, where these have several rates, else
     of a light load on a warm JVM, without what the idle lab uses. None if unknown.
@@ -108,8 +105,7 @@ class Demand:
         return None if self.r0_ms is None else self.r0_ms + (self.think_ms or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Record):
     """X ≤ `rps` because of `resource`, by `formula`. `estimate`: it comes from a measured service
     demand, which may fall under load, so a faster run is not invalid."""
 
@@ -119,8 +115,7 @@ class Bound:
     estimate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Record):
     """One number of a verdict, and the PromQL (or the file) it came from."""
 
     what: str
@@ -133,8 +128,7 @@ class Evidence:
 UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Record):
     """Time of a request at a place (a part of TimeSplit) that is waiting for a resource: `ms` on
     average, or where that is None, a `part` of what no such time covers there. Not `measured`: it
     is inferred."""
@@ -145,8 +139,7 @@ class Wait:
     measured: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Record):
     """Of the waiting for a resource `share` is due to how much there is of it, the rest to what
     makes it held for `longer_ms` more than it must, at the places `inside`."""
 
@@ -155,8 +148,7 @@ class Held:
     inside: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Record):
     """How much longer than R0 a request took on average, Z of a closed load included, and where:
     ms by part of TimeSplit, none below 0. `r0_ms` None: not known, and taken for 0. `resolved_ms`
     is the least that the trial resolves."""
@@ -167,8 +159,7 @@ class Excess:
     places: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Record):
     """1 where the figures of a trial agree: `cpu` is what the lab's parts and all others used of
     the busy time of the CPUs; `in_flight` is X · (R + Z) / N of a closed load. `others` is the part
     of the busy time that others used, measured by the cgroup of all. None: not known."""
@@ -178,8 +169,7 @@ class Balance:
     others: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Record):
     """How one resource did in the window. `use` of its `capacity`, in `unit`; `failed` is the share
     of the requests that failed for want of it; `waits` is what waited for it; `takes` are the
     parts of the waiting for other resources (their names as places) that are due to this one.
@@ -191,7 +181,6 @@ class Standing:
     capacity: float | None = None
     unit: str = ""
     detail: str = ""
-    _: KW_ONLY
     resource: str = ""
     failed: float = 0.0
     waits: tuple[Wait, ...] = ()
@@ -207,8 +196,7 @@ class Standing:
         return self.use / self.capacity if self.use and self.capacity else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Record):
     """A piece of evidence that is missing, as a code. `doubts`: it makes the verdict weak."""
 
     code: str
@@ -221,8 +209,7 @@ Unjudged = Literal["spike", "no figures", "held", "no series", "no such route", 
 Basis = Literal["errors", "none", "excess", "tail", "unanswered"] | Unjudged
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """What limited a trial: a resource, NONE (the load itself is its bound) or UNKNOWN.
 
     `strength` is how strong the evidence is, empty for UNKNOWN. `ranked` has every resource that

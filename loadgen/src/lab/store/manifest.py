@@ -1,15 +1,14 @@
 """manifest.json: what a run was made with and on, written when it starts, and at its end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from lab import __version__
-from lab.errors import LabError, RawDataError
-from lab.model import Experiment, Fairness, Json, Snapshot
-from lab.store.records import from_json, read_object, to_json, write_json
+from lab.errors import LabError
+from lab.model import Experiment, Fairness, Json, Record, Snapshot
+from lab.store.records import damaged, from_json, read_object, to_json, write_json
 
 NAME = "manifest.json"
 # The one format of a run: of all its files. Another one is refused.
@@ -17,8 +16,7 @@ FORMAT = 1
 Status = Literal["running", "complete", "interrupted", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Record):
     """The keys of manifest.json. `host` is what make read off the machine, as it is;
     `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
     settings of .env that are not among those read back of the servers; `target_answers` what is
@@ -35,7 +33,7 @@ class Manifest:
     servers: Mapping[str, Snapshot]
     fairness: Fairness
     notes: tuple[str, ...] = ()
-    target_answers: Mapping[str, str] = field(default_factory=dict)
+    target_answers: Mapping[str, str] = {}
     settings: tuple[str, ...] = ()
     format: int = FORMAT
 
@@ -70,7 +68,7 @@ def read(run_dir: Path) -> Manifest:
     try:
         return from_json(Manifest, {**loaded, "experiment": _with_own(experiment)})
     except ValueError as failure:
-        raise RawDataError(run_dir / NAME, None, str(failure)) from None
+        raise damaged(run_dir / NAME, failure) from None
 
 
 def _object(run_dir: Path) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-from lab.errors import RawDataError
 from lab.model import Recording
-from lab.store.records import UNREADABLE, read_bytes, read_json, write_json, write_text
+from lab.store.records import UNREADABLE, damaged, read_bytes, read_json, write_json, write_text
 
 NAME, STACKS, GRAPH = "recording.json", "collapsed.txt", "flamegraph.html"
 FOLDER = "recorded"
@@ -36,4 +35,4 @@ def load_or_none(raw: Path) -> Recording | None:
         parted = (line.rpartition(" ") for line in lines)
         return copy.replace(found, stacks={stack: int(weight) for stack, _, weight in parted})
     except UNREADABLE as failure:
-        raise RawDataError(raw / STACKS, None, f"cannot be read: {failure}") from None
+        raise damaged(raw / STACKS, failure) from None

@@ -7,14 +7,15 @@ is the host's, and host/changes.sh puts that back.
 """
 
 import copy
-import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from msgspec.structs import asdict
+
 from lab.errors import LabUnreachable
-from lab.model import Json, Remark
+from lab.model import Json, Record, Remark
 from lab.model.knobs import knobs_of, starting
 from lab.model.toxic_script import WHOLE_PROXY
 from lab.model.toxics import Toxic, ToxicsInForce
@@ -82,7 +83,7 @@ def values_of(in_force: ToxicsInForce) -> Values:
     for proxy in in_force.proxies:
         values[proxy.name, WHOLE_PROXY] = proxy.enabled
         for toxic in proxy.toxics:
-            values[proxy.name, toxic.name] = dataclasses.asdict(toxic)
+            values[proxy.name, toxic.name] = asdict(toxic)
     return values
 
 
@@ -108,8 +109,7 @@ class Container:
         self.has = dict(wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """One thing that is not as it was `found`. `left` is every value that the run may have left it
     at. `part` is the server or the proxy."""
 
@@ -126,8 +126,7 @@ class Entry:
         return f"{self.part}/{self.name}" if self.name else self.part
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Record):
     """The file."""
 
     touched: tuple[Entry, ...]

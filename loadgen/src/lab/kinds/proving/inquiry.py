@@ -31,7 +31,7 @@ from lab.kinds.proving.answers import (
 from lab.kinds.proving.levers import GENERATOR, HOST_CPU, Change, together
 from lab.kinds.proving.present import MOST_CONNECTIONS, Present
 from lab.kinds.proving.ties import Tied, behind, tied_with
-from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
+from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Record, Remark, Row, Tried, goodput
 from lab.model.knobs import starting
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -43,8 +43,7 @@ FIRST = "1-named"
 LIMITS, NEXT = "bottleneck", "next bottleneck"
 
 
-@dataclass(frozen=True, slots=True)
-class Explain:
+class Explain(Record):
     """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
     `suspect`: the resource to try first instead of the verdict's own. `most_connections`: how many
     this machine holds."""

@@ -22,14 +22,13 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.errors import WordError
 from lab.judge.resources import RESOURCES
 from lab.kinds.reading.settings import Settings
 from lab.kinds.reading.target import IN_A_HEADER, KEY, Target, secret_in, target
-from lab.model import Expect, Experiment, OwnLever, Request
+from lab.model import Expect, Experiment, OwnLever, Record, Request
 from lab.model.address import LONGEST, SHAPE, path_problem
 from lab.store.records import from_json
 
@@ -42,14 +41,13 @@ _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _LONGEST_TEXT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Record):
     """The keys of a file."""
 
     url: str
     request: tuple[Request, ...]
     ready: str | None = None
-    levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    levers: Mapping[str, OwnLever] = {}
 
 
 def given_target(settings: Settings, folder: Path | None) -> Target | None:
