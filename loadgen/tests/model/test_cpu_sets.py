@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.model.cpu_sets import cpus_of
+from lab.model.host_facts import cpus_of
 from support.fakes import snapshot
 
 

@@ -11,6 +11,11 @@ from typing import Any
 # The facts that make a host another one, for its id and for `lab.judge.same_lab`, which also asks
 # for the same Docker. Names of machines are among them only in the hash.
 OF_HOST = ("cpu_model", "cores", "memory_bytes", "kernel")
+# CPU_SETS of .env, where the lab gives its parts sets of their own by itself.
+AUTO = "auto"
+# The names of the machines of a lab on several (compose.swarm.yaml), for the agent and the driver,
+# and the addresses of further generators, HOST:PORT with spaces between. Empty: one machine.
+MACHINES, GENERATORS = "LAB_MACHINES", "LAB_GENERATORS"
 
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
@@ -58,6 +63,12 @@ def host_id(facts: Mapping[str, Any]) -> str | None:
     digest = hashlib.sha256(json.dumps(every, sort_keys=True).encode()).hexdigest()
     name = f"{vendor[0].lower() if vendor else 'cpu'}{''.join(family)}"
     return f"{name}-{facts['cores']}c-k{kernel[0] if kernel else ''}-{digest[:4]}"
+
+
+def cpus_of(cpu_set: str) -> frozenset[int]:
+    """The numbers of the CPUs in a set; an empty one has none. Raises ValueError for no set."""
+    parts = [part.split("-") for part in cpu_set.split(",") if part]
+    return frozenset(cpu for ends in parts for cpu in range(int(ends[0]), int(ends[-1]) + 1))
 
 
 def cores_of(facts: Mapping[str, Any]) -> int | None:

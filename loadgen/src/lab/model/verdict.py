@@ -1,7 +1,6 @@
 """The resource that limited a trial: how each resource did in its window, and the verdict."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
 
 from lab.model.own_lever import OWN_VARIABLE
@@ -31,16 +30,15 @@ class Condition(Record):
     * `connections`: how many the load has instead of the experiment's; its rate stays
     """
 
-    knobs: Mapping[str, int] = MappingProxyType({})
+    knobs: Mapping[str, int] = {}
     toxics: tuple[Mapping[str, str], ...] = ()
-    host: Mapping[str, str] = MappingProxyType({})
+    host: Mapping[str, str] = {}
     generator_cpus: float | None = None
     spin: float | None = None
     connections: int | None = None
 
     @property
     def text(self) -> str:
-        """For people; "as it is" where nothing differs."""
         parts = [f"{name}={value}" for name, value in self.knobs.items()]
         parts += [" ".join(f"{k}={v}" for k, v in words.items()) for words in self.toxics]
         parts += [f"{n.removeprefix(OWN_VARIABLE)}={value}" for n, value in self.host.items()]
@@ -54,16 +52,16 @@ class Condition(Record):
 
 
 AS_IT_IS = Condition()
-
-
-# The word for what follows from measurements at another load than the one that it is said of.
+# The word for what follows from measurements at another load.
 EXTRAPOLATED = "extrapolated"
+# What no measured waiting covers; also the part of a request's time that no part of the lab saw.
+UNEXPLAINED = "unexplained"
 
 
 class Line(Record):
-    """The CPU time that a part uses at a rate λ: a + b·λ CPU seconds per second. Under more load
-    wake-ups are batched, so the cost of a request falls with λ. It is fitted to that many `rates`,
-    from `low` on. 1: only b is known, and a counts as 0."""
+    """The CPU seconds per second that a part uses at a rate λ: a + b·λ. Under more load wake-ups
+    are batched, so the cost of a request falls with λ. Fitted to that many `rates`, from `low` on.
+    1: only b is known, and a counts as 0."""
 
     b: float
     a: float = 0.0
@@ -84,11 +82,10 @@ class Demand(Record):
     downstream share: of the run's trials of the load's kind, where these have several rates, else
     of a light load on a warm JVM, without what the idle lab uses. None if unknown.
 
-    `r0_ms` is the R0 of a foreign service: the mean of a single connection, which waits for no
-    other. It is None where nobody could tell it, and `r0_problem` says why. `think_ms` is the
-    generator's think time of that connection, None where its engine does not tell it. `light_rps`
-    is the answers per second of the light load on it. All are None for the lab's servers, whose R0
-    follows from what they do."""
+    Of a foreign service alone, as the R0 of the lab's servers follows from what they do: `r0_ms`,
+    the mean of a single connection, which waits for no other, or `r0_problem`; `think_ms`, the
+    generator's think time of that connection; `light_rps`, the answers per second of the light
+    load."""
 
     connections: int
     requests: int
@@ -122,10 +119,6 @@ class Evidence(Record):
     value: float
     unit: str
     source: str
-
-
-# What no measured waiting covers; also the part of a request's time that no part of the lab saw.
-UNEXPLAINED = "unexplained"
 
 
 class Wait(Record):
@@ -231,7 +224,6 @@ class Verdict(Record):
 
     @property
     def named(self) -> Standing | None:
-        """The resource that is named; None where none is."""
         return next((seen for seen in self.ranked if seen.resource == self.bottleneck), None)
 
     @property
@@ -255,10 +247,3 @@ def use_text(standing: Standing) -> str:
 def three(value: float) -> str:
     """A value for people: in three digits, or the whole number where it has more."""
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
-
-
-def strength_text(strength: str) -> str:
-    """The strength of a verdict's evidence for people; empty for none. Every report takes it from
-    here, so a measured share can be stated here beside it: how often a verdict on this resource
-    with this strength named what was planted (experiments/truth.toml)."""
-    return f"{strength} evidence" if strength else ""

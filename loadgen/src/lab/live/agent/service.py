@@ -27,7 +27,7 @@ from lab.live.clock import Clock
 from lab.live.control.api import Control
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.http import refuse
-from lab.model.machines import MACHINES
+from lab.model.host_facts import MACHINES
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls, project_of
