@@ -5,8 +5,7 @@ import copy
 import pytest
 
 from lab.errors import WordError
-from lab.model.toxic_words import Enable, Put, Remove, parse_none, parse_toxic
-from lab.model.toxics import Toxic
+from lab.model.toxics import Enable, Put, Remove, Toxic, parse_none, parse_toxic
 
 SLOW = {"TYPE": "latency", "LATENCY": "1"}
 

@@ -8,9 +8,7 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable, WordError
-from lab.model.toxic_script import applied
-from lab.model.toxic_words import parse_toxic
-from lab.model.toxics import Proxy, Toxic, ToxicsInForce, ordered
+from lab.model.toxics import Proxy, Toxic, ToxicsInForce, applied, ordered, parse_toxic
 from lab.system import toxic_verbs
 from lab.system.agent import ToxicsSeen
 from lab.system.toxiproxy import toxic_state

@@ -19,7 +19,7 @@ from lab.kinds.reading.settings import (
 from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode, Record
 from lab.model.knobs import check_host, check_knob
 from lab.model.routes import parse
-from lab.model.toxic_words import parse_toxic
+from lab.model.toxics import parse_toxic
 
 # What a case may expect of the verdict.
 ALLOWED = (*RESOURCES, NONE, UNKNOWN)

@@ -17,8 +17,7 @@ from msgspec.structs import asdict
 from lab.errors import LabUnreachable
 from lab.model import Json, Record, Remark
 from lab.model.knobs import knobs_of, starting
-from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxics import Toxic, ToxicsInForce
+from lab.model.toxics import WHOLE_PROXY, Toxic, ToxicsInForce
 from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges

@@ -8,9 +8,14 @@ from typing import TextIO
 import httpx
 
 from lab.errors import LabUnreachable, harmless
-from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxic_words import parse_none, parse_toxic
-from lab.model.toxics import Proxy, Toxic, units_of
+from lab.model.toxics import (
+    TOXIC_TYPES,
+    WHOLE_PROXY,
+    Proxy,
+    Toxic,
+    parse_toxic,
+    refuse_unknown_words,
+)
 from lab.system.agent import Agent, ToxicsSeen
 from lab.system.http import Http
 from lab.system.stack import Urls
@@ -34,7 +39,7 @@ def run(
         if verb == "toxic":
             proxies: Sequence[Proxy] = [toxiproxy.apply(parse_toxic(words))]
         else:
-            parse_none(words, verb)
+            refuse_unknown_words(words, (), verb)
             reset = verb == "toxics-reset"
             proxies = (toxiproxy.reset() if reset else toxiproxy.in_force()).proxies
         try:
@@ -71,7 +76,7 @@ def render(proxies: Sequence[Proxy], seen: ToxicsSeen) -> str:
 
 
 def _attributes(toxic: Toxic) -> str:
-    units = units_of(toxic.type)
+    units = {known.name: known.unit for known in TOXIC_TYPES.get(toxic.type, ())}
     values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes.items()]
     return ", ".join(value.rstrip() for value in values)
 

@@ -8,9 +8,17 @@ from urllib.parse import urlsplit
 
 from lab.errors import LabUnreachable
 from lab.model import ToxicState
-from lab.model.toxic_script import WHOLE_PROXY, applied, concerns, proxy_of
-from lab.model.toxic_words import ToxicRequest
-from lab.model.toxics import Proxy, Toxic, ToxicsInForce, ordered
+from lab.model.toxics import (
+    WHOLE_PROXY,
+    Proxy,
+    Toxic,
+    ToxicRequest,
+    ToxicsInForce,
+    applied,
+    concerns,
+    ordered,
+    proxy_of,
+)
 from lab.system.http import MOST_BYTES, Http, NoAnswer, Part
 
 # Descriptors that it has open, and may have.

@@ -10,7 +10,7 @@ import pytest
 
 from lab.live.agent.metrics import AgentMetrics
 from lab.live.agent.watch import ToxicsWatch
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxics import WHOLE_PROXY
 from lab.system.http import Http
 from live.conftest import value_of
 from support.fakes import toxic

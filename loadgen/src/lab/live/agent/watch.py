@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from lab.errors import LabUnreachable
 from lab.live.clock import Clock
-from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxics import Proxy, ToxicsInForce
+from lab.model.toxics import WHOLE_PROXY, Proxy, ToxicsInForce
 from lab.system.agent import ToxicsSeen
 from lab.system.http import Http
 from lab.system.toxiproxy import Toxiproxy
