@@ -1,6 +1,6 @@
 """Record: the base of all that the lab keeps, frozen and checked when it is read from a file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, dataclass_transform
 
 from msgspec import Meta, Struct, field
@@ -24,3 +24,10 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         return cls.__struct_fields__
+
+
+def sum_or_none(values: Iterable[float | None]) -> float | None:
+    """None if one of them is unknown, or there is none."""
+    parts = list(values)
+    known = [part for part in parts if part is not None]
+    return sum(known) if known and len(known) == len(parts) else None

@@ -6,7 +6,7 @@ from typing import overload
 from msgspec.structs import astuple
 
 from lab.model.latency import Counts, Reading
-from lab.model.record import Record
+from lab.model.record import Record, sum_or_none
 from lab.model.remark import Remark, remarks_in
 from lab.model.trial import TrialRecord
 
@@ -21,8 +21,8 @@ class Measurement(Record):
 
 
 class Judgement(Record):
-    """True measurement or not: `reasons` say why it may not be believed, `notes` what a reader must
-    know about it. `others_cpu` is as of Row."""
+    """Why a measurement may not be believed (`reasons`), and what a reader must know about it
+    (`notes`). `others_cpu` is as of Row."""
 
     reasons: tuple[Remark, ...]
     notes: tuple[Remark, ...]
@@ -44,27 +44,11 @@ class CpuSplit(Record):
 
 
 class TimeSplit(Record):
-    """Where the mean time of a request went in the window, in ms: parts that add up to what the
-    client saw, from when a request was due. None where nobody can tell, and where there is no such
-    part: the calls of a request that makes none.
-
-    Each part but two is measured within one part of the lab, by its own clock:
-
-    * `time_generator_ms`: by how much the generator itself sent late. A closed load's request is
-      due when its connection is free
-    * `time_connect_ms`: the wait for a connection of the load that is open and free, and for its
-      place in the server's accept queue
-    * `time_queue_ms`: from handed over to begun in the server; in event loops of the lab's from
-      when the request was there, about. And until the thread that waits for the downstream's answer
-      goes on: for how long that lay unread in a loop, and by how much a virtual thread is late
-    * `time_own_ms`: the server's own: its work, and waits that the route is made of
-    * `time_pending_ms`: the wait for a downstream connection
-    * `time_downstream_ms`: the downstream's delay and lag
-
-    `time_path_ms` is what two parts of the lab saw differently: a call of the server beyond the
-    downstream's own time. It is the proxy with the network around it, and whatever neither sees.
-    `time_unexplained_ms` is what the client saw beyond all parts, below 0 if that is less.
-    """
+    """Where the mean time of a request went in the window, in ms (docs/columns.md). The parts add
+    up to what the client saw, from when a request was due. Each but two is measured within one part
+    of the lab, by its own clock: `time_path_ms` is what two parts saw differently, and
+    `time_unexplained_ms` what the client saw beyond all parts, below 0 if that is less. None if
+    unknown, or where a request has no such part."""
 
     time_generator_ms: float | None = None
     time_connect_ms: float | None = None
@@ -87,13 +71,9 @@ class TimeSplit(Record):
 
 class ThreadTimes(Record):
     """How long the threads of each part ran on a CPU in the window (`…_run_s`), and how long they
-    were ready to run and waited for one in the kernel's run queue (`…_runq_s`): seconds, summed
-    over all threads of the part's process. Waits of threads overlap: they may be longer than the
-    window, and are never divided by requests. None where it is not known.
-
-    `server_runq_class` is the class of the server's threads (ThreadClasses.java) that waited
-    longest, in sum; None where none waited.
-    """
+    were ready to run and waited for one in the kernel's run queue (`…_runq_s`): seconds over all
+    threads of the part's process, so waits may be longer than the window. `server_runq_class` is
+    the class of the server's threads (ThreadClasses.java) that waited longest. None if unknown."""
 
     server_run_s: float | None = None
     server_runq_s: float | None = None
@@ -211,12 +191,9 @@ class Row(Record):
 
 
 def around_server_us(figures: CpuSplit | Row) -> float | None:
-    """The CPU time of all parts of the lab around the server, in µs per answered request. None
-    where one of them is not known."""
+    """The CPU time of all parts of the lab around the server, in µs per answered request."""
     columns = (name for name in CpuSplit.columns() if name != "cpu_server_us")
-    parts = [getattr(figures, name) for name in columns]
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    return sum_or_none(getattr(figures, name) for name in columns)
 
 
 def answered(figures: Reading | Row) -> tuple[int, int]:
@@ -231,9 +208,9 @@ def answered(figures: Reading | Row) -> tuple[int, int]:
 def lost_rps(figures: Reading | Row, offered_rps: int | None) -> float:
     """Requests per second that got no answer (socket errors and timeouts) in the window.
 
-    Where the engine does not say when an error happened, this is the mean of the whole run. In an
-    open load (`offered_rps`) that is at most the rate that was offered and not answered, as an
-    engine may send a request again. 0 where the engine tells none.
+    Of an engine that does not say when an error happened this is the mean of the whole run; in an
+    open load (`offered_rps`) at most the rate that was offered and not answered, as an engine may
+    send a request again.
     """
     if figures.window_lost is not None and figures.window_s:
         return figures.window_lost / figures.window_s
@@ -243,12 +220,8 @@ def lost_rps(figures: Reading | Row, offered_rps: int | None) -> float:
 
 
 def error_share(figures: Reading | Row, offered_rps: int | None) -> float:
-    """The share of HTTP errors, socket errors and timeouts among all requests that ended, 0..1.
-
-    It is that of the window where the engine counts its answers there, else that of the whole run.
-    As many requests count as lost as `lost_rps` says, also in an open load (`offered_rps`). Those
-    that the engine cannot count are left out.
-    """
+    """The share of HTTP errors and lost requests (`lost_rps`) among all requests that ended, 0..1,
+    of the window if the engine counts its answers there, else of the whole run."""
     ok, errors = answered(figures)
     if figures.window_ok is not None:
         lost = lost_rps(figures, offered_rps) * (figures.window_s or 0.0)
@@ -260,9 +233,7 @@ def error_share(figures: Reading | Row, offered_rps: int | None) -> float:
 
 
 def good_share(figures: Reading | Row) -> float:
-    """The share of the answers without errors, 0..1. Goodput is this share of `achieved_rps`.
-    Requests that timed out or lost their socket are no answers. It is that of the window where the
-    engine tells it, else that of the whole run."""
+    """The share of the answers without errors, 0..1."""
     ok, errors = answered(figures)
     return ok / (ok + errors) if errors else 1.0
 
@@ -273,13 +244,13 @@ def goodput(figures: Reading) -> float: ...
 def goodput(figures: Row) -> float | None: ...
 def goodput(figures: Reading | Row) -> float | None:
     """Answers per second without errors. Requests that timed out or lost their socket are no
-    answers. None where nobody can tell."""
+    answers."""
     return None if figures.achieved_rps is None else figures.achieved_rps * good_share(figures)
 
 
 def offered(row: Row) -> float | None:
-    """The rate that an open load offered in its window: where it is known how many requests were
-    due, those, as arrivals at random are never just as many as planned. None in a closed load."""
+    """The rate that an open load offered in its window: by the requests that were due, if known, as
+    random arrivals are never just as many as planned."""
     if row.due is None or not row.window_s:
         return row.offered_rps
     return row.due / row.window_s

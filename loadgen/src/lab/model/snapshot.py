@@ -24,12 +24,9 @@ class Identity(Record, forbid_unknown_fields=False):
 
 
 class ToxicState(Record):
-    """The toxics in force at one moment, as far as a trial depends on them.
-
-    `in_force` names each toxic with its values. `added_latency_ms` is how much they add to the mean
-    round trip, and to each one unless it is `jittered`. `unpredicted` names the toxics whose effect
-    no bound covers (a proxy that is down, lost or cut answers, bandwidth).
-    """
+    """The toxics in force at one moment, each with its values; what they add to the mean round
+    trip, and to each one unless it is `jittered`; and those whose effect no bound covers (a proxy
+    that is down, lost or cut answers, bandwidth)."""
 
     in_force: tuple[str, ...] = ()
     added_latency_ms: float = 0.0
@@ -52,13 +49,10 @@ class Spread(Record, forbid_unknown_fields=False):
 
 
 class Exported(Record):
-    """The JVM of a service that is not the lab's, as its JMX exporter tells.
-
-    `pool_size`: worker threads of its one pool; None where it tells of no pool, or of several.
-    `scraped`: Prometheus has the exporter in its list, so there are series of it. `lock_watch_ms`
-    is what the lab's recorder in that JVM was told, None without a recorder; `carriers` are its
-    carrier threads, None where it does not tell of them.
-    """
+    """The JVM of a service that is not the lab's, by its JMX exporter. `pool_size`: worker threads
+    of its only pool. `scraped`: Prometheus has the exporter in its list. `lock_watch_ms` is the
+    setting of the lab's recorder in that JVM, None without one; `carriers` are its carrier
+    threads."""
 
     start_time_ms: int
     jdk: str | None
@@ -76,7 +70,7 @@ TO_CALLED = "server and downstream"
 
 class Way(Record):
     """The network `between` two parts of the lab (TO_SERVER, TO_CALLED): one round trip in ms, and
-    the largest packet it takes, in bytes. None: nobody told."""
+    the largest packet it takes, in bytes."""
 
     between: str
     ms: float | None = None
@@ -84,15 +78,11 @@ class Way(Record):
 
 
 class Snapshot(Record):
-    """The state of one server as it was read back, before or after its trial. Of one that is
-    `direct` there are no toxics: none reaches it.
-
-    `identity` None: a service that is not the lab's (foreign), which has no management port. Its
-    only setting is its `url`. `exported` is what its JMX exporter tells, None without one.
-
-    `downstream_delay_ms` is the delay of every call, or its mean where the delay has a `spread`.
-    `ways` are those between the machines of a lab on several; they differ a little each time.
-    """
+    """The state of one server as it was read back, before or after its trial. One that is `direct`
+    has no toxics: none reaches it. `identity` None: a service that is not the lab's (foreign),
+    which has no management port, and `url` as its only setting. `downstream_delay_ms` is the delay
+    of every call, or its mean with a `spread`. `ways` are those between the machines of a lab on
+    several; they differ a little each time."""
 
     identity: Identity | None
     settings: Mapping[str, Json]
@@ -131,56 +121,51 @@ class Snapshot(Record):
 
     @property
     def cpus(self) -> int | None:
-        """The number of CPUs its JVM sees; None for a foreign service."""
+        """The CPUs that its JVM sees; None for a foreign service."""
         return self.identity.cpus if self.identity else None
 
     @property
     def jdk(self) -> str | None:
-        """The version of its JDK; None where nothing tells."""
         if self.identity is not None:
             return self.identity.jdk
         return self.exported.jdk if self.exported else None
 
     @property
     def pool_size(self) -> int | None:
-        """Worker threads of its pool; None where it has no pool, or nothing tells."""
         return self.exported.pool_size if self.exported else self.setting("pool_size")
 
     @property
     def carriers(self) -> int | None:
-        """Carrier threads of its virtual threads; None where nothing tells."""
         if self.exported:
             return self.exported.carriers
         return self.setting("virtual_thread_parallelism")
 
     @property
     def lock_watch_ms(self) -> int | None:
-        """How long a wait for a lock must last to be counted, 0 where none is; None where its JVM
-        has nothing that could count."""
+        """How long a wait for a lock must last to be counted, 0: none is; None: nothing counts."""
         return self.exported.lock_watch_ms if self.exported else self.setting("lock_watch_ms")
 
     @property
     def cpu_set(self) -> int | None:
-        """How many CPUs are in the CPU set of the server's container; None where nothing tells."""
+        """How many CPUs are in the CPU set of the server's container."""
         value = self.settings.get("cpuset")
         return len(cpus_of(value)) or None if isinstance(value, str) else None
 
     @property
     def cpu_quota(self) -> float | None:
-        """The CPU limit of the server's container, in CPUs; None without a limit, or where nothing
-        tells it. A JVM rounds it up to whole CPUs."""
+        """The CPU limit of the server's container, in CPUs, which a JVM rounds up; None without."""
         value = self.settings.get("cpu_quota")
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
     @property
     def local_ports(self) -> int | None:
-        """How many local ports its container has for its own connections; None if unknown."""
+        """How many local ports its container has for its own connections."""
         first, _, last = str(self.settings.get("local_ports", "")).partition(" ")
         return int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else None
 
     @property
     def direct(self) -> bool:
-        """Whether the server says that it calls the downstream without Toxiproxy."""
+        """True if the server says that it calls the downstream without Toxiproxy."""
         return self.settings.get("downstream_url") == DIRECT
 
     @property
@@ -193,17 +178,15 @@ class Snapshot(Record):
         )
 
     def setting(self, name: str) -> int | None:
-        """A numeric setting; None where this model has no such setting, or no value for it."""
+        """A numeric setting; None if the model has none of it."""
         value = self.settings.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 class Fairness(Record):
-    """The settings and identities that the servers of one comparison share, by name.
-
-    `own` are the settings in which the models differ by nature (None: the model has no such
-    setting). `unequal` are limits that must be the same and are not. Both by name, then server.
-    """
+    """The settings and identities of the servers of one comparison, by name: those that are
+    `equal`; those in which models differ by nature (`own`, None: the model has no such setting);
+    and limits that must be the same and are not (`unequal`). The last two by name, then server."""
 
     equal: Mapping[str, Json]
     own: Mapping[str, Mapping[str, Json]]

@@ -15,16 +15,17 @@ FIGURES = ("ref_compute", "ref_compute_all", "ref_wake", "ref_net")
 
 
 class Usage(Record):
-    """The CPU that the engine and the host used: seconds of CPU, and shares 0..1.
+    """The CPU that the engine (`run_…`, `window_…`) and the host used: seconds, and shares of the
+    window.
 
-    `window_…` and the shares of the host cover the measured window only. `window_wait_s` is how
-    long the engine's threads were ready to run without a CPU, summed, in `window_slices` turns
-    (/proc/<pid>/task/*/schedstat). `window_throttled_s` is how long the CPU quota of its container
-    stopped it (cgroup cpu.stat). `spun` is the share of the machine's CPUs that the spinner of the
-    trial's condition took in the window; None without one. `window_resent` is how many segments TCP
-    sent again in the driver's network namespace, attempts to connect left out (/proc/net).
-    `host_pressure` is the share of the window in which at least one thread of the machine waited
-    for a CPU (PSI: `some` of /proc/pressure/cpu); None where the kernel has no PSI.
+    * `window_wait_s`: how long the engine's threads were ready to run without a CPU, summed, in
+      `window_slices` turns (/proc/<pid>/task/*/schedstat)
+    * `window_throttled_s`: how long the CPU quota of its container stopped it (cgroup cpu.stat)
+    * `spun`: what a spinner took of the machine's CPUs; None without one
+    * `window_resent`: segments that TCP sent again in the driver's network namespace, attempts to
+      connect left out (/proc/net)
+    * `host_pressure`: when at least one thread of the machine waited for a CPU (PSI: `some` of
+      /proc/pressure/cpu); None without PSI
     """
 
     run_cpu_s: float
@@ -70,11 +71,9 @@ class JitCpu(Record):
 
 
 def all_of(threads: JitCpu | None, elapsed: float | None) -> JitCpu | None:
-    """What a compiler's threads did, where that is all, by the elapsed time of their compilations
-    per second; None where it is not, or not known."""
-    if threads is None or threads.busy < JIT_SEEN * (elapsed or 0.0):
-        return None
-    return threads
+    """What a compiler's threads did, if that is all of the elapsed time of their compilations per
+    second; else None."""
+    return threads if threads and threads.busy >= JIT_SEEN * (elapsed or 0.0) else None
 
 
 class WarmCycle(Record):
@@ -93,12 +92,9 @@ class WarmCycle(Record):
 
 
 class Warmth(Record):
-    """Whether the JVM was proven warm on a route before a trial, with every cycle.
-
-    `provable` False: nothing tells (a foreign service without a JMX exporter). The service was
-    loaded for a fixed time, which proves nothing, and `problem` says why. `run`: the earlier run
-    that proved it, on the same JVM; None: the trial's own run did.
-    """
+    """Whether the JVM was proven warm on a route before a trial, with every cycle. Not `provable`:
+    a foreign service without a JMX exporter, which was loaded for a fixed time. `run`: the earlier
+    run that proved it, on the same JVM; None: the trial's own run did."""
 
     steady: bool
     cycles: tuple[WarmCycle, ...]
@@ -108,16 +104,16 @@ class Warmth(Record):
 
     @property
     def cold(self) -> bool:
-        """Whether the JVM should have been proven warm and was not."""
+        """True if the JVM should have been proven warm and was not."""
         return self.provable and not self.steady
 
 
 class Peak(Record):
-    """The real times of a peak, in seconds from the start of the measured run. And what its own
-    engine told of it, None where that told nothing: the most connections that were open at a time,
-    how many it had not tried to open yet (on average over the peak), its requests (`due`: None in a
-    closed load), and the p95 of its lateness. `problems`: why less was put on by the engine's own
-    fault, or why it is not known."""
+    """The real times of a peak, in seconds from the start of the measured run. And the figures of
+    its own engine: the most connections that were open at a time, how many it had not tried to open
+    yet (on average over the peak), its requests (`due` in an open load), and the p95 of its
+    lateness. `problems`: why less was put on by the engine's own fault, or why that is not
+    known."""
 
     started_s: float
     ended_s: float

@@ -55,10 +55,9 @@ def load(raw: Path) -> Observation:
     found: list[Series] = []
     number = 0
     try:
-        for number, line in enumerate(raw_lines(path), 1):
-            if number == 1:
-                opens, closes = msgspec.json.decode(line, type=_Header).window
-                continue
+        lines = raw_lines(path)
+        opens, closes = msgspec.json.decode(next(lines, b""), type=_Header).window
+        for number, line in enumerate(lines, 2):
             read = msgspec.json.decode(line, type=_Line)
             times = tuple(at / 1000 for at in read.t)
             # A target's series were scraped together: one tuple of times serves them all.
