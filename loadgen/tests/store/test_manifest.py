@@ -29,7 +29,7 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
         ({"experiment": None}, "is not a run of trials"),
         ({"experiment": {"concurrencies": [1]}}, "missing required field"),
         ({"status": "asleep"}, "Invalid enum value 'asleep'"),
-        ({"colour": "red"}, "manifest.json: cannot be read: Manifest: .* unknown field `colour`"),
+        ({"colour": "red"}, "manifest.json: Manifest: .* unknown field `colour`"),
         ({"experiment": {"concurrencies": [1], "kind": []}}, "Expected `str`, got `array`"),
         (None, "is not a run of the lab"),
     ],

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lab import __version__
-from lab.errors import LabError
+from lab.errors import LabError, RawDataError
 from lab.model import Experiment, Fairness, Json, Record, Snapshot
-from lab.store.records import damaged, from_json, read_object, to_json, write_json
+from lab.store.records import from_json, read_object, to_json, write_json
 
 NAME = "manifest.json"
 # The one format of a run: of all its files. Another one is refused.
@@ -68,7 +68,7 @@ def read(run_dir: Path) -> Manifest:
     try:
         return from_json(Manifest, {**loaded, "experiment": _with_own(experiment)})
     except ValueError as failure:
-        raise damaged(run_dir / NAME, failure) from None
+        raise RawDataError(run_dir / NAME, None, str(failure)) from None
 
 
 def _object(run_dir: Path) -> dict[str, Any]:

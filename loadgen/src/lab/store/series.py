@@ -53,18 +53,19 @@ def load(raw: Path) -> Observation:
     path = raw / NAME
     known: dict[tuple[float, ...], tuple[float, ...]] = {}
     found: list[Series] = []
-    number = 0
+    header: _Header | None = None
     try:
         lines = raw_lines(path)
-        opens, closes = msgspec.json.decode(next(lines, b""), type=_Header).window
-        for number, line in enumerate(lines, 2):
+        header = msgspec.json.decode(next(lines, b""), type=_Header)
+        for line in lines:
             read = msgspec.json.decode(line, type=_Line)
             times = tuple(at / 1000 for at in read.t)
             # A target's series were scraped together: one tuple of times serves them all.
             found.append(Series(read.labels, known.setdefault(times, times), read.v))
+        opens, closes = header.window
         return Observation((opens / 1000, closes / 1000), tuple(found))
     except UNREADABLE as failure:
-        raise damaged(path, failure, number or None) from None
+        raise damaged(path, failure, len(found) + 2 if header else None) from None
 
 
 def load_or_none(raw: Path) -> Observation | None:
