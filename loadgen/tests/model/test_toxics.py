@@ -3,11 +3,26 @@
 import copy
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.errors import WordError
-from lab.model.toxics import Enable, Put, Remove, Toxic, parse_toxic, refuse_unknown_words
+from lab.model.toxics import (
+    STREAMS,
+    TOXIC_TYPES,
+    Change,
+    Enable,
+    Put,
+    Remove,
+    Toxic,
+    ToxicRequest,
+    parse_toxic,
+    refuse_unknown_words,
+)
 
-SLOW = {"TYPE": "latency", "LATENCY": "1"}
+SLOW = Toxic("slow", "latency", "downstream", 1.0, {"jitter": 0, "latency": 300})
+SHARES = st.integers(0, 10**6).map(lambda millionths: millionths / 10**6)
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", fullmatch=True)
 
 
 def words_of(text: str) -> dict[str, str]:
@@ -15,107 +30,114 @@ def words_of(text: str) -> dict[str, str]:
     return dict(word.split("=") for word in text.split())
 
 
-def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_proxy() -> None:
-    attributes = {"jitter": 50, "latency": 300}
-    assert parse_toxic(words_of("TYPE=latency LATENCY=300 JITTER=50")) == Put(
-        "downstream", Toxic("latency", "latency", "downstream", 1.0, attributes)
-    )
+@st.composite
+def toxics(draw: st.DrawFn) -> Toxic:
+    kind = draw(st.sampled_from(sorted(TOXIC_TYPES)))
+    limits = {a.name: (a.minimum, a.maximum) for a in TOXIC_TYPES[kind]}
+    values = {name: draw(st.integers(*ends)) for name, ends in limits.items()}
+    if kind == "slicer":
+        values["size_variation"] = draw(st.integers(0, values["average_size"] - 1))
+    return Toxic(draw(NAMES), kind, draw(st.sampled_from(STREAMS)), draw(SHARES), values)
+
+
+@given(toxics(), NAMES)
+def test_a_toxic_is_read_from_its_words(toxic: Toxic, proxy: str) -> None:
+    values = {name.upper(): str(value) for name, value in toxic.attributes.items()}
+    words = {"TYPE": toxic.type.replace("_", "-"), "NAME": toxic.name, "STREAM": toxic.stream}
+    words |= {"TOXICITY": f"{toxic.toxicity:.6f}", "PROXY": proxy, **values}
+    assert parse_toxic(words) == Put(proxy, toxic)
+    # One in force is changed by the words that are given, and by its type.
+    present = copy.replace(toxic, attributes=dict.fromkeys(toxic.attributes, 1), toxicity=1 / 3)
+    changes = {word: words[word] for word in ("NAME", "PROXY", "STREAM", *values)}
+    changed = parse_toxic(changes).of(copy.replace(present, stream="upstream"))
+    assert changed == Put(proxy, copy.replace(toxic, toxicity=1 / 3))
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "request_"),
     [
-        "TYPE=latency LATENCY=0",
-        "TYPE=bandwidth RATE=64",
-        "TYPE=slow_close DELAY=1000",
-        "TYPE=slow-close DELAY=1000",
-        "TYPE=timeout TIMEOUT=0",
-        "TYPE=reset_peer",
-        "TYPE=reset_peer TIMEOUT=100",
-        "TYPE=slicer AVERAGE_SIZE=64 SIZE_VARIATION=32 DELAY=10",
-        "TYPE=limit_data BYTES=0",
-        "TYPE=latency LATENCY=1 TOXICITY=.25 STREAM=upstream NAME=a-1",
+        (
+            "TYPE=latency LATENCY=300",
+            Put("downstream", copy.replace(SLOW, name="latency")),
+        ),
+        ("TYPE=down", Enable("downstream", False)),
+        ("TYPE=up PROXY=other", Enable("other", True)),
+        ("NAME=slow REMOVE=yes", Remove("downstream", "slow")),
+        ("NAME=slow JITTER=5", Change("downstream", "slow", (("JITTER", "5"),))),
     ],
 )
-def test_every_type_of_toxiproxy_is_accepted(words: str) -> None:
-    assert isinstance(parse_toxic(words_of(words)), Put)
+def test_words_are_a_request(words: str, request_: ToxicRequest) -> None:
+    assert parse_toxic(words_of(words)) == request_
 
 
-def test_down_and_up_are_the_proxy_itself_and_remove_takes_a_toxic_away() -> None:
-    assert parse_toxic({"TYPE": "down"}) == Enable("downstream", False)
-    assert parse_toxic({"TYPE": "up", "PROXY": "other"}) == Enable("other", True)
-    assert parse_toxic({"NAME": "slow", "REMOVE": "yes"}) == Remove("downstream", "slow")
-
-
-def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
-    kept = parse_toxic({**SLOW, "TOXICITY": "0.333333"})
-    assert kept.toxic.toxicity == 0.333333
-    with pytest.raises(WordError, match=r"TOXICITY=0\.3333333 is not allowed"):
-        parse_toxic({**SLOW, "TOXICITY": "0.3333333"})
-
-
-def test_a_change_is_of_what_is_given_and_judged_by_the_type_in_force() -> None:
-    # A toxicity of more digits stays as it reads back.
-    slow = Toxic("slow", "latency", "upstream", 0.33333334, {"jitter": 0, "latency": 300})
-    changed = copy.replace(slow, attributes={"jitter": 5, "latency": 300})
-    assert parse_toxic({"NAME": "slow", "JITTER": "5"}).of(slow) == Put("downstream", changed)
+def test_a_word_that_the_type_in_force_has_not_is_refused() -> None:
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
-        change.of(slow)
+        change.of(SLOW)
 
 
 TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"
-WORDS = "TYPE, NAME, PROXY, STREAM, TOXICITY, LATENCY, JITTER"
-MS, KBS = "a whole number 0..3600000 (ms)", "a whole number 1..2147483647 (KB/s)"
-SHARE = "0..1 with up to 6 digits after the point (share of connections)"
-NAMES, STREAMS = "up to 64 of A-Z a-z 0-9 _ . -", "downstream, upstream"
-LATENCY, REMOVE, CHANGE = "TYPE=latency", "REMOVE=yes", "NAME= without TYPE"
-SLICER, SIZES = "TYPE=slicer", "AVERAGE_SIZE=10 SIZE_VARIATION=10"
+MS = "a whole number 0..3600000 (ms)"
+LATENCY = "TYPE=latency"
 
 
 @pytest.mark.parametrize(
-    ("words", "place", "said"),
+    ("words", "given", "allowed"),
     [
-        ("", "", f"no TYPE is not allowed; allowed: {TYPES}"),
-        ("TYPE=lag", "", f"TYPE=lag is not allowed; allowed: {TYPES}"),
-        (LATENCY, LATENCY, f"LATENCY is missing; allowed: {MS}"),
-        (f"{LATENCY} LATENCY=-5", LATENCY, f"LATENCY=-5 is not allowed; allowed: {MS}"),
-        (f"{LATENCY} LATENCY=3600001", LATENCY, f"LATENCY=3600001 is not allowed; allowed: {MS}"),
-        ("TYPE=bandwidth RATE=0", "TYPE=bandwidth", f"RATE=0 is not allowed; allowed: {KBS}"),
-        (f"{LATENCY} LATENCY=1 RATE=5", LATENCY, f"unknown word RATE=5; allowed: {WORDS}"),
+        ("", ": no TYPE", TYPES),
+        ("TYPE=lag", ": TYPE=lag", TYPES),
+        (f"{LATENCY} LATENCY=-5", f" {LATENCY}: LATENCY=-5", MS),
+        (f"{LATENCY} LATENCY=3600001", f" {LATENCY}: LATENCY=3600001", MS),
+        ("TYPE=bandwidth RATE=0", " TYPE=bandwidth: RATE=0", "a whole number 1..2147483647 (KB/s)"),
         (
             f"{LATENCY} LATENCY=1 TOXICITY=1.5",
-            LATENCY,
-            f"TOXICITY=1.5 is not allowed; allowed: {SHARE}",
+            f" {LATENCY}: TOXICITY=1.5",
+            "0..1 with up to 6 digi",
         ),
+        (f"{LATENCY} LATENCY=1 STREAM=up", f" {LATENCY}: STREAM=up", "downstream, upstream"),
+        (f"{LATENCY} LATENCY=1 NAME=a/b", f" {LATENCY}: NAME=a/b", "up to 64 of A-Z a-z 0-9 _ . -"),
         (
-            f"{LATENCY} LATENCY=1 STREAM=sideways",
-            LATENCY,
-            f"STREAM=sideways is not allowed; allowed: {STREAMS}",
+            "TYPE=slicer AVERAGE_SIZE=10 SIZE_VARIATION=10",
+            " TYPE=slicer: SIZE_VARIATION=10",
+            "less than AVERAGE_SIZE=10",
         ),
-        (f"{LATENCY} LATENCY=1 NAME=a/b", LATENCY, f"NAME=a/b is not allowed; allowed: {NAMES}"),
-        (
-            f"{SLICER} {SIZES}",
-            SLICER,
-            "SIZE_VARIATION=10 is not allowed; allowed: less than AVERAGE_SIZE=10",
-        ),
-        ("TYPE=down LATENCY=1", "TYPE=down", "unknown word LATENCY=1; allowed: TYPE, PROXY"),
-        ("NAME=slow REMOVE=no", "", "REMOVE=no is not allowed; allowed: yes"),
-        (REMOVE, REMOVE, "NAME is missing; give the toxic's name, as `toxics` shows it"),
-        (
-            f"NAME=slow {REMOVE} LATENCY=1",
-            REMOVE,
-            "unknown word LATENCY=1; allowed: NAME, PROXY, REMOVE",
-        ),
-        ("NAME=slow", CHANGE, "nothing to change; give an attribute, TYPE=… or REMOVE=yes"),
-        ("NAME=slow LATENCY=much", CHANGE, "LATENCY=much is not allowed; allowed: a whole number"),
+        ("NAME=slow REMOVE=no", ": REMOVE=no", "yes"),
+        ("NAME=slow LATENCY=much", " NAME= without TYPE: LATENCY=much", "a whole number"),
+        ("NAME=slow TOXICITY=2", " NAME= without TYPE: TOXICITY=2", "0..1 with up to 6 digits"),
+        ("NAME=slow STREAM=up", " NAME= without TYPE: STREAM=up", "downstream, upstream"),
     ],
 )
-def test_a_wrong_word_is_one_line_with_what_is_allowed(words: str, place: str, said: str) -> None:
+def test_a_wrong_value_is_one_line_with_what_is_allowed(
+    words: str, given: str, allowed: str
+) -> None:
     with pytest.raises(WordError) as refusal:
         parse_toxic(words_of(words))
-    assert str(refusal.value) == f"toxic {place}: {said}".replace(" :", ":")
+    assert str(refusal.value).startswith(f"toxic{given} is not allowed; allowed: {allowed}")
     assert refusal.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (LATENCY, f" {LATENCY}: LATENCY is missing; allowed: {MS}"),
+        (
+            f"{LATENCY} LATENCY=1 RATE=5",
+            f" {LATENCY}: unknown word RATE=5; allowed: TYPE, NAME, PR",
+        ),
+        ("TYPE=down LATENCY=1", " TYPE=down: unknown word LATENCY=1; allowed: TYPE, PROXY"),
+        ("REMOVE=yes", " REMOVE=yes: NAME is missing; give the toxic's name"),
+        (
+            "NAME=a REMOVE=yes LATENCY=1",
+            " REMOVE=yes: unknown word LATENCY=1; allowed: NAME, PROXY",
+        ),
+        ("NAME=slow", " NAME= without TYPE: nothing to change"),
+        ("NAME=slow COLOUR=1", " NAME= without TYPE: unknown word COLOUR=1"),
+    ],
+)
+def test_a_word_too_much_or_too_few_is_refused(words: str, said: str) -> None:
+    with pytest.raises(WordError) as refusal:
+        parse_toxic(words_of(words))
+    assert str(refusal.value).startswith(f"toxic{said}")
 
 
 def test_show_and_reset_take_no_words() -> None:

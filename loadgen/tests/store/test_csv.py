@@ -1,15 +1,12 @@
 """trials.csv: whole rows under one header, in cells that no spreadsheet runs."""
 
 import csv
-import errno
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.errors import CannotWrite, RawDataError
+from lab.errors import RawDataError
 from lab.judge.checks.state import server_gone
 from lab.model import Counts, Row
 from lab.store import csv as table
@@ -24,38 +21,18 @@ def row(**load: Any) -> Row:
     return judged_row("run", measurement(record(plan(**load)), reading(counts=counts)))
 
 
-def test_rows_are_appended_under_one_header_and_read_back_as_they_were(tmp_path: Path) -> None:
+def test_rows_are_read_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
+    assert table.trials(path) == ()
     gone = record(after=None, after_problem=server_gone.remark(problem=QUOTED))
     closed = measurement(record(plan("closed", launch=3, arm="left")), reading(corrected=None))
     invalid = [judged_row("run", whole) for whole in (measurement(gone), closed)]
     rows = [row(trial="01-a"), row(trial="02-a"), *invalid]
-    for each in rows:
-        table.append(path, each)
+    table.write(path, rows)
     assert read_rows(path) == tuple(map(rounded, rows))
-    assert path.read_text() == table.text(rows)
+    assert table.trials(path) == tuple(each.trial for each in rows)
     first, *_ = csv.DictReader(path.read_text().splitlines())
     assert (tuple(first), first["sent"], first["accounted_s"]) == (Row.columns(), "", "9.000")
-    assert table.trials(path) == tuple(each.trial for each in rows)
-
-
-@pytest.mark.parametrize(
-    ("torn", "trials"),
-    [
-        (lambda whole: whole[:-1], ("01-a",)),
-        (lambda whole: whole + b"run,03", ("01-a", "02-a")),
-        (lambda whole: whole + bytes(20), ("01-a", "02-a")),
-        (lambda whole: whole[:5], ()),
-        (lambda whole: b"", ()),
-    ],
-)
-def test_a_torn_last_row_names_no_trial(
-    tmp_path: Path, torn: Callable[[bytes], bytes], trials: tuple[str, ...]
-) -> None:
-    path = tmp_path / "trials.csv"
-    assert table.trials(path) == ()
-    path.write_bytes(torn(table.text([row(trial="01-a"), row(trial="02-a")]).encode()))
-    assert table.trials(path) == trials
 
 
 def test_a_cell_without_a_bound_is_damage(tmp_path: Path) -> None:
@@ -63,26 +40,6 @@ def test_a_cell_without_a_bound_is_damage(tmp_path: Path) -> None:
     path.write_text(f"run,trial\nr,{'a' * 200_000}\n")
     with pytest.raises(RawDataError, match=r"trials\.csv: cannot be read: field larger"):
         table.trials(path)
-
-
-def test_a_row_is_whole_or_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, path = os.write, tmp_path / "trials.csv"
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "write", lambda number, content: write(number, content[:99]))
-        table.append(path, row())
-    assert read_rows(path) == (rounded(row()),)
-    before, room = path.read_bytes(), iter([3, 2])
-
-    def almost_full(number: int, content: bytes) -> int:
-        left = next(room, None)
-        if left is None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(number, content[:left])
-
-    monkeypatch.setattr(os, "write", almost_full)
-    with pytest.raises(CannotWrite, match=r"trials\.csv: No space left on device"):
-        table.append(path, row())
-    assert path.read_bytes() == before
 
 
 def test_no_cell_is_a_formula() -> None:

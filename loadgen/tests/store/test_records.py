@@ -22,7 +22,7 @@ from lab.model import (
     WarmCycle,
     Warmth,
 )
-from lab.store import csv, records, series
+from lab.store import records, series
 from lab.store.records import (
     MIB,
     from_json,
@@ -33,7 +33,7 @@ from lab.store.records import (
     write_json,
     write_packed_lines,
 )
-from support.fakes import judged_row, measurement, plan, record
+from support.fakes import plan, record
 
 WARMTH = Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5), WarmCycle(5, 5, 99, 2.0, 0)))
 GONE = Remark("server-gone", {"problem": "a b", "at": 1.5})
@@ -148,7 +148,6 @@ def test_a_broken_file_is_refused_with_its_name(tmp_path: Path, text: str) -> No
     [
         lambda path: write_json(path, {"a": 1}),
         lambda path: write_packed_lines(path, [{"a": 1}]),
-        lambda path: csv.append(path, judged_row("run", measurement())),
     ],
 )
 def test_file_and_folder_are_flushed(

@@ -1,4 +1,4 @@
-"""trials.csv: one row per trial, written as soon as the trial is measured.
+"""trials.csv: one row per trial, written anew as soon as a trial is measured.
 
 An empty cell means that the engine cannot tell. Times are UTC with milliseconds.
 """
@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 from lab.model import Row
-from lab.store.records import UNREADABLE, damaged, read_bytes, sync, time_text, writing
+from lab.store.records import UNREADABLE, damaged, read_bytes, time_text, write_text
 
 NAME = "trials.csv"
 _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
@@ -24,30 +22,12 @@ _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get
 _FORMULA = re.compile(r"(?![-+]?\d+(\.\d+)?\Z)[-=+@\t\r]")
 
 
-def append(path: Path, row: Row) -> None:
-    """Add a row (to a new file: the header too), flushed to disk: all of it or nothing. Raises
-    CannotWrite."""
-    with writing(path):
-        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            length = os.fstat(number).st_size
-            left = (csv_text([_cells(row)]) if length else text([row])).encode()
-            try:
-                while left:  # A disk that is almost full takes a part.
-                    left = left[os.write(number, left) :]
-                os.fsync(number)
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(number, length)
-                raise
-        finally:
-            os.close(number)
-        if not length:
-            sync(path.parent)
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Raises CannotWrite."""
+    write_text(path, text(rows))
 
 
 def text(rows: Sequence[Row]) -> str:
-    """The whole file, with the same bytes as rows appended one by one."""
     return csv_text([Row.columns(), *map(_cells, rows)])
 
 
@@ -66,10 +46,8 @@ def trials(path: Path) -> tuple[str, ...]:
     if not path.is_file():
         return ()
     try:
-        content = read_bytes(path)
-        # Of a row that a power cut left torn nobody knows the name.
-        whole = content[: content.rstrip(b"\0").rfind(b"\n") + 1]
-        rows = csv.DictReader(io.StringIO(whole.decode(errors="replace"), newline=""))
+        content = read_bytes(path).decode(errors="replace")
+        rows = csv.DictReader(io.StringIO(content, newline=""))
         return tuple(row["trial"] for row in rows if row.get("trial"))
     except (*UNREADABLE, csv.Error) as failure:
         raise damaged(path, failure) from None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from lab import __version__
 from lab.errors import LabError, RawDataError
@@ -48,7 +48,7 @@ def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def write(run_dir: Path, manifest: Manifest) -> None:
-    """Write it anew. The settings of an experiment's kind lie under the name of the kind."""
+    """The settings of an experiment's kind lie under the name of the kind."""
     whole = to_json(manifest)
     if own := whole["experiment"].pop("own"):
         whole["experiment"][manifest.experiment.kind] = own
@@ -58,32 +58,21 @@ def write(run_dir: Path, manifest: Manifest) -> None:
 def read(run_dir: Path) -> Manifest:
     """The manifest of a run of trials. Raises RawDataError where it cannot be read, LabError for
     another format or a run of something else than trials."""
-    loaded = _object(run_dir)
-    experiment = loaded.get("experiment")
+    path = run_dir / NAME
+    if not path.is_file():
+        raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
+    whole = read_object(path)
+    if (known := whole.get("format")) != FORMAT:
+        text = f"format {known}" if "format" in whole else "no format"
+        raise LabError(f"{run_dir.name}/{NAME} has {text}; the lab reads format {FORMAT} only")
+    experiment = whole.get("experiment")
     if not isinstance(experiment, dict) or "concurrencies" not in experiment:
         raise LabError(
             f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
             "can be judged again and compared"
         )
+    experiment["own"] = experiment.pop(str(experiment.get("kind", "loads")), None) or {}
     try:
-        return from_json(Manifest, {**loaded, "experiment": _with_own(experiment)})
+        return from_json(Manifest, whole)
     except ValueError as failure:
-        raise RawDataError(run_dir / NAME, None, str(failure)) from None
-
-
-def _object(run_dir: Path) -> dict[str, Any]:
-    path = run_dir / NAME
-    if not path.is_file():
-        raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
-    loaded = read_object(path)
-    if (known := loaded.get("format")) != FORMAT:
-        text = f"format {known}" if "format" in loaded else "no format"
-        raise LabError(f"{run_dir.name}/{NAME} has {text}; the lab reads format {FORMAT} only")
-    return loaded
-
-
-def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment with the settings of its kind in their field."""
-    kind = str(experiment.get("kind", "loads"))
-    others = {key: value for key, value in experiment.items() if key != kind}
-    return {**others, "own": experiment.get(kind) or {}}
+        raise RawDataError(path, None, str(failure)) from None

@@ -50,12 +50,12 @@ def time_text(moment: datetime) -> str:
 
 
 def to_json(value: object) -> Any:
-    """A value as plain JSON, without requests' secrets."""
+    """Plain JSON, as every text here without requests' secrets."""
     return json.loads(json.dumps(value, default=_plain))
 
 
-def json_text(value: object) -> str:
-    text = json.dumps(value, default=_plain, indent=1, ensure_ascii=False, allow_nan=False)
+def json_text(value: object, indent: int | None = 1) -> str:
+    text = json.dumps(value, default=_plain, indent=indent, ensure_ascii=False, allow_nan=False)
     return text + "\n"
 
 
