@@ -5,8 +5,6 @@ wrk2. What they do not all read alike is refused here, so that no probe asks ano
 the load.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 

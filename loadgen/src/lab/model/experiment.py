@@ -1,7 +1,5 @@
 """The plan of a measurement: an experiment, and one trial of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from copy import replace
@@ -98,7 +96,7 @@ class Request(Record):
         return tuple(name for name in self.headers if _SECRET.search(name))
 
     @property
-    def stored(self) -> Request:
+    def stored(self) -> "Request":
         """The request as it is written to disk: without the values of its secrets."""
         return replace(self, headers={**self.headers, **dict.fromkeys(self.secrets, NOT_STORED)})
 

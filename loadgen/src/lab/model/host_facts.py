@@ -1,7 +1,5 @@
 """host.json: what a run's manifest records of the machine, from the facts that the host tells."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,8 +1,6 @@
 """The settings of a server that the lab can change, with their limits: its live knobs, and the ones
 that only the host can give its container. No I/O."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A trial's window as Prometheus saw it: raw samples, and the figures they give."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence

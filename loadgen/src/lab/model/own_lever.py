@@ -6,8 +6,6 @@ Only the host can do that, and it gets the list of names and values before a dri
 either means anything to a shell, to YAML or to Compose.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated

@@ -1,7 +1,5 @@
 """A recording of a server's JVM under a load: what its threads did, as stacks with weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -5,8 +5,6 @@ servers/spec/src/main/java/lab/spec/Route.java; tests/model/test_routes.py holds
 two together. How long a request waits follows from what the routes do, see there.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The state of a server as it was read back, before or after a trial."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lab.model.host_facts import cpus_of

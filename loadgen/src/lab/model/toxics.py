@@ -11,8 +11,6 @@ Types, attributes and names are those of Toxiproxy 2.12
 | TYPE=down, TYPE=up                 | Enable: the proxy refuses connections, or takes them  |
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import replace

@@ -1,8 +1,7 @@
 """The record of a trial: everything known about it, apart from the engine's own output."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
+from typing import Self
 
 from lab.model.experiment import TrialPlan
 from lab.model.record import Record
@@ -230,9 +229,7 @@ class TrialRecord(Record, kw_only=True):
     ref: Ref | None = None
 
     @classmethod
-    def of_lost(
-        cls, plan: TrialPlan, problem: Remark, at: datetime, before: Snapshot
-    ) -> TrialRecord:
+    def of_lost(cls, plan: TrialPlan, problem: Remark, at: datetime, before: Snapshot) -> Self:
         """The record of a trial with only a plan; `before` is the server as the run began."""
         return cls(
             plan=plan,

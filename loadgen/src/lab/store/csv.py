@@ -3,8 +3,6 @@
 An empty cell means that the engine cannot tell. Times are UTC with milliseconds.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -4,8 +4,6 @@ recording.json what it is of.
 collapsed.txt has a line for each stack: frames with semicolons between, a space, the weight.
 """
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

@@ -5,8 +5,6 @@ File and folder are flushed to disk, so a power cut leaves the old file or the n
 be written is a CannotWrite, what cannot be read a RawDataError.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import gzip

@@ -4,8 +4,6 @@ The first line has the window and what was asked; every other line is one series
 its labels, its samples' times (ms since 1970) and values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

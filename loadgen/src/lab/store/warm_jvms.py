@@ -4,8 +4,6 @@ A JVM stays warm until it ends, so a run need not prove again what a run before 
 file only spares time: one that is missing or cannot be read is as good as an empty one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
