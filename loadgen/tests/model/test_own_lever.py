@@ -12,47 +12,54 @@ from support.repo import matches_in_bash
 
 POOL = OwnLever(variable="POOL_SIZE", value=20)
 HEAP = OwnLever(variable="JAVA_OPTS", value=256, text="-XX:+UseG1GC -Xms{}m -Xmx{}m", memory="1g")
+LIMITED = OwnLever(variable="POOL_SIZE", value=20, most=30)
 
 
-def changed(of: OwnLever, enough: int | None = None, **host: str) -> OwnChange:
-    found = change_of(of, host, enough, 4)
-    assert isinstance(found, OwnChange), found
-    return found
+def heap(size: int, memory: int) -> dict[str, str]:
+    flags = f"-XX:+UseG1GC -Xms{size}m -Xmx{size}m"
+    return {"ENV_JAVA_OPTS": flags, "OWN_MEMORY": f"{memory}m"}
 
 
-def test_a_number_is_doubled_and_lifted_to_what_is_enough_or_four_times() -> None:
-    setting = SettingChange("POOL_SIZE", 20, 40, 400)
-    assert changed(POOL, 400) == OwnChange(
-        {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "400"}, (setting,), 2.0
-    )
-    assert changed(POOL).lift == {"ENV_POOL_SIZE": "80"}
-    # Never to less than its step.
-    assert changed(POOL, 30).lift == {"ENV_POOL_SIZE": "40"}
-    # What was lifted before goes on from there.
-    assert changed(POOL, 400, ENV_POOL_SIZE="80").step == {"ENV_POOL_SIZE": "160"}
-    # Nothing is set beyond what it takes.
-    limited = OwnLever(variable="POOL_SIZE", value=20, most=30)
-    assert changed(limited, 400).lift == changed(limited, 400).step == {"ENV_POOL_SIZE": "30"}
-    full = change_of(limited, {"ENV_POOL_SIZE": "30"}, 400, 4)
+@pytest.mark.parametrize(
+    ("lever", "host", "enough", "step", "lift"),
+    [
+        # Doubled, and lifted to what is enough or four times, never to less than the step.
+        (POOL, {}, 400, {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "400"}),
+        (POOL, {}, None, {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "80"}),
+        (POOL, {}, 30, {"ENV_POOL_SIZE": "40"}, {"ENV_POOL_SIZE": "40"}),
+        # What was lifted before goes on from there, and nothing is set beyond what it takes.
+        (POOL, {"ENV_POOL_SIZE": "80"}, 400, {"ENV_POOL_SIZE": "160"}, {"ENV_POOL_SIZE": "400"}),
+        (LIMITED, {}, 400, {"ENV_POOL_SIZE": "30"}, {"ENV_POOL_SIZE": "30"}),
+        # What belongs together changes together.
+        (HEAP, {}, None, heap(512, 2048), heap(1024, 4096)),
+        (HEAP, heap(512, 2048), None, heap(1024, 4096), heap(2048, 8192)),
+        # CPUs are lifted to all of the machine.
+        (OwnLever(cpus=0.5), {}, None, {"OWN_CPUS": "1"}, {"OWN_CPUS": "4"}),
+        (OwnLever(cpus=3), {}, None, {"OWN_CPUS": "4"}, {"OWN_CPUS": "4"}),
+    ],
+)
+def test_a_lever_has_a_step_and_a_lift(
+    lever: OwnLever, host: dict[str, str], enough: int | None, step: object, lift: object
+) -> None:
+    change = change_of(lever, host, enough, 4)
+    assert isinstance(change, OwnChange), change
+    assert (change.step, change.lift) == (step, lift)
+    first = change.settings[0]
+    assert change.factor == (None if lever is HEAP else first.step / first.now)
+    for settings in (change.step, change.lift):
+        assert settings.keys() == lever.patterns.keys()
+        for name, value in settings.items():
+            assert matches_in_bash(lever.patterns[name], value)
+            for wrong in (f"{value}x", f"{value};x", f"x{value}", f"{value}$"):
+                assert not matches_in_bash(lever.patterns[name], wrong)
+
+
+def test_a_change_names_its_numbers_and_one_at_its_most_is_none() -> None:
+    change = change_of(HEAP, {}, None, 4)
+    assert isinstance(change, OwnChange)
+    assert change.settings[1] == SettingChange("memory", 1024, 2048, 4096, "MiB")
+    full = change_of(LIMITED, {"ENV_POOL_SIZE": "30"}, 400, 4)
     assert full == Remark("at-most", {"setting": "POOL_SIZE", "value": 30})
-
-
-def test_what_belongs_together_changes_together() -> None:
-    once, twice = (f"-XX:+UseG1GC -Xms{size}m -Xmx{size}m" for size in (512, 1024))
-    both = changed(HEAP)
-    assert both.step == {"ENV_JAVA_OPTS": once, "OWN_MEMORY": "2048m"}
-    assert both.lift["OWN_MEMORY"] == "4096m"
-    assert both.settings[1] == SettingChange("memory", 1024, 2048, 4096, "MiB")
-    assert both.factor is None
-    after = changed(HEAP, ENV_JAVA_OPTS=once, OWN_MEMORY="2048m")
-    assert after.step == {"ENV_JAVA_OPTS": twice, "OWN_MEMORY": "4096m"}
-
-
-def test_cpus_are_lifted_to_all_of_the_machine() -> None:
-    assert changed(OwnLever(cpus=0.5)) == OwnChange(
-        {"OWN_CPUS": "1"}, {"OWN_CPUS": "4"}, (SettingChange("cpus", 0.5, 1, 4),), 2.0
-    )
-    assert changed(OwnLever(cpus=3)).step == {"OWN_CPUS": "4"}
     full = change_of(OwnLever(cpus=4), {}, None, 4)
     assert full == Remark("at-most", {"setting": "cpus", "value": 4})
 
@@ -79,18 +86,6 @@ def test_what_is_no_lever(lever: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=r"^OwnLever: ") as refused:
         from_json(OwnLever, lever)
     assert says in str(refused.value)
-
-
-@pytest.mark.parametrize("of", [POOL, HEAP, OwnLever(cpus=0.5)])
-def test_every_change_is_what_the_host_allows(of: OwnLever) -> None:
-    patterns, change = of.patterns, changed(of, 5000)
-    for settings in (change.step, change.lift):
-        assert settings.keys() == patterns.keys()
-        for name, value in settings.items():
-            assert matches_in_bash(patterns[name], value)
-            other = value.replace("5", "a5", 1) + "$"
-            for wrong in (f"{value}x", f"{value};x", f"x{value}", other):
-                assert not matches_in_bash(patterns[name], wrong)
 
 
 def test_only_digits_of_the_text_vary() -> None:
