@@ -119,15 +119,13 @@ def test_a_time_out_of_the_calendar_is_a_damaged_file() -> None:
 
 
 NESTED = "[" * 100_000
-# msgspec reads it, and it could not be written again.
-DEEP = "[" * 2000 + "]" * 2000
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("", "{", "[]", '"a"', '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}'),
-        *('{"a": "\\ud800"}', f'{{"a": {NESTED}', f'{{"a": {DEEP}}}', "\x00"),
+        *('{"a": "\\ud800"}', f'{{"a": {NESTED}', "\x00"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:

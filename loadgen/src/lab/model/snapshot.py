@@ -108,9 +108,8 @@ class Snapshot(Record):
 
     @property
     def jvm_started_ms(self) -> int | None:
-        if self.identity is not None:
-            return self.identity.start_time_ms
-        return self.exported.start_time_ms if self.exported else None
+        jvm = self.identity or self.exported
+        return jvm.start_time_ms if jvm else None
 
     @property
     def scraped(self) -> bool:
@@ -124,9 +123,8 @@ class Snapshot(Record):
 
     @property
     def jdk(self) -> str | None:
-        if self.identity is not None:
-            return self.identity.jdk
-        return self.exported.jdk if self.exported else None
+        jvm = self.identity or self.exported
+        return jvm.jdk if jvm else None
 
     @property
     def pool_size(self) -> int | None:

@@ -161,9 +161,9 @@ class Ref(Record):
 
 
 class ClockOffset(Record):
-    """How far the clock `of` a part of the lab was ahead of the driver's, in seconds. It told its
-    time in an answer that took 2 × `uncertainty_s`: the offset is within that of `offset_s`,
-    wherever on the way the time went (Cristian, Probabilistic clock synchronization, 1989)."""
+    """How far the clock `of` a part of the lab was ahead of the driver's, in seconds, by an answer
+    that took 2 × `uncertainty_s`: the offset is within that of `offset_s`, wherever on the way the
+    time went (Cristian, Probabilistic clock synchronization, 1989)."""
 
     offset_s: float
     uncertainty_s: float
@@ -178,8 +178,7 @@ class TrialRecord(Record, kw_only=True):
     * `unwatched` is when nobody could have seen a change, beyond the second between two looks
     * `unequal` is why the servers it is compared with had other limits, if they had
     * `jit_share` is JIT compile time per second of the measured window, and `jit_cpu` what the
-      compiler's threads did meanwhile: None where nobody told, as of a service that is not the
-      lab's
+      compiler's threads did meanwhile; None of a service that is not the lab's
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one
@@ -188,11 +187,10 @@ class TrialRecord(Record, kw_only=True):
     * `problem` is why the engine's output is not that of a whole run
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
       begin, or its record cannot be read. `before` is then the server as the run began
-    * `live_heap_bytes` is what full collections left once the load was over, where the plan
-      `asks_live`, or while the load was held; None where the JVM does not tell
-    * `resident_bytes` is the process's memory in RAM, and `in_flight` how many requests it worked
-      on, right after that while the load was held; None of any other load
-    * `ref` is what this machine's CPUs were worth just before the load; None where it did not run
+    * `live_heap_bytes` is what full collections left once the load was over, if the plan
+      `asks_live`, or while it was held; `resident_bytes` is the process's memory in RAM, and
+      `in_flight` how many requests it worked on, right after that while the load was held
+    * `ref` is what this machine's CPUs were worth just before the load
     """
 
     plan: TrialPlan

@@ -80,16 +80,13 @@ def from_json[T](kind: type[T], value: object) -> T:
 def read_json[T](path: Path, kind: type[T], most: int = MOST_BYTES) -> T:
     """A record from a file of `write_json`. Raises RawDataError."""
     try:
-        value = msgspec.json.decode(read_bytes(path, most))
-        json_text(value)  # What is nested too deeply could not be written again.
+        return msgspec.json.decode(read_bytes(path, most), type=kind)
     except OSError as failure:
         raise damaged(path, failure) from None
+    except (msgspec.ValidationError, OverflowError) as failure:
+        raise RawDataError(path, None, f"{kind.__name__}: {failure}") from None
     except (ValueError, RecursionError) as failure:
         raise RawDataError(path, None, f"is not JSON: {failure}") from None
-    try:
-        return from_json(kind, value)
-    except ValueError as failure:
-        raise RawDataError(path, None, str(failure)) from None
 
 
 def read_object(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
