@@ -49,7 +49,7 @@ def test_a_toxic_is_read_from_its_words(toxic: Toxic, proxy: str) -> None:
     # One in force is changed by the words that are given, and by its type.
     present = copy.replace(toxic, attributes=dict.fromkeys(toxic.attributes, 1), toxicity=1 / 3)
     changes = {word: words[word] for word in ("NAME", "PROXY", "STREAM", *values)}
-    changed = parse_toxic(changes).of(copy.replace(present, stream="upstream"))
+    changed = parse_toxic(changes).put(copy.replace(present, stream="upstream"))
     assert changed == Put(proxy, copy.replace(toxic, toxicity=1 / 3))
 
 
@@ -73,7 +73,7 @@ def test_words_are_a_request(words: str, request_: ToxicRequest) -> None:
 def test_a_word_that_the_type_in_force_has_not_is_refused() -> None:
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
-        change.of(SLOW)
+        change.put(SLOW)
 
 
 TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"

@@ -72,9 +72,9 @@ SETTINGS: Mapping[str, Setting] = {
     # 0: as many as the model has by itself.
     "LOOPS": Setting(r"([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])", "loops", 0),
 }
-HOST: Mapping[str, str] = {name: of.allowed for name, of in SETTINGS.items()}
+HOST: Mapping[str, str] = {name: known.allowed for name, known in SETTINGS.items()}
 READ_BACK: Mapping[str, tuple[str, int | str | bool]] = {
-    name: (of.read_back, of.default) for name, of in SETTINGS.items() if of.read_back
+    name: (known.read_back, known.default) for name, known in SETTINGS.items() if known.read_back
 }
 # The knobs that a JVM takes from these settings when it starts.
 _KNOBS = frozenset(knob.name for knob in KNOBS)

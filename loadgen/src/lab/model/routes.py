@@ -51,7 +51,7 @@ class Route(Record):
 
     @property
     def calls_downstream(self) -> bool:
-        """Whether a request holds a second connection, to the downstream."""
+        """True if a request holds a second connection, to the downstream."""
         return self.opens == "connection to the downstream"
 
     @property

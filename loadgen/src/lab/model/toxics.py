@@ -179,7 +179,7 @@ class Change(Record):
     name: str
     words: tuple[tuple[str, str], ...]
 
-    def of(self, present: Toxic) -> Put:
+    def put(self, present: Toxic) -> Put:
         """The toxic as it will be. Raises WordError for a word its type does not have."""
         given = dict(self.words)
         words = {
@@ -238,7 +238,7 @@ def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
         case Put(_, toxic):
             toxics[toxic.name] = toxic
         case Change(_, name):
-            toxics[name] = request.of(toxics[name]).toxic
+            toxics[name] = request.put(toxics[name]).toxic
         case Remove(_, name):
             del toxics[name]
         case Enable(_, enabled):

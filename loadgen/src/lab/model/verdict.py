@@ -232,8 +232,8 @@ class Verdict(Record):
         unexplained; empty where there is no excess."""
         if self.excess is None or self.excess.ms <= 0:
             return {}
-        found = {seen.resource: seen.share for seen in self.ranked if seen.share > 0}
-        return {**found, UNEXPLAINED: max(0.0, 1 - sum(found.values()))}
+        shares = {seen.resource: seen.share for seen in self.ranked if seen.share > 0}
+        return {**shares, UNEXPLAINED: max(0.0, 1 - sum(shares.values()))}
 
 
 def use_text(standing: Standing) -> str:

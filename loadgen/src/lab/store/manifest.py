@@ -50,8 +50,8 @@ def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
 def write(run_dir: Path, manifest: Manifest) -> None:
     """The settings of an experiment's kind lie under the name of the kind."""
     whole = to_json(manifest)
-    if own := whole["experiment"].pop("own"):
-        whole["experiment"][manifest.experiment.kind] = own
+    if settings := whole["experiment"].pop("own"):
+        whole["experiment"][manifest.experiment.kind] = settings
     write_json(run_dir / NAME, whole)
 
 

@@ -27,10 +27,10 @@ def load_or_none(raw: Path) -> Recording | None:
     """The recording of a trial; None where it has none. Raises RawDataError."""
     if not (raw / NAME).is_file():
         return None
-    found = read_json(raw / NAME, Recording)
+    recording = read_json(raw / NAME, Recording)
     try:
         lines = read_bytes(raw / STACKS).decode().split("\n")[:-1]
         parted = (line.rpartition(" ") for line in lines)
-        return copy.replace(found, stacks={stack: int(weight) for stack, _, weight in parted})
+        return copy.replace(recording, stacks={stack: int(weight) for stack, _, weight in parted})
     except UNREADABLE as failure:
         raise damaged(raw / STACKS, failure) from None

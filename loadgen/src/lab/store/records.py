@@ -37,8 +37,8 @@ MOST_LINE_BYTES = 16 * MIB
 def damaged(path: Path, failure: Exception, line: int | None = None) -> RawDataError:
     """What an UNREADABLE is of this file."""
     # An OSError's own text has the path, which is not the same wherever a run lies.
-    said = getattr(failure, "strerror", None) or failure
-    return RawDataError(path, line, f"cannot be read: {said}")
+    problem = getattr(failure, "strerror", None) or failure
+    return RawDataError(path, line, f"cannot be read: {problem}")
 
 
 def time_text(moment: datetime) -> str:

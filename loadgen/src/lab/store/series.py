@@ -33,13 +33,13 @@ def write(
     window: tuple[float, float],
     prometheus: str,
     selectors: Sequence[str],
-    found: Iterable[Series],
+    observed: Iterable[Series],
 ) -> None:
     """Write the series of a window (seconds since 1970), as a Prometheus of that version answered
     these selectors. The same series always give the same bytes."""
     opens, closes = window
     lines: list[object] = [_Header((_ms(opens), _ms(closes)), prometheus, selectors)]
-    for series in sorted(found, key=_order):
+    for series in sorted(observed, key=_order):
         labels = dict(sorted(series.labels.items()))
         values = tuple(int(value) if value == int(value) else value for value in series.values)
         lines.append(_Line(labels, tuple(map(_ms, series.times)), values))
@@ -50,7 +50,7 @@ def load(raw: Path) -> Observation:
     """The observation in a trial's raw folder. Raises RawDataError."""
     path = raw / NAME
     known: dict[tuple[float, ...], tuple[float, ...]] = {}
-    found: list[Series] = []
+    series: list[Series] = []
     header: _Header | None = None
     try:
         lines = raw_lines(path)
@@ -59,11 +59,11 @@ def load(raw: Path) -> Observation:
             read = msgspec.json.decode(line, type=_Line)
             times = tuple(at / 1000 for at in read.t)
             # A target's series were scraped together: one tuple of times serves them all.
-            found.append(Series(read.labels, known.setdefault(times, times), read.v))
+            series.append(Series(read.labels, known.setdefault(times, times), read.v))
         opens, closes = header.window
-        return Observation((opens / 1000, closes / 1000), tuple(found))
+        return Observation((opens / 1000, closes / 1000), tuple(series))
     except UNREADABLE as failure:
-        raise damaged(path, failure, len(found) + 2 if header else None) from None
+        raise damaged(path, failure, len(series) + 2 if header else None) from None
 
 
 def load_or_none(raw: Path) -> Observation | None:
