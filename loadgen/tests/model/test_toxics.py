@@ -1,6 +1,7 @@
 """The words of `make toxic`: the toxic that they mean, and what is refused."""
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,8 @@ from lab.errors import WordError
 from lab.model.toxics import (
     STREAMS,
     TOXIC_TYPES,
-    Change,
-    Enable,
-    Put,
-    Remove,
+    WHOLE_PROXY,
+    Proxy,
     Toxic,
     ToxicRequest,
     parse_toxic,
@@ -45,35 +44,34 @@ def test_a_toxic_is_read_from_its_words(toxic: Toxic, proxy: str) -> None:
     values = {name.upper(): str(value) for name, value in toxic.attributes.items()}
     words = {"TYPE": toxic.type.replace("_", "-"), "NAME": toxic.name, "STREAM": toxic.stream}
     words |= {"TOXICITY": f"{toxic.toxicity:.6f}", "PROXY": proxy, **values}
-    assert parse_toxic(words) == Put(proxy, toxic)
-    # One in force is changed by the words that are given, and by its type.
+    assert parse_toxic(words) == ToxicRequest(proxy, toxic.name, toxic)
+    # One in force is changed by the words that are given, and by its type. Its toxicity may have
+    # more digits than a word.
     present = copy.replace(toxic, attributes=dict.fromkeys(toxic.attributes, 1), toxicity=1 / 3)
-    changes = {word: words[word] for word in ("NAME", "PROXY", "STREAM", *values)}
-    changed = parse_toxic(changes).put(copy.replace(present, stream="upstream"))
-    assert changed == Put(proxy, copy.replace(toxic, toxicity=1 / 3))
+    change = parse_toxic({word: words[word] for word in ("NAME", "PROXY", *values)})
+    assert change.item == (proxy, toxic.name)
+    changed = change.value_on(Proxy(proxy, "", "", True, (present,)))
+    assert changed == copy.replace(toxic, toxicity=1 / 3)
 
 
 @pytest.mark.parametrize(
     ("words", "request_"),
     [
-        (
-            "TYPE=latency LATENCY=300",
-            Put("downstream", copy.replace(SLOW, name="latency")),
-        ),
-        ("TYPE=down", Enable("downstream", False)),
-        ("TYPE=up PROXY=other", Enable("other", True)),
-        ("NAME=slow REMOVE=yes", Remove("downstream", "slow")),
-        ("NAME=slow JITTER=5", Change("downstream", "slow", (("JITTER", "5"),))),
+        ("TYPE=latency LATENCY=300", ("latency", copy.replace(SLOW, name="latency"))),
+        ("TYPE=down", (WHOLE_PROXY, False)),
+        ("TYPE=up", (WHOLE_PROXY, True)),
+        ("NAME=slow REMOVE=yes", ("slow",)),
+        ("NAME=slow JITTER=5", ("slow", None, {"JITTER": "5"})),
     ],
 )
-def test_words_are_a_request(words: str, request_: ToxicRequest) -> None:
-    assert parse_toxic(words_of(words)) == request_
+def test_words_are_a_request(words: str, request_: tuple[Any, ...]) -> None:
+    assert parse_toxic(words_of(words)) == ToxicRequest("downstream", *request_)
 
 
 def test_a_word_that_the_type_in_force_has_not_is_refused() -> None:
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
-        change.put(SLOW)
+        change.value_on(Proxy("downstream", "", "", True, (SLOW,)))
 
 
 TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"

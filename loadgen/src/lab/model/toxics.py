@@ -5,10 +5,10 @@ Types, attributes and names are those of Toxiproxy 2.12
 
 | words                              | request                                              |
 |------------------------------------|------------------------------------------------------|
-| TYPE=latency LATENCY=300 [NAME= …] | Put: a toxic as described, whatever had its name      |
-| NAME=latency LATENCY=100           | Change: one in force, only what is given              |
-| NAME=latency REMOVE=yes            | Remove                                                |
-| TYPE=down, TYPE=up                 | Enable: the proxy refuses connections, or takes them  |
+| TYPE=latency LATENCY=300 [NAME= …] | a toxic as described, whatever had its name          |
+| NAME=latency LATENCY=100           | change one in force, only what is given              |
+| NAME=latency REMOVE=yes            | remove it                                            |
+| TYPE=down, TYPE=up                 | the proxy refuses connections, or takes them         |
 """
 
 import re
@@ -110,6 +110,10 @@ class Toxic(Record, forbid_unknown_fields=False):
         return float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
 
 
+# A toxic, or None without one; of a WHOLE_PROXY True if it is up.
+ToxicValue = Toxic | bool | None
+
+
 class Proxy(Record, forbid_unknown_fields=False):
     """One proxy and the toxics in force on it; ``enabled`` False refuses connections."""
 
@@ -119,8 +123,16 @@ class Proxy(Record, forbid_unknown_fields=False):
     enabled: bool
     toxics: tuple[Toxic, ...] = ()
 
-    def toxic(self, name: str) -> Toxic | None:
-        return next((toxic for toxic in self.toxics if toxic.name == name), None)
+    @property
+    def values(self) -> Mapping[str, ToxicValue]:
+        return {WHOLE_PROXY: self.enabled, **{toxic.name: toxic for toxic in self.toxics}}
+
+    def having(self, name: str, value: ToxicValue) -> "Proxy":
+        if isinstance(value, bool):
+            return replace(self, enabled=value)
+        others = (toxic for toxic in self.toxics if toxic.name != name)
+        toxics = (*others, value) if value else others
+        return replace(self, toxics=tuple(sorted(toxics, key=lambda toxic: toxic.name)))
 
 
 class ToxicsInForce(Record):
@@ -151,8 +163,13 @@ class ToxicsInForce(Record):
         other = [f"{p}/{t.name}" for p, t in self.toxics if t.added_latency_ms is None]
         return tuple(down + other)
 
-    def proxy(self, name: str) -> Proxy | None:
-        return next((proxy for proxy in self.proxies if proxy.name == name), None)
+    def proxy(self, name: str) -> Proxy:
+        """Raises LabUnreachable naming those there are."""
+        for proxy in self.proxies:
+            if proxy.name == name:
+                return proxy
+        known = ", ".join(proxy.name for proxy in self.proxies) or "none"
+        raise LabUnreachable(f"proxy {name!r} does not exist: toxiproxy has {known}")
 
 
 def ordered(proxies: Iterable[Proxy]) -> ToxicsInForce:
@@ -165,95 +182,45 @@ def ordered(proxies: Iterable[Proxy]) -> ToxicsInForce:
     )
 
 
-class Put(Record):
-    """Have this toxic on ``proxy``, in place of any of its name."""
-
-    proxy: str
-    toxic: Toxic
-
-
-class Change(Record):
-    """Change of the toxic ``name`` in force what ``words`` say, and leave the rest."""
+class ToxicRequest(Record):
+    """Have ``value`` under the name on the proxy, whatever is there. Without one a toxic in force
+    is changed as ``words`` say, which leave the rest; without words it is removed."""
 
     proxy: str
     name: str
-    words: tuple[tuple[str, str], ...]
+    value: ToxicValue = None
+    words: Mapping[str, str] = {}
 
-    def put(self, present: Toxic) -> Put:
-        """The toxic as it will be. Raises WordError for a word its type does not have."""
-        given = dict(self.words)
-        words = {
-            "TYPE": present.type,
-            "NAME": present.name,
-            "PROXY": self.proxy,
-            "STREAM": present.stream,
-            **{name.upper(): str(value) for name, value in present.attributes.items()},
-            **given,
-        }
-        toxic = _toxic(words)
-        if "TOXICITY" not in given:
-            toxic = replace(toxic, toxicity=present.toxicity)
-        return Put(self.proxy, toxic)
+    @property
+    def item(self) -> tuple[str, str]:
+        return self.proxy, self.name
 
-
-class Remove(Record):
-    """Take the toxic ``name`` away."""
-
-    proxy: str
-    name: str
-
-
-class Enable(Record):
-    """Bring the proxy up, or down."""
-
-    proxy: str
-    enabled: bool
-
-
-type ToxicRequest = Put | Change | Remove | Enable
-
-
-def concerns(request: ToxicRequest) -> tuple[str, str]:
-    """(proxy, toxic or WHOLE_PROXY) that a request changes."""
-    match request:
-        case Put(proxy, toxic):
-            return proxy, toxic.name
-        case Change(proxy, name) | Remove(proxy, name):
-            return proxy, name
-        case Enable(proxy):
-            return proxy, WHOLE_PROXY
+    def value_on(self, proxy: Proxy) -> ToxicValue:
+        """The value after it. Raises LabUnreachable for a toxic that is not in force, WordError
+        for a word its type does not have."""
+        if self.value is not None:
+            return self.value
+        present = proxy.values.get(self.name)
+        if not isinstance(present, Toxic):
+            known = ", ".join(toxic.name for toxic in proxy.toxics) or "none"
+            raise LabUnreachable(
+                f"toxic {self.name!r} is not in force on {proxy.name}: in force are {known}"
+            )
+        if not self.words:
+            return None
+        words = {"TYPE": present.type, "NAME": present.name, "STREAM": present.stream}
+        words |= {name.upper(): str(value) for name, value in present.attributes.items()}
+        changed = _toxic({**words, **self.words})
+        # One that is not given may have more digits than a word.
+        given = "TOXICITY" in self.words
+        return changed if given else replace(changed, toxicity=present.toxicity)
 
 
 def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
-    """The toxics in force after a request. Raises LabUnreachable, as the real one would, for a
-    proxy or toxic that is not there, WordError for a word its type does not have."""
-    proxy = proxy_of(in_force, request.proxy)
-    toxics = {toxic.name: toxic for toxic in proxy.toxics}
-    if isinstance(request, Change | Remove) and request.name not in toxics:
-        present = ", ".join(toxics) or "none"
-        raise LabUnreachable(
-            f"toxic {request.name!r} is not in force on {proxy.name}: in force are {present}"
-        )
-    match request:
-        case Put(_, toxic):
-            toxics[toxic.name] = toxic
-        case Change(_, name):
-            toxics[name] = request.put(toxics[name]).toxic
-        case Remove(_, name):
-            del toxics[name]
-        case Enable(_, enabled):
-            proxy = replace(proxy, enabled=enabled)
-    proxy = replace(proxy, toxics=tuple(toxics.values()))
-    return ordered(proxy if other.name == proxy.name else other for other in in_force.proxies)
-
-
-def proxy_of(in_force: ToxicsInForce, name: str) -> Proxy:
-    """The proxy of that name. Raises LabUnreachable naming those there are."""
-    proxy = in_force.proxy(name)
-    if proxy is None:
-        known = ", ".join(proxy.name for proxy in in_force.proxies) or "none"
-        raise LabUnreachable(f"proxy {name!r} does not exist: toxiproxy has {known}")
-    return proxy
+    """The toxics in force after a request. Raises LabUnreachable, WordError."""
+    before = in_force.proxy(request.proxy)
+    after = before.having(request.name, request.value_on(before))
+    return ToxicsInForce(tuple(after if each is before else each for each in in_force.proxies))
 
 
 def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
@@ -264,9 +231,9 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
         return _change(words)
     if (kind := words.get("TYPE")) in (DOWN, UP):
         refuse_unknown_words(words, ("TYPE", "PROXY"), f"toxic TYPE={kind}")
-        return Enable(_name(words, "PROXY", DEFAULT_PROXY, "toxic"), kind == UP)
+        return ToxicRequest(_proxy(words, "toxic"), WHOLE_PROXY, kind == UP)
     toxic = _toxic(words)
-    return Put(_name(words, "PROXY", DEFAULT_PROXY, f"toxic TYPE={toxic.type}"), toxic)
+    return ToxicRequest(_proxy(words, f"toxic TYPE={toxic.type}"), toxic.name, toxic)
 
 
 def refuse_unknown_words(words: Mapping[str, str], allowed: Sequence[str], where: str) -> None:
@@ -277,17 +244,17 @@ def refuse_unknown_words(words: Mapping[str, str], allowed: Sequence[str], where
             raise WordError(f"{where}: unknown word {word}={value}; allowed: {known}")
 
 
-def _removal(words: Mapping[str, str]) -> Remove:
+def _removal(words: Mapping[str, str]) -> ToxicRequest:
     where = "toxic REMOVE=yes"
     refuse_unknown_words(words, ("NAME", "PROXY", "REMOVE"), where)
     if words["REMOVE"] != YES:
         raise _refused("toxic", f"REMOVE={words['REMOVE']}", YES)
     if "NAME" not in words:
         raise WordError(f"{where}: NAME is missing; give the toxic's name, as `toxics` shows it")
-    return Remove(_name(words, "PROXY", DEFAULT_PROXY, where), _name(words, "NAME", "", where))
+    return ToxicRequest(_proxy(words, where), _name(words, "NAME", "", where))
 
 
-def _change(words: Mapping[str, str]) -> Change:
+def _change(words: Mapping[str, str]) -> ToxicRequest:
     """The checks that need no toxic in force; the toxic's type checks the rest."""
     where = "toxic NAME= without TYPE"
     attributes = (attribute for every in TOXIC_TYPES.values() for attribute in every)
@@ -301,8 +268,7 @@ def _change(words: Mapping[str, str]) -> Change:
     for word, value in change.items():
         if word in named and not _WHOLE.fullmatch(value):
             raise _refused(where, f"{word}={value}", "a whole number")
-    proxy = _name(words, "PROXY", DEFAULT_PROXY, where)
-    return Change(proxy, _name(words, "NAME", "", where), tuple(change.items()))
+    return ToxicRequest(_proxy(words, where), _name(words, "NAME", "", where), words=change)
 
 
 def _toxic(words: Mapping[str, str]) -> Toxic:
@@ -349,6 +315,10 @@ def _toxicity(words: Mapping[str, str], where: str) -> float:
         allowed = "0..1 with up to 6 digits after the point (share of connections)"
         raise _refused(where, f"TOXICITY={given}", allowed)
     return float(given)
+
+
+def _proxy(words: Mapping[str, str], where: str) -> str:
+    return _name(words, "PROXY", DEFAULT_PROXY, where)
 
 
 def _name(words: Mapping[str, str], word: str, default: str, where: str) -> str:
