@@ -72,21 +72,25 @@ def _plain(value: Any) -> Any:
 def from_json[T](kind: type[T], value: object) -> T:
     """A record from plain JSON. Raises ValueError naming the field that is wrong."""
     try:
-        return msgspec.convert(value, kind)
+        record = msgspec.convert(value, kind)
+        json_text(record)  # A time out of the calendar could not be written again.
     except (msgspec.ValidationError, RecursionError, OverflowError) as failure:
         raise ValueError(f"{kind.__name__}: {failure}") from None
+    return record
 
 
 def read_json[T](path: Path, kind: type[T], most: int = MOST_BYTES) -> T:
     """A record from a file of `write_json`. Raises RawDataError."""
     try:
-        return msgspec.json.decode(read_bytes(path, most), type=kind)
+        value = msgspec.json.decode(read_bytes(path, most))
     except OSError as failure:
         raise damaged(path, failure) from None
-    except (msgspec.ValidationError, OverflowError) as failure:
-        raise RawDataError(path, None, f"{kind.__name__}: {failure}") from None
     except (ValueError, RecursionError) as failure:
         raise RawDataError(path, None, f"is not JSON: {failure}") from None
+    try:
+        return from_json(kind, value)
+    except ValueError as failure:
+        raise RawDataError(path, None, str(failure)) from None
 
 
 def read_object(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
