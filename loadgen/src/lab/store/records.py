@@ -73,7 +73,7 @@ def from_json[T](kind: type[T], value: object) -> T:
     """A record from plain JSON. Raises ValueError naming the field that is wrong."""
     try:
         record = msgspec.convert(value, kind)
-        json_text(record)  # A time out of the calendar could not be written again.
+        json.dumps(record, default=_plain)  # Not a time out of the calendar, which ends here.
     except (msgspec.ValidationError, RecursionError, OverflowError) as failure:
         raise ValueError(f"{kind.__name__}: {failure}") from None
     return record
