@@ -57,6 +57,7 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path, written: Record) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
+STACKS = Recording("cpu", ("jdk.ExecutionSample",), 1, True, {})
 OPEN = Experiment("x", ("a",), ("/",), (1,), ("open",), None, 15, None)
 
 
@@ -84,6 +85,8 @@ OPEN = Experiment("x", ("a",), ("/",), (1,), ("open",), None, 15, None)
         (OPEN, {"launches": -1}, "Expected `int` >= 0 - at `$.launches`"),
         (OPEN, {"scale": 0}, "Expected `float` > 0.0 - at `$.scale`"),
         (OPEN, {"concurrencies": [0]}, "Expected `int` >= 1 - at `$.concurrencies[0]`"),
+        (STACKS, {"kind": "wall"}, "Invalid enum value 'wall' - at `$.kind`"),
+        (STACKS, {"stacks": {"a.B.run:1": -1}}, "a weight is never negative"),
         (OPEN, {"levers": {"a": {}}}, "it is empty; allowed: variable with value, cpus, memory"),
     ],
 )
