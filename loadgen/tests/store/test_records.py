@@ -16,6 +16,7 @@ from lab.model import (
     Experiment,
     Fairness,
     Record,
+    Recording,
     Remark,
     TrialRecord,
     WarmCycle,
