@@ -85,8 +85,6 @@ def test_waits_are_told_apart_and_nothing_names_nothing() -> None:
     of = recording({"[lock];a.B.c:1": 30, "[lock];a.D.e:2": 45, "[monitor];a.B.c:1": 25}, LOCK)
     assert waits(of) == {"lock": 0.75, "monitor": 0.25}
     assert hot(of)[0] == Hot("a.B.c", 0.55, 0.55, 1, 0.55)
-    with pytest.raises(ValueError, match="one of cpu, alloc, lock, not wall"):
-        recording({}, "wall")
 
 
 def test_the_interval_of_a_share_is_wilsons() -> None:

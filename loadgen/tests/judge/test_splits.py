@@ -2,12 +2,12 @@
 seconds; and how long threads ran and waited."""
 
 import copy
-import dataclasses
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from lab.judge.metrics import CALLS, CPUS, PROCESS_RUN, PROCESS_RUNQ, REQUESTS, RUN, RUNQ, USED
 from lab.judge.splits import (
@@ -50,7 +50,7 @@ def rounded(split: Any) -> dict[str, Any]:
     """What is known."""
     return {
         name: round(value, 6) if isinstance(value, float) else value
-        for name, value in dataclasses.asdict(split).items()
+        for name, value in asdict(split).items()
         if value is not None
     }
 

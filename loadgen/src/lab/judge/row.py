@@ -11,6 +11,7 @@ from lab.model import (
     CpuSplit,
     Latency,
     Reading,
+    Ref,
     Row,
     ThreadTimes,
     TimeSplit,
@@ -19,7 +20,6 @@ from lab.model import (
     Verdict,
     cell_of,
 )
-from lab.model.ref import Ref
 
 
 def row_of(run: str, trial: Trial, verdict: Verdict, host: str | None = None) -> Row:

@@ -19,8 +19,7 @@ from operator import attrgetter
 from lab.judge.capacity import Estimate
 from lab.judge.grouping import lane_of, median_per_launch
 from lab.judge.metrics import without_none
-from lab.model import NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
-from lab.model.ref import FIGURES
+from lab.model import FIGURES, NONE, UNKNOWN, Demand, Drift, InUnits, Line, Row, TrialPlan
 
 # Rates that are closer than this, highest to lowest, give no slope.
 LEAST_APART = 1.5
