@@ -68,7 +68,7 @@ MARGIN = 0.05
 # The shares of launches that the sides lost or measured again may differ by this much. Two of seven
 # launches on one side and none on the other are more; one is less.
 UNEVEN = 0.2
-# The generator's part may move the ratio by this much before it is asked whether that decides.
+# The generator may move the ratio by this much before it is asked if that decides.
 GENERATOR_SHARE = 0.01
 
 Figure = Literal["goodput", "p95", "p99", "cpu", "memory"]
@@ -177,8 +177,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All answers on two lanes, and the cells that only one side has. `family` is of all
-    comparisons that are made together."""
+    """All answers on two lanes, and the cells that only one side has. `family` is of all pairs."""
 
     a: str
     b: str
@@ -290,14 +289,14 @@ class _Load:
                 yield Question(self.cell, name, limits[name], instead if name == figure else "")
 
     def answers(self, family: Family, alpha: float, memory: Measure) -> Iterator[Answer]:
-        failures = self.failures
-        decided = failures.more and failures.by_chance() <= alpha
-        surely: Place = "worse" if failures.more > 0 else "better"
+        failed, more = self.failures, self.failures.more
+        decided = more and failed.by_chance() <= alpha
+        surely: Place = "worse" if more > 0 else "better"
         for at, question in enumerate(self.questions):
             answer = self._answer(question, family, memory)
             # A side that surely fails more decides once, whatever its figures are.
             if decided and at == 0 and (surely == "worse" or self.sides == 2):
-                facts = tuple(failures)
+                facts = tuple(failed)
                 answer = replace(answer, place=surely, why="failures", facts=facts, launches=None)
             yield answer
 
