@@ -172,18 +172,18 @@ class Runner:
     def _live_heap(self, plan: TrialPlan, subject: Subject) -> tuple[int | None, Remark | None]:
         """What lives in the server's heap, if the plan asks; why that is unknown. A server may
         still be closing the connections of the load, so the least of some looks counts."""
-        found: list[int] = []
+        looks: list[int] = []
         problem = None
         try:
-            while plan.asks_live and len(found) < LIVE_LOOKS:
-                self.system.sleep(LIVE_LOOK_S if found else 0)
+            while plan.asks_live and len(looks) < LIVE_LOOKS:
+                self.system.sleep(LIVE_LOOK_S if looks else 0)
                 live_bytes = subject.live_heap()
                 if live_bytes is None:
                     break
-                found.append(live_bytes)
+                looks.append(live_bytes)
         except LabUnreachable as failure:
             problem = data.live_heap_unread.remark(problem=str(failure))
-        return min(found, default=None), problem
+        return min(looks, default=None), problem
 
 
 class _Trial:

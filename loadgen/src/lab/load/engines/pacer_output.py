@@ -25,8 +25,8 @@ LEVELS = ("second", "unfinished", "waiting", "connections", "untried", "oldest_u
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Of the load that it was given."""
+class Load:
+    """The load that it was given."""
 
     warmup_s: float
 
@@ -37,7 +37,7 @@ class Head:
 
     pacer: str
     format: int
-    load: Words | None = None
+    load: Load | None = None
     unix_s: float | None = None
 
 

@@ -200,7 +200,7 @@ def parse(path: Path) -> Output:
     whole = _WHOLE.search(text)
     if whole is None:
         raise RawDataError(path, len(lines) or None, "is no whole output of wrk2")
-    spectra = {found[1]: _spectrum(found) for found in _SPECTRUM.finditer(whole["latencies"])}
+    spectra = {match[1]: _spectrum(match) for match in _SPECTRUM.finditer(whole["latencies"])}
     recorded, uncorrected = spectra.get("Recorded"), spectra.get("Uncorrected")
     if recorded is None or not all(spectrum.rows for spectrum in spectra.values()):
         raise RawDataError(path, None, "has no Recorded Latency (run with -L)")
@@ -224,17 +224,17 @@ def parse(path: Path) -> Output:
     )
 
 
-def _spectrum(found: re.Match[str]) -> Spectrum:
-    summary = _SUMMARY.findall(found[0])
+def _spectrum(match: re.Match[str]) -> Spectrum:
+    summary = _SUMMARY.findall(match[0])
     return Spectrum(
         summary=tuple(
             (float(percent) / 100, float(value) * _UNITS_S[unit] * 1000)
             for percent, value, unit in summary
         ),
-        rows=tuple((float(share), float(ms)) for ms, share in _ROW.findall(found[0])),
-        mean_ms=float(found[2]),
-        max_ms=float(found[3]),
-        count=int(found[4]),
+        rows=tuple((float(share), float(ms)) for ms, share in _ROW.findall(match[0])),
+        mean_ms=float(match[2]),
+        max_ms=float(match[3]),
+        count=int(match[4]),
     )
 
 
