@@ -202,8 +202,10 @@ def parse(path: Path) -> Output:
         raise RawDataError(path, len(lines) or None, "is no whole output of wrk2")
     spectra = {match[1]: _spectrum(match) for match in _SPECTRUM.finditer(whole["latencies"])}
     recorded, uncorrected = spectra.get("Recorded"), spectra.get("Uncorrected")
-    if recorded is None or not all(spectrum.rows for spectrum in spectra.values()):
+    if recorded is None:
         raise RawDataError(path, None, "has no Recorded Latency (run with -L)")
+    if any(not each.rows or (each.count and math.isnan(each.mean_ms)) for each in spectra.values()):
+        raise RawDataError(path, None, "has a spectrum without rows, or without a mean")
     if uncorrected is not None and recorded.count != uncorrected.count:
         counts = f"{recorded.count} and {uncorrected.count} samples"
         raise RawDataError(path, None, f"the spectra disagree: {counts}")
