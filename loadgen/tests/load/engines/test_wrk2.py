@@ -161,6 +161,7 @@ def test_a_closed_run_has_no_corrected_latency(raw: Raw) -> None:
     ("capture", "says"),
     [
         ("09c-5000conns-R1000-d30-false-timeouts", "wrk2-waiting timeout_s=30 checks="),
+        ("09-5000conns-R5000-d30", "wrk2-bursts"),
         ("11-server-restart-midrun", "wrk2-attempts attempts=421225"),
         ("12-ulimit-200-c1000", "wrk2-attempts attempts=805"),
         ("07-short-2s", "wrk2-uncalibrated calibrated=0 threads=2"),
@@ -257,6 +258,9 @@ def test_the_run_is_lengthened_by_the_calibration() -> None:
     assert schedule.window_offset_s == 22.5
     assert schedule.run_s == 38  # 37.5 rounded up: -d takes whole seconds
     assert schedule.window_s == 15.5
+    # No start with so many connections is a good one.
+    assert schedule.start_check is None
+    assert Wrk2().schedule(plan(999), Path()).start_check is not None
     assert "-d38s" in schedule.argv
     assert "-U" in schedule.argv
     assert schedule.argv[schedule.argv.index("--timeout") + 1] == "30s"
