@@ -210,9 +210,7 @@ class Subject(ABC):
                 if len(edges) > 1:
                     before, after = edges[-2:]
                     answered = self.answered(before, after)
-                    cycle = (
-                        jvm.cycle_between(before, after, answered, began_s) if answered else None
-                    )
+                    cycle = jvm.cycle_between(before, after, answered, began_s)
                     if cycle is None:
                         return state.cold_restarted.remark()
                     cycles.append(cycle)
