@@ -33,8 +33,6 @@ from lab.system.ref import read_ref
 from lab.system.spinner import Spinner, spinning
 from lab.system.stack import Stack
 
-# Two of three starts of wrk2 went wrong at 400 connections on 2 cores; 12 in a row are 1 in 130.
-MOST_STARTS = 12
 # After its time an engine may still wait for answers and write its files.
 OVERTIME_S = 120.0
 # A JVM that died comes back in seconds; then its new start time shows what happened.
@@ -254,7 +252,7 @@ class _Trial:
                     sockets = run.process.sockets()
                     if sockets is not None and sockets < check.least_sockets and not run.ended:
                         self.start_problem = check.why
-                if self.start_problem is None or self.starts == MOST_STARTS:
+                if check is None or self.start_problem is None or self.starts == check.most:
                     yield run
                     return
 
