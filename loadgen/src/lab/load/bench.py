@@ -66,9 +66,9 @@ class EngineRun:
             yield elapsed_s
             self._system.sleep(STEP_S)
 
-    def hear(self) -> list[str]:
-        """The whole lines that it wrote since the last call, without their ends. The seconds of
-        pacer's are kept; a damaged line is found when the output is read."""
+    def hear(self, keep: bool = False) -> list[str]:
+        """The whole lines that it wrote since the last call, without their ends. `keep`: pacer's
+        are seconds to be asked for later; a damaged line is found when the output is read."""
         try:
             with self._output.open("rb") as file:
                 file.seek(self._read_bytes)
@@ -76,7 +76,7 @@ class EngineRun:
         except OSError:
             return []
         self._read_bytes += len(whole) + len(end)
-        for line in whole.splitlines():
+        for line in whole.splitlines() if keep else ():
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 second = meant(line)
                 if isinstance(second, Line):

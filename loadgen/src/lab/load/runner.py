@@ -281,7 +281,7 @@ class _Trial:
 
     def _hear(self, run: EngineRun) -> None:
         """Pass on what the engine wrote, and see if that settles the limits of the plan."""
-        lines, window = run.hear(), self.window
+        lines, window = run.hear(keep=bool(self._plan.limits)), self.window
         if lines:
             self._runner.agent.lines(lines)
         if lines and self._plan.limits and window.opened and not window.closed and not run.ended:
