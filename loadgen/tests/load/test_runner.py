@@ -39,7 +39,7 @@ from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.subject.changes import Journal
 from lab.system.observe import observe
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support import pacer
 from support.fakes import START, FakeEngine, FakeLab, cells, plan, record, toxic
 from support.system import FakeSystem
@@ -438,7 +438,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
             lab.system.elapsed_s += 6.0
         return answer(request)
 
-    lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
+    lab.fake.stack = Stack("", httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
     assert "toxics-unwatched" not in str(lab.judged(of).reasons)
 
@@ -458,7 +458,7 @@ def test_an_interrupt_ends_all(lab: Lab, of: TrialPlan, at_s: float, started: in
 
 
 def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:
-    lab.fake.toxiproxy_stuck = True
+    lab.fake.stuck_from = 0
     failed, few = cells(lab.judged(SCRIPTED).reasons)[:2]
     assert failed.startswith("script-failed step=1 change=TYPE=latency LATENCY=300 problem=toxi")
     assert few == "script-short made=1 planned=4"

@@ -11,7 +11,7 @@ import pytest
 from lab.cli import do
 from lab.errors import LabUnreachable, RawDataError
 from lab.model import ToxicStep
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxics import WHOLE_PROXY
 from lab.subject.changes import Change, Journal, Knobs, Toxics, Values
 from lab.subject.proxy_reset import clear_proxy
 from lab.subject.timeline import Timeline

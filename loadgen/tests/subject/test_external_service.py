@@ -14,7 +14,7 @@ from lab.subject.external_service import FIXED_WARM_S, ExternalService
 from lab.subject.subject import RESTART_S
 from lab.system.host import Clock
 from lab.system.host_changes import FRESH, HostChanges
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support.fakes import FakeLab, plan
 from support.foreign import CONTAINER, URL, foreign, foreign_record, judged
 
@@ -89,7 +89,7 @@ def test_where_an_answer_sends_its_client_is_not_read(location: str) -> None:
     def answer(_: httpx.Request) -> httpx.Response:
         return httpx.Response(302, headers=[(b"Location", location.encode())])
 
-    stack = Stack(Urls.read({}), httpx.MockTransport(answer))
+    stack = Stack("", httpx.MockTransport(answer))
     subject = ExternalService("my-service", URL, "/x", stack, HostChanges(None))
     assert subject.check_route("/x").cell == "answers-redirect route=/x status=302"
 

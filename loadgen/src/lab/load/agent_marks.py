@@ -36,7 +36,7 @@ class AgentMarks:
     ) -> Iterator[Callable[[Phase], None]]:
         """Announce the plan's trial for as long as the context lasts. It gives a function that
         names the phase the trial has come to. The agent forgets the trial after `expires_s`
-        without a call. It probes with PROBE_SHARE of `most_rps`, None: as its own settings say."""
+        without a call. It probes with PROBE_SHARE of `most_rps`, None: at its own rate."""
         announced = Trial(
             run=self._run,
             trial=plan.trial,

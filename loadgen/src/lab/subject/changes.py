@@ -17,9 +17,8 @@ from typing import Literal, Protocol, cast
 from lab.errors import LabUnreachable
 from lab.model import Json, Remark
 from lab.model.knobs import knobs_of, starting
-from lab.model.toxic_script import WHOLE_PROXY, applied, concerns
-from lab.model.toxic_words import ToxicRequest
-from lab.model.toxics import Toxic, ToxicsInForce
+from lab.model.toxic_words import ToxicRequest, applied
+from lab.model.toxics import WHOLE_PROXY, Toxic, ToxicsInForce
 from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
@@ -93,7 +92,7 @@ def after(in_force: ToxicsInForce, requests: Iterable[ToxicRequest]) -> Values:
     items: list[Item] = []
     for request in requests:
         in_force = applied(in_force, request)
-        items.append(concerns(request))
+        items.append(request.item)
     values = values_of(in_force)
     return {item: values.get(item) for item in items}
 

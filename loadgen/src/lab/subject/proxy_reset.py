@@ -9,7 +9,7 @@ Taking a proxy down and up closes all of its connections and has it listen again
 
 from lab.errors import LabUnreachable
 from lab.model import Remark
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxics import WHOLE_PROXY
 from lab.subject.changes import Change, Journal, Toxics
 from lab.subject.subject import await_answer
 from lab.system.host import Clock

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from lab.errors import LabUnreachable, WordError
 from lab.model import ScriptedToxic, TrialPlan, Unwatched
-from lab.model.toxic_script import concerns
 from lab.model.toxic_words import parse_toxic
 from lab.subject.changes import Change, Journal, Toxics, after, values_of
 from lab.system.agent import ToxicsSeen
@@ -35,7 +34,7 @@ class Timeline:
         self._change = Change(Toxics(stack.toxiproxy), journal)
         self._system = system
         self._due = [(step, parse_toxic(step.words)) for step in plan.script]
-        self._touched = {concerns(request) for _, request in self._due}
+        self._touched = {request.item for _, request in self._due}
         self.done: tuple[ScriptedToxic, ...] = ()
         # When it changed anything, taking back included.
         self._times: list[Span] = []
