@@ -67,7 +67,7 @@ STACKS = {"[lock];lab.Worker.run:1;lab.OneLock.hold:27": 40_000_000_000}
         (told(ALLOC, {"lab.Bodies.hello:4": 2_000_000_000}, samples=3000), "samples, 200 MB/s"),
         (
             told(LOCK, STACKS, samples=9000),
-            "waits of 40 s in all, 4 ms for each answer (lock 100%)",
+            "waits of 40 s in all (lock 100%), 4 ms for each answer",
         ),
         (told(LOCK, {}, samples=0), "by CPUTimeSample: no wait of 1 ms or longer"),
         (told(recording=None, problem="it was lost"), "it was lost"),

@@ -114,7 +114,6 @@ from lab.model.verdict import (
     Strength,
     Verdict,
     Wait,
-    strength_text,
     three,
     use_text,
 )

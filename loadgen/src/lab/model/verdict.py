@@ -268,10 +268,3 @@ def use_text(standing: Standing) -> str:
 def three(value: float) -> str:
     """A value for people: in three digits, or the whole number where it has more."""
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
-
-
-def strength_text(strength: str) -> str:
-    """The strength of a verdict's evidence for people; empty for none. Every report takes it from
-    here, so a measured share can be stated here beside it: how often a verdict on this resource
-    with this strength named what was planted (experiments/truth.toml)."""
-    return f"{strength} evidence" if strength else ""

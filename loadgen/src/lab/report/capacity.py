@@ -12,7 +12,7 @@ from itertools import combinations
 
 from lab.judge.capacity import Estimate
 from lab.judge.compare import Place
-from lab.model import Experiment, Finding, GaveWay, Sustained
+from lab.model import Experiment, Finding, Sustained
 from lab.report.remarks import say
 from lab.report.text import counted
 from lab.report.verdicts import in_use, shares_text
@@ -33,43 +33,26 @@ def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], .
 
 def _cells(finding: Sustained) -> Iterator[str]:
     yield _sustains(finding)
-    if finding.gave_way:
-        yield _gave_way(finding.gave_way)
+    if limit := finding.gave_way:
+        missed, verdict = counted(limit.missed, "trial"), limit.verdict
+        yield say(
+            "capacity",
+            "then" if limit.resource else "then-unknown",
+            limit=limit,
+            use=verdict and verdict.named and in_use(verdict.named),
+            trials=f"{limit.named} of {missed}" if 0 < limit.named < limit.missed else missed,
+            shares=verdict and shares_text(verdict),
+        )
     if finding.often:
         value, low, high = finding.often
-        code = "often" if value >= 1 else "often-unknown"
-        yield say("capacity", code, value=value, interval=_interval(low, high))
+        yield say("capacity", "often", value=value if value >= 1 else None, low=low, high=high)
 
 
 def _sustains(finding: Sustained) -> str:
     below, above = finding.open_below, finding.open_above
-    return say(
-        "capacity",
-        "unusable" if below and above else "below" if below else "above" if above else "sustains",
-        objective=finding.objective,
-        value=finding.value or 0.0,
-        unit=finding.unit,
-        interval=_interval(finding.low, finding.high),
-        trials=finding.trials,
-    )
-
-
-def _gave_way(limit: GaveWay) -> str:
-    missed = counted(limit.missed, "trial")
-    verdict = limit.verdict
-    return say(
-        "capacity",
-        "then" if limit.resource else "then-unknown",
-        resource=limit.resource,
-        use=in_use(verdict.named) if verdict and verdict.named else "",
-        strength="strong" if limit.strong else "weak",
-        trials=f"{limit.named} of {missed}" if 0 < limit.named < limit.missed else missed,
-        shares=shares_text(verdict) if verdict else "",
-    )
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return f"[{low or 0:,.0f}, {high or 0:,.0f}]"
+    code = "unusable" if below and above else "below" if below else "above" if above else "sustains"
+    low, high = finding.low or 0.0, finding.high or 0.0
+    return say("capacity", code, at=finding, value=finding.value or 0.0, low=low, high=high)
 
 
 def _notes(each: Sequence[Sustained]) -> Iterator[str]:
@@ -120,15 +103,11 @@ def ratio_lines(found: CapacityRatio) -> Iterator[str]:
         yield say("capacity", "no-ratio", place=found.place)
         return
     if found.in_units is None:
-        yield say("capacity", "ratio", ratio=_ratio(found.ratio), place=found.place)
+        yield say("capacity", "ratio", by=found.ratio, place=found.place)
     else:
         a_us, b_us = found.control_us
-        yield say("capacity", "ratio-measured", ratio=_ratio(found.ratio))
-        yield say("capacity", "ratio-in-units", ratio=_ratio(found.in_units), place=found.place)
+        yield say("capacity", "ratio-measured", by=found.ratio)
+        yield say("capacity", "ratio-in-units", by=found.in_units, place=found.place)
         yield say("capacity", "control", a=a_us, b=b_us)
     if min(found.a.launches, found.b.launches) < LEAST_LAUNCHES:
         yield say("capacity", "few")
-
-
-def _ratio(ratio: Estimate) -> str:
-    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"

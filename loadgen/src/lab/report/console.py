@@ -22,16 +22,16 @@ MOST_LOADS = 24
 def ended(console: Console, result: Result) -> None:
     """The answer, what a reader must know before it is used, and the loads. Settings, notes and
     verdicts are in the report."""
-    answers.render(console, answers.of(result))
-    write(console, [Bullets(findings.lines(result.findings)), Loud(tuple(notices(result)))])
+    parts = [*answers.blocks(answers.of(result)), Bullets(findings.lines(result.findings))]
+    parts.append(Loud(tuple(notices(result))))
     # Whoever wants more than the answer of a search opens the report.
     if not result.answered:
         if len(result.loads) <= MOST_LOADS:
-            write(console, loads.brief(result))
+            parts += loads.brief(result)
         if any(row.launch for row in result.rows):
-            write(console, comparison.section(result).blocks)
-    write(console, recorded.section(result).blocks)
-    write(console, [Paragraph(words.summary(result))])
+            parts += comparison.section(result).blocks
+    parts += recorded.section(result).blocks
+    write(console, [*parts, Paragraph(words.summary(result))])
 
 
 def write(console: Console, parts: Iterable[Block]) -> None:

@@ -31,11 +31,9 @@ def section(result: Result) -> Section:
 def line(found: Named | Dosed) -> str:
     """All trials together, all that clearly limit, or one dose; nothing of a part of them."""
     if isinstance(found, Dosed):
-        answers = counted(found.answers)
-        return say("planted", "dose", load=found.load, dose=found.dose, answers=answers)
+        return say("planted", "dose", of=found, answers=counted(found.answers))
     right, wrong = share(found.right, found.trials), len(found.sure)
-    values = {"trials": found.trials, "right": right, "strong": found.strong, "wrong": wrong}
-    return "" if found.planted else say("planted", found.name, **values)
+    return "" if found.planted else say("planted", found.name, of=found, right=right, wrong=wrong)
 
 
 def share(count: int, trials: int) -> str:
@@ -60,15 +58,10 @@ def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
     if not dosed:
         return ()
     rows = [
-        (
-            found.load,
-            f"{found.dose:.0%}",
-            _ratio(found.goodput_ratio),
-            _ratio(found.p95_ratio),
-            counted(found.answers),
-        )
+        (found.load, f"{found.dose:.0%}", *map(_ratio, (found.goodput_ratio, found.p95_ratio)),
+         counted(found.answers))
         for found in dosed
-    ]
+    ]  # fmt: skip
     same = _sum(found for found in dosed if not found.dose)
     large = _sum(found for found in dosed if found.dose >= 2 * MARGIN)
     every = _sum(dosed)
@@ -82,10 +75,7 @@ def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
 
 
 def _sum(dosed: Iterable[Dosed]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for found in dosed:
-        counts.update(found.answers)
-    return counts
+    return sum((Counter(found.answers) for found in dosed), Counter())
 
 
 def _ratio(value: float | None) -> str:

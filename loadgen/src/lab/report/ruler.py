@@ -58,6 +58,4 @@ def drifts(findings: Sequence[Finding]) -> Iterator[str]:
     for drift in findings:
         if isinstance(drift, Drift):
             quarters = ", ".join(map(three, drift.quarters))
-            yield say(
-                "ruler", "drift", what=drift.what, value=drift.value or 0.0, quarters=quarters
-            )
+            yield say("ruler", "drift", of=drift, quarters=quarters)

@@ -15,7 +15,7 @@ from lab.model import Row, Sustained, goodput, p95_of
 from lab.report.loads import p99_of
 from lab.report.page.figure import Figure, Spec, axis, by_series, layer, view
 from lab.report.page.palette import numbers
-from lab.report.text import interval, median, number, place
+from lab.report.text import estimate, median, number, place
 
 # Between lanes at one load.
 SHIFT_PX = 5.0
@@ -168,7 +168,7 @@ def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
         known = band.value is not None and band.server in servers
         if known and band.low is not None and band.high is not None:
             each = sent if band.unit == "connections" else 1.0
-            found = f"{number(band.value)} {interval(band.low, band.high)} {band.unit}"
+            found = f"{estimate(band.value, band.low, band.high)} {band.unit}"
             ends = {"from": band.low * each, "to": band.high * each}
             tip = f"{band.server}\n{band.objective}: {found}"
             bands.append({"series": band.server, **ends, "tip": tip})
