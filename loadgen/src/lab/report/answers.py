@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from lab.judge.compare import family_of, pairs_in
 from lab.model import goodput
 from lab.report import capacity, density, findings
-from lab.report.blocks import Block, Bullets, Paragraph, Strong
+from lab.report.blocks import Block, Named, Paragraph
 from lab.report.remarks import say
 from lab.report.result import Answers, Load, Result
 from lab.report.text import counted, median
@@ -20,8 +20,8 @@ def of(result: Result) -> Answers:
 
 
 def blocks(answers: Answers) -> Sequence[Block]:
-    lines = [(Strong(name), f": {'; '.join(cells)}") for name, *cells in answers if cells]
-    return Bullets(lines), *(Paragraph(note, "soft") for note, *cells in answers if not cells)
+    notes = [Paragraph(note, "soft") for note, *cells in answers if not cells]
+    return Named([line for line in answers if len(line) > 1]), *notes
 
 
 def plain(answers: Answers) -> list[str]:

@@ -55,6 +55,17 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A name and a line or more about it, each. A console has the lines below each other."""
+
+    lines: Sequence[Sequence[str]]
+
+    @property
+    def bullets(self) -> Bullets:
+        return Bullets([(Strong(name), f": {'; '.join(cells)}") for name, *cells in self.lines])
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
     """Lines as they are, below each other."""
 
@@ -106,7 +117,7 @@ class Section:
     none: str = ""
 
 
-type Block = Paragraph | Loud | Bullets | Code | Table | Folded | Section
+type Block = Paragraph | Loud | Bullets | Named | Code | Table | Folded | Section
 
 
 def prose(text: str, style: str = "") -> list[Paragraph]:

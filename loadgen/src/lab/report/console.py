@@ -7,7 +7,18 @@ from rich.table import Table as Grid
 from rich.text import Text as Line
 
 from lab.report import answers, blocks, comparison, findings, loads, recorded, words
-from lab.report.blocks import Block, Bullets, Folded, Link, Loud, Paragraph, Section, Strong, Table
+from lab.report.blocks import (
+    Block,
+    Bullets,
+    Folded,
+    Link,
+    Loud,
+    Named,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+)
 from lab.report.result import Result
 from lab.report.sections import notices
 
@@ -45,6 +56,11 @@ def write(console: Console, parts: Iterable[Block]) -> None:
             case Bullets(lines):
                 for line in lines:
                     _line(console, line)
+            case Named(lines=[_, *_] as lines):
+                grid = Grid.grid("", "", padding=(0, 2, 0, 0))
+                for name, *cells in lines:
+                    grid.add_row(Line(name, "bold"), Line("\n".join(cells)))
+                console.print(grid)
             case Table(rows=[_, *_]):
                 _table(console, block)
             case Folded(title, inside):

@@ -46,8 +46,10 @@ def estimate(value: float | None, low: float | None, high: float | None) -> str:
 
 def median(found: MedianOf | None, unit: float = 1.0) -> str:
     """A median in this unit, with its interval if it has one."""
-    if found is None or found.interval is None:
-        return number(found and found.median / unit)
+    if found is None:
+        return NOTHING
+    if found.interval is None:
+        return number(found.median / unit)
     return estimate(*(x / unit for x in (found.median, found.interval.low, found.interval.high)))
 
 

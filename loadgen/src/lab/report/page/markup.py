@@ -23,6 +23,8 @@ def _written(block: blocks.Block) -> str:
             rest = lines[blocks.MOST :]
             more = folded(f"{len(rest)} more lines", _list(rest)) if rest else ""
             return _list(lines[: blocks.MOST]) + more
+        case blocks.Named():
+            return _written(block.bullets)
         case blocks.Code(plain):
             return f"<pre>{escape('\n'.join(plain))}</pre>"
         case blocks.Table():
