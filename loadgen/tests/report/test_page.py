@@ -32,7 +32,7 @@ from lab.model import (
 from lab.report import page as pages
 from lab.report.page.over_time import figure
 from lab.report.page.panels import PANELS, Line
-from lab.report.page.script import bundled, scripts, vega
+from lab.report.page.frame import bundled, scripts, vega
 from lab.report.result import Trial
 from report.test_blocks import Page
 from support.drawn import Drawing, answered

@@ -109,7 +109,7 @@ def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names
             "of": f"{figure}, {unit}",
             "A": median(answer.a, size),
             "B": median(answer.b, size),
-            "B/A": ratio_text(answer.ratio),
+            "B/A": f"{answer.ratio.ratio:.3f}" if answer.ratio else NOTHING,
             "interval": interval_of(answer.ratio),
             "A/A": floor_text(answer.same),
             "allowed": limits_text(answer.question.limits),
@@ -141,18 +141,17 @@ def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
         "tries" if tried and answer.why != "left out" else "",
     )
     values: dict[str, object] = {
+        **{f"f{at}": fact for at, fact in enumerate(facts)},
         "a": names[0],
         "b": names[1],
         "launches": answer.launches,
         "most": MOST_ERRORS,
         "tries": tries_text(answer, names),
-        "raw": f"{ratio_text(answer.raw)} {interval_of(answer.raw)}",
+        "raw": ratio_text(answer.raw),
         "power": CONTROL,
-        "ratio": ratio_text(control.ratio) if control else None,
+        "control": control,
         "floor": floor_text(control.same) if control else None,
         "confidence": percent(facts[0]) if answer.why == "few" else None,
-        "without": f"[{facts[2]:.3f}, {facts[3]:.3f}]" if len(facts) > 3 else None,
-        **{f"f{at}": fact for at, fact in enumerate(facts)},
     }
     return [say("why", code, **values) for code in codes if code]
 
@@ -175,10 +174,8 @@ def beside(comparison: Comparison, names: Names = NAMES) -> Iterator[str]:
 
 
 def tries_text(answer: Answer, names: Names) -> str:
-    sides = []
-    for name, tries in zip(names, (answer.tries_a, answer.tries_b), strict=True):
-        text = f"{tries.again + tries.lost} of {tries.launches} launches of {name}"
-        sides.append(f"{text} ({tries.lost} lost)" if tries.lost else text)
+    each = zip(names, (answer.tries_a, answer.tries_b), strict=True)
+    sides = [say("why", "side", name=name, of=of, again=of.again + of.lost) for name, of in each]
     return f"measured again or lost: {' and '.join(sides)}"
 
 
@@ -213,7 +210,7 @@ def floor_text(same: RatioOf | None) -> str:
 
 
 def ratio_text(ratio: RatioOf | None) -> str:
-    return NOTHING if ratio is None else f"{ratio.ratio:.3f}"
+    return f"{ratio.ratio:.3f} {interval_of(ratio)}" if ratio else f"{NOTHING} no interval"
 
 
 def interval_of(ratio: RatioOf | None) -> str:

@@ -13,7 +13,6 @@ from lab.report.blocks import Block, Bullets, Folded, Paragraph, Strong
 from lab.report.comparison import (
     UNITS,
     beside,
-    interval_of,
     limits_text,
     ratio_text,
     reasons,
@@ -72,29 +71,32 @@ def blocks(gate: Gate) -> Iterator[Block]:
 
 
 def answer(gate: Gate) -> str:
+    count = len(gate.answers)
     if gate.answer == "not worse":
-        count = len(gate.answers)
-        return f"gate: not worse: {count} of {count} limit{'s hold' if count > 1 else ' holds'}"
+        return say("gate", "not worse", count=count, one=count == 1)
     named = [
         f"{load} {found.question.figure} {_figures(found)}"
         for load, found in _named(gate)
         if found.place == gate.answer
     ]
-    text = "; ".join(named[:MOST_SHOWN])
-    if len(named) > MOST_SHOWN:
-        text += f"; and {len(named) - MOST_SHOWN} more"
-    if gate.answer == "cannot tell" and gate.launches is not None:
-        text += f"; it takes some LAUNCHES={gate.launches}"
-    return f"gate: {gate.answer}: {text}"
+    return say(
+        "gate",
+        "other",
+        answer=gate.answer,
+        named="; ".join(named[:MOST_SHOWN]),
+        more=max(0, len(named) - MOST_SHOWN),
+        launches=gate.launches if gate.answer == "cannot tell" else None,
+    )
 
 
 def files(gate: Gate) -> dict[str, str]:
     page = written.markdown([Paragraph((Strong(answer(gate)),)), *blocks(gate)])
-    return {JSON: json_text(_object(gate)), MARKDOWN: f"{page}\n", JUNIT: junit(gate)}
-
-
-def _object(gate: Gate) -> dict[str, object]:
-    return {"format_version": 1, "answer": gate.answer, "launches": gate.launches, **to_json(gate)}
+    known = {"format_version": 1, "answer": gate.answer, "launches": gate.launches}
+    return {
+        JSON: json_text({**known, **to_json(gate)}),
+        MARKDOWN: f"{page}\n",
+        JUNIT: junit(gate),
+    }
 
 
 def junit(gate: Gate) -> str:
@@ -110,8 +112,7 @@ def junit(gate: Gate) -> str:
     for load, found in _named(gate):
         figure = found.question.figure
         case = ElementTree.SubElement(suite, "testcase", classname=load, name=figure)
-        kind = {"worse": "failure", "cannot tell": "error"}.get(found.place)
-        if kind is not None:
+        if kind := {"worse": "failure", "cannot tell": "error"}.get(found.place):
             message = f"{found.place}: {_figures(found)}"
             unit, size = UNITS[figure]
             sides = f"base {median(found.a, size)}, candidate {median(found.b, size)} {unit}"
@@ -135,5 +136,4 @@ def _lane(compared: Comparison) -> str:
 
 
 def _figures(found: Answer) -> str:
-    allowed = limits_text(found.question.limits)
-    return f"{ratio_text(found.ratio)} {interval_of(found.ratio)}, allowed {allowed}"
+    return f"{ratio_text(found.ratio)}, allowed {limits_text(found.question.limits)}"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from lab.errors import RawDataError
 from lab.report import markdown, page, words
 from lab.report.blocks import Link, Paragraph, Table
-from lab.report.page import html
+from lab.report.page import frame
 from lab.report.page.markup import markup
 from lab.store import manifest
 from lab.store.records import MIB, UNREADABLE, csv_text, read_bytes, read_object, write_text
@@ -109,4 +109,4 @@ def _page(rows: Sequence[Listed]) -> str:
         cells.append((run, row.question, row.answer, row.host))
     table = Table(header, cells, "Runs", wide=(1, 2, 3))
     none = Paragraph("" if rows else "There is no run yet.")
-    return html.page(title, title, "", markup([table, none]))
+    return frame.page(title, title, "", markup([table, none]))

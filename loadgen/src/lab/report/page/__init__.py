@@ -6,11 +6,10 @@ The same run gives the same bytes: no time but the run's own, nothing of where i
 from collections.abc import Mapping, Sequence
 
 from lab.model import Sustained
-from lab.report.page import html
+from lab.report.page import frame
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import Figure, figures_of
 from lab.report.page.markup import content, inline, markup
-from lab.report.page.script import scripts
 from lab.report.page.trials import trials
 from lab.report.result import Result, Trial
 from lab.report.sections import first, sections
@@ -49,13 +48,13 @@ def build(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{body}</section>\n'
         for key, title, body in parts
     )
-    page = html.page(
+    page = frame.page(
         title=f"{name}: {run}",
         heading=name,
         header=markup(first(result)),
         nav=f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n',
         main=main,
         footer=f"Run {run}. {FOOTER}",
-        scripts=scripts(),
+        scripts=frame.scripts(),
     )
     return page, {figure.name: figure.file for figure in figures}

@@ -19,7 +19,7 @@ from html import escape
 from typing import Any
 
 from lab.report.page.palette import HUES, LIGHT, SHAPES
-from lab.report.page.script import packed
+from lab.report.page.frame import packed
 
 type Spec = dict[str, Any]
 
