@@ -30,9 +30,9 @@ from lab.model import (
     Way,
 )
 from lab.report import page as pages
+from lab.report.page.frame import bundled, scripts, vega
 from lab.report.page.over_time import figure
 from lab.report.page.panels import PANELS, Line
-from lab.report.page.frame import bundled, scripts, vega
 from lab.report.result import Trial
 from report.test_blocks import Page
 from support.drawn import Drawing, answered

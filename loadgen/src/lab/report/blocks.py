@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# More rows or lines than these are too many to read before anything else: a page has the rest
-# behind its number.
-MOST = 12
 _NUMBER = re.compile(r"[\d–.\[-]|$|no interval")
 
 
@@ -49,7 +46,7 @@ class Loud:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list. A page folds the lines after the first MOST."""
+    """A list."""
 
     lines: Sequence[Text]
 
@@ -74,11 +71,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header, and the `legend`. The first `names` columns say
-    what a row is about; those in `wide` may break their lines. `marks` are whole cells that stand
-    out, with their classes of the page's style sheet. On a page it needs a `label`, behind which it
-    is folded if it `folds` and has more than MOST rows. A console that is too narrow leaves out the
-    `optional` columns, the first of these first."""
+    """Rows under a header, and the `legend`. The first `names` columns say what a row is about;
+    those in `wide` may break their lines. `marks` are whole cells that stand out, with their
+    classes of the page's style sheet. On a page it needs a `label`. A console that is too narrow
+    leaves out the `optional` columns, the first of these first."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Text]]
@@ -87,7 +83,6 @@ class Table:
     names: int = 1
     wide: Sequence[int] = ()
     marks: Mapping[Any, str] = field(default_factory=dict)
-    folds: bool = False
     optional: Sequence[str] = ()
 
     def is_number(self, at: int) -> bool:
@@ -99,11 +94,20 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Blocks that a page has behind their summary, and open on paper."""
+    """Blocks that a page has behind their summary, and open on paper; those with a `key`, its id,
+    stay behind it."""
 
     summary: Text
     blocks: Sequence[Block]
     is_open: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Markup that only a page has."""
+
+    markup: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Section:
     none: str = ""
 
 
-type Block = Paragraph | Loud | Bullets | Named | Code | Table | Folded | Section
+type Block = Paragraph | Loud | Bullets | Named | Code | Table | Folded | Drawing | Section
 
 
 def prose(text: str, style: str = "") -> list[Paragraph]:

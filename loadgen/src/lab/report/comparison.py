@@ -17,7 +17,6 @@ from lab.judge.compare import (
 )
 from lab.judge.intervals import CONFIDENCE, RatioOf
 from lab.report.blocks import (
-    MOST,
     Block,
     Bullets,
     Folded,
@@ -32,6 +31,8 @@ from lab.report.text import NOTHING, cell_names, counted, median
 from lab.store.records import MIB, to_json
 
 NAME = "comparison.json"
+# A page shows so many answers at most without a click.
+MOST_OPEN = 12
 COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "answer", "why")
 # What the sides are called in a sentence.
 type Names = tuple[str, str]
@@ -94,7 +95,7 @@ def _folded(comparison: Comparison) -> Folded:
     return Folded(
         (*sides, answers or "no load in common"),
         [table(comparison), Bullets([*beside(comparison)])],
-        is_open=MOST >= len(comparison.answers) > counts["cannot tell"],
+        is_open=MOST_OPEN >= len(comparison.answers) > counts["cannot tell"],
     )
 
 

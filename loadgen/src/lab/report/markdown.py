@@ -55,6 +55,7 @@ def _written(block: blocks.Block) -> str:
             return markdown((blocks.Paragraph(summary), *inside))
         case blocks.Section():
             return section(block, 3)
+    return ""
 
 
 def _inline(text: blocks.Text) -> str:

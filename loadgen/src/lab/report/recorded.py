@@ -32,7 +32,7 @@ def section(result: Result) -> Section:
         link = (Link("Flame graph", trial.link),) if trial.recording else ()
         rows = table(trial.recording) if trial.recording else ()
         label = f"Recorded of {trial.load}"
-        blocks += (Paragraph((*text, *link)), Table(HEADER, rows, label, folds=True))
+        blocks += (Paragraph((*text, *link)), Table(HEADER, rows, label))
     if blocks:
         blocks.append(Paragraph(say("legend", "recorded"), "legend"))
     return Section("Recorded", blocks, "recorded")

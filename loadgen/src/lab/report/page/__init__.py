@@ -6,11 +6,11 @@ The same run gives the same bytes: no time but the run's own, nothing of where i
 from collections.abc import Mapping, Sequence
 
 from lab.model import Sustained
-from lab.report.page import frame
+from lab.report.blocks import Drawing, Section
+from lab.report.page import frame, trials
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import Figure, figures_of
 from lab.report.page.markup import content, inline, markup
-from lab.report.page.trials import trials
 from lab.report.result import Result, Trial
 from lab.report.sections import first, sections
 
@@ -36,17 +36,16 @@ def build(
     changes = result.kind.changes_lab
     figures = () if changes else tuple(by_load(result.loaded, result.limits, sustained))
     # The figure behind the answer, before any table.
-    parts = [("figures", "Figures", HINT + figures_of(figures))] if figures else []
-    for section in sections(result):
-        if section.key == "validity":
-            parts.append(("trials", "Every trial over time", trials(shown)))
-        if body := content(section):
-            parts.append((section.key, section.title, body))
+    drawn = [Drawing(HINT + figures_of(figures))] if figures else []
+    parts = [Section("Figures", drawn, "figures"), *sections(result)]
+    at = next(at for at, part in enumerate(parts) if part.key == "validity")
+    parts.insert(at, trials.section(shown))
+    written = [(part.key, part.title, body) for part in parts if (body := content(part))]
     name, run = inline(result.experiment.name), inline(result.manifest.run)
-    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
+    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in written)
     main = "".join(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{body}</section>\n'
-        for key, title, body in parts
+        for key, title, body in written
     )
     page = frame.page(
         title=f"{name}: {run}",

@@ -1,12 +1,20 @@
 """Every trial of a page: its facts, its verdict, its figures over time."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from lab.model import CpuSplit, Row, Verdict, use_text
-from lab.report.blocks import Bullets, Folded, Paragraph, Strong, Table
+from lab.report.blocks import (
+    Block,
+    Bullets,
+    Drawing,
+    Folded,
+    Loud,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+)
 from lab.report.page.figure import Figure, figures_of
-from lab.report.page.markup import inline, markup
 from lab.report.page.over_time import moments
 from lab.report.progress import figures
 from lab.report.remarks import say, texts
@@ -18,43 +26,33 @@ from lab.store.records import time_text
 STANDINGS = ("resource", "in use", "of the excess", "measured", "failed", "which")
 PERCENTILES = ("p50", "p95", "p99", "max")
 PARTS = ("server", "proxy", "downstream", "generator", "observation")
-NOT_STORED = "<p>Its series were not stored, so nothing is drawn over time.</p>"
+ABOUT = "What Prometheus saw in exactly the measured window of each trial."
+NOTHING_STORED = "No series were stored of this run, so nothing is drawn over time."
+NOT_STORED = "Its series were not stored, so nothing is drawn over time."
 NO_SCRIPT = "<noscript><p>These figures need this page's script.</p></noscript>"
 
 
-def trials(shown: Sequence[tuple[Trial, Sequence[Figure]]]) -> str:
+def section(shown: Sequence[tuple[Trial, Sequence[Figure]]]) -> Section:
     """Every trial behind a summary, with its figures over time."""
-    if any(drawn for _, drawn in shown):
-        about = "What Prometheus saw in exactly the measured window of each trial."
-        without = NOT_STORED
-    else:
-        about, without = "No series were stored of this run, so nothing is drawn over time.", ""
-    parts = [_trial(trial, _over_time(drawn) if drawn else without) for trial, drawn in shown]
-    return f'<p class="soft">{about}</p>{"".join(parts)}'
+    stored = any(drawn for _, drawn in shown)
+    parts: list[Block] = [Paragraph(ABOUT if stored else NOTHING_STORED, "soft")]
+    for trial, drawn in shown:
+        row, judgement = trial.row, trial.judgement
+        known = [(name, value) for name, value in _facts(trial) if value]
+        inside = (
+            Loud(texts(judgement.reasons)),
+            Bullets(texts(judgement.notes)),
+            Table(("what", "value"), known, f"Trial {row.trial}", wide=(1,)),
+            *_standings(trial.verdict, row),
+            Drawing(figures_of(drawn, small=True) + NO_SCRIPT) if drawn
+            else Paragraph(NOT_STORED if stored else ""),
+        )  # fmt: skip
+        title = Strong(f"{row.trial.partition('-')[0]} · {place(row)}")
+        parts.append(Folded((title, f": {figures(row)}"), inside, key=f"trial-{row.trial}"))
+    return Section("Every trial over time", parts, "trials")
 
 
-def _over_time(drawn: Sequence[Figure]) -> str:
-    return figures_of(drawn, small=True) + NO_SCRIPT
-
-
-def _trial(trial: Trial, over_time: str) -> str:
-    row, judgement = trial.row, trial.judgement
-    invalid = "" if row.valid else ' <span class="bad">invalid</span>'
-    title = f"{row.trial.partition('-')[0]} · {place(row)}"
-    summary = f'<h3>{inline(title)}</h3>{invalid}<span class="soft">{inline(figures(row))}</span>'
-    reasons = markup([Bullets(texts(judgement.reasons))])
-    loud = f'<div class="loud">{reasons}</div>' if reasons else ""
-    known = [(name, value) for name, value in _facts(trial) if value]
-    facts = Table(("what", "value"), known, f"Trial {row.trial}", wide=(1,))
-    notes = Bullets(texts(judgement.notes))
-    body = markup([notes, facts, *_standings(trial.verdict, row)])
-    return (
-        f'<details id="trial-{escape(row.trial)}"><summary>{summary}</summary>'
-        f"<div>{loud}{body}{over_time}</div></details>\n"
-    )
-
-
-def _standings(verdict: Verdict, row: Row) -> Iterator[Paragraph | Folded | Bullets]:
+def _standings(verdict: Verdict, row: Row) -> Iterator[Block]:
     """The verdict, and every resource that was seen, by its share of the excess."""
     strength = f" ({verdict.strength} evidence)" if verdict.strength else ""
     yield Paragraph((Strong("Verdict"), f": {sentence(verdict)}{strength}"))
