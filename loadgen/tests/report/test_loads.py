@@ -164,7 +164,7 @@ def test_what_it_takes_is_what_the_comparisons_take() -> None:
             for load in (100, 200, 400, 800)
             for launch in range(1, launches + 1)
         ]
-        return answers.notes(answers.of_loads(loads(rows, {})))
+        return [note for note, *cells in answers.of_loads(loads(rows, {})) if not cells]
 
     # 8 comparisons, together of 95 %.
     [note] = takes(8)

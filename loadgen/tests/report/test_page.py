@@ -10,6 +10,7 @@ from copy import replace
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,6 @@ from lab.model import (
     STRONG,
     TO_CALLED,
     TO_SERVER,
-    Evidence,
     Fairness,
     Missing,
     Standing,
@@ -30,6 +30,7 @@ from lab.model import (
     Way,
 )
 from lab.report import page as pages
+from lab.report.page.figure import Figure
 from lab.report.page.frame import bundled, scripts, vega
 from lab.report.page.over_time import figure
 from lab.report.page.panels import PANELS, Line
@@ -57,12 +58,22 @@ def small(tmp_path: Path) -> Path:
     return write_raw(write_manifest(tmp_path), plans(1))
 
 
-@pytest.fixture
-def trial(run_dir: Path) -> Trial:
+def trial_of(run_dir: Path) -> Trial:
     """A run's first, without what limited it."""
     measured = measure(run_dir / FIRST, [Drawing()])
     row = replace(judged_row("r", measured), valid=True)
     return Trial(measured, judge(measured), Verdict(NONE, STRONG, "none", EXCESS), row)
+
+
+@pytest.fixture
+def trial(run_dir: Path) -> Trial:
+    return trial_of(run_dir)
+
+
+def shown(trial: Trial, *drawn: Figure) -> Page:
+    """The page of a run of one trial."""
+    text, _ = pages.build(result([trial.row], {trial.row.trial: trial.verdict}), [(trial, drawn)])
+    return Page(text)
 
 
 def write_series(run_dir: Path) -> None:
@@ -71,9 +82,9 @@ def write_series(run_dir: Path) -> None:
         answered(raw)
 
 
-def packed(text: str) -> list[str]:
-    """What the page has packed, without its script."""
-    found = re.findall('<script type="application/gzip">([^<]*)</script>', text)
+def unpacked(text: str, of: str = "") -> list[str]:
+    """What the page has packed under this id."""
+    found = re.findall(f'<script type="application/gzip"{of}>([^<]*)</script>', text)
     return [gzip.decompress(base64.b64decode(one)).decode() for one in found]
 
 
@@ -98,8 +109,7 @@ def test_nothing_is_fetched_and_its_policy_allows_its_own_script_only(run_dir: P
     allowed = dict(one.strip().split(" ", 1) for one in str(policy["content"]).split(";"))
     assert text.index("http-equiv") < text.index("<title>") < text.index("<style>")
     [script] = re.findall("<script>(.*?)</script>", text, re.DOTALL)
-    [unpacked] = re.findall('id="vega">(.*?)</script>', text)
-    assert gzip.decompress(base64.b64decode(unpacked)).decode() == vega() == bundled()
+    assert unpacked(text, ' id="vega"') == [vega()] == [bundled()]
     assert allowed["script-src"] == f"{digest(script)} {digest(vega())}"
     assert allowed["style-src"] == digest(style)
     assert allowed["default-src"] == "'none'"
@@ -164,8 +174,9 @@ def test_what_a_reader_must_know_first_is_loud(tmp_path: Path) -> None:
     write_raw(run_dir, plans(1))
     tell(run_dir / FIRST, toxic_changes=["downstream at 12:00:01"])
     page = Page(made(run_dir))
-    [loud] = [one for one in page.all("div") if one.get("role") == "note"]
-    assert loud["class"] == "loud"
+    loud = [one for one in page.all("div") if one.get("role") == "note"]
+    # Above all, and with the trial.
+    assert [one["class"] for one in loud] == ["loud"] * 2
     for said in ("SCALE=0.1: every", "The run is interrupted", "1 of 4 trials invalid"):
         assert said in page.text
     # Under Validity, and with the trial twice.
@@ -193,9 +204,7 @@ def test_no_folder_s_name_becomes_markup(trial: Trial) -> None:
     pool = Standing(1, 1, evil, evil, resource="worker pool", share=0.9)
     verdict = Verdict(NONE, STRONG, "none", EXCESS, (pool,), (Missing("job", evil),))
     drawn = figure(evil, PANELS[0], [Line(evil, ((0.0, 1.0), (1.0, 2.0)))], 2.0, ())
-    shown = replace(trial, row=row, verdict=verdict)
-    text, _ = pages.build(result([row], {evil: verdict}), [(shown, [drawn])])
-    page = Page(text)
+    page = shown(replace(trial, row=row, verdict=verdict), drawn)
     names = {name for _, attributes in page.elements for name in attributes}
     assert not {"onfocus", "autofocus"} & names
     assert not page.all("img")
@@ -216,7 +225,7 @@ def test_a_trial_is_drawn_over_time_from_the_series_kept_with_it(run_dir: Path) 
     assert "Its series were not stored" in page.text
     assert "marked in its figures 1 at 1.0 s: spike of 0 connections begins; 2 at" in page.text
     # Each has its specification in the page.
-    specs = [spec for one in packed(text) for spec in json.loads(one)]
+    specs = [spec for one in unpacked(text) for spec in json.loads(one)]
     assert len(specs) == BY_LOAD + 4 * 2
     assert all(spec["$schema"].endswith("/vega-lite/v6.json") for spec in specs)
     assert len(text) - len(scripts()) < 250_000
@@ -242,36 +251,28 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
     assert "No trial ended: nothing came out." in text
 
 
+BOUNDS = [
+    {"resource": "host CPU", "rps": 490.0, "formula": "2 / 4 ms", "estimate": True},
+    {"resource": "connections", "rps": 500.0, "formula": "N / R0", "estimate": False},
+]
+
+
 @pytest.mark.parametrize(
-    ("before", "values", "says"),
+    ("before", "bounds", "says"),
     [
-        ({"spread": asdict(SPREAD)}, {}, f"drawn for each call {SPREAD.words} (mean 200 ms, p95"),
-        ({"ways": [asdict(Way(TO_SERVER, 0.31, 1450))]}, {}, "a round trip 0.31 ms, packets of up"),
-        ({"ways": [asdict(Way(TO_CALLED, None))]}, {}, "server and downstream not measured: taken"),
-        ({"ways": [asdict(Way(TO_CALLED, 0.0))]}, {}, "a round trip too short to tell"),
-        (
-            {},
-            {
-                "bounds": [
-                    {"resource": "host CPU", "rps": 490.0, "formula": "2 / 4 ms", "estimate": True},
-                    {
-                        "resource": "connections",
-                        "rps": 500.0,
-                        "formula": "N / R0",
-                        "estimate": False,
-                    },
-                ]
-            },
-            "≈ 490 host CPU (extrapolated: 2 / 4 ms); ≤ 500 connections (N / R0)",
-        ),
+        ({"spread": asdict(SPREAD)}, [], f"drawn for each call {SPREAD.words} (mean 200 ms, p95"),
+        ({"ways": [asdict(Way(TO_SERVER, 0.31, 1450))]}, [], "a round trip 0.31 ms, packets of up"),
+        ({"ways": [asdict(Way(TO_CALLED, None))]}, [], "server and downstream not measured: taken"),
+        ({"ways": [asdict(Way(TO_CALLED, 0.0))]}, [], "a round trip too short to tell"),
+        ({}, BOUNDS, "≈ 490 host CPU (extrapolated: 2 / 4 ms); ≤ 500 connections (N / R0)"),
     ],
 )
 def test_a_trial_has_its_facts(
-    small: Path, before: dict[str, object], values: dict[str, object], says: str
+    run_dir: Path, before: dict[str, Any], bounds: list[dict[str, Any]], says: str
 ) -> None:
-    assert says not in Page(made(small)).text
-    tell(small / FIRST, before, **values)
-    assert says in Page(made(small)).text
+    assert says not in shown(trial_of(run_dir)).text
+    tell(run_dir / FIRST, before, bounds=bounds)
+    assert says in shown(trial_of(run_dir)).text
 
 
 def test_every_standing_of_a_trial_is_a_row(trial: Trial) -> None:
@@ -280,8 +281,7 @@ def test_every_standing_of_a_trial_is_a_row(trial: Trial) -> None:
     missing = (Missing("job", "jvm"),)
     verdict = Verdict("worker pool", STRONG, "excess", EXCESS, (pool,), missing)
     row = replace(trial.row, cpu_server_us=100.0, cpu_proxy_us=60.0)
-    text, _ = pages.build(result([row]), [(replace(trial, row=row, verdict=verdict), ())])
-    page = Page(text)
+    page = shown(replace(trial, row=row, verdict=verdict))
     assert "200 of 200 threads; 1,800 ms above R0: worker pool 97%, unexplained 3%" in page.text
     assert "worker pool 200 of 200 threads 97% 90% – –" in page.text
     assert "Prometheus did not see the whole window of jvm" in page.text
@@ -290,31 +290,24 @@ def test_every_standing_of_a_trial_is_a_row(trial: Trial) -> None:
 
 def test_100_trials_have_at_most_3_mb(trial: Trial) -> None:
     random = Random(1)
-    query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
     ranked = tuple(
-        Standing(
-            *(random.random(), 1.0, "of the time"),
-            resource=resource,
-            share=random.random(),
-            evidence=(Evidence("a number of it", random.random(), "threads", query),) * 4,
-        )
+        Standing(random.random(), 1.0, "of the time", resource=resource, share=random.random())
         for resource in RESOURCES
     )
     lines = [
         Line(f"line {at % 4}", [(float(s), random.random() * 1000) for s in range(31)])
         for at in range(12 * 4)
     ]
-    verdict = Verdict(RESOURCES[0], STRONG, "excess", EXCESS, ranked)
-    shown = []
+    every = []
     for number in range(1, 101):
         name = f"{number:03d}-virtual-threads-closed-c1000"
-        load = {"launch": number % 10, "concurrency": number // 10 + 1}
-        row = replace(trial.row, trial=name, **load)
+        row = replace(trial.row, trial=name, launch=number % 10, concurrency=number // 10 + 1)
         figures = [
             figure(f"{name}-{at}", panel, lines[4 * at : 4 * at + 4], 30.0, ())
             for at, panel in enumerate(PANELS)
         ]
-        shown.append((replace(trial, row=row, verdict=verdict), figures))
-    page, _ = pages.build(result([one.row for one, _ in shown]), shown)
+        verdict = Verdict(RESOURCES[0], STRONG, "excess", EXCESS, ranked)
+        every.append((replace(trial, row=row, verdict=verdict), figures))
+    page, _ = pages.build(result([one.row for one, _ in every]), every)
     assert page.count("<figure ") >= 1200
     assert 1_000_000 < len(page) <= 3_000_000
