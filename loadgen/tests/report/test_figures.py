@@ -136,8 +136,7 @@ def test_a_search_by_rate_has_its_objective_and_a_band_and_no_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rates", "kind"),
-    [((100.0, 450.0), None), ((90.0, 20_000.0), "log"), ((0.0, 20_000.0), None)],
+    ("rates", "kind"), [((100.0, 450.0), None), ((90.0, 20_000.0), "log"), ((0.0, 20_000.0), None)]
 )
 def test_an_axis_of_values_far_apart_is_logarithmic(
     rates: tuple[float, ...], kind: str | None

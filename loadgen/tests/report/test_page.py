@@ -18,17 +18,7 @@ from lab.app.derive import derive
 from lab.judge.checks import judge
 from lab.judge.resources import RESOURCES
 from lab.load.measure import measure
-from lab.model import (
-    NONE,
-    STRONG,
-    TO_CALLED,
-    TO_SERVER,
-    Fairness,
-    Missing,
-    Standing,
-    Verdict,
-    Way,
-)
+from lab.model import NONE, STRONG, TO_CALLED, TO_SERVER, Fairness, Missing, Standing, Verdict, Way
 from lab.report import page as pages
 from lab.report.page.figure import Figure
 from lab.report.page.frame import bundled, scripts, vega

@@ -5,17 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab.model import (
-    NONE,
-    STRONG,
-    UNKNOWN,
-    WEAK,
-    Excess,
-    Missing,
-    Row,
-    Standing,
-    Verdict,
-)
+from lab.model import NONE, STRONG, UNKNOWN, WEAK, Excess, Missing, Row, Standing, Verdict
 from lab.report.remarks import CATALOGUE
 from lab.report.result import loads
 from lab.report.verdicts import limit, missing_text, section

@@ -16,15 +16,7 @@ from lab.judge.compare import (
     Place,
 )
 from lab.judge.intervals import CONFIDENCE, RatioOf
-from lab.report.blocks import (
-    Block,
-    Bullets,
-    Folded,
-    Paragraph,
-    Section,
-    Strong,
-    Table,
-)
+from lab.report.blocks import Block, Bullets, Folded, Paragraph, Section, Strong, Table
 from lab.report.remarks import say
 from lab.report.result import Result
 from lab.report.text import NOTHING, cell_names, counted, median

@@ -96,10 +96,7 @@ def _table(console: Console, table: Table) -> None:
     for at in kept:
         number = table.is_number(at)
         grid.add_column(
-            table.header[at],
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="fold",
+            table.header[at], justify="right" if number else "left", no_wrap=number, overflow="fold"
         )
     for row in table.rows:
         cells = (row[at] for at in kept)

@@ -10,15 +10,7 @@ from lab.judge.compare import Answer, Comparison, Overall, overall
 from lab.report import console as printed
 from lab.report import markdown as written
 from lab.report.blocks import Block, Bullets, Folded, Paragraph, Strong
-from lab.report.comparison import (
-    UNITS,
-    beside,
-    limits_text,
-    ratio_text,
-    reasons,
-    sure,
-    table,
-)
+from lab.report.comparison import UNITS, beside, limits_text, ratio_text, reasons, sure, table
 from lab.report.remarks import say
 from lab.report.text import cell_names, median
 from lab.store.records import json_text, to_json
@@ -92,11 +84,7 @@ def answer(gate: Gate) -> str:
 def files(gate: Gate) -> dict[str, str]:
     page = written.markdown([Paragraph((Strong(answer(gate)),)), *blocks(gate)])
     known = {"format_version": 1, "answer": gate.answer, "launches": gate.launches}
-    return {
-        JSON: json_text({**known, **to_json(gate)}),
-        MARKDOWN: f"{page}\n",
-        JUNIT: junit(gate),
-    }
+    return {JSON: json_text({**known, **to_json(gate)}), MARKDOWN: f"{page}\n", JUNIT: junit(gate)}
 
 
 def junit(gate: Gate) -> str:

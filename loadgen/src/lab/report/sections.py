@@ -18,17 +18,7 @@ from lab.report import (
     verdicts,
     words,
 )
-from lab.report.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Link,
-    Loud,
-    Paragraph,
-    Section,
-    Table,
-    prose,
-)
+from lab.report.blocks import Block, Bullets, Code, Link, Loud, Paragraph, Section, Table, prose
 from lab.report.remarks import say, text_of
 from lab.report.result import Result
 from lab.report.text import counted
