@@ -1,10 +1,9 @@
 """Every text of a report, once: what snapshot.txt has is what comes out.
 
-LAB_STORED_ANEW=yes writes what differs over it: `git diff` then shows what a changed text says.
+LAB_STORED_ANEW=yes writes what differs over it (support.snapshot).
 """
 
 import io
-import os
 from collections.abc import Iterator
 from copy import replace
 from itertools import product
@@ -43,8 +42,8 @@ from lab.report.result import Recorded, Result
 from support.fakes import plan
 from support.planned import experiment, row
 from support.results import POOL, result, verdict
+from support.snapshot import assert_as_it_was
 
-STORED = Path(__file__).with_name("snapshot.txt")
 FALLS = Remark("falls", {"fall": 0.5, "low": 0.1, "high": 0.9})
 WHY = (FALLS, Remark("at-most", {"setting": "x", "value": 2}))
 LONE = (Remark("few-threads", {"workers": 5, "carriers": 2}),)
@@ -287,6 +286,4 @@ def texts() -> Iterator[tuple[str, str]]:
 
 def test_every_text_is_as_it_was() -> None:
     found = "".join(f"# Of {title}\n\n{text.strip()}\n\n" for title, text in texts())
-    if os.environ.get("LAB_STORED_ANEW") == "yes":
-        STORED.write_text(found, encoding="utf-8")
-    assert found == STORED.read_text(encoding="utf-8")
+    assert_as_it_was(Path(__file__).with_name("snapshot.txt"), found)
