@@ -13,7 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from lab.judge.capacity import Estimate
-from lab.judge.compare import COMPARE, Limits, compare_all
+from lab.judge.checks import judge
+from lab.judge.compare import COMPARE, Limits, compare_all, lanes
 from lab.model import (
     ALLOC,
     CPU,
@@ -21,27 +22,34 @@ from lab.model import (
     NONE,
     RECORDED,
     STRONG,
+    TO_CALLED,
+    TO_SERVER,
     UNKNOWN,
     WEAK,
+    Bound,
     Condition,
     Excess,
     Line,
     Missing,
+    Peak,
     Recording,
     Remark,
     Row,
     Standing,
     Verdict,
+    Way,
     finding,
 )
 from lab.model.own_lever import SettingChange
 from lab.report import capacity, console, gate, markdown, remarks, sections, verdicts
+from lab.report.page import trials as page_trials
 from lab.report.progress import figures
 from lab.report.recorded import difference
-from lab.report.result import Recorded, Result
-from support.fakes import plan
+from lab.report.result import Recorded, Result, Trial
+from support.drawn_delay import SPREAD
+from support.fakes import judged_row, measurement, plan, record, snapshot
 from support.planned import experiment, row
-from support.results import POOL, result, verdict
+from support.results import EXCESS, POOL, result, verdict
 from support.snapshot import assert_as_it_was
 
 FALLS = Remark("falls", {"fall": 0.5, "low": 0.1, "high": 0.9})
@@ -160,9 +168,9 @@ SUSTAINED = (
     sustained("e", open_below=True, open_above=True),
     sustained("f", objective="p99 < 1 s", gave_way=finding.GaveWay("lock", 2, 2, False, None)),
 )
-PREDICTED = {
-    "predicted_rps": 1200.0, "expected_rps": 1000.0, "binding": "host CPU",
-    "expected_p95_ms": 204.1, "raw_p95_ms": 210.4, "raw_p99_ms": 250.0, "http_errors": 10, "ok": 90,
+FIGURES = {
+    "predicted_rps": 1200.0, "expected_rps": 1000.0, "expected_p95_ms": 204.1,
+    "raw_p95_ms": 210.4, "raw_p99_ms": 250.0, "http_errors": 10, "ok": 90_000,
     "cpu_server_us": 100.0, "cpu_proxy_us": 60.0, "cpu_downstream_us": 40.0,
     "cpu_generator_us": 30.0, "cpu_observation_us": 8.25, "time_generator_ms": 0.0,
     "time_connect_ms": 0.0, "time_queue_ms": 3.0, "time_own_ms": 1.0, "time_pending_ms": 0.5,
@@ -171,16 +179,18 @@ PREDICTED = {
 
 
 def loads() -> list[Row]:
-    """Two servers, closed and open, three launches."""
+    """Two servers, closed and open, six launches, of which one is invalid."""
     return [
         row(
             plan(mode, trial=f"{server}-{mode}-{launch}", server=server, launch=launch),
             achieved_rps=900.0 + 10 * launch + ord(server),
             valid=(server, launch) != ("b", 3),
-            p95_ms=220.0 if mode == "open" else None,
-            **PREDICTED,
+            p95_ms=220.0 + launch if mode == "open" else None,
+            binding="host CPU",
+            # In each launch another one.
+            **{name: value + launch * (at + 1) for at, (name, value) in enumerate(FIGURES.items())},
         )
-        for launch, mode, server in product((1, 2, 3), ("closed", "open"), "ab")
+        for launch, mode, server in product(range(1, 7), ("closed", "open"), "ab")
     ]
 
 
@@ -239,6 +249,24 @@ def trials() -> Iterator[str]:
         yield figures(row(plan("closed"), **{**usual, **values}))
 
 
+def measured() -> Iterator[tuple[Trial, tuple[()]]]:
+    """A trial with every fact, and one with few."""
+    ways = (Way(TO_SERVER, 0.31, 1450), Way(TO_CALLED, None), Way(TO_CALLED, 0.0))
+    bounds = (Bound("host CPU", 490.0, "2 / 4 ms", True), Bound("connections", 500.0, "N / R0"))
+    whole = record(
+        before=snapshot(spread=SPREAD, ways=ways),
+        bounds=bounds,
+        peaks=(Peak(11.5, 12.5),),
+        live_heap_bytes=1_500_000,
+        resident_bytes=100_000_000,
+        toxic_changes=("downstream at 12:00:01",),
+    )
+    for each, gaps in ((whole, (Missing("job", "jvm"),)), (record(), ())):
+        trial = measurement(each)
+        seen = Verdict("worker pool", STRONG, "excess", EXCESS, (POOL,), gaps)
+        yield Trial(trial, judge(trial), seen, judged_row("r", trial)), ()
+
+
 def compared(**limits: Limits) -> gate.Gate:
     rows = loads()
     a, b = ([one for one in rows if one.server == server] for server in "ab")
@@ -260,11 +288,13 @@ def written(*shown: str, **changes: Any) -> str:
 
 def texts() -> Iterator[tuple[str, str]]:
     rows, whole = loads(), [*recordings()]
-    limits = {one.trial: OVER for one in rows[:8]} | {rows[8].trial: verdict(UNKNOWN)}
+    limits = {one.trial: OVER for one in rows[:20]} | {rows[21].trial: verdict(UNKNOWN)}
     kept = {"notes": (("01-a", FALLS), ("02-b", FALLS)), "unfinished": ("03-c",)}
     loaded = result(rows, limits, comparisons=compared().comparisons, **kept)
     yield "loads", markdown.text(loaded)
     yield "loads, printed", printed(loaded)
+    once = [one for one in rows if one.launch == 1]
+    yield "one launch, printed", printed(result(once, comparisons=lanes(once)))
     yield "findings", written("findings", "planted", "units", findings=(*FINDINGS, *TABLES))
     yield "connections", written("density", findings=SLOPES)
     one_server = experiment(servers=("a",))
@@ -279,6 +309,7 @@ def texts() -> Iterator[tuple[str, str]]:
     yield "recorded, compared", "\n".join(difference(whole[0], other) for other in whole)
     yield "verdicts", "\n".join(judged())
     yield "trials", "\n".join(trials())
+    yield "each trial", markdown.markdown([page_trials.section([*measured()])])
     for name, limit in (("goodput", Limits(low=0.9)), ("cpu", Limits(high=1.1))):
         files = gate.files(compared(**{name: limit}))
         yield f"gate of {name}", files[gate.MARKDOWN] + files[gate.JUNIT]
