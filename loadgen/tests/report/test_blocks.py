@@ -21,16 +21,14 @@ ACTIVE = "\x1b]52;c;YQ==\x07\x9b2J\r\u202e"
 
 def every(text: str) -> tuple[blocks.Block, ...]:
     """A block of each kind, of this text."""
-    file = (blocks.Link(text, "a.html"),)
+    linked = (blocks.Link(text, "a.html"),)
     return (
         blocks.Paragraph((text, blocks.Strong(text), blocks.Link(text, f"#{text}"))),
         blocks.Loud([text]),
         blocks.Bullets([text]),
         blocks.Named([(text, text)]),
         blocks.Code([text, text]),
-        blocks.Table(
-            [text, "b"], [(text, (blocks.Link(text, "a.html"),)), (text, "2")], text, text
-        ),
+        blocks.Table([text, "b"], [(text, linked), (text, "2")], text, text),
         blocks.Folded(text, [blocks.Paragraph(text)], key=text),
         blocks.Section(text, [], none=text),
     )

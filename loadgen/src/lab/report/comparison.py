@@ -26,9 +26,6 @@ NAME = "comparison.json"
 # A page shows so many answers at most without a click.
 MOST_OPEN = 12
 COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "answer", "why")
-# What the sides are called in a sentence.
-type Names = tuple[str, str]
-NAMES: Names = ("A", "B")
 # The class of each place on a page.
 MARKS: Mapping[Place, str] = {
     "better": "good",
@@ -91,7 +88,7 @@ def _folded(comparison: Comparison) -> Folded:
     )
 
 
-def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names = NAMES) -> Table:
+def table(comparison: Comparison, columns: Sequence[str] = COLUMNS) -> Table:
     loads = cell_names([answer.question.cell for answer in comparison.answers])
     rows = []
     for answer in comparison.answers:
@@ -107,7 +104,7 @@ def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names
             "A/A": floor_text(answer.same),
             "allowed": limits_text(answer.question.limits),
             "answer": answer.place,
-            "why": "; ".join(reasons(answer, names)),
+            "why": "; ".join(reasons(answer)),
         }
         rows.append([cells[name] for name in columns])
     if not any(row[-1] for row in rows):
@@ -117,7 +114,7 @@ def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names
     return Table(columns, rows, label, "", 2, wide, MARKS, optional=("A", "B"))
 
 
-def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
+def reasons(answer: Answer) -> list[str]:
     """Why there is no answer, or what decided it; what was judged in place of another figure, and
     what was measured again."""
     facts, control, question = answer.facts, answer.control, answer.question
@@ -135,11 +132,9 @@ def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
     )
     values: dict[str, object] = {
         **{f"f{at}": fact for at, fact in enumerate(facts)},
-        "a": names[0],
-        "b": names[1],
         "launches": answer.launches,
         "most": MOST_ERRORS,
-        "tries": tries_text(answer, names),
+        "tries": tries_text(answer),
         "raw": ratio_text(answer.raw),
         "power": CONTROL,
         "control": control,
@@ -149,25 +144,24 @@ def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
     return [say("why", code, **values) for code in codes if code]
 
 
-def beside(comparison: Comparison, names: Names = NAMES) -> Iterator[str]:
+def beside(comparison: Comparison) -> Iterator[str]:
     """What the table leaves out: loads of one side only, and invalid trials."""
     loads = cell_names([*comparison.only_a, *comparison.only_b])
-    left_out = (
-        (names[0], comparison.only_a, comparison.invalid_a),
-        (names[1], comparison.only_b, comparison.invalid_b),
-    )
-    for side, only, invalid in left_out:
+    for side, only, invalid in (
+        ("A", comparison.only_a, comparison.invalid_a),
+        ("B", comparison.only_b, comparison.invalid_b),
+    ):
         if only:
             where = "; ".join(loads[cell] for cell in only)
             yield say("beside", "only", side=side, of=where)
         if invalid:
             yield say("beside", "invalid", side=side, count=counted(invalid, "invalid trial"))
     if not comparison.answers:
-        yield say("beside", "nothing", a=names[0], b=names[1])
+        yield say("beside", "nothing")
 
 
-def tries_text(answer: Answer, names: Names) -> str:
-    each = zip(names, (answer.tries_a, answer.tries_b), strict=True)
+def tries_text(answer: Answer) -> str:
+    each = (("A", answer.tries_a), ("B", answer.tries_b))
     sides = [say("why", "side", name=name, of=of, again=of.again + of.lost) for name, of in each]
     return f"measured again or lost: {' and '.join(sides)}"
 

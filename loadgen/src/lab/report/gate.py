@@ -18,7 +18,6 @@ from lab.store.records import json_text, to_json
 JSON, MARKDOWN, JUNIT = "gate.json", "gate.md", "gate.xml"
 # So many limits are in the answer; the table has all of them.
 MOST_SHOWN = 3
-NAMES = ("the base", "the candidate")
 COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "A/A", "allowed", "answer", "why")
 
 
@@ -57,8 +56,8 @@ def render(console: Console, gate: Gate, folder: str) -> None:
 def blocks(gate: Gate) -> Iterator[Block]:
     yield Paragraph(f"base (A) {gate.base}, candidate (B) {gate.candidate}")
     for compared in gate.comparisons:
-        lines = Bullets([*beside(compared, NAMES)])
-        yield Folded((Strong(_lane(compared)),), [table(compared, COLUMNS, NAMES), lines])
+        lines = Bullets([*beside(compared)])
+        yield Folded((Strong(_lane(compared)),), [table(compared, COLUMNS), lines])
     yield Bullets((*gate.notes, say("legend", "gate", sure=sure(gate.comparisons[0].family))))
 
 
@@ -103,8 +102,8 @@ def junit(gate: Gate) -> str:
         if kind := {"worse": "failure", "cannot tell": "error"}.get(found.place):
             message = f"{found.place}: {_figures(found)}"
             unit, size = UNITS[figure]
-            sides = f"base {median(found.a, size)}, candidate {median(found.b, size)} {unit}"
-            text = f"{sides}. {'; '.join(reasons(found, NAMES))}"
+            sides = f"base (A) {median(found.a, size)}, candidate (B) {median(found.b, size)}"
+            text = f"{sides} {unit}. {'; '.join(reasons(found))}"
             ElementTree.SubElement(case, kind, message=message).text = text
     ElementTree.indent(suite)
     text_bytes: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
