@@ -51,7 +51,7 @@ def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 def section(result: Result) -> Section:
     """Each comparison behind its answers, and the legend; one line if no answer is possible."""
     compared, text, none = result.comparisons, single(result.comparisons), ""
-    if len({load.lane for load in result.loads}) == 1 and not result.kind.changes_lab:
+    if len({load.lane for load in result.loads}) == 1 and not result.changes_lab:
         none = "Only one server was measured: there is nothing to compare."
     return Section("Comparisons", [Paragraph(text)] if text else tables(compared), "ab", none)
 

@@ -31,7 +31,7 @@ def run(result: Result) -> Iterator[tuple[str, str]]:
     """The trials, servers, launches and engines of a run, its code, host and limits, by name."""
     experiment, manifest, rows = result.experiment, result.manifest, result.rows
     yield (
-        result.kind.title,
+        result.title,
         say(
             "run",
             "trials",
@@ -63,7 +63,7 @@ def run(result: Result) -> Iterator[tuple[str, str]]:
 def launches(result: Result) -> str:
     experiment, count = result.experiment, result.experiment.launches
     code = ("lab" if experiment.target is None else "service") + ("" if count else "-running")
-    if result.kind.changes_lab and any(row.launch for row in result.rows):
+    if result.changes_lab and any(row.launch for row in result.rows):
         code = "some"
     jvms, containers = counted(count, "fresh JVM"), counted(count, "fresh container")
     return say("launches", code, jvms=jvms, containers=containers, arms=bool(experiment.arms))

@@ -32,12 +32,11 @@ def build(
     """The page of a run, of its trials with their figures over time; and the figures by load, each
     an SVG file by its name."""
     sustained = [finding for finding in result.findings if isinstance(finding, Sustained)]
-    # If the lab is changed from trial to trial, each lane is a load of its own.
-    changes = result.kind.changes_lab
-    figures = () if changes else tuple(by_load(result.loaded, result.limits, sustained))
+    drawn = () if result.changes_lab else by_load(result.loaded, result.limits, sustained)
+    figures = tuple(drawn)
     # The figure behind the answer, before any table.
-    drawn = [Drawing(HINT + figures_of(figures))] if figures else []
-    parts = [Section("Figures", drawn, "figures"), *sections(result)]
+    answer = [Drawing(HINT + figures_of(figures))] if figures else []
+    parts = [Section("Figures", answer, "figures"), *sections(result)]
     at = next(at for at, part in enumerate(parts) if part.key == "validity")
     parts.insert(at, trials.section(shown))
     written = [(part.key, part.title, body) for part in parts if (body := content(part))]
