@@ -1,4 +1,4 @@
-"""Comparisons: a table of each, what a reader must know beside it, and comparison.json."""
+"""Comparisons: a table of each, the notes below it, and comparison.json."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -87,7 +87,7 @@ def files(gate: Gate) -> dict[str, str]:
 
 
 def junit(gate: Gate) -> str:
-    """A test suite with a test for each limit: worse is a failure, what cannot be told an error."""
+    """A test suite with a test for each limit: worse is a failure, "cannot tell" an error."""
     places = [found.place for found in gate.answers]
     suite = ElementTree.Element(
         "testsuite",

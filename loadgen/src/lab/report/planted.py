@@ -65,9 +65,9 @@ def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
     same = _sum(found for found in dosed if not found.dose)
     large = _sum(found for found in dosed if found.dose >= 2 * MARGIN)
     every = _sum(dosed)
-    told = same.total() - same[UNTOLD]
+    answered = same.total() - same[UNTOLD]
     lines = (
-        say("planted", "false", share=share(told - same[SAME], told)),
+        say("planted", "false", share=share(answered - same[SAME], answered)),
         say("planted", "caught", dose=2 * MARGIN, share=share(large[WORSE], large.total())),
         say("planted", "untold", share=share(every[UNTOLD], every.total())),
     )

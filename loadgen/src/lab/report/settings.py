@@ -13,7 +13,7 @@ SERVER_MEMORY = "2g"
 DOWNSTREAM_DELAY_MS = 200
 # It has one loop by itself, the others one per CPU.
 ONE_LOOP = "event-loop"
-# Flags that start.sh gives every JVM besides its SERVER_JVM_FLAGS.
+# Flags that start.sh gives every JVM next to its SERVER_JVM_FLAGS.
 OWN_FLAGS = (
     "--enable-preview",
     "--enable-native-access=",

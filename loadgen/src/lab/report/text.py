@@ -7,7 +7,7 @@ from lab.judge.intervals import MedianOf
 from lab.model import Row, TrialPlan, three
 
 NOTHING = "–"
-# How a load is told from others that differ in this.
+# How a load is named where others differ in this.
 MORE = {
     "route": "{}",
     "engine": "by {}",

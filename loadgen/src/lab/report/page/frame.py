@@ -62,7 +62,7 @@ def vega() -> str:
 
 
 def bundled() -> str:
-    """The same, made anew."""
+    """The same, made again."""
     import vl_convert
 
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

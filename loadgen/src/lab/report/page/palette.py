@@ -3,7 +3,7 @@
 Seven hues and a grey. Each has a contrast of at least 3 to 1 to the page, as WCAG 2.2 asks of
 graphics (1.4.11), and any two stay apart, by at least 25 in CIELAB, to eyes with and without
 protanopia and deuteranopia (G. M. Machado et al., IEEE TVCG 15 (2009) 1291): they were searched
-for so. A lane also has a shape, so that nothing is told by colour alone.
+for so. A lane also has a shape, so that nothing is shown by colour alone.
 """
 
 from collections.abc import Mapping, Sequence
