@@ -94,12 +94,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Blocks that a page has behind their summary, and open on paper; those with a `key`, its id,
-    stay behind it."""
+    """Blocks that a page has behind their summary. `key` is its id."""
 
     summary: Text
     blocks: Sequence[Block]
-    is_open: bool = False
     key: str = ""
 
 

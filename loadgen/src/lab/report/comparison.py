@@ -16,15 +16,13 @@ from lab.judge.compare import (
     Place,
 )
 from lab.judge.intervals import CONFIDENCE, RatioOf
-from lab.report.blocks import Block, Bullets, Folded, Paragraph, Section, Strong, Table
+from lab.report.blocks import Block, Bullets, Paragraph, Section, Table
 from lab.report.remarks import say
 from lab.report.result import Result
 from lab.report.text import NOTHING, cell_names, counted, median
 from lab.store.records import MIB, to_json
 
 NAME = "comparison.json"
-# A page shows so many answers at most without a click.
-MOST_OPEN = 12
 COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "answer", "why")
 # The class of each place on a page.
 MARKS: Mapping[Place, str] = {
@@ -49,7 +47,7 @@ def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def section(result: Result) -> Section:
-    """Each comparison behind its answers, and the legend; one line if no answer is possible."""
+    """Each comparison under its answers, and the legend; one line if no answer is possible."""
     compared, text, none = result.comparisons, single(result.comparisons), ""
     if len({load.lane for load in result.loads}) == 1 and not result.changes_lab:
         none = "Only one server was measured: there is nothing to compare."
@@ -58,11 +56,11 @@ def section(result: Result) -> Section:
 
 def tables(comparisons: Sequence[Comparison]) -> list[Block]:
     """Each comparison, and what the words mean."""
-    if not any(comparison.answers for comparison in comparisons):
-        return [*map(_folded, comparisons)]
-    legend = say("legend", "comparison", factor=1 + MARGIN)
-    texts = (Paragraph(text, "legend") for text in (legend, sure(comparisons[0].family)))
-    return [*map(_folded, comparisons), *texts]
+    parts: list[Block] = [*map(_part, comparisons)]
+    if any(comparison.answers for comparison in comparisons):
+        legend = say("legend", "comparison", factor=1 + MARGIN)
+        parts += (Paragraph(text, "legend") for text in (legend, sure(comparisons[0].family)))
+    return parts
 
 
 def single(comparisons: Sequence[Comparison]) -> str:
@@ -77,15 +75,11 @@ def single(comparisons: Sequence[Comparison]) -> str:
     return say("beside", "single", asked=asked, takes=family.launches)
 
 
-def _folded(comparison: Comparison) -> Folded:
+def _part(comparison: Comparison) -> Section:
     counts = Counter(answer.place for answer in comparison.answers)
     answers = ", ".join(f"{counts[place]} × {place}" for place in MARKS if counts[place])
-    sides = (Strong(comparison.b), " (B) against ", Strong(comparison.a), " (A): ")
-    return Folded(
-        (*sides, answers or "no load in common"),
-        [table(comparison), Bullets([*beside(comparison)])],
-        is_open=MOST_OPEN >= len(comparison.answers) > counts["cannot tell"],
-    )
+    title = f"{comparison.b} (B) against {comparison.a} (A): {answers or 'no load in common'}"
+    return Section(title, [table(comparison), Bullets([*beside(comparison)])])
 
 
 def table(comparison: Comparison, columns: Sequence[str] = COLUMNS) -> Table:

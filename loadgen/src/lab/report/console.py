@@ -10,7 +10,6 @@ from lab.report import answers, blocks, comparison, findings, loads, recorded, w
 from lab.report.blocks import (
     Block,
     Bullets,
-    Folded,
     Link,
     Loud,
     Named,
@@ -63,9 +62,6 @@ def write(console: Console, parts: Iterable[Block]) -> None:
                 console.print(grid)
             case Table(rows=[_, *_]):
                 _table(console, block)
-            case Folded(title, inside):
-                _line(console, title)
-                write(console, inside)
             case Section(title, inside):
                 _line(console, (Strong(title),))
                 write(console, inside)

@@ -9,7 +9,7 @@ from rich.console import Console
 from lab.judge.compare import Answer, Comparison, Overall, overall
 from lab.report import console as printed
 from lab.report import markdown as written
-from lab.report.blocks import Block, Bullets, Folded, Paragraph, Strong
+from lab.report.blocks import Block, Bullets, Paragraph, Section, Strong
 from lab.report.comparison import UNITS, beside, limits_text, ratio_text, reasons, sure, table
 from lab.report.remarks import say
 from lab.report.text import cell_names, median
@@ -57,7 +57,7 @@ def blocks(gate: Gate) -> Iterator[Block]:
     yield Paragraph(f"base (A) {gate.base}, candidate (B) {gate.candidate}")
     for compared in gate.comparisons:
         lines = Bullets([*beside(compared)])
-        yield Folded((Strong(_lane(compared)),), [table(compared, COLUMNS), lines])
+        yield Section(_lane(compared), [table(compared, COLUMNS), lines])
     yield Bullets((*gate.notes, say("legend", "gate", sure=sure(gate.comparisons[0].family))))
 
 

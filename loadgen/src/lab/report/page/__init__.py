@@ -10,7 +10,7 @@ from lab.report.blocks import Drawing, Section
 from lab.report.page import frame, trials
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import Figure, figures_of
-from lab.report.page.markup import content, inline, markup
+from lab.report.page.markup import body_of, inline, markup
 from lab.report.result import Result, Trial
 from lab.report.sections import first, sections
 
@@ -39,7 +39,7 @@ def build(
     parts = [Section("Figures", answer, "figures"), *sections(result)]
     at = next(at for at, part in enumerate(parts) if part.key == "validity")
     parts.insert(at, trials.section(shown))
-    written = [(part.key, part.title, body) for part in parts if (body := content(part))]
+    written = [(part.key, part.title, body) for part in parts if (body := body_of(part))]
     name, run = inline(result.experiment.name), inline(result.manifest.run)
     links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in written)
     main = "".join(

@@ -28,20 +28,18 @@ def _written(block: blocks.Block) -> str:
             return f"<pre>{escape('\n'.join(plain))}</pre>"
         case blocks.Table():
             return _table(block) if block.rows else ""
-        case blocks.Folded(summary, inside, is_open, key):
-            more = f' id="{escape(key)}"' if key else ' class="open-in-print"'
-            return (
-                f"<details{more}{' open' if is_open else ''}><summary>{inline(summary)}</summary>"
-                f"<div>{markup(inside)}</div></details>\n"
-            )
+        case blocks.Folded(summary, inside, key):
+            name = f' id="{escape(key)}"' if key else ""
+            content = f"<summary>{inline(summary)}</summary><div>{markup(inside)}</div>"
+            return f"<details{name}>{content}</details>\n"
         case blocks.Drawing(drawn):
             return drawn
         case blocks.Section(title):
-            body = content(block)
+            body = body_of(block)
             return f"<h3>{inline(title)}</h3>{body}" if body else ""
 
 
-def content(section: blocks.Section) -> str:
+def body_of(section: blocks.Section) -> str:
     return markup(section.blocks) or markup([blocks.Paragraph(section.none)])
 
 
