@@ -140,7 +140,7 @@ def printed(block: blocks.Block, width: int) -> list[str]:
 )
 def test_a_narrow_console_leaves_out_what_is_optional(width: int, header: str) -> None:
     row = ("closed 100", "1,234", "1,300", "1.053", "it reaches across a limit")
-    table = blocks.Table(("load", "A", "B", "ratio", "why"), [row], wide=(4,), optional=("A", "B"))
+    table = blocks.Table(("load", "A", "B", "ratio", "why"), [row], optional=("A", "B"))
     lines = printed(table, width)
     assert lines[0].split() == header.split()
     assert max(map(len, lines)) <= width

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+# A longer cell is broken into lines.
+WIDE = 40
 _NUMBER = re.compile(r"[\d–.\[-]|$|no interval")
 
 
@@ -71,25 +73,25 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header, and the `legend`. The first `names` columns say what a row is about;
-    those in `wide` may break their lines. `marks` are whole cells that stand out, with their
-    classes of the page's style sheet. On a page it needs a `label`. A console that is too narrow
-    leaves out the `optional` columns, the first of these first."""
+    """Rows under a header, and the `legend`. The first column says what a row is about. `marks` are
+    whole cells that stand out, with their classes of the page's style sheet. On a page it needs a
+    `label`. A console that is too narrow leaves out the `optional` columns, the first of these
+    first."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Text]]
     label: str = ""
     legend: str = ""
-    names: int = 1
-    wide: Sequence[int] = ()
     marks: Mapping[Any, str] = field(default_factory=dict)
     optional: Sequence[str] = ()
 
-    def is_number(self, at: int) -> bool:
-        """True if every cell of the column begins like a number, and one is not empty."""
-        cells = [row[at] for row in self.rows]
-        begin = (isinstance(cell, str) and _NUMBER.match(cell) for cell in cells)
-        return at not in self.wide and any(cells) and all(begin)
+    def kind(self, at: int) -> str:
+        """The class of a column: w if it has a long cell, and may break its lines; n if every cell
+        begins like a number, and one is not empty."""
+        cells = [plain(row[at]) for row in self.rows]
+        if any(len(cell) > WIDE for cell in cells):
+            return "w"
+        return "n" if any(cells) and all(map(_NUMBER.match, cells)) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,7 @@ def table(comparison: Comparison, columns: Sequence[str] = COLUMNS) -> Table:
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     label = f"{comparison.b} against {comparison.a}"
-    wide = [at for at, name in enumerate(columns) if name == "why"]
-    return Table(columns, rows, label, "", 2, wide, MARKS, optional=("A", "B"))
+    return Table(columns, rows, label, marks=MARKS, optional=("A", "B"))
 
 
 def reasons(answer: Answer) -> list[str]:

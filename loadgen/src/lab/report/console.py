@@ -23,8 +23,6 @@ from lab.report.sections import notices
 
 # The colour of a cell, by its class on a page.
 COLOURS = {"good": "green", "bad": "red", "unsure": "yellow"}
-# A column that may break its lines gets so much room.
-WIDE = 40
 # More loads than these are in the report only.
 MOST_LOADS = 24
 
@@ -90,7 +88,7 @@ def _table(console: Console, table: Table) -> None:
     grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     kept = _fitting(table, console.width)
     for at in kept:
-        number = table.is_number(at)
+        number = table.kind(at) == "n"
         grid.add_column(
             table.header[at], justify="right" if number else "left", no_wrap=number, overflow="fold"
         )
@@ -104,11 +102,10 @@ def _table(console: Console, table: Table) -> None:
 
 
 def _fitting(table: Table, width: int) -> list[int]:
-    """The columns of the table that fit in this width; those that are `wide` may break."""
+    """The columns of the table that fit in this width; a long cell is broken."""
     columns = zip(table.header, *table.rows, strict=True)
-    widths = [max(len(blocks.plain(cell)) for cell in cells) for cells in columns]
-    for at in table.wide:
-        widths[at] = min(widths[at], WIDE)
+    longest = (max(len(blocks.plain(cell)) for cell in cells) for cells in columns)
+    widths = [min(length, blocks.WIDE) for length in longest]
     kept = list(range(len(widths)))
     for name in table.optional:
         if sum(widths[at] + 1 for at in kept) <= width:

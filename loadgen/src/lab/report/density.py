@@ -31,5 +31,5 @@ def section(result: Result) -> Section:
         for slope, each in slopes(result.findings)
     ]
     title = "Memory per connection"
-    table = Table(HEADER, rows, title, say("legend", "density"), names=2)
+    table = Table(HEADER, rows, title, say("legend", "density"))
     return Section(title, [table], "density")

@@ -18,7 +18,7 @@ def blocks(fairness: Fairness) -> list[Block]:
     models = {name: own for name, own in fairness.own.items() if name not in fairness.unequal}
     equal = [(name, value_text(name, value)) for name, value in fairness.equal.items()]
     of_models = _by_server("The models' own settings", models)
-    of_all = Table(("setting", "value"), equal, "Equal for all servers", wide=(1,))
+    of_all = Table(("setting", "value"), equal, "Equal for all servers")
     return [
         Paragraph(loud, "bad"),
         _by_server("Unequal limits", fairness.unequal),

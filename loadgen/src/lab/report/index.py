@@ -107,6 +107,6 @@ def _page(rows: Sequence[Listed]) -> str:
     for row in rows:
         run = (Link(row.run, row.report),) if row.report else row.run
         cells.append((run, row.question, row.answer, row.host))
-    table = Table(header, cells, "Runs", wide=(1, 2, 3))
+    table = Table(header, cells, "Runs")
     none = Paragraph("" if rows else "There is no run yet.")
     return frame.page(title, title, "", markup([table, none]))

@@ -62,8 +62,7 @@ def table(loads: Sequence[Load], columns: Sequence[Column], label: str, legend: 
     ]
     header = [name for name, _ in kept]
     rows = [*zip(*(cells for _, cells in kept), strict=True)]
-    names = sum(name in dict(PLACE) for name in header)
-    whole = Table(header, rows, label, legend, names, optional=OPTIONAL)
+    whole = Table(header, rows, label, legend, optional=OPTIONAL)
     return [Paragraph(f"All: {', '.join(same)}." if same else ""), whole]
 
 

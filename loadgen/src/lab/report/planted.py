@@ -22,7 +22,7 @@ def section(result: Result) -> Section:
     dosed = [found for found in result.findings if isinstance(found, Dosed)]
     parts = sorted(named, key=lambda found: found.mode is not None)
     blocks = (
-        Table(NAMED, [*map(_cells, parts)], "Named", say("legend", "planted"), 3, wide=(5,)),
+        Table(NAMED, [*map(_cells, parts)], "Named", say("legend", "planted")),
         *_doses(dosed),
     )
     return Section("Planted and named", blocks, "planted")
@@ -71,7 +71,7 @@ def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
         say("planted", "caught", dose=2 * MARGIN, share=share(large[WORSE], large.total())),
         say("planted", "untold", share=share(every[UNTOLD], every.total())),
     )
-    return Table(DOSED, rows, "Doses", say("legend", "doses"), names=2), Bullets(lines)
+    return Table(DOSED, rows, "Doses", say("legend", "doses")), Bullets(lines)
 
 
 def _sum(dosed: Iterable[Dosed]) -> Counter[str]:

@@ -63,7 +63,7 @@ def validity(result: Result) -> Section:
 
 
 def run(result: Result) -> Section:
-    facts = Table(("what", "value"), [*words.run(result)], "What was run, on what", wide=(1,))
+    facts = Table(("what", "value"), [*words.run(result)], "What was run, on what")
     return Section("What was run, on what", [facts], "run")
 
 

@@ -36,7 +36,7 @@ def section(result: Result) -> Section:
     rows = [_cells(load) for load in result.loads if load.verdicts]
     rows.sort(key=lambda cells: _LAST.get(cells[1], 0))
     legend = say("legend", "limits")
-    table = Table(HEADER, rows, "What limited", legend, wide=(4, 5))
+    table = Table(HEADER, rows, "What limited", legend)
     return Section("What limited", [table], "limits")
 
 

@@ -62,12 +62,7 @@ def _class(names: str) -> str:
 def _table(table: blocks.Table) -> str:
     """In a box that scrolls. Columns whose cells begin like numbers are set right."""
 
-    def kind(at: int) -> str:
-        if at in table.wide:
-            return "w"
-        return "n" if at >= table.names and table.is_number(at) else ""
-
-    kinds = [kind(at) for at in range(len(table.header))]
+    kinds = [table.kind(at) if at else "" for at in range(len(table.header))]
 
     def cell(at: int, text: blocks.Text, scope: str = "") -> str:
         classes = _class(" ".join(filter(None, (kinds[at], table.marks.get(text)))))
@@ -77,7 +72,7 @@ def _table(table: blocks.Table) -> str:
 
     head = "".join(cell(at, text, "col") for at, text in enumerate(table.header))
     lines = (
-        "".join(cell(at, text, "row" if at < table.names else "") for at, text in enumerate(row))
+        "".join(cell(at, text, "" if at else "row") for at, text in enumerate(row))
         for row in table.rows
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -42,7 +42,7 @@ def section(shown: Sequence[tuple[Trial, Sequence[Figure]]]) -> Section:
         inside = (
             Loud(texts(judgement.reasons)),
             Bullets(texts(judgement.notes)),
-            Table(("what", "value"), known, f"Trial {row.trial}", wide=(1,)),
+            Table(("what", "value"), known, f"Trial {row.trial}"),
             *_standings(trial.verdict, row),
             Drawing(figures_of(drawn, small=True) + NO_SCRIPT) if drawn
             else Paragraph(NOT_STORED if stored else ""),
@@ -69,7 +69,7 @@ def _standings(verdict: Verdict, row: Row) -> Iterator[Block]:
     ]
     legend = say("legend", "standings")
     if rows:
-        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", legend, wide=(5,))
+        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", legend)
         yield Folded(f"{len(rows)} resources, ranked", [ranked])
     yield Bullets([missing_text(gap) for gap in verdict.missing])
 
