@@ -98,12 +98,9 @@ def difference(*trials: Recorded) -> str:
         if isinstance(side, str):
             return f"not compared: {trial.row.run}: {side}"
         sides.append(side)
-    problem = why_not(*sides)
-    return f"not compared: {problem}" if problem else changed(*sides)
-
-
-def changed(a: Side, b: Side) -> str:
-    """What costs more or less for each answer in B, in a few parts of a sentence."""
+    if problem := why_not(*sides):
+        return f"not compared: {problem}"
+    a, b = sides
     most = changes(a, b)[:MOST_CHANGED]
     return say(
         "recorded",

@@ -79,7 +79,7 @@ def _figure(
     points = [
         {
             "series": lane_of(row),
-            "x": _rate(row) if by_rate else row.concurrency,
+            "x": row.offered_rps or 0 if by_rate else row.concurrency,
             "y": quantity.value(row),
             "expected": quantity.expected(row),
             "valid": row.valid,
@@ -120,7 +120,8 @@ def _figure(
     axes = {"x": _x_axis(points, bands, unit), "y": _y_axis(points, quantity.unit, limit)}
     by_lane = sorted(medians, key=lambda middle: lanes.index(middle["series"]))
     texts = [f"{each['series']}: {each['x']:,} {unit} {each['tip']}" for each in by_lane]
-    name = "-".join((quantity.slug, first.mode, _slug(first.route), first.engine))
+    route = re.sub(r"[^a-z0-9]+", "-", first.route.lower()).strip("-") or "root"
+    name = "-".join((quantity.slug, first.mode, route, first.engine))
     alt = f"Medians over launches of valid trials, in {quantity.unit}. {'; '.join(texts)}."
     return Figure(name, title, alt, view(title, below, SIZE, axes, lanes, layers))
 
@@ -140,13 +141,9 @@ def _medians(quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]) ->
     return medians
 
 
-def _rate(row: Row) -> int:
-    return row.offered_rps or 0
-
-
 def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
     """What each server sustains, along the rate: connections send a rate of their own."""
-    sent = max(_rate(row) / row.concurrency for row in rows)
+    sent = max((row.offered_rps or 0) / row.concurrency for row in rows)
     bands = []
     servers = {row.server for row in rows}
     for band in sustained:
@@ -179,7 +176,3 @@ def _y_axis(points: Sequence[Spec], unit: str, limit: float | None) -> Spec:
     if low > 0 and high / low >= LOG_FROM:
         scale = {"type": "log", "domain": [low, high], "nice": False, "padding": 8, "clamp": True}
     return axis(unit, scale, "y")
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"
