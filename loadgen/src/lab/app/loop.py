@@ -21,8 +21,8 @@ from lab.errors import LabUnreachable, RawDataError
 from lab.judge.checks import data, state
 from lab.judge.fairness import reasons
 from lab.kinds import order
+from lab.kinds.kind import recorded
 from lab.kinds.loads import arms_of
-from lab.kinds.reading.recording import wanted
 from lab.load.measure import RECORD, measure
 from lab.load.runner import Known, Runner
 from lab.model import Remark, Row, TrialPlan
@@ -99,7 +99,7 @@ class Loop:
 
     def _recorder(self, of: Preparation, runner: Runner, progress: Trials) -> Recorder | None:
         """What makes the recorded trials; None where none are asked for."""
-        kind = wanted(self.record.experiment)
+        kind = recorded(self.record.experiment)
         if kind is None:
             return None
         return Recorder(

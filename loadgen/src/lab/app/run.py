@@ -13,7 +13,7 @@ from lab.app.tools import Lab, Stages, Tools
 from lab.errors import WordError
 from lab.judge.fairness import compare, reasons
 from lab.kinds import order
-from lab.kinds.reading.recording import wanted
+from lab.kinds.kind import recorded
 from lab.kinds.registry import kind_of
 from lab.load.engines import Engine, engines_of
 from lab.model import Condition, Experiment, Fairness, Snapshot
@@ -110,7 +110,7 @@ def read_servers(experiment: Experiment, subjects: Subjects) -> dict[str, Snapsh
     for subject in subjects.values():
         # First: a management port answers 403 to another server's token, without a name.
         subject.check()
-        if wanted(experiment):
+        if recorded(experiment):
             subject.check_recorder()
     return {name: subject.snapshot() for name, subject in subjects.items()}
 
