@@ -15,8 +15,8 @@ from lab.report.verdicts import limit
 def of(result: Result) -> Answers:
     """What the findings answer; without any the most that each lane answered."""
     given = result.experiment, result.findings
-    found = capacity.answers(*given) or density.answers(*given)
-    return found if found or findings.lines(result.findings) else of_loads(result.loads)
+    answers = capacity.answers(*given) or density.answers(*given)
+    return answers if answers or findings.lines(result.findings) else of_loads(result.loads)
 
 
 def blocks(answers: Answers) -> Sequence[Block]:
@@ -44,7 +44,7 @@ def of_loads(loads: Sequence[Load]) -> Answers:
 
 
 def _most(loads: Sequence[Load]) -> Iterator[str]:
-    known = [(found, load) for load in loads if (found := load.median(goodput))]
+    known = [(rps, load) for load in loads if (rps := load.median(goodput))]
     if not known:
         yield say("answers", "nothing")
         return

@@ -21,10 +21,10 @@ from lab.report.verdicts import in_use, shares_text
 LEAST_LAUNCHES = 3
 
 
-def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+def answers(_: Experiment, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
     """For each server and objective what it sustains and what gave way; then the limits of these
     lines."""
-    each = [finding for finding in found if isinstance(finding, Sustained)]
+    each = [finding for finding in findings if isinstance(finding, Sustained)]
     objectives = list(dict.fromkeys(finding.objective for finding in each))
     each.sort(key=lambda finding: (objectives.index(finding.objective), -(finding.value or 0.0)))
     lines = [(finding.server, *_cells(finding)) for finding in each]
@@ -94,20 +94,20 @@ class CapacityRatio:
     control_us: tuple[float, ...] = ()
 
 
-def ratio_lines(found: CapacityRatio) -> Iterator[str]:
+def ratio_lines(ratio: CapacityRatio) -> Iterator[str]:
     """B against A for people."""
-    yield f"B {found.name_b} against A {found.name_a}, at {found.a.objective}"
-    yield f"  A {_sustains(found.a)}"
-    yield f"  B {_sustains(found.b)}"
-    if found.ratio is None:
-        yield say("capacity", "no-ratio", place=found.place)
+    yield f"B {ratio.name_b} against A {ratio.name_a}, at {ratio.a.objective}"
+    yield f"  A {_sustains(ratio.a)}"
+    yield f"  B {_sustains(ratio.b)}"
+    if ratio.ratio is None:
+        yield say("capacity", "no-ratio", place=ratio.place)
         return
-    if found.in_units is None:
-        yield say("capacity", "ratio", by=found.ratio, place=found.place)
+    if ratio.in_units is None:
+        yield say("capacity", "ratio", by=ratio.ratio, place=ratio.place)
     else:
-        a_us, b_us = found.control_us
-        yield say("capacity", "ratio-measured", by=found.ratio)
-        yield say("capacity", "ratio-in-units", by=found.in_units, place=found.place)
+        a_us, b_us = ratio.control_us
+        yield say("capacity", "ratio-measured", by=ratio.ratio)
+        yield say("capacity", "ratio-in-units", by=ratio.in_units, place=ratio.place)
         yield say("capacity", "control", a=a_us, b=b_us)
-    if min(found.a.launches, found.b.launches) < LEAST_LAUNCHES:
+    if min(ratio.a.launches, ratio.b.launches) < LEAST_LAUNCHES:
         yield say("capacity", "few")

@@ -42,8 +42,8 @@ UNITS: Mapping[Figure, tuple[str, float]] = {
 
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    found = to_json(list(comparisons))
-    return {"margin": MARGIN, "confidence": CONFIDENCE, "comparisons": found}
+    answers = to_json(list(comparisons))
+    return {"margin": MARGIN, "confidence": CONFIDENCE, "comparisons": answers}
 
 
 def section(result: Result) -> Section:

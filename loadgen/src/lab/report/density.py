@@ -12,8 +12,8 @@ HEADER = ("server", "memory", "connections", "bytes each", "trials")
 
 
 def slopes(findings: Sequence[Finding]) -> list[tuple[PerConnection, str]]:
-    found = [finding for finding in findings if isinstance(finding, PerConnection)]
-    return [(slope, estimate(slope.value, slope.low, slope.high)) for slope in found]
+    known = [finding for finding in findings if isinstance(finding, PerConnection)]
+    return [(slope, estimate(slope.value, slope.low, slope.high)) for slope in known]
 
 
 def answers(experiment: Experiment, findings: Sequence[Finding]) -> Answers:

@@ -9,8 +9,8 @@ from lab.report.text import NOTHING, data
 
 
 def section(result: Result) -> Section:
-    found = blocks(result.manifest.fairness)
-    return Section("Fairness manifest", found, "fairness", "No setting of a server was read.")
+    parts = blocks(result.manifest.fairness)
+    return Section("Fairness manifest", parts, "fairness", "No setting of a server was read.")
 
 
 def blocks(fairness: Fairness) -> list[Block]:

@@ -65,8 +65,8 @@ def text(finding: Finding) -> str:
     return say("findings", type(finding).__name__, **values)
 
 
-def reasons(found: Iterable[Remark]) -> str:
-    return "; ".join(remarks.texts(found))
+def reasons(whys: Iterable[Remark]) -> str:
+    return "; ".join(remarks.texts(whys))
 
 
 def _grown(finding: Grown, values: dict[str, object]) -> str:

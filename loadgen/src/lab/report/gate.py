@@ -66,9 +66,9 @@ def answer(gate: Gate) -> str:
     if gate.answer == "not worse":
         return say("gate", "not worse", count=count, one=count == 1)
     named = [
-        f"{load} {found.question.figure} {_figures(found)}"
-        for load, found in _named(gate)
-        if found.place == gate.answer
+        f"{load} {judged.question.figure} {_figures(judged)}"
+        for load, judged in _named(gate)
+        if judged.place == gate.answer
     ]
     return say(
         "gate",
@@ -88,7 +88,7 @@ def files(gate: Gate) -> dict[str, str]:
 
 def junit(gate: Gate) -> str:
     """A test suite with a test for each limit: worse is a failure, "cannot tell" an error."""
-    places = [found.place for found in gate.answers]
+    places = [judged.place for judged in gate.answers]
     suite = ElementTree.Element(
         "testsuite",
         name="gate",
@@ -96,14 +96,14 @@ def junit(gate: Gate) -> str:
         failures=str(places.count("worse")),
         errors=str(places.count("cannot tell")),
     )
-    for load, found in _named(gate):
-        figure = found.question.figure
+    for load, judged in _named(gate):
+        figure = judged.question.figure
         case = ElementTree.SubElement(suite, "testcase", classname=load, name=figure)
-        if kind := {"worse": "failure", "cannot tell": "error"}.get(found.place):
-            message = f"{found.place}: {_figures(found)}"
+        if kind := {"worse": "failure", "cannot tell": "error"}.get(judged.place):
+            message = f"{judged.place}: {_figures(judged)}"
             unit, size = UNITS[figure]
-            sides = f"base (A) {median(found.a, size)}, candidate (B) {median(found.b, size)}"
-            text = f"{sides} {unit}. {'; '.join(reasons(found))}"
+            sides = f"base (A) {median(judged.a, size)}, candidate (B) {median(judged.b, size)}"
+            text = f"{sides} {unit}. {'; '.join(reasons(judged))}"
             ElementTree.SubElement(case, kind, message=message).text = text
     ElementTree.indent(suite)
     text_bytes: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
@@ -113,14 +113,14 @@ def junit(gate: Gate) -> str:
 def _named(gate: Gate) -> Iterator[tuple[str, Answer]]:
     """Each answer with the name of its lane and load."""
     for compared in gate.comparisons:
-        loads = cell_names([found.question.cell for found in compared.answers])
-        for found in compared.answers:
-            yield f"{_lane(compared)} {loads[found.question.cell]}", found
+        loads = cell_names([judged.question.cell for judged in compared.answers])
+        for judged in compared.answers:
+            yield f"{_lane(compared)} {loads[judged.question.cell]}", judged
 
 
 def _lane(compared: Comparison) -> str:
     return compared.b.rpartition(":")[2]
 
 
-def _figures(found: Answer) -> str:
-    return f"{ratio_text(found.ratio)}, allowed {limits_text(found.question.limits)}"
+def _figures(judged: Answer) -> str:
+    return f"{ratio_text(judged.ratio)}, allowed {limits_text(judged.question.limits)}"

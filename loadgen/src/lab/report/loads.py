@@ -102,8 +102,8 @@ def _errors(load: Load) -> str:
 
 
 def _launches(load: Load) -> str:
-    found = load.median(goodput)
-    return str(found.count if found else 0)
+    rps = load.median(goodput)
+    return str(rps.count if rps else 0)
 
 
 PLACE: Sequence[Column] = (

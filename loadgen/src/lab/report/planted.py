@@ -18,9 +18,11 @@ DOSED = ("load", "dose", "median ratio of goodput", "of p95", "answers")
 
 def section(result: Result) -> Section:
     """By resource, by severity, and by dose."""
-    named = [found for found in result.findings if isinstance(found, Named) and found.planted]
-    dosed = [found for found in result.findings if isinstance(found, Dosed)]
-    parts = sorted(named, key=lambda found: found.mode is not None)
+    named = [
+        finding for finding in result.findings if isinstance(finding, Named) and finding.planted
+    ]
+    dosed = [finding for finding in result.findings if isinstance(finding, Dosed)]
+    parts = sorted(named, key=lambda finding: finding.mode is not None)
     blocks = (
         Table(NAMED, [*map(_cells, parts)], "Named", say("legend", "planted")),
         *_doses(dosed),
@@ -28,12 +30,16 @@ def section(result: Result) -> Section:
     return Section("Planted and named", blocks, "planted")
 
 
-def line(found: Named | Dosed) -> str:
+def line(finding: Named | Dosed) -> str:
     """All trials together, all that clearly limit, or one dose; nothing of a part of them."""
-    if isinstance(found, Dosed):
-        return say("planted", "dose", of=found, answers=counted(found.answers))
-    right, wrong = share(found.right, found.trials), len(found.sure)
-    return "" if found.planted else say("planted", found.name, of=found, right=right, wrong=wrong)
+    if isinstance(finding, Dosed):
+        return say("planted", "dose", of=finding, answers=counted(finding.answers))
+    right, wrong = share(finding.right, finding.trials), len(finding.sure)
+    return (
+        ""
+        if finding.planted
+        else say("planted", finding.name, of=finding, right=right, wrong=wrong)
+    )
 
 
 def share(count: int, trials: int) -> str:
@@ -48,22 +54,22 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name or 'no verdict'} {n}×" for name, n in sorted(counts.items()))
 
 
-def _cells(found: Named) -> tuple[str, ...]:
-    place = found.planted or "", f"{found.severity or NOTHING}", found.mode or NOTHING
-    missed = counted(Counter(found.missed.values()))
-    return (*place, share(found.right, found.trials), f"{found.strong}", missed)
+def _cells(finding: Named) -> tuple[str, ...]:
+    place = finding.planted or "", f"{finding.severity or NOTHING}", finding.mode or NOTHING
+    missed = counted(Counter(finding.missed.values()))
+    return (*place, share(finding.right, finding.trials), f"{finding.strong}", missed)
 
 
 def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
     if not dosed:
         return ()
     rows = [
-        (found.load, f"{found.dose:.0%}", *map(_ratio, (found.goodput_ratio, found.p95_ratio)),
-         counted(found.answers))
-        for found in dosed
+        (dose.load, f"{dose.dose:.0%}", *map(_ratio, (dose.goodput_ratio, dose.p95_ratio)),
+         counted(dose.answers))
+        for dose in dosed
     ]  # fmt: skip
-    same = _sum(found for found in dosed if not found.dose)
-    large = _sum(found for found in dosed if found.dose >= 2 * MARGIN)
+    same = _sum(dose for dose in dosed if not dose.dose)
+    large = _sum(dose for dose in dosed if dose.dose >= 2 * MARGIN)
     every = _sum(dosed)
     answered = same.total() - same[UNTOLD]
     lines = (
@@ -75,7 +81,7 @@ def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
 
 
 def _sum(dosed: Iterable[Dosed]) -> Counter[str]:
-    return sum((Counter(found.answers) for found in dosed), Counter())
+    return sum((Counter(dose.answers) for dose in dosed), Counter())
 
 
 def _ratio(value: float | None) -> str:

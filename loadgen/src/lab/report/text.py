@@ -44,13 +44,13 @@ def estimate(value: float | None, low: float | None, high: float | None) -> str:
     return f"{number(value)}{ends}"
 
 
-def median(found: MedianOf | None, unit: float = 1.0) -> str:
+def median(value: MedianOf | None, unit: float = 1.0) -> str:
     """A median in this unit, with its interval if it has one."""
-    if found is None:
+    if value is None:
         return NOTHING
-    if found.interval is None:
-        return number(found.median / unit)
-    return estimate(*(x / unit for x in (found.median, found.interval.low, found.interval.high)))
+    if value.interval is None:
+        return number(value.median / unit)
+    return estimate(*(x / unit for x in (value.median, value.interval.low, value.interval.high)))
 
 
 def load_of(trial: Cell | Row | TrialPlan) -> str:

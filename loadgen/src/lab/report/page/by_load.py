@@ -133,11 +133,11 @@ def _medians(quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]) ->
         groups.setdefault((point["series"], point["x"]), []).append((row, point))
     medians = []
     for _, group in sorted(groups.items(), key=lambda each: each[0][1]):
-        found = median_per_launch([row for row, _ in group], quantity.value)
-        if found is not None:
-            ends = found.interval
+        middle = median_per_launch([row for row, _ in group], quantity.value)
+        if middle is not None:
+            ends = middle.interval
             limits = {"low": ends.low, "high": ends.high} if ends else {}
-            medians.append({**group[0][1], "y": found.median, **limits, "tip": median(found)})
+            medians.append({**group[0][1], "y": middle.median, **limits, "tip": median(middle)})
     return medians
 
 
@@ -150,9 +150,9 @@ def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
         known = band.value is not None and band.server in servers
         if known and band.low is not None and band.high is not None:
             each = sent if band.unit == "connections" else 1.0
-            found = f"{estimate(band.value, band.low, band.high)} {band.unit}"
+            value = f"{estimate(band.value, band.low, band.high)} {band.unit}"
             ends = {"from": band.low * each, "to": band.high * each}
-            tip = f"{band.server}\n{band.objective}: {found}"
+            tip = f"{band.server}\n{band.objective}: {value}"
             bands.append({"series": band.server, **ends, "tip": tip})
     return bands
 

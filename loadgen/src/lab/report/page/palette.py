@@ -38,14 +38,14 @@ SHAPES = (
     *("M-1,-1H1L-1,1H1Z", "M-1,-.4H1V.4H-1Z"),
 )
 # The models of the lab have their own number, in every run; other lanes take what is left.
-_OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
+_MODELS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 
 
 def numbers(lanes: Sequence[str]) -> dict[str, int]:
     """A number for each lane, by which it has its hue and its shape."""
-    own = {lane: _OWN.index(lane) for lane in lanes if lane in _OWN}
-    free = (at for at in count(len(_OWN)) if at % HUES not in own.values())
-    return {lane: own[lane] if lane in own else next(free) for lane in lanes}
+    fixed = {lane: _MODELS.index(lane) for lane in lanes if lane in _MODELS}
+    free = (at for at in count(len(_MODELS)) if at % HUES not in fixed.values())
+    return {lane: fixed[lane] if lane in fixed else next(free) for lane in lanes}
 
 
 def variables(colours: Mapping[str, str]) -> str:

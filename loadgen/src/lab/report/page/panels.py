@@ -72,8 +72,8 @@ PANELS = msgspec.convert(tomllib.loads(_FILE)["panel"], tuple[Panel, ...])
 def observed(seen: Observation, server: str, route: str) -> tuple[tuple[Panel, list[Line]], ...]:
     """The panels that show anything of a trial of this server on this route. Raises SeriesError."""
     names = {"server": server, "route": route.partition("?")[0]}
-    found = ((panel, [*_lines(panel, seen, names)]) for panel in PANELS)
-    return tuple((panel, lines) for panel, lines in found if lines)
+    drawn = ((panel, [*_lines(panel, seen, names)]) for panel in PANELS)
+    return tuple((panel, lines) for panel, lines in drawn if lines)
 
 
 def _lines(panel: Panel, seen: Observation, names: Mapping[str, str]) -> Iterator[Line]:
@@ -94,14 +94,14 @@ def _series(
         yield {}, heap_after_collections(seen, server=names["server"])
         return
     metric = f"{source.metric}_bucket" if source.kind == "p95" else source.metric
-    found = seen.series(metric, **where)
+    every = seen.series(metric, **where)
     if source.kind in ("value", "set"):
         # A negative one means: no such pool (Tomcat).
-        yield from ((one.labels, one.points) for one in found if min(one.values) >= 0)
+        yield from ((series.labels, series.points) for series in every if min(series.values) >= 0)
         return
     groups = {
         tuple(series.labels.get(label, "") for label in source.by)
-        for series in found
+        for series in every
         if not source.needs or source.needs in series.labels
     }
     for group in sorted(groups):
