@@ -45,6 +45,7 @@ def line(finding: Finding) -> str:
 
 
 def text(finding: Finding) -> str:
+    """The text by the name of the finding's class, whose values are its fields."""
     values = {field.name: getattr(finding, field.name) for field in fields(finding)}
     match finding:
         case NotFound():
@@ -62,7 +63,8 @@ def text(finding: Finding) -> str:
             condition = finding.condition
             values["under"] = None if condition == AS_IT_IS else condition.text
             values["why"] = reasons(finding.why)
-    return say("findings", type(finding).__name__, **values)
+    code = type(finding).__name__
+    return say("findings", code if code in remarks.CATALOGUE["findings"] else "Finding", **values)
 
 
 def reasons(whys: Iterable[Remark]) -> str:
