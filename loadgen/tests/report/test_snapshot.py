@@ -162,10 +162,18 @@ def sustained(server: str, **changes: Any) -> finding.Sustained:
 OVER = verdict("worker pool", STRONG)
 SUSTAINED = (
     sustained("a", gave_way=finding.GaveWay("worker pool", 1, 2, True, OVER)),
-    sustained("b", gave_way=finding.GaveWay(None, 0, 2, False, None), used=5),
+    sustained(
+        "b",
+        value=900.4,
+        low=800.3,
+        high=1000.2,
+        often=(1.0, 0.5, 2.0),
+        used=5,
+        gave_way=finding.GaveWay(None, 0, 2, False, None),
+    ),
     sustained("c", open_above=True, often=None),
     sustained("d", open_below=True, often=(0.0, 0.0, 0.0)),
-    sustained("e", open_below=True, open_above=True),
+    sustained("e", value=None, low=None, high=None, open_below=True, open_above=True),
     sustained("f", objective="p99 < 1 s", gave_way=finding.GaveWay("lock", 2, 2, False, None)),
 )
 FIGURES = {
@@ -267,9 +275,11 @@ def measured() -> Iterator[tuple[Trial, tuple[()]]]:
         yield Trial(trial, judge(trial), seen, judged_row("r", trial)), ()
 
 
-def compared(**limits: Limits) -> gate.Gate:
-    rows = loads()
-    a, b = ([one for one in rows if one.server == server] for server in "ab")
+def compared(speed: float = 1.0, **limits: Limits) -> gate.Gate:
+    """B is so quick; a trial of it is invalid where it is as quick as A."""
+    a, b = ([one for one in loads() if one.server == server] for server in "ab")
+    if speed < 1:
+        b = [replace(one, achieved_rps=(one.achieved_rps or 0.0) * speed, valid=True) for one in b]
     found = compare_all([(("x:a", a), ("y:b", b))], limits or COMPARE)
     return gate.Gate("x:a", "y:b", found, ["a note"])
 
@@ -310,9 +320,10 @@ def texts() -> Iterator[tuple[str, str]]:
     yield "verdicts", "\n".join(judged())
     yield "trials", "\n".join(trials())
     yield "each trial", markdown.markdown([page_trials.section([*measured()])])
-    for name, limit in (("goodput", Limits(low=0.9)), ("cpu", Limits(high=1.1))):
-        files = gate.files(compared(**{name: limit}))
-        yield f"gate of {name}", files[gate.MARKDOWN] + files[gate.JUNIT]
+    goodput, cpu = {"goodput": Limits(low=0.9)}, {"cpu": Limits(high=1.1)}
+    for speed, limit in ((1.0, goodput), (0.5, goodput), (0.99, goodput | cpu)):
+        files = gate.files(compared(speed, **limit))
+        yield f"gate of {', '.join(limit)}", files[gate.MARKDOWN] + files[gate.JUNIT]
 
 
 def test_every_text_is_as_it_was() -> None:

@@ -103,7 +103,7 @@ def junit(gate: Gate) -> str:
             message = f"{judged.place}: {_figures(judged)}"
             unit, size = UNITS[figure]
             sides = f"base (A) {median(judged.a, size)}, candidate (B) {median(judged.b, size)}"
-            text = f"{sides} {unit}. {'; '.join(reasons(judged))}"
+            text = f"{sides} {unit}. {'; '.join(reasons(judged))}".rstrip()
             ElementTree.SubElement(case, kind, message=message).text = text
     ElementTree.indent(suite)
     text_bytes: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
