@@ -54,7 +54,8 @@ def write(console: Console, parts: Iterable[Block]) -> None:
                 for line in lines:
                     _line(console, line)
             case Named(lines=[_, *_] as lines):
-                grid = Grid.grid("", "", padding=(0, 2, 0, 0))
+                grid = Grid.grid(padding=(0, 2, 0, 0))
+                grid.add_column(overflow="fold")
                 for name, *cells in lines:
                     grid.add_row(Line(name, "bold"), Line("\n".join(cells)))
                 console.print(grid)
