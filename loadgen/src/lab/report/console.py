@@ -7,17 +7,7 @@ from rich.table import Table as Grid
 from rich.text import Text as Line
 
 from lab.report import answers, blocks, comparison, findings, loads, recorded, words
-from lab.report.blocks import (
-    Block,
-    Bullets,
-    Link,
-    Loud,
-    Named,
-    Paragraph,
-    Section,
-    Strong,
-    Table,
-)
+from lab.report.blocks import Block, Bullets, Link, Loud, Named, Paragraph, Section, Strong, Table
 from lab.report.result import Result
 from lab.report.sections import notices
 
