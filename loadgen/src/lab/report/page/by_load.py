@@ -7,6 +7,7 @@ the interval of what a server sustains.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -56,13 +57,13 @@ def by_load(
     rows = without_shorter(rows) if limits is None else rows
     facets = list(dict.fromkeys((row.route, row.engine, row.mode) for row in rows))
     several = len({facet[:2] for facet in facets}) > 1
-    for quantity in QUANTITIES:
-        for facet in facets if quantity.slug != "p50" or "p50" in (limits or {}) else ():
-            trials = [row for row in rows if (row.route, row.engine, row.mode) == facet]
-            known = [row for row in trials if quantity.value(row) is not None]
-            if known:
-                title = f"{quantity.title}, {', '.join(facet if several else facet[2:])}"
-                yield _figure(title, quantity, known, limits, sustained)
+    asked = [each for each in QUANTITIES if each.slug != "p50" or "p50" in (limits or {})]
+    for quantity, facet in product(asked, facets):
+        trials = [row for row in rows if (row.route, row.engine, row.mode) == facet]
+        known = [row for row in trials if quantity.value(row) is not None]
+        if known:
+            title = f"{quantity.title}, {', '.join(facet if several else facet[2:])}"
+            yield _figure(title, quantity, known, limits, sustained)
 
 
 def _figure(
