@@ -74,49 +74,39 @@ def _standings(verdict: Verdict, row: Row) -> Iterator[Block]:
     yield Bullets([missing_text(gap) for gap in verdict.missing])
 
 
-def _facts(trial: Trial) -> Iterator[tuple[str, str | None]]:
-    row, record = trial.row, trial.measurement.record
-    before, balance = record.before, trial.verdict.balance
+def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
+    row, record, balance = trial.row, trial.measurement.record, trial.verdict.balance
+    before, others = record.before, balance.others
     yield "route", f"{row.route}, asked by {row.engine}"
-    bounds = (
-        say(
-            "bound",
-            "estimate" if bound.estimate else "real",
-            rps=bound.rps,
-            resource=bound.resource,
-            formula=bound.formula,
-        )
-        for bound in record.bounds
-    )
+    bounds = (say("trial", "bound", bound=bound) for bound in record.bounds)
     yield "bounds, req/s", "; ".join(bounds)
     if row.started_at and row.ended_at and row.window_s is not None:
         window = f"{time_text(row.started_at)} to {time_text(row.ended_at)}"
         yield "measured window", f"{window} ({row.window_s:.1f} s)"
-    corrected, raw = ([f"{kind}{name}_ms" for name in PERCENTILES] for kind in ("", "raw_"))
-    yield "corrected latency, ms", _values(row, PERCENTILES, corrected)
-    yield "raw latency, ms", _values(row, PERCENTILES, raw)
+    for kind, prefix in (("corrected", ""), ("raw", "raw_")):
+        columns = [f"{prefix}{name}_ms" for name in PERCENTILES]
+        yield f"{kind} latency, ms", _values(row, PERCENTILES, columns)
     yield "marked in its figures", "; ".join(moment.text for moment in moments(record))
-    if before.spread is not None:
-        yield "downstream delay, drawn for each call", before.delay_text
+    yield "downstream delay, drawn for each call", before.delay_text if before.spread else ""
     for way in before.ways:
-        code = "unmeasured" if way.ms is None else "ms" if way.ms else "short"
-        yield f"network, {way.between}", say("way", code, ms=way.ms, mtu=way.mtu)
+        measured = way.ms is not None
+        yield f"network, {way.between}", say("trial", "way", way=way, measured=measured)
     yield "toxics in force", ", ".join(before.toxics.in_force) or "none"
     when = "while the connections were held" if record.plan.hold else "after the load"
-    if record.live_heap_bytes is not None:
-        yield f"live heap {when}", data(record.live_heap_bytes)
-    if record.resident_bytes is not None:
-        yield f"resident memory {when}", data(record.resident_bytes)
+    for name, size in (
+        ("live heap", record.live_heap_bytes),
+        ("resident memory", record.resident_bytes),
+    ):
+        yield f"{name} {when}", "" if size is None else data(size)
     yield "CPU per answer, µs", _values(row, PARTS, CpuSplit.columns())
-    if (busy := record.usage.host_busy) is not None:
-        others = balance.others
-        lab = None if balance.cpu is None or others is None else balance.cpu - others
-        yield "host CPU in the window", say("host", "busy", busy=busy, lab=lab, others=others)
+    lab = None if balance.cpu is None or others is None else balance.cpu - others
+    busy = record.usage.host_busy
+    yield "host CPU in the window", say("trial", "busy", busy=busy, lab=lab, others=others)
 
 
-def _values(row: Row, names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """Values after their names; None if none is known."""
+def _values(row: Row, names: Sequence[str], columns: Sequence[str]) -> str:
+    """Values after their names; empty if none is known."""
     values = [getattr(row, column) for column in columns]
     if not any(value is not None for value in values):
-        return None
+        return ""
     return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
