@@ -1,7 +1,8 @@
 """Findings in words, made of their codes and numbers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+
+from msgspec.structs import asdict
 
 from lab.model import (
     AS_IT_IS,
@@ -46,7 +47,7 @@ def line(finding: Finding) -> str:
 
 def text(finding: Finding) -> str:
     """The text by the name of the finding's class, whose values are its fields."""
-    values = {field.name: getattr(finding, field.name) for field in fields(finding)}
+    values = asdict(finding)
     match finding:
         case NotFound():
             values["problems"] = reasons(finding.problems)

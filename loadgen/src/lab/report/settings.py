@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.model import Json, Snapshot
-from lab.model.cpu_sets import AUTO, cpus_of
+from lab.model.host_facts import AUTO, cpus_of
 from lab.model.knobs import READ_BACK
 from lab.store.manifest import Manifest
 
@@ -64,8 +64,9 @@ def _settings(snapshot: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[st
             yield word, text(value), text(loops if word == "LOOPS" else default)
     carriers = snapshot.setting("virtual_thread_parallelism")
     flags = [flag for flag in identity.jvm_flags if not flag.startswith(OWN_FLAGS)]
+    delay = snapshot.spread.words if snapshot.spread else f"{snapshot.downstream_delay_ms:g}"
     yield "SERVER_JVM_FLAGS", " ".join(flags), JVM_FLAGS
-    yield "DOWNSTREAM_DELAY_MS", snapshot.delay_words, str(DOWNSTREAM_DELAY_MS)
+    yield "DOWNSTREAM_DELAY_MS", delay, str(DOWNSTREAM_DELAY_MS)
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
     if "cpu_quota" in snapshot.settings:
