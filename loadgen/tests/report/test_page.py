@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 from lab.app.derive import derive
+from lab.judge import trial as judging
 from lab.judge.checks import judge
 from lab.judge.resources import RESOURCES
 from lab.model import NONE, STRONG, Fairness, Missing, Standing, Verdict
@@ -49,7 +50,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
 def trial() -> Trial:
     measured = measurement()
     row = replace(judged_row("r", measured), valid=True)
-    return Trial(measured, judge(measured), Verdict(NONE, STRONG, "none", EXCESS), row)
+    return Trial(
+        measured, judge(judging.Trial(measured)), Verdict(NONE, STRONG, "none", EXCESS), row
+    )
 
 
 def write_series(run_dir: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from lab.judge import trial as judging
 from lab.judge.capacity import Estimate
 from lab.judge.checks import judge
 from lab.judge.compare import COMPARE, Limits, compare_all, lanes
@@ -272,7 +273,7 @@ def measured() -> Iterator[tuple[Trial, tuple[()]]]:
     for each, gaps in ((whole, (Missing("job", "jvm"),)), (record(), ())):
         trial = measurement(each)
         seen = Verdict("worker pool", STRONG, "excess", EXCESS, (POOL,), gaps)
-        yield Trial(trial, judge(trial), seen, judged_row("r", trial)), ()
+        yield Trial(trial, judge(judging.Trial(trial)), seen, judged_row("r", trial)), ()
 
 
 def compared(speed: float = 1.0, **limits: Limits) -> gate.Gate:

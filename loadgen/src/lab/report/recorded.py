@@ -2,15 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
-from lab.judge.hot import LEAST_SAMPLES, callers, hot, interval, named, waits
-from lab.judge.hot_difference import (
+from lab.judge.hot import (
     COSTS,
     LEAST,
+    LEAST_SAMPLES,
     Change,
     Side,
     answers_of,
+    callers,
     changes,
+    hot,
+    interval,
+    named,
     side_of,
+    waits,
     why_not,
 )
 from lab.model import Recording, Row, goodput, three
@@ -93,14 +98,16 @@ def difference(*trials: Recorded) -> str:
         side: Side | str = trial.problem
         if trial.recording is not None:
             side = side_of(trial.row, trial.recording)
+            side = side if isinstance(side, Side) else say("recorded", f"no-side-{side}")
         if not trial.row.valid:
             side = f"its recorded trial is invalid: {text_of(trial.row)}"
         if isinstance(side, str):
             return f"not compared: {trial.row.run}: {side}"
         sides.append(side)
-    if problem := why_not(*sides):
-        return f"not compared: {problem}"
     a, b = sides
+    if problem := why_not(a, b):
+        kinds = {"a": a.recording.kind, "b": b.recording.kind}
+        return f"not compared: {say('recorded', f'unlike-{problem}', **kinds)}"
     most = changes(a, b)[:MOST_CHANGED]
     return say(
         "recorded",
