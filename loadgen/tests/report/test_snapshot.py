@@ -30,6 +30,7 @@ from lab.model import (
     Bound,
     Condition,
     Excess,
+    Fairness,
     Line,
     Missing,
     Peak,
@@ -177,6 +178,9 @@ SUSTAINED = (
     sustained("e", value=None, low=None, high=None, open_below=True, open_above=True),
     sustained("f", objective="p99 < 1 s", gave_way=finding.GaveWay("lock", 2, 2, False, None)),
 )
+EQUAL = {"backlog": 4096, "heap_bytes": 2**30, "preview": True, "jvm_flags": ["-Xmx1g", "-Xms1g"]}
+UNEQUAL = {"cpu_quota": {"a": None, "b": 1.5}}
+OWN = {"threads": {"a": {"pool": 200, "queue": None}}, "loops": {"b": [1, 2]}}
 FIGURES = {
     "predicted_rps": 1200.0, "expected_rps": 1000.0, "expected_p95_ms": 204.1,
     "raw_p95_ms": 210.4, "raw_p99_ms": 250.0, "http_errors": 10, "ok": 90_000,
@@ -308,6 +312,7 @@ def texts() -> Iterator[tuple[str, str]]:
     yield "one launch, printed", printed(result(once, comparisons=lanes(once)))
     yield "findings", written("findings", "planted", "units", findings=(*FINDINGS, *TABLES))
     yield "connections", written("density", findings=SLOPES)
+    yield "fairness", written("fairness", fairness=Fairness(EQUAL, OWN | UNEQUAL, UNEQUAL))
     one_server = experiment(servers=("a",))
     yield "connections, printed", printed(result(findings=SLOPES, experiment=one_server))
     yield "capacity", printed(result(findings=(*SUSTAINED, *TABLES[-1:])))
