@@ -57,25 +57,6 @@ def test_a_bench_of_five_servers_fits_a_screen(width: int) -> None:
     assert lines[-1].startswith("10 trials, 1 of them invalid, 2026-01-31, host ")
 
 
-def test_what_is_in_the_report_is_not_printed_again() -> None:
-    text = "\n".join(printed(bench(notes=("a note of the run",))))
-    for said in ("a note of the run", "1,800 ms above R0", "Nothing is called better or worse"):
-        assert said not in text
-
-
-def test_launches_are_compared_and_one_launch_says_what_it_takes() -> None:
-    rows = [
-        replace(trial(server, "closed", launch), launch=launch)
-        for launch in (1, 2)
-        for server in SERVERS[:2]
-    ]
-    lines = printed(result(rows, comparisons=lanes(rows), experiment=BENCH))
-    assert any(line.startswith("virtual-threads (B) against fixed-pool (A)") for line in lines)
-    once = [one for one in rows if one.launch == 1]
-    lines = printed(result(once, comparisons=lanes(once), experiment=BENCH))
-    assert any("LAUNCHES=6" in line for line in lines)
-
-
 @pytest.mark.parametrize("width", [160, 118, 80])
 def test_the_widest_row_is_neither_cut_nor_wider_than_the_console(width: int) -> None:
     load = {"concurrency": 10_000, "offered_rps": 45_000}

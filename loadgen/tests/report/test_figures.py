@@ -2,22 +2,23 @@
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import altair
 import numpy as np
-import pytest
 
 from lab.model import Peak, Row, ScriptedToxic, Spike, Sustained
 from lab.report.page import palette
 from lab.report.page.by_load import by_load
-from lab.report.page.figure import Figure, Spec
+from lab.report.page.figure import Figure
 from lab.report.page.over_time import Moment, figure, moments
 from lab.report.page.panels import PANELS, Line
 from support.fakes import plan, record
 from support.planned import row
+from support.snapshot import assert_as_it_was
 
 type Vector = np.typing.NDArray[np.float64]
 
@@ -42,114 +43,18 @@ def rows(launches: int, concurrencies: tuple[int, ...] = (100, 1000)) -> list[Ro
     ]  # fmt: skip
 
 
-def figures(trials: Iterable[Row], limits: dict[str, float] | None = None) -> dict[str, Figure]:
-    """By name, without what they have in common."""
-    drawn = by_load([*trials], limits, [BAND])
-    return {one.name.removesuffix("-downstream-wrk2"): one for one in drawn}
-
-
 BAND = Sustained(
     *("capacity", "fixed-pool", 0, 600.0, "req/s", 500.0, 700.0, "", "p95 ≤ 500 ms", None),
     *(1, 3, 3, False, False, None),
 )
 
 
-def data(drawn: Figure, name: str) -> list[Spec]:
-    """What a layer draws; nothing if it is not there."""
-    layers = drawn.spec["layer"]
-    return [point for each in layers if each["name"] == name for point in each["data"]["values"]]
+def figures(trials: Iterable[Row], limits: dict[str, float] | None = None) -> list[Figure]:
+    return [*by_load([*trials], limits, [BAND])]
 
 
-def points(drawn: Figure, name: str, series: str = "fixed-pool") -> list[tuple[float, float]]:
-    return [(one["x"], one["y"]) for one in data(drawn, name) if one["series"] == series]
-
-
-def legend(drawn: Figure) -> list[str]:
-    return drawn.spec["layer"][0]["encoding"]["color"]["scale"]["domain"]
-
-
-def texts(drawn: Figure) -> set[str]:
-    """Every text that is drawn."""
-    parsed = ElementTree.fromstring(drawn.svg)
-    return {part for text in parsed.iter(f"{SVG}text") for part in text.itertext()}
-
-
-def test_every_route_engine_and_mode_has_its_figures() -> None:
-    names = ("throughput", "p95")
-    assert [*figures(rows(1))] == [
-        f"{name}-{mode}" for name in names for mode in ("closed", "open")
-    ]
-    several = figures(replace(one, route=to) for to in ("/", "/?wait_ms=200") for one in rows(1))
-    assert {"throughput-open-wait-ms-200-wrk2", "throughput-open-root-wrk2"} <= several.keys()
-    assert figures([row(plan(server="fixed-pool"))]) == {}
-
-
-def test_every_trial_is_a_point_and_from_six_launches_on_the_median_has_its_interval() -> None:
-    few = figures(rows(5))["throughput-closed"]
-    assert len(points(few, "trials")) == 5 * 2
-    assert not data(few, "intervals")
-    expected = [(one["x"], one["expected"]) for one in data(few, "expected")]
-    assert {*expected} == {(100, 500), (1000, 5000)}
-    drawn = figures(rows(6))["throughput-closed"]
-    assert points(drawn, "medians") == [(100, 403.5), (1000, 4003.5)]
-    intervals = data(drawn, "intervals")
-    assert [(one["low"], one["high"]) for one in intervals[:1]] == [(401, 406)]
-    assert "fixed-pool: 100 connections 404 [401, 406]" in drawn.alt
-    # Lanes of one load stand beside each other.
-    assert len({one["shift"] for one in intervals}) == 2
-
-
-def test_an_invalid_trial_is_a_cross_and_in_no_median() -> None:
-    first, *others = rows(2)
-    drawn = figures([replace(first, valid=False), *others])["throughput-closed"]
-    assert points(drawn, "invalid") == [(100, 401)]
-    assert points(drawn, "medians")[0] == (100, 402)
-    assert (100, 401) not in points(drawn, "trials")
-    assert "×: invalid" in drawn.spec["title"]["subtitle"]
-
-
-def test_answers_that_are_errors_are_no_throughput_and_a_longer_window_counts_alone() -> None:
-    drawn = figures(replace(one, ok=300, http_errors=100) for one in rows(1))
-    assert points(drawn["throughput-closed"], "trials") == [(100, 300.75), (1000, 3000.75)]
-    short = replace(rows(1)[0], trial="01")
-    again = replace(short, trial="01-again", duration_s=60, achieved_rps=5.0)
-    assert points(figures([short, again])["throughput-closed"], "trials") == [(100, 5)]
-
-
-def test_a_search_by_rate_has_its_objective_and_a_band_and_no_line() -> None:
-    opened = [one for one in rows(1) if (one.mode, one.server) == ("open", "fixed-pool")]
-    # As many connections, at another rate.
-    opened.append(replace(opened[0], offered_rps=800, achieved_rps=790.0, p95_ms=600.0))
-    # One that tells nothing.
-    lost = replace(opened[0], offered_rps=16_000, achieved_rps=None, valid=False, p95_ms=None)
-    drawn = figures([*opened, lost], {"p95": 500.0})
-    p95, rate = drawn["p95-open"], drawn["throughput-open"]
-    assert sorted(points(p95, "trials")) == [(400, 211), (800, 600), (4000, 211)]
-    assert [one["y"] for one in data(p95, "limit")] == [500.0]
-    assert [(one["from"], one["to"]) for one in data(p95, "bands")] == [(500, 700)]
-    assert "400 req/s 211" in p95.alt
-    assert not data(rate, "limit")
-    assert not data(rate, "bands")
-    assert not data(rate, "medians")
-    # Linear: the steps of a search are close to each other where it matters.
-    assert rate.spec["encoding"]["x"]["scale"] == {"domain": [0, 4000], "nice": True}
-
-
-@pytest.mark.parametrize(
-    ("rates", "kind"),
-    [((100.0, 450.0), None), ((90.0, 20_000.0), "log"), ((0.0, 20_000.0), None)],
-)
-def test_an_axis_of_values_far_apart_is_logarithmic(
-    rates: tuple[float, ...], kind: str | None
-) -> None:
-    one = rows(1)[0]
-    trials = [
-        replace(one, trial=f"{at}", concurrency=at + 1, achieved_rps=rate, expected_rps=None)
-        for at, rate in enumerate(rates)
-    ]
-    drawn = figures(trials)["throughput-closed"]
-    assert drawn.spec["encoding"]["y"]["scale"].get("type") == kind
-    assert {"1", "2"} <= texts(drawn)
+def line(label: str, *values: float | None, is_set: bool = False) -> Line:
+    return Line(label, tuple((float(at), value) for at, value in enumerate(values)), is_set)
 
 
 def over_window(*lines: Line, marked: tuple[Moment, ...] = ()) -> Figure:
@@ -157,79 +62,120 @@ def over_window(*lines: Line, marked: tuple[Moment, ...] = ()) -> Figure:
     return figure("01-a-p1", PANELS[2], lines, 15.0, marked)
 
 
-def line(label: str, *values: float | None, is_set: bool = False) -> Line:
-    return Line(label, tuple((float(at), value) for at, value in enumerate(values)), is_set)
+def searched() -> list[Row]:
+    """A search by rate: as many connections at other rates, and a trial that tells nothing."""
+    opened = [replace(one, p50_ms=9.0) for one in rows(1) if one.mode == "open"]
+    more = replace(opened[0], offered_rps=800, achieved_rps=790.0, p95_ms=600.0)
+    lost = {"offered_rps": 16_000, "achieved_rps": None, "valid": False, "p95_ms": None}
+    return [*opened, more, replace(opened[0], **lost)]
 
 
-def test_a_panel_is_drawn_over_exactly_the_window() -> None:
-    drawn = over_window(line("total", 200.0, 300.0), line("limit", 1e3, 1e3, is_set=True))
-    assert legend(drawn) == ["total", "limit"]
-    assert drawn.spec["encoding"]["x"]["scale"] == {"domain": [0, 15], "nice": False}
-    assert "total: 200 to 300. limit: 1,000 to 1,000." in drawn.alt
-    assert [one["series"] for one in data(drawn, "set")] == ["limit"]
-    assert drawn.spec["title"]["subtitle"] == "broken: set, not measured"
+def apart(*rates: float) -> list[Row]:
+    """One server at rates that are far apart."""
+    one = replace(rows(1)[0], expected_rps=None, raw_p95_ms=None)
+    return [
+        replace(one, trial=f"{at}", concurrency=at + 1, achieved_rps=rate)
+        for at, rate in enumerate(rates)
+    ]
 
 
-def test_of_many_lines_the_highest_are_drawn() -> None:
-    drawn = over_window(*(line(f"c{at}", float(at), 0.0) for at in range(10)))
-    assert legend(drawn) == [f"c{at}" for at in range(3, 10)]
-    assert drawn.spec["title"]["subtitle"] == "3 more, not higher"
-    # Those that never leave 0 are not.
-    assert legend(over_window(line("x", 0.0), line("y", 1.0))) == ["y"]
-    assert legend(over_window(line("x", 0.0), line("y", 0.0))) == ["x"]
+SPIKY = record(
+    plan(spike=Spike(400, None, 3, 2, 1, 0.25, 1)),
+    window_offset_s=2.0,
+    peaks=(Peak(5.0, 7.25),),
+    script=(
+        ScriptedToxic(6.0, 6.1, "TYPE=down", False, "stuck"),
+        ScriptedToxic(40.0, 40.1, "TYPE=up", True),
+    ),
+)
+
+
+def drawn() -> dict[str, list[Figure]]:
+    first, *others = rows(2)
+    short = replace(first, trial="01")
+    again = replace(short, trial="01-again", duration_s=60, achieved_rps=5.0)
+    errors = [replace(one, ok=300, http_errors=100) for one in rows(1)]
+    return {
+        "six launches, with intervals": figures(rows(6))[::3],
+        "an invalid trial, which is a cross and in no median": figures(
+            [replace(first, valid=False), *others]
+        )[:1],
+        "several routes": figures(
+            replace(one, route=to) for to in ("/", "/?wait_ms=200") for one in rows(1, (100,))
+        )[:3],
+        "a longer window, which counts alone": figures([short, again]),
+        "errors, which are no throughput": figures(errors[:1]),
+        "a search by rate": figures(searched(), {"p95": 500.0, "p50": 9.0}),
+        "nothing": figures([row(plan(server="fixed-pool"))]),
+        "near": figures(apart(100.0, 450.0)),
+        "far": figures(apart(90.0, 20_000.0)),
+        "far, from 0": figures(apart(0.0, 20_000.0)),
+        "a panel": [
+            over_window(line("total", 200.0, 300.0), line("limit", 1e3, 1e3, is_set=True)),
+            over_window(*(line(f"c{at}", float(at), 0.0) for at in range(10))),
+            over_window(line("x", 0.0), line("y", 1.0)),
+            over_window(line("x", 0.0), line("y", 0.0)),
+            over_window(line("x", 1.0, 2.0), marked=moments(SPIKY)),
+        ],
+    }
+
+
+LOOKS = ("valid", "shift", "tip")
+
+
+def parts(shown: Figure) -> Iterator[str]:
+    """What a reader sees of a figure, without how it looks."""
+    spec = shown.spec
+    yield f"## {shown.name}: {shown.title}"
+    yield shown.alt
+    scales = " and ".join(str(spec["encoding"][name]["scale"]) for name in "xy")
+    rounded = re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):.5g}", scales)
+    yield f"{spec['title']}, {spec['width']} × {spec['height']}, {rounded}"
+    yield f"legend {spec['layer'][0]['encoding']['color']['scale']}"
+    for each in spec["layer"]:
+        yield f"{each['name']}: {each['mark']} {sorted(each['encoding'])}"
+        points = each["data"]["values"]
+        yield f"  the first tells {points[0].get('tip')!r}"
+        for point in points:
+            kept = (str(value) for name, value in point.items() if name not in LOOKS)
+            yield f"  {' '.join(kept)}"
+
+
+def test_every_figure_is_as_it_was() -> None:
+    found = [
+        f"# {title}\n" + "".join(f"{part}\n" for one in every for part in parts(one))
+        for title, every in drawn().items()
+    ]
+    assert_as_it_was(Path(__file__).with_name("figures.txt"), "\n".join(found))
 
 
 def test_missing_samples_leave_a_gap() -> None:
-    drawn = over_window(line("x", 1.0, 1.0, None, 1.0, 1.0))
-    paths = [path.get("d") or "" for path in ElementTree.fromstring(drawn.svg).iter(f"{SVG}path")]
+    shown = over_window(line("x", 1.0, 1.0, None, 1.0, 1.0))
+    paths = [path.get("d") or "" for path in ElementTree.fromstring(shown.svg).iter(f"{SVG}path")]
     assert [path.count("M") for path in paths if path.count("L") == 2] == [2]
 
 
-def test_spikes_and_steps_of_a_script_are_marked_where_they_were() -> None:
-    spiky = record(
-        plan(spike=Spike(400, None, 3, 2, 1, 0.25, 1)),
-        window_offset_s=2.0,
-        peaks=(Peak(5.0, 7.25),),
-        script=(
-            ScriptedToxic(6.0, 6.1, "TYPE=down", False, "stuck"),
-            ScriptedToxic(40.0, 40.1, "TYPE=up", True),
-        ),
-    )
-    marked = moments(spiky)
-    assert [one.text for one in marked] == [
-        "1 at 3.0 s: spike of 400 connections begins",
-        "2 at 4.0 s: TYPE=down (stuck)",
+def test_steps_outside_of_the_window_are_marked_nowhere() -> None:
+    assert [one.text for one in moments(SPIKY)][2:] == [
         "3 at 5.2 s: spike ends",
         "4 at 38.0 s: TYPE=up",
     ]
-    drawn = over_window(line("x", 1.0, 2.0), marked=marked)
-    # The window ends before the last.
-    assert [one["x"] for one in data(drawn, "marks")] == [3.0, 4.0, 5.25]
-    assert {"1", "2", "3"} <= texts(drawn)
-    assert "1 at 3.0 s: spike of 400 connections begins." in drawn.alt
     assert moments(record()) == ()
 
 
-@pytest.fixture(scope="module")
-def every_kind() -> list[Figure]:
-    marked = moments(record(plan(), peaks=(Peak(11.0, 12.0),)))
-    shown = over_window(line("x", 1.0, 2.0), line("y", 0.0, is_set=True), marked=marked)
-    opened = [replace(one, p50_ms=9.0) for one in rows(2, (100,)) if one.mode == "open"]
-    searched = figures(opened, {"p95": 300.0, "p50": 9.0})
-    return [*figures(rows(6)).values(), *searched.values(), shown]
-
-
-def test_a_figure_is_well_formed_and_keeps_vega_lite_s_schema(every_kind: list[Figure]) -> None:
-    for drawn in every_kind:
-        root = ElementTree.fromstring(drawn.svg)
-        assert root.get("aria-label") == f"{drawn.title}. {drawn.alt}"
-        assert not re.search(r"NaN|undefined|Infinity|\bnull\b| id=", drawn.svg.split(">", 1)[1])
+def test_a_figure_is_well_formed_and_keeps_vega_lite_s_schema() -> None:
+    every = drawn()
+    kinds = ("six launches, with intervals", "a search by rate", "a panel")
+    for shown in (one for kind in kinds for one in every[kind][-3:]):
+        root = ElementTree.fromstring(shown.svg)
+        assert root.get("aria-label") == f"{shown.title}. {shown.alt}"
+        assert not re.search(r"NaN|undefined|Infinity|\bnull\b| id=", shown.svg.split(">", 1)[1])
         # A file has the colours of the light page.
-        assert "var(--k0)" in drawn.svg
-        assert "var(--" not in drawn.file
-        assert palette.LIGHT["k0"] in drawn.file
+        assert "var(--k0)" in shown.svg
+        assert "var(--" not in shown.file
+        assert palette.LIGHT["k0"] in shown.file
         # Altair carries the schema, and raises if it is not kept.
-        altair.Chart.from_dict(drawn.live, validate=True)
+        altair.Chart.from_dict(shown.live, validate=True)
 
 
 def test_text_and_lines_have_contrast_on_both_pages() -> None:

@@ -1,25 +1,14 @@
-"""What limited a load: which trials decide it, and the text of each basis."""
+"""What limited a load: which trials decide it."""
 
 from copy import replace
 from typing import Any
 
 import pytest
 
-from lab.model import (
-    NONE,
-    STRONG,
-    UNKNOWN,
-    WEAK,
-    Basis,
-    Excess,
-    Missing,
-    Row,
-    Standing,
-    Verdict,
-)
+from lab.model import NONE, STRONG, UNKNOWN, WEAK, Excess, Missing, Row, Standing, Verdict
 from lab.report.remarks import CATALOGUE
 from lab.report.result import loads
-from lab.report.verdicts import limit, missing_text, section, sentence
+from lab.report.verdicts import limit, missing_text, section
 from support.fakes import plan
 from support.planned import row
 from support.results import result, table, verdict
@@ -27,8 +16,6 @@ from support.results import result, table, verdict
 SURE, UNSURE = verdict("worker pool", STRONG), verdict("worker pool", WEAK)
 LATE = Standing(0.5, 2, "CPUs", resource="generator", share=0.6)
 GENERATOR = Verdict("generator", WEAK, "excess", Excess(200.0, 900.0, 10.0, {}), (LATE,))
-FAILED = Standing(resource="timeout", failed=0.25)
-LOCK = Standing(resource="lock", detail="Site.hold", share=1.0)
 
 
 def trial(number: int, **changes: Any) -> Row:
@@ -83,50 +70,9 @@ def test_a_resource_that_limits_comes_first() -> None:
     assert [cells["load"] for cells in found] == ["c, closed 100", "b, closed 100", "a, closed 100"]
 
 
-BASES: list[tuple[Basis, str, Excess | None, tuple[Standing, ...], str]] = [
-    ("errors", "timeout", None, (FAILED,), "timeout: 25% of the requests failed for want of it"),
-    ("errors", UNKNOWN, None, (), "unknown: no resource explains the errors"),
-    ("unanswered", UNKNOWN, None, (), "unknown: too few requests are answered"),
-    ("none", NONE, Excess(200.0, 1.5, 10.0, {}), (), "none: answers take 1.5 ms above R0 (200 ms)"),
-    ("none", NONE, None, (), "none: the load is answered; R0 is not known"),
-    (
-        "excess",
-        "lock",
-        Excess(200.0, 9.0, 1.0, {}),
-        (LOCK,),
-        "lock: Site.hold; 9 ms above R0: lock",
-    ),
-    (
-        "excess",
-        "lock",
-        Excess(None, 9.0, 1.0, {}),
-        (LOCK,),
-        "lock: Site.hold; the whole time: lock",
-    ),
-    ("tail", "lock", Excess(200.0, 9.0, 1.0, {}), (LOCK,), "the slowest 1 % are not"),
-    ("no series", UNKNOWN, None, (), "unknown: no series of its window were stored"),
-]
-
-
-@pytest.mark.parametrize(("basis", "bottleneck", "excess", "ranked", "says"), BASES)
-def test_every_basis_has_a_text(
-    basis: Basis,
-    bottleneck: str,
-    excess: Excess | None,
-    ranked: tuple[Standing, ...],
-    says: str,
-) -> None:
-    strength = "" if bottleneck == UNKNOWN else WEAK
-    assert says in sentence(Verdict(bottleneck, strength, basis, excess, ranked))
-
-
-def test_what_is_missing_is_said_with_and_without_a_detail() -> None:
-    assert missing_text(Missing("job", "jvm")) == (
-        "not known: Prometheus did not see the whole window of jvm"
-    )
-    assert missing_text(Missing("R0")).endswith("of the whole time")
-    assert missing_text(Missing("R0", "It was late.")).endswith("of the whole time. It was late.")
+def test_a_code_without_a_text_is_shown_itself() -> None:
     assert missing_text(Missing("unheard of")) == "not known: unheard of"
+    assert missing_text(Missing("R0")).endswith("of the whole time")
     assert "" not in CATALOGUE["missing"].values()
 
 

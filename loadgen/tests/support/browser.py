@@ -1,6 +1,6 @@
 """A real browser, without a window: Debian's Chromium, driven by Selenium."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,24 +17,6 @@ FLAGS = (
     *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--hide-scrollbars"),
 )
-
-
-@dataclass(frozen=True)
-class Pixels:
-    """How often each colour (red, green, blue, 0 to 255) is in a picture."""
-
-    counts: Mapping[tuple[int, int, int], int]
-
-    @property
-    def ground(self) -> tuple[tuple[int, int, int], float]:
-        """The colour that most pixels have, and their share."""
-        colour, count = max(self.counts.items(), key=lambda one: one[1])
-        return colour, count / sum(self.counts.values())
-
-    @property
-    def coloured(self) -> int:
-        """How many are neither black nor white nor grey."""
-        return sum(n for colour, n in self.counts.items() if max(colour) - min(colour) > 60)
 
 
 @dataclass(frozen=True)
@@ -86,35 +68,6 @@ class Browser:
     def told(self, command: str, **values: Any) -> Any:
         """A command of Chromium's own protocol, and its answer."""
         return self.driver.execute_cdp_cmd(command, values)
-
-    def pixels(self, of: str = "body") -> Pixels:
-        """What is really painted of an element, in all its length."""
-        x, y, width, height = self.ask(
-            """const box = document.querySelector(arguments[0]).getBoundingClientRect();
-            return [box.x + scrollX, box.y + scrollY, box.width, box.height];""",
-            of,
-        )
-        clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
-        data = self.told("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
-        counted = self.driver.execute_async_script(
-            """const [data, done] = arguments, image = new Image();
-            image.onload = () => {
-              const canvas = document.createElement('canvas');
-              [canvas.width, canvas.height] = [image.width, image.height];
-              const to = canvas.getContext('2d');
-              to.drawImage(image, 0, 0);
-              const all = to.getImageData(0, 0, image.width, image.height).data;
-              const counts = new Map();
-              for (let at = 0; at < all.length; at += 4) {
-                const colour = all[at] * 65536 + all[at + 1] * 256 + all[at + 2];
-                counts.set(colour, (counts.get(colour) || 0) + 1);
-              }
-              done([...counts]);
-            };
-            image.src = 'data:image/png;base64,' + data;""",
-            data,
-        )
-        return Pixels({(c >> 16, c >> 8 & 255, c & 255): count for c, count in counted})
 
 
 @contextmanager

@@ -26,10 +26,12 @@ def result(
     names = {"findings", "comparisons", "notes", "unfinished", "recorded", "verb"}
     own = {name: changes.pop(name) for name in names & changes.keys()}
     manifest = manifest_of(**changes)
+    kind = kind_of(manifest.experiment)
     lists = {"findings": (), "comparisons": (), "notes": (), "unfinished": ()}
     return Result(
         manifest=manifest,
-        kind=kind_of(manifest.experiment),
+        title=kind.title,
+        changes_lab=kind.changes_lab,
         rows=rows,
         verdicts=verdicts or {},
         **{**lists, **own},

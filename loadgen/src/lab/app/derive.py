@@ -155,7 +155,8 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
     searched = any(isinstance(finding, Sustained | PerConnection) for finding in findings)
     result = Result(
         manifest=measured,
-        kind=kind,
+        title=kind.title,
+        changes_lab=kind.changes_lab,
         rows=rows,
         verdicts=verdicts,
         findings=findings,

@@ -2,59 +2,31 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from lab.judge.compare import family_of, pairs_in
 from lab.model import goodput
-from lab.report import findings
-from lab.report.blocks import Block, Bullets, Paragraph, Strong
+from lab.report import capacity, density, findings
+from lab.report.blocks import Block, Named, Paragraph
 from lab.report.remarks import say
 from lab.report.result import Answers, Load, Result
 from lab.report.text import counted, median
 from lab.report.verdicts import limit
 
-# The name of the kind whose loads were set, not searched.
-SET_LOADS = "loads"
-
 
 def of(result: Result) -> Answers:
-    """What the findings answer; else for loads that were set the most that each lane answered."""
-    if result.answered:
-        return findings.answers(result.experiment, result.findings)
-    return of_loads(result.loads) if result.kind.name == SET_LOADS else ()
-
-
-def lines(answers: Answers) -> list[tuple[str, ...]]:
-    return [cells for cells in answers if len(cells) > 1]
-
-
-def notes(answers: Answers) -> list[str]:
-    return [cells[0] for cells in answers if len(cells) == 1]
-
-
-def plain(answers: Answers) -> list[str]:
-    return [f"{name}: {', '.join(filter(None, cells))}" for name, *cells in lines(answers)]
+    """What the findings answer; without any the most that each lane answered."""
+    given = result.experiment, result.findings
+    answers = capacity.answers(*given) or density.answers(*given)
+    return answers if answers or findings.lines(result.findings) else of_loads(result.loads)
 
 
 def blocks(answers: Answers) -> Sequence[Block]:
-    bullets = [
-        (Strong(name), f": {'; '.join(filter(None, cells))}") for name, *cells in lines(answers)
-    ]
-    return Bullets(bullets), *(Paragraph(note, "soft") for note in notes(answers))
+    notes = [Paragraph(note, "soft") for note, *cells in answers if not cells]
+    return Named([line for line in answers if len(line) > 1]), *notes
 
 
-def render(console: Console, answers: Answers) -> None:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(overflow="fold")
-    grid.add_column()
-    for name, *cells in lines(answers):
-        grid.add_row(Text(name, style="bold"), Text("\n".join(filter(None, cells))))
-    if grid.row_count:
-        console.print(grid)
-    for note in notes(answers):
-        console.print(Text(note, style="dim"))
+def plain(answers: Answers) -> list[str]:
+    """Without the notes."""
+    return [f"{name}: {', '.join(cells)}" for name, *cells in answers if cells]
 
 
 def of_loads(loads: Sequence[Load]) -> Answers:
@@ -72,7 +44,7 @@ def of_loads(loads: Sequence[Load]) -> Answers:
 
 
 def _most(loads: Sequence[Load]) -> Iterator[str]:
-    known = [(found, load) for load in loads if (found := load.median(goodput))]
+    known = [(rps, load) for load in loads if (rps := load.median(goodput))]
     if not known:
         yield say("answers", "nothing")
         return

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# More rows or lines than these are too many to read before anything else: a page has the rest
-# behind its number.
-MOST = 12
+# A longer cell is broken into lines.
+WIDE = 40
 _NUMBER = re.compile(r"[\d–.\[-]|$|no interval")
 
 
@@ -49,9 +48,20 @@ class Loud:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list. A page folds the lines after the first MOST."""
+    """A list."""
 
     lines: Sequence[Text]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name and a line or more about it, each. A console has the lines below each other."""
+
+    lines: Sequence[Sequence[str]]
+
+    @property
+    def bullets(self) -> Bullets:
+        return Bullets([(Strong(name), f": {'; '.join(cells)}") for name, *cells in self.lines])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +73,41 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header, and the `legend`. The first `names` columns say
-    what a row is about; those in `wide` may break their lines. `marks` are whole cells that stand
-    out, with their classes of the page's style sheet. On a page it needs a `label`, behind which it
-    is folded if it `folds` and has more than MOST rows. A console that is too narrow leaves out the
-    `optional` columns, the first of these first."""
+    """Rows under a header, and the `legend`. The first column says what a row is about. `marks` are
+    whole cells that stand out, with their classes of the page's style sheet. On a page it needs a
+    `label`. A console that is too narrow leaves out the `optional` columns, the first of these
+    first."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Text]]
     label: str = ""
     legend: str = ""
-    names: int = 1
-    wide: Sequence[int] = ()
     marks: Mapping[Any, str] = field(default_factory=dict)
-    folds: bool = False
     optional: Sequence[str] = ()
 
-    def is_number(self, at: int) -> bool:
-        """True if every cell of the column begins like a number, and one is not empty."""
-        cells = [row[at] for row in self.rows]
-        begin = (isinstance(cell, str) and _NUMBER.match(cell) for cell in cells)
-        return at not in self.wide and any(cells) and all(begin)
+    def kind(self, at: int) -> str:
+        """The class of a column: w if it has a long cell, and may break its lines; n if every cell
+        begins like a number, and one is not empty."""
+        cells = [plain(row[at]) for row in self.rows]
+        if any(len(cell) > WIDE for cell in cells):
+            return "w"
+        return "n" if any(cells) and all(map(_NUMBER.match, cells)) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Blocks that a page has behind their summary, and open on paper."""
+    """Blocks that a page has behind their summary. `key` is its id."""
 
     summary: Text
     blocks: Sequence[Block]
-    is_open: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Markup that only a page has."""
+
+    markup: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,7 @@ class Section:
     none: str = ""
 
 
-type Block = Paragraph | Loud | Bullets | Code | Table | Folded | Section
+type Block = Paragraph | Loud | Bullets | Named | Code | Table | Folded | Drawing | Section
 
 
 def prose(text: str, style: str = "") -> list[Paragraph]:

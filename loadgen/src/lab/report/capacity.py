@@ -12,7 +12,7 @@ from itertools import combinations
 
 from lab.judge.capacity import Estimate
 from lab.judge.compare import Place
-from lab.model import Experiment, Finding, GaveWay, Sustained
+from lab.model import Experiment, Finding, Sustained
 from lab.report.remarks import say
 from lab.report.text import counted
 from lab.report.verdicts import in_use, shares_text
@@ -21,10 +21,10 @@ from lab.report.verdicts import in_use, shares_text
 LEAST_LAUNCHES = 3
 
 
-def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+def answers(_: Experiment, findings: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
     """For each server and objective what it sustains and what gave way; then the limits of these
     lines."""
-    each = [finding for finding in found if isinstance(finding, Sustained)]
+    each = [finding for finding in findings if isinstance(finding, Sustained)]
     objectives = list(dict.fromkeys(finding.objective for finding in each))
     each.sort(key=lambda finding: (objectives.index(finding.objective), -(finding.value or 0.0)))
     lines = [(finding.server, *_cells(finding)) for finding in each]
@@ -33,43 +33,26 @@ def answers(_: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], .
 
 def _cells(finding: Sustained) -> Iterator[str]:
     yield _sustains(finding)
-    if finding.gave_way:
-        yield _gave_way(finding.gave_way)
+    if limit := finding.gave_way:
+        missed, verdict = counted(limit.missed, "trial"), limit.verdict
+        yield say(
+            "capacity",
+            "then" if limit.resource else "then-unknown",
+            limit=limit,
+            use=verdict and verdict.named and in_use(verdict.named),
+            trials=f"{limit.named} of {missed}" if 0 < limit.named < limit.missed else missed,
+            shares=verdict and shares_text(verdict),
+        )
     if finding.often:
         value, low, high = finding.often
-        code = "often" if value >= 1 else "often-unknown"
-        yield say("capacity", code, value=value, interval=_interval(low, high))
+        yield say("capacity", "often", value=value if value >= 1 else None, low=low, high=high)
 
 
 def _sustains(finding: Sustained) -> str:
     below, above = finding.open_below, finding.open_above
-    return say(
-        "capacity",
-        "unusable" if below and above else "below" if below else "above" if above else "sustains",
-        objective=finding.objective,
-        value=finding.value or 0.0,
-        unit=finding.unit,
-        interval=_interval(finding.low, finding.high),
-        trials=finding.trials,
-    )
-
-
-def _gave_way(limit: GaveWay) -> str:
-    missed = counted(limit.missed, "trial")
-    verdict = limit.verdict
-    return say(
-        "capacity",
-        "then" if limit.resource else "then-unknown",
-        resource=limit.resource,
-        use=in_use(verdict.named) if verdict and verdict.named else "",
-        strength="strong" if limit.strong else "weak",
-        trials=f"{limit.named} of {missed}" if 0 < limit.named < limit.missed else missed,
-        shares=shares_text(verdict) if verdict else "",
-    )
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return f"[{low or 0:,.0f}, {high or 0:,.0f}]"
+    code = "unusable" if below and above else "below" if below else "above" if above else "sustains"
+    low, high = finding.low or 0.0, finding.high or 0.0
+    return say("capacity", code, at=finding, value=finding.value or 0.0, low=low, high=high)
 
 
 def _notes(each: Sequence[Sustained]) -> Iterator[str]:
@@ -111,24 +94,20 @@ class CapacityRatio:
     control_us: tuple[float, ...] = ()
 
 
-def ratio_lines(found: CapacityRatio) -> Iterator[str]:
+def ratio_lines(ratio: CapacityRatio) -> Iterator[str]:
     """B against A for people."""
-    yield f"B {found.name_b} against A {found.name_a}, at {found.a.objective}"
-    yield f"  A {_sustains(found.a)}"
-    yield f"  B {_sustains(found.b)}"
-    if found.ratio is None:
-        yield say("capacity", "no-ratio", place=found.place)
+    yield f"B {ratio.name_b} against A {ratio.name_a}, at {ratio.a.objective}"
+    yield f"  A {_sustains(ratio.a)}"
+    yield f"  B {_sustains(ratio.b)}"
+    if ratio.ratio is None:
+        yield say("capacity", "no-ratio", place=ratio.place)
         return
-    if found.in_units is None:
-        yield say("capacity", "ratio", ratio=_ratio(found.ratio), place=found.place)
+    if ratio.in_units is None:
+        yield say("capacity", "ratio", by=ratio.ratio, place=ratio.place)
     else:
-        a_us, b_us = found.control_us
-        yield say("capacity", "ratio-measured", ratio=_ratio(found.ratio))
-        yield say("capacity", "ratio-in-units", ratio=_ratio(found.in_units), place=found.place)
+        a_us, b_us = ratio.control_us
+        yield say("capacity", "ratio-measured", by=ratio.ratio)
+        yield say("capacity", "ratio-in-units", by=ratio.in_units, place=ratio.place)
         yield say("capacity", "control", a=a_us, b=b_us)
-    if min(found.a.launches, found.b.launches) < LEAST_LAUNCHES:
+    if min(ratio.a.launches, ratio.b.launches) < LEAST_LAUNCHES:
         yield say("capacity", "few")
-
-
-def _ratio(ratio: Estimate) -> str:
-    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"

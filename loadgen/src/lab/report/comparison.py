@@ -1,4 +1,4 @@
-"""Comparisons: a table of each, what a reader must know beside it, and comparison.json."""
+"""Comparisons: a table of each, the notes below it, and comparison.json."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,16 +15,7 @@ from lab.judge.compare import (
 )
 from lab.judge.intervals import CONFIDENCE, RatioOf
 from lab.judge.values import CONTROL, MOST_ERRORS
-from lab.report.blocks import (
-    MOST,
-    Block,
-    Bullets,
-    Folded,
-    Paragraph,
-    Section,
-    Strong,
-    Table,
-)
+from lab.report.blocks import Block, Bullets, Paragraph, Section, Table
 from lab.report.remarks import say
 from lab.report.result import Result
 from lab.report.text import NOTHING, cell_names, counted, median
@@ -32,9 +23,6 @@ from lab.store.records import MIB, to_json
 
 NAME = "comparison.json"
 COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "answer", "why")
-# What the sides are called in a sentence.
-type Names = tuple[str, str]
-NAMES: Names = ("A", "B")
 # The class of each place on a page.
 MARKS: Mapping[Place, str] = {
     "better": "good",
@@ -53,25 +41,25 @@ UNITS: Mapping[Figure, tuple[str, float]] = {
 
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    found = to_json(list(comparisons))
-    return {"margin": MARGIN, "confidence": CONFIDENCE, "comparisons": found}
+    answers = to_json(list(comparisons))
+    return {"margin": MARGIN, "confidence": CONFIDENCE, "comparisons": answers}
 
 
 def section(result: Result) -> Section:
-    """Each comparison behind its answers, and the legend; one line if no answer is possible."""
+    """Each comparison under its answers, and the legend; one line if no answer is possible."""
     compared, text, none = result.comparisons, single(result.comparisons), ""
-    if len({load.lane for load in result.loads}) == 1 and not result.kind.changes_lab:
+    if len({load.lane for load in result.loads}) == 1 and not result.changes_lab:
         none = "Only one server was measured: there is nothing to compare."
     return Section("Comparisons", [Paragraph(text)] if text else tables(compared), "ab", none)
 
 
 def tables(comparisons: Sequence[Comparison]) -> list[Block]:
     """Each comparison, and what the words mean."""
-    if not any(comparison.answers for comparison in comparisons):
-        return [*map(_folded, comparisons)]
-    legend = say("legend", "comparison", factor=1 + MARGIN)
-    texts = (Paragraph(text, "legend") for text in (legend, sure(comparisons[0].family)))
-    return [*map(_folded, comparisons), *texts]
+    parts: list[Block] = [*map(_part, comparisons)]
+    if any(comparison.answers for comparison in comparisons):
+        legend = say("legend", "comparison", factor=1 + MARGIN)
+        parts += (Paragraph(text, "legend") for text in (legend, sure(comparisons[0].family)))
+    return parts
 
 
 def single(comparisons: Sequence[Comparison]) -> str:
@@ -86,18 +74,14 @@ def single(comparisons: Sequence[Comparison]) -> str:
     return say("beside", "single", asked=asked, takes=family.launches)
 
 
-def _folded(comparison: Comparison) -> Folded:
+def _part(comparison: Comparison) -> Section:
     counts = Counter(answer.place for answer in comparison.answers)
     answers = ", ".join(f"{counts[place]} × {place}" for place in MARKS if counts[place])
-    sides = (Strong(comparison.b), " (B) against ", Strong(comparison.a), " (A): ")
-    return Folded(
-        (*sides, answers or "no load in common"),
-        [table(comparison), Bullets([*beside(comparison)])],
-        is_open=MOST >= len(comparison.answers) > counts["cannot tell"],
-    )
+    title = f"{comparison.b} (B) against {comparison.a} (A): {answers or 'no load in common'}"
+    return Section(title, [table(comparison), Bullets([*beside(comparison)])])
 
 
-def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names = NAMES) -> Table:
+def table(comparison: Comparison, columns: Sequence[str] = COLUMNS) -> Table:
     loads = cell_names([answer.question.cell for answer in comparison.answers])
     rows = []
     for answer in comparison.answers:
@@ -108,22 +92,21 @@ def table(comparison: Comparison, columns: Sequence[str] = COLUMNS, names: Names
             "of": f"{figure}, {unit}",
             "A": median(answer.a, size),
             "B": median(answer.b, size),
-            "B/A": ratio_text(answer.ratio),
+            "B/A": f"{answer.ratio.ratio:.3f}" if answer.ratio else NOTHING,
             "interval": interval_of(answer.ratio),
             "A/A": floor_text(answer.same),
             "allowed": limits_text(answer.question.limits),
             "answer": answer.place,
-            "why": "; ".join(reasons(answer, names)),
+            "why": "; ".join(reasons(answer)),
         }
         rows.append([cells[name] for name in columns])
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     label = f"{comparison.b} against {comparison.a}"
-    wide = [at for at, name in enumerate(columns) if name == "why"]
-    return Table(columns, rows, label, "", 2, wide, MARKS, optional=("A", "B"))
+    return Table(columns, rows, label, marks=MARKS, optional=("A", "B"))
 
 
-def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
+def reasons(answer: Answer) -> list[str]:
     """Why there is no answer, or what decided it; what was judged in place of another figure, and
     what was measured again."""
     facts, control, question = answer.facts, answer.control, answer.question
@@ -140,44 +123,38 @@ def reasons(answer: Answer, names: Names = NAMES) -> list[str]:
         "tries" if tried and answer.why != "left out" else "",
     )
     values: dict[str, object] = {
-        "a": names[0],
-        "b": names[1],
+        **{f"f{at}": fact for at, fact in enumerate(facts)},
         "launches": answer.launches,
         "most": MOST_ERRORS,
-        "tries": tries_text(answer, names),
-        "raw": f"{ratio_text(answer.raw)} {interval_of(answer.raw)}",
+        "tries": tries_text(answer),
+        "raw": ratio_text(answer.raw),
         "power": CONTROL,
-        "ratio": ratio_text(control.ratio) if control else None,
+        "control": control,
         "floor": floor_text(control.same) if control else None,
         "confidence": percent(facts[0]) if answer.why == "few" else None,
-        "without": f"[{facts[2]:.3f}, {facts[3]:.3f}]" if len(facts) > 3 else None,
-        **{f"f{at}": fact for at, fact in enumerate(facts)},
     }
     return [say("why", code, **values) for code in codes if code]
 
 
-def beside(comparison: Comparison, names: Names = NAMES) -> Iterator[str]:
+def beside(comparison: Comparison) -> Iterator[str]:
     """What the table leaves out: loads of one side only, and invalid trials."""
     loads = cell_names([*comparison.only_a, *comparison.only_b])
-    left_out = (
-        (names[0], comparison.only_a, comparison.invalid_a),
-        (names[1], comparison.only_b, comparison.invalid_b),
-    )
-    for side, only, invalid in left_out:
+    for side, only, invalid in (
+        ("A", comparison.only_a, comparison.invalid_a),
+        ("B", comparison.only_b, comparison.invalid_b),
+    ):
         if only:
             where = "; ".join(loads[cell] for cell in only)
             yield say("beside", "only", side=side, of=where)
         if invalid:
             yield say("beside", "invalid", side=side, count=counted(invalid, "invalid trial"))
     if not comparison.answers:
-        yield say("beside", "nothing", a=names[0], b=names[1])
+        yield say("beside", "nothing")
 
 
-def tries_text(answer: Answer, names: Names) -> str:
-    sides = []
-    for name, tries in zip(names, (answer.tries_a, answer.tries_b), strict=True):
-        text = f"{tries.again + tries.lost} of {tries.launches} launches of {name}"
-        sides.append(f"{text} ({tries.lost} lost)" if tries.lost else text)
+def tries_text(answer: Answer) -> str:
+    each = (("A", answer.tries_a), ("B", answer.tries_b))
+    sides = [say("why", "side", name=name, of=of, again=of.again + of.lost) for name, of in each]
     return f"measured again or lost: {' and '.join(sides)}"
 
 
@@ -212,7 +189,7 @@ def floor_text(same: RatioOf | None) -> str:
 
 
 def ratio_text(ratio: RatioOf | None) -> str:
-    return NOTHING if ratio is None else f"{ratio.ratio:.3f}"
+    return f"{ratio.ratio:.3f} {interval_of(ratio)}" if ratio else f"{NOTHING} no interval"
 
 
 def interval_of(ratio: RatioOf | None) -> str:

@@ -7,14 +7,12 @@ from rich.table import Table as Grid
 from rich.text import Text as Line
 
 from lab.report import answers, blocks, comparison, findings, loads, recorded, words
-from lab.report.blocks import Block, Bullets, Folded, Link, Loud, Paragraph, Section, Strong, Table
+from lab.report.blocks import Block, Bullets, Link, Loud, Named, Paragraph, Section, Strong, Table
 from lab.report.result import Result
 from lab.report.sections import notices
 
 # The colour of a cell, by its class on a page.
 COLOURS = {"good": "green", "bad": "red", "unsure": "yellow"}
-# A column that may break its lines gets so much room.
-WIDE = 40
 # More loads than these are in the report only.
 MOST_LOADS = 24
 
@@ -22,16 +20,16 @@ MOST_LOADS = 24
 def ended(console: Console, result: Result) -> None:
     """The answer, what a reader must know before it is used, and the loads. Settings, notes and
     verdicts are in the report."""
-    answers.render(console, answers.of(result))
-    write(console, [Bullets(findings.lines(result.findings)), Loud(tuple(notices(result)))])
+    parts = [*answers.blocks(answers.of(result)), Bullets(findings.lines(result.findings))]
+    parts.append(Loud(tuple(notices(result))))
     # Whoever wants more than the answer of a search opens the report.
     if not result.answered:
         if len(result.loads) <= MOST_LOADS:
-            write(console, loads.brief(result))
+            parts += loads.brief(result)
         if any(row.launch for row in result.rows):
-            write(console, comparison.section(result).blocks)
-    write(console, recorded.section(result).blocks)
-    write(console, [Paragraph(words.summary(result))])
+            parts += comparison.section(result).blocks
+    parts += recorded.section(result).blocks
+    write(console, [*parts, Paragraph(words.summary(result))])
 
 
 def write(console: Console, parts: Iterable[Block]) -> None:
@@ -45,11 +43,14 @@ def write(console: Console, parts: Iterable[Block]) -> None:
             case Bullets(lines):
                 for line in lines:
                     _line(console, line)
+            case Named(lines=[_, *_] as lines):
+                grid = Grid.grid(padding=(0, 2, 0, 0))
+                grid.add_column(overflow="fold")
+                for name, *cells in lines:
+                    grid.add_row(Line(name, "bold"), Line("\n".join(cells)))
+                console.print(grid)
             case Table(rows=[_, *_]):
                 _table(console, block)
-            case Folded(title, inside):
-                _line(console, title)
-                write(console, inside)
             case Section(title, inside):
                 _line(console, (Strong(title),))
                 write(console, inside)
@@ -78,12 +79,9 @@ def _table(console: Console, table: Table) -> None:
     grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     kept = _fitting(table, console.width)
     for at in kept:
-        number = table.is_number(at)
+        number = table.kind(at) == "n"
         grid.add_column(
-            table.header[at],
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="fold",
+            table.header[at], justify="right" if number else "left", no_wrap=number, overflow="fold"
         )
     for row in table.rows:
         cells = (row[at] for at in kept)
@@ -95,11 +93,10 @@ def _table(console: Console, table: Table) -> None:
 
 
 def _fitting(table: Table, width: int) -> list[int]:
-    """The columns of the table that fit in this width; those that are `wide` may break."""
+    """The columns of the table that fit in this width; a long cell is broken."""
     columns = zip(table.header, *table.rows, strict=True)
-    widths = [max(len(blocks.plain(cell)) for cell in cells) for cells in columns]
-    for at in table.wide:
-        widths[at] = min(widths[at], WIDE)
+    longest = (max(len(blocks.plain(cell)) for cell in cells) for cells in columns)
+    widths = [min(length, blocks.WIDE) for length in longest]
     kept = list(range(len(widths)))
     for name in table.optional:
         if sum(widths[at] + 1 for at in kept) <= width:

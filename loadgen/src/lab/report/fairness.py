@@ -9,8 +9,8 @@ from lab.report.text import NOTHING, data
 
 
 def section(result: Result) -> Section:
-    found = blocks(result.manifest.fairness)
-    return Section("Fairness manifest", found, "fairness", "No setting of a server was read.")
+    parts = blocks(result.manifest.fairness)
+    return Section("Fairness manifest", parts, "fairness", "No setting of a server was read.")
 
 
 def blocks(fairness: Fairness) -> list[Block]:
@@ -18,7 +18,7 @@ def blocks(fairness: Fairness) -> list[Block]:
     models = {name: own for name, own in fairness.own.items() if name not in fairness.unequal}
     equal = [(name, value_text(name, value)) for name, value in fairness.equal.items()]
     of_models = _by_server("The models' own settings", models)
-    of_all = Table(("setting", "value"), equal, "Equal for all servers", wide=(1,))
+    of_all = Table(("setting", "value"), equal, "Equal for all servers")
     return [
         Paragraph(loud, "bad"),
         _by_server("Unequal limits", fairness.unequal),

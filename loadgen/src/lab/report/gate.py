@@ -9,17 +9,8 @@ from rich.console import Console
 from lab.judge.compare import Answer, Comparison, Overall, overall
 from lab.report import console as printed
 from lab.report import markdown as written
-from lab.report.blocks import Block, Bullets, Folded, Paragraph, Strong
-from lab.report.comparison import (
-    UNITS,
-    beside,
-    interval_of,
-    limits_text,
-    ratio_text,
-    reasons,
-    sure,
-    table,
-)
+from lab.report.blocks import Block, Bullets, Paragraph, Section, Strong
+from lab.report.comparison import UNITS, beside, limits_text, ratio_text, reasons, sure, table
 from lab.report.remarks import say
 from lab.report.text import cell_names, median
 from lab.store.records import json_text, to_json
@@ -27,7 +18,6 @@ from lab.store.records import json_text, to_json
 JSON, MARKDOWN, JUNIT = "gate.json", "gate.md", "gate.xml"
 # So many limits are in the answer; the table has all of them.
 MOST_SHOWN = 3
-NAMES = ("the base", "the candidate")
 COLUMNS = ("load", "of", "A", "B", "B/A", "interval", "A/A", "allowed", "answer", "why")
 
 
@@ -66,40 +56,39 @@ def render(console: Console, gate: Gate, folder: str) -> None:
 def blocks(gate: Gate) -> Iterator[Block]:
     yield Paragraph(f"base (A) {gate.base}, candidate (B) {gate.candidate}")
     for compared in gate.comparisons:
-        lines = Bullets([*beside(compared, NAMES)])
-        yield Folded((Strong(_lane(compared)),), [table(compared, COLUMNS, NAMES), lines])
+        lines = Bullets([*beside(compared)])
+        yield Section(_lane(compared), [table(compared, COLUMNS), lines])
     yield Bullets((*gate.notes, say("legend", "gate", sure=sure(gate.comparisons[0].family))))
 
 
 def answer(gate: Gate) -> str:
+    count = len(gate.answers)
     if gate.answer == "not worse":
-        count = len(gate.answers)
-        return f"gate: not worse: {count} of {count} limit{'s hold' if count > 1 else ' holds'}"
+        return say("gate", "not worse", count=count, one=count == 1)
     named = [
-        f"{load} {found.question.figure} {_figures(found)}"
-        for load, found in _named(gate)
-        if found.place == gate.answer
+        f"{load} {judged.question.figure} {_figures(judged)}"
+        for load, judged in _named(gate)
+        if judged.place == gate.answer
     ]
-    text = "; ".join(named[:MOST_SHOWN])
-    if len(named) > MOST_SHOWN:
-        text += f"; and {len(named) - MOST_SHOWN} more"
-    if gate.answer == "cannot tell" and gate.launches is not None:
-        text += f"; it takes some LAUNCHES={gate.launches}"
-    return f"gate: {gate.answer}: {text}"
+    return say(
+        "gate",
+        "other",
+        answer=gate.answer,
+        named="; ".join(named[:MOST_SHOWN]),
+        more=max(0, len(named) - MOST_SHOWN),
+        launches=gate.launches if gate.answer == "cannot tell" else None,
+    )
 
 
 def files(gate: Gate) -> dict[str, str]:
     page = written.markdown([Paragraph((Strong(answer(gate)),)), *blocks(gate)])
-    return {JSON: json_text(_object(gate)), MARKDOWN: f"{page}\n", JUNIT: junit(gate)}
-
-
-def _object(gate: Gate) -> dict[str, object]:
-    return {"format_version": 1, "answer": gate.answer, "launches": gate.launches, **to_json(gate)}
+    known = {"format_version": 1, "answer": gate.answer, "launches": gate.launches}
+    return {JSON: json_text({**known, **to_json(gate)}), MARKDOWN: f"{page}\n", JUNIT: junit(gate)}
 
 
 def junit(gate: Gate) -> str:
-    """A test suite with a test for each limit: worse is a failure, what cannot be told an error."""
-    places = [found.place for found in gate.answers]
+    """A test suite with a test for each limit: worse is a failure, "cannot tell" an error."""
+    places = [judged.place for judged in gate.answers]
     suite = ElementTree.Element(
         "testsuite",
         name="gate",
@@ -107,15 +96,14 @@ def junit(gate: Gate) -> str:
         failures=str(places.count("worse")),
         errors=str(places.count("cannot tell")),
     )
-    for load, found in _named(gate):
-        figure = found.question.figure
+    for load, judged in _named(gate):
+        figure = judged.question.figure
         case = ElementTree.SubElement(suite, "testcase", classname=load, name=figure)
-        kind = {"worse": "failure", "cannot tell": "error"}.get(found.place)
-        if kind is not None:
-            message = f"{found.place}: {_figures(found)}"
+        if kind := {"worse": "failure", "cannot tell": "error"}.get(judged.place):
+            message = f"{judged.place}: {_figures(judged)}"
             unit, size = UNITS[figure]
-            sides = f"base {median(found.a, size)}, candidate {median(found.b, size)} {unit}"
-            text = f"{sides}. {'; '.join(reasons(found, NAMES))}"
+            sides = f"base (A) {median(judged.a, size)}, candidate (B) {median(judged.b, size)}"
+            text = f"{sides} {unit}. {'; '.join(reasons(judged))}".rstrip()
             ElementTree.SubElement(case, kind, message=message).text = text
     ElementTree.indent(suite)
     text_bytes: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
@@ -125,15 +113,14 @@ def junit(gate: Gate) -> str:
 def _named(gate: Gate) -> Iterator[tuple[str, Answer]]:
     """Each answer with the name of its lane and load."""
     for compared in gate.comparisons:
-        loads = cell_names([found.question.cell for found in compared.answers])
-        for found in compared.answers:
-            yield f"{_lane(compared)} {loads[found.question.cell]}", found
+        loads = cell_names([judged.question.cell for judged in compared.answers])
+        for judged in compared.answers:
+            yield f"{_lane(compared)} {loads[judged.question.cell]}", judged
 
 
 def _lane(compared: Comparison) -> str:
     return compared.b.rpartition(":")[2]
 
 
-def _figures(found: Answer) -> str:
-    allowed = limits_text(found.question.limits)
-    return f"{ratio_text(found.ratio)} {interval_of(found.ratio)}, allowed {allowed}"
+def _figures(judged: Answer) -> str:
+    return f"{ratio_text(judged.ratio)}, allowed {limits_text(judged.question.limits)}"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from lab.errors import RawDataError
 from lab.report import markdown, page, words
 from lab.report.blocks import Link, Paragraph, Table
-from lab.report.page import html
+from lab.report.page import frame
 from lab.report.page.markup import markup
 from lab.store import manifest
 from lab.store.csv import csv_text
@@ -108,6 +108,6 @@ def _page(rows: Sequence[Listed]) -> str:
     for row in rows:
         run = (Link(row.run, row.report),) if row.report else row.run
         cells.append((run, row.question, row.answer, row.host))
-    table = Table(header, cells, "Runs", wide=(1, 2, 3))
+    table = Table(header, cells, "Runs")
     none = Paragraph("" if rows else "There is no run yet.")
-    return html.page(title, title, "", markup([table, none]))
+    return frame.page(title, title, "", markup([table, none]))

@@ -62,8 +62,7 @@ def table(loads: Sequence[Load], columns: Sequence[Column], label: str, legend: 
     ]
     header = [name for name, _ in kept]
     rows = [*zip(*(cells for _, cells in kept), strict=True)]
-    names = sum(name in dict(PLACE) for name in header)
-    whole = Table(header, rows, label, legend, names, folds=True, optional=OPTIONAL)
+    whole = Table(header, rows, label, legend, optional=OPTIONAL)
     return [Paragraph(f"All: {', '.join(same)}." if same else ""), whole]
 
 
@@ -103,8 +102,8 @@ def _errors(load: Load) -> str:
 
 
 def _launches(load: Load) -> str:
-    found = load.median(goodput)
-    return str(found.count if found else 0)
+    rps = load.median(goodput)
+    return str(rps.count if rps else 0)
 
 
 PLACE: Sequence[Column] = (

@@ -44,6 +44,8 @@ def _written(block: blocks.Block) -> str:
             return "\n\n".join(f"> {_inline(line)}" for line in lines)
         case blocks.Bullets(lines):
             return "\n".join(f"- {_inline(line)}" for line in lines)
+        case blocks.Named():
+            return _written(block.bullets)
         case blocks.Code(plain):
             return "\n".join(("```", *(harmless(line, "\n") for line in plain), "```"))
         case blocks.Table():
@@ -53,6 +55,7 @@ def _written(block: blocks.Block) -> str:
             return markdown((blocks.Paragraph(summary), *inside))
         case blocks.Section():
             return section(block, 3)
+    return ""
 
 
 def _inline(text: blocks.Text) -> str:

@@ -18,24 +18,28 @@ DOSED = ("load", "dose", "median ratio of goodput", "of p95", "answers")
 
 def section(result: Result) -> Section:
     """By resource, by severity, and by dose."""
-    named = [found for found in result.findings if isinstance(found, Named) and found.planted]
-    dosed = [found for found in result.findings if isinstance(found, Dosed)]
-    parts = sorted(named, key=lambda found: found.mode is not None)
+    named = [
+        finding for finding in result.findings if isinstance(finding, Named) and finding.planted
+    ]
+    dosed = [finding for finding in result.findings if isinstance(finding, Dosed)]
+    parts = sorted(named, key=lambda finding: finding.mode is not None)
     blocks = (
-        Table(NAMED, [*map(_cells, parts)], "Named", say("legend", "planted"), 3, wide=(5,)),
+        Table(NAMED, [*map(_cells, parts)], "Named", say("legend", "planted")),
         *_doses(dosed),
     )
     return Section("Planted and named", blocks, "planted")
 
 
-def line(found: Named | Dosed) -> str:
+def line(finding: Named | Dosed) -> str:
     """All trials together, all that clearly limit, or one dose; nothing of a part of them."""
-    if isinstance(found, Dosed):
-        answers = counted(found.answers)
-        return say("planted", "dose", load=found.load, dose=found.dose, answers=answers)
-    right, wrong = share(found.right, found.trials), len(found.sure)
-    values = {"trials": found.trials, "right": right, "strong": found.strong, "wrong": wrong}
-    return "" if found.planted else say("planted", found.name, **values)
+    if isinstance(finding, Dosed):
+        return say("planted", "dose", of=finding, answers=counted(finding.answers))
+    right, wrong = share(finding.right, finding.trials), len(finding.sure)
+    return (
+        ""
+        if finding.planted
+        else say("planted", finding.name, of=finding, right=right, wrong=wrong)
+    )
 
 
 def share(count: int, trials: int) -> str:
@@ -50,42 +54,34 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name or 'no verdict'} {n}×" for name, n in sorted(counts.items()))
 
 
-def _cells(found: Named) -> tuple[str, ...]:
-    place = found.planted or "", f"{found.severity or NOTHING}", found.mode or NOTHING
-    missed = counted(Counter(found.missed.values()))
-    return (*place, share(found.right, found.trials), f"{found.strong}", missed)
+def _cells(finding: Named) -> tuple[str, ...]:
+    place = finding.planted or "", f"{finding.severity or NOTHING}", finding.mode or NOTHING
+    missed = counted(Counter(finding.missed.values()))
+    return (*place, share(finding.right, finding.trials), f"{finding.strong}", missed)
 
 
 def _doses(dosed: Sequence[Dosed]) -> Sequence[Block]:
     if not dosed:
         return ()
     rows = [
-        (
-            found.load,
-            f"{found.dose:.0%}",
-            _ratio(found.goodput_ratio),
-            _ratio(found.p95_ratio),
-            counted(found.answers),
-        )
-        for found in dosed
-    ]
-    same = _sum(found for found in dosed if not found.dose)
-    large = _sum(found for found in dosed if found.dose >= 2 * MARGIN)
+        (dose.load, f"{dose.dose:.0%}", *map(_ratio, (dose.goodput_ratio, dose.p95_ratio)),
+         counted(dose.answers))
+        for dose in dosed
+    ]  # fmt: skip
+    same = _sum(dose for dose in dosed if not dose.dose)
+    large = _sum(dose for dose in dosed if dose.dose >= 2 * MARGIN)
     every = _sum(dosed)
-    told = same.total() - same[UNTOLD]
+    answered = same.total() - same[UNTOLD]
     lines = (
-        say("planted", "false", share=share(told - same[SAME], told)),
+        say("planted", "false", share=share(answered - same[SAME], answered)),
         say("planted", "caught", dose=2 * MARGIN, share=share(large[WORSE], large.total())),
         say("planted", "untold", share=share(every[UNTOLD], every.total())),
     )
-    return Table(DOSED, rows, "Doses", say("legend", "doses"), names=2), Bullets(lines)
+    return Table(DOSED, rows, "Doses", say("legend", "doses")), Bullets(lines)
 
 
 def _sum(dosed: Iterable[Dosed]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for found in dosed:
-        counts.update(found.answers)
-    return counts
+    return sum((Counter(dose.answers) for dose in dosed), Counter())
 
 
 def _ratio(value: float | None) -> str:

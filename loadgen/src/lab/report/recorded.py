@@ -18,7 +18,7 @@ from lab.judge.hot import (
     waits,
     why_not,
 )
-from lab.model import ALLOC, LOCK, Recording, Row, goodput, three
+from lab.model import Recording, Row, goodput, three
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
 from lab.report.remarks import say, text_of
 from lab.report.result import Recorded, Result
@@ -37,7 +37,7 @@ def section(result: Result) -> Section:
         link = (Link("Flame graph", trial.link),) if trial.recording else ()
         rows = table(trial.recording) if trial.recording else ()
         label = f"Recorded of {trial.load}"
-        blocks += (Paragraph((*text, *link)), Table(HEADER, rows, label, folds=True))
+        blocks += (Paragraph((*text, *link)), Table(HEADER, rows, label))
     if blocks:
         blocks.append(Paragraph(say("legend", "recorded"), "legend"))
     return Section("Recorded", blocks, "recorded")
@@ -80,15 +80,14 @@ def cost(trial: Recorded) -> str:
     before, after = trial.beside, trial.row
     if before is None:
         return say("recorded", "cost-unknown")
-    known = before.cpu_server_us and after.cpu_server_us
     return say(
         "recorded",
         "cost",
+        before=before,
+        after=after,
         cpu=_ratio(after.cpu_server_us, before.cpu_server_us),
-        before=before.cpu_server_us if known else None,
-        after=after.cpu_server_us if known else None,
         answers=_ratio(goodput(after), goodput(before)),
-        invalid=None if before.valid else ", of which the one without is invalid",
+        invalid=not before.valid,
     )
 
 
@@ -109,30 +108,22 @@ def difference(*trials: Recorded) -> str:
     if problem := why_not(a, b):
         kinds = {"a": a.recording.kind, "b": b.recording.kind}
         return f"not compared: {say('recorded', f'unlike-{problem}', **kinds)}"
-    return changed(a, b)
-
-
-def changed(a: Side, b: Side) -> str:
-    """What costs more or less for each answer in B, in a few parts of a sentence."""
     most = changes(a, b)[:MOST_CHANGED]
-    code = "unchanged" if not most else "changed"
-    if most and not any(change.interval for change in most):
-        code = "changed-untested"
     return say(
         "recorded",
-        code,
-        a=a.cost,
-        b=b.cost,
+        "changed" if most else "unchanged",
+        a=a,
+        b=b,
         unit=COSTS[a.recording.kind],
         least=LEAST,
         methods=", ".join(map(_changed, most)),
+        tested=any(change.interval for change in most),
     )
 
 
 def _changed(change: Change) -> str:
-    ends = f" [{', '.join(map(_signed, change.interval))}]" if change.interval else ""
-    costs = f"({three(change.a)} → {three(change.b)})"
-    return f"{change.method} {_signed(change.more)}{ends} {costs}"
+    more, *ends = map(_signed, (change.more, *(change.interval or ())))
+    return say("recorded", "method", of=change, more=more, interval=", ".join(ends))
 
 
 def _signed(value: float) -> str:
@@ -141,21 +132,19 @@ def _signed(value: float) -> str:
 
 def _seen(recording: Recording, row: Row) -> str:
     events = [event.removeprefix("jdk.") for event in recording.events]
-    kind, total = recording.kind, recording.total
-    values: dict[str, object] = {"by": ", ".join(events), "samples": recording.samples}
-    if events == ["ExecutionSample"]:
-        values["note"] = say("recorded", "execution-samples")
-    if kind == LOCK:
-        answers = answers_of(row)
-        values["s"] = total / 1e9
-        values["ms"] = total / 1e6 / answers if answers else None
-        values["kinds"] = ", ".join(f"{name} {part:.0%}" for name, part in waits(recording).items())
-        return say("recorded", "lock" if total else "lock-none", **values)
-    if kind == ALLOC and row.window_s:
-        values["mb"] = total / row.window_s / 1e6
-    if not named(recording):
-        values["least"] = LEAST_SAMPLES
-    return say("recorded", kind, **values)
+    total, answers = recording.total, answers_of(row)
+    return say(
+        "recorded",
+        recording.kind,
+        of=recording,
+        by=", ".join(events),
+        sampled=events == ["ExecutionSample"],
+        mb=total / row.window_s / 1e6 if row.window_s else None,
+        least=None if named(recording) else LEAST_SAMPLES,
+        s=total / 1e9 if total else None,
+        ms=total / 1e6 / answers if total and answers else None,
+        kinds=", ".join(f"{name} {part:.0%}" for name, part in waits(recording).items()),
+    )
 
 
 def _share(share: float, recording: Recording) -> str:

@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Cell, Measure, lane_of, median_per_launch, without_shorter
@@ -27,17 +26,6 @@ from lab.store.manifest import Manifest
 
 # The lines of an answer: a name, the answer, and more about it; or a note in one cell.
 type Answers = Sequence[tuple[str, ...]]
-
-
-class Kind(Protocol):
-    """What a report asks of the run's kind of experiment: see `lab.kinds.kind.Kind`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def changes_lab(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +104,14 @@ def loads(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> tuple[Load, .
 
 @dataclass(frozen=True)
 class Result:
-    """`verdicts` are by trial, `notes` are (trial, note). `unfinished` are raw folders of trials
-    that never ended or cannot be read. `recorded` are trials beside the `rows`. `verb` is the verb
-    of make that measures this kind without a file."""
+    """`title` is what the run's trials are. `changes_lab`: the lab was changed from trial to trial
+    on purpose, so each lane is a load of its own. `verdicts` are by trial, `notes` are (trial,
+    note). `unfinished` are raw folders of trials that never ended or cannot be read. `recorded` are
+    trials beside the `rows`. `verb` is the verb of make that measures such a run without a file."""
 
     manifest: Manifest
-    kind: Kind
+    title: str
+    changes_lab: bool
     rows: Sequence[Row]
     verdicts: Mapping[str, Verdict]
     findings: Sequence[Finding]

@@ -18,7 +18,7 @@ HEADER = ("server", "CPU per request", "in units of", "server / unit µs", "host
 
 def section(result: Result) -> Section:
     known = [finding for finding in result.findings if isinstance(finding, InUnits)]
-    table = Table(HEADER, [_cells(cost) for cost in known], "CPU per request in units", wide=(8,))
+    table = Table(HEADER, [_cells(cost) for cost in known], "CPU per request in units")
     notes = Bullets(tuple(_notes(known)))
     return Section("CPU per request in units of the lab's own parts", [table, notes], "units")
 
@@ -58,6 +58,4 @@ def drifts(findings: Sequence[Finding]) -> Iterator[str]:
     for drift in findings:
         if isinstance(drift, Drift):
             quarters = ", ".join(map(three, drift.quarters))
-            yield say(
-                "ruler", "drift", what=drift.what, value=drift.value or 0.0, quarters=quarters
-            )
+            yield say("ruler", "drift", of=drift, quarters=quarters)

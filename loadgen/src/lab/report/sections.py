@@ -18,17 +18,7 @@ from lab.report import (
     verdicts,
     words,
 )
-from lab.report.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Link,
-    Loud,
-    Paragraph,
-    Section,
-    Table,
-    prose,
-)
+from lab.report.blocks import Block, Bullets, Code, Link, Loud, Paragraph, Section, Table, prose
 from lab.report.remarks import say, text_of
 from lab.report.result import Result
 from lab.report.text import counted
@@ -73,7 +63,7 @@ def validity(result: Result) -> Section:
 
 
 def run(result: Result) -> Section:
-    facts = Table(("what", "value"), [*words.run(result)], "What was run, on what", wide=(1,))
+    facts = Table(("what", "value"), [*words.run(result)], "What was run, on what")
     return Section("What was run, on what", [facts], "run")
 
 

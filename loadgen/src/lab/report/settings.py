@@ -13,7 +13,7 @@ SERVER_MEMORY = "2g"
 DOWNSTREAM_DELAY_MS = 200
 # It has one loop by itself, the others one per CPU.
 ONE_LOOP = "event-loop"
-# Flags that start.sh gives every JVM besides its SERVER_JVM_FLAGS.
+# Flags that start.sh gives every JVM next to its SERVER_JVM_FLAGS.
 OWN_FLAGS = (
     "--enable-preview",
     "--enable-native-access=",
@@ -32,18 +32,18 @@ class Changed:
     others: tuple[str, ...]
 
 
-def changed(of: Manifest) -> Changed:
+def changed(manifest: Manifest) -> Changed:
     """What differed from the lab's defaults when the run began: settings given to make that cannot
     be read back, and settings read back. A service that is not the lab's has none."""
     seen: dict[str, dict[str, tuple[str, str]]] = {}
     toxics: dict[str, None] = {}
-    for server, snapshot in of.servers.items():
+    for server, snapshot in manifest.servers.items():
         if snapshot.foreign:
             continue
-        for name, value, default in _settings(snapshot, of.host):
+        for name, value, default in _settings(snapshot, manifest.host):
             seen.setdefault(name, {})[server] = (value, default)
         toxics |= dict.fromkeys(snapshot.toxics.in_force)
-    words, others = list(of.settings), []
+    words, others = list(manifest.settings), []
     for name, values in seen.items():
         other = [server for server, (value, default) in values.items() if value != default]
         if other and name.isupper() and len({value for value, _ in values.values()}) == 1:
@@ -54,33 +54,33 @@ def changed(of: Manifest) -> Changed:
     return Changed(tuple(words), tuple(others))
 
 
-def _settings(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
+def _settings(snapshot: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
     """(name, value, default) of each; those of .env have the names that they have there."""
-    identity = of.own_identity
+    identity = snapshot.own_identity
     loops = 1 if identity.model == ONE_LOOP else identity.cpus
     for word, (name, default) in READ_BACK.items():
-        value = of.settings.get(name)
+        value = snapshot.settings.get(name)
         if value is not None:
             yield word, text(value), text(loops if word == "LOOPS" else default)
-    carriers = of.setting("virtual_thread_parallelism")
+    carriers = snapshot.setting("virtual_thread_parallelism")
     flags = [flag for flag in identity.jvm_flags if not flag.startswith(OWN_FLAGS)]
+    delay = snapshot.spread.words if snapshot.spread else f"{snapshot.downstream_delay_ms:g}"
     yield "SERVER_JVM_FLAGS", " ".join(flags), JVM_FLAGS
-    delay = of.spread.words if of.spread else f"{of.downstream_delay_ms:g}"
     yield "DOWNSTREAM_DELAY_MS", delay, str(DOWNSTREAM_DELAY_MS)
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
-    if "cpu_quota" in of.settings:
-        yield from _of_container(of, host)
+    if "cpu_quota" in snapshot.settings:
+        yield from _of_container(snapshot, host)
 
 
-def _of_container(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
-    yield "SERVER_CPUS", f"{of.cpu_quota or 0:g}", "0"
-    yield "SERVER_MEMORY", _size(of.setting("memory_limit_bytes") or 0), SERVER_MEMORY
-    cpuset, cores = of.settings.get("cpuset"), host.get("cores")
+def _of_container(snapshot: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
+    yield "SERVER_CPUS", f"{snapshot.cpu_quota or 0:g}", "0"
+    yield "SERVER_MEMORY", _size(snapshot.setting("memory_limit_bytes") or 0), SERVER_MEMORY
+    cpuset, cores = snapshot.settings.get("cpuset"), host.get("cores")
     if isinstance(cpuset, str) and isinstance(cores, int):
-        own = "" if len(cpus_of(cpuset)) == cores else cpuset
+        chosen = "" if len(cpus_of(cpuset)) == cores else cpuset
         # What the lab chose by itself it chooses again.
-        yield "SERVER_CPUSET", own, own if host.get("cpu_sets") == AUTO else ""
+        yield "SERVER_CPUSET", chosen, chosen if host.get("cpu_sets") == AUTO else ""
 
 
 def _size(count: int) -> str:

@@ -7,7 +7,7 @@ from lab.judge.intervals import MedianOf
 from lab.model import Row, TrialPlan, three
 
 NOTHING = "–"
-# How a load is told from others that differ in this.
+# How a load is named where others differ in this.
 MORE = {
     "route": "{}",
     "engine": "by {}",
@@ -33,23 +33,24 @@ def data(value: float) -> str:
     return f"{three(value)} B" if value else "0"
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "s") -> str:
     """1 trial, 2,000 trials."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """[917, 1,000]; empty without both ends."""
-    return "" if low is None or high is None else f"[{three(low)}, {three(high)}]"
+def estimate(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with its interval, if it has both ends: 950 [917, 1,000]."""
+    ends = "" if low is None or high is None else f" [{three(low)}, {three(high)}]"
+    return f"{number(value)}{ends}"
 
 
-def median(found: MedianOf | None, unit: float = 1.0) -> str:
+def median(value: MedianOf | None, unit: float = 1.0) -> str:
     """A median in this unit, with its interval if it has one."""
-    if found is None:
+    if value is None:
         return NOTHING
-    ends = found.interval
-    text = interval(ends.low / unit, ends.high / unit) if ends else ""
-    return f"{three(found.median / unit)} {text}".rstrip()
+    if value.interval is None:
+        return number(value.median / unit)
+    return estimate(*(x / unit for x in (value.median, value.interval.low, value.interval.high)))
 
 
 def load_of(trial: Cell | Row | TrialPlan) -> str:

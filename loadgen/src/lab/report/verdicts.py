@@ -24,6 +24,8 @@ from lab.report.result import Load, Result
 from lab.report.text import NOTHING
 
 HEADER = ("load", "limit", "evidence", "trials", "why", "other verdicts")
+# Verdicts whose basis is the excess, and errors that it explains.
+OF_EXCESS = ("errors", "none", "excess", "tail")
 # Resources with a smaller share of the excess are left out of a sentence.
 NAMED = 0.05
 # A resource that limits comes before these.
@@ -34,7 +36,7 @@ def section(result: Result) -> Section:
     rows = [_cells(load) for load in result.loads if load.verdicts]
     rows.sort(key=lambda cells: _LAST.get(cells[1], 0))
     legend = say("legend", "limits")
-    table = Table(HEADER, rows, "What limited", legend, wide=(4, 5), folds=True)
+    table = Table(HEADER, rows, "What limited", legend)
     return Section("What limited", [table], "limits")
 
 
@@ -98,27 +100,19 @@ def sentence(verdict: Verdict) -> str:
 
 def why(verdict: Verdict) -> str:
     """What a trial's requests waited for."""
-    excess, named = verdict.excess, verdict.named
-    values: dict[str, object] = {"shares": shares_text(verdict)}
-    if excess:
-        values |= {"ms": excess.ms, "r0_ms": excess.r0_ms, "resolved_ms": excess.resolved_ms}
-    if named:
-        values |= {"use": in_use(named), "failed": named.failed}
-    return say("verdict", _code(verdict), **values)
-
-
-def _code(verdict: Verdict) -> str:
-    excess, named, basis = verdict.excess, verdict.named, verdict.basis
-    if basis not in ("errors", "none", "excess", "tail"):
-        return basis
-    if basis == "errors" and (named is None or named.failed):
-        return "errors" if named else "errors-unexplained"
-    has_r0 = excess is not None and excess.r0_ms is not None
-    if verdict.bottleneck == NONE:
-        return "none" if has_r0 else "none-without-r0"
-    if excess is None:
-        return "unanswered"
-    return "tail" if basis == "tail" else "excess" if has_r0 else "excess-without-r0"
+    excess, named, code = verdict.excess, verdict.named, str(verdict.basis)
+    failed = code == "errors" and (named is None or named.failed)
+    if code in OF_EXCESS and not failed:
+        late = "unanswered" if excess is None else "tail" if code == "tail" else "excess"
+        code = "none" if verdict.bottleneck == NONE else late
+    return say(
+        "verdict",
+        code,
+        excess=excess,
+        shares=shares_text(verdict),
+        use=named and in_use(named),
+        failed=named and named.failed,
+    )
 
 
 def shares_text(verdict: Verdict) -> str:

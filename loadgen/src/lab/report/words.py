@@ -22,32 +22,37 @@ def question(result: Result) -> str:
 
 
 def summary(result: Result) -> str:
-    manifest, count = result.manifest, counted(len(result.rows), "trial")
-    host = host_id(manifest.host) or "unknown"
-    invalid, day = len(result.invalid), f"{manifest.started_at:%Y-%m-%d}"
-    return f"{count}, {invalid} of them invalid, {day}, host {host}"
+    host, day = host_id(result.manifest.host) or "unknown", result.manifest.started_at.date()
+    trials, invalid = counted(len(result.rows), "trial"), len(result.invalid)
+    return say("run", "summary", trials=trials, invalid=invalid, day=day, host=host)
 
 
 def run(result: Result) -> Iterator[tuple[str, str]]:
     """The trials, servers, launches and engines of a run, its code, host and limits, by name."""
     experiment, manifest, rows = result.experiment, result.manifest, result.rows
-    again = sum(row.trial.endswith(AGAIN) for row in rows)
-    repeated = f", {again} of them to measure one again" if again else ""
-    ended = time_text(manifest.ended_at) if manifest.ended_at else "unknown"
-    times = f"from {time_text(manifest.started_at)} to {ended}"
-    valid = len(rows) - len(result.invalid)
-    yield result.kind.title, f"{len(rows)} trials, {valid} of them valid{repeated}, {times}"
-    arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
-    yield "servers", f"{', '.join(experiment.servers)}{arms}"
+    yield (
+        result.title,
+        say(
+            "run",
+            "trials",
+            trials=len(rows),
+            valid=len(rows) - len(result.invalid),
+            again=sum(row.trial.endswith(AGAIN) for row in rows),
+            began=time_text(manifest.started_at),
+            ended=time_text(manifest.ended_at) if manifest.ended_at else "unknown",
+        ),
+    )
+    servers, arms = ", ".join(experiment.servers), ", ".join(experiment.arms)
+    yield "servers", say("run", "servers", servers=servers, arms=arms)
     yield "launches", launches(result)
     versions = manifest.versions
     known = versions.get("engines")
     engines = known if isinstance(known, Mapping) else {}
     names = dict.fromkeys(row.engine for row in rows)
     yield "load engines", ", ".join(str(engines.get(name, name)) for name in names)
-    dirty = " with changes that were not committed" if versions.get("commit_dirty") else ""
     commit = versions.get("commit") or "not recorded"
-    yield "code", f"lab {versions.get('lab')}, commit {commit}{dirty}"
+    dirty = versions.get("commit_dirty")
+    yield "code", say("run", "code", lab=f"{versions.get('lab')}", commit=commit, dirty=dirty)
     yield "host", host(manifest.host)
     limits = [
         f"{name} {NOTHING if limit is None else limit}" for name, limit in manifest.limits.items()
@@ -56,28 +61,19 @@ def run(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def launches(result: Result) -> str:
-    experiment = result.experiment
-    count = experiment.launches
-    code = "lab" if experiment.target is None else "service"
+    experiment, count = result.experiment, result.experiment.launches
+    code = ("lab" if experiment.target is None else "service") + ("" if count else "-running")
+    if result.changes_lab and any(row.launch for row in result.rows):
+        code = "some"
     jvms, containers = counted(count, "fresh JVM"), counted(count, "fresh container")
-    arm = "arm" if experiment.arms else None
-    text = code if count else f"{code}-running"
-    if result.kind.changes_lab and any(row.launch for row in result.rows):
-        text = "some"
-    return say("launches", text, jvms=jvms, containers=containers, arm=arm)
+    return say("launches", code, jvms=jvms, containers=containers, arms=bool(experiment.arms))
 
 
 def host(facts: Mapping[str, Json]) -> str:
     memory = facts.get("memory_bytes")
-    known = (
-        host_id(facts),
-        facts.get("cpu_model"),
-        f"{facts['cores']} cores" if "cores" in facts else None,
-        f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else None,
-        f"Linux {facts['kernel']}" if "kernel" in facts else None,
-        f"Docker {facts['docker_version']}" if "docker_version" in facts else None,
-    )
-    return ", ".join(str(fact) for fact in known if fact is not None) or "not recorded"
+    gib = memory / 2**30 if isinstance(memory, int) else None
+    known = say("run", "host", **{**facts, "host": host_id(facts), "gib": gib})
+    return known.removeprefix(", ") or "not recorded"
 
 
 def notes(result: Result) -> Iterator[str]:

@@ -6,12 +6,11 @@ The same run gives the same bytes: no time but the run's own, nothing of where i
 from collections.abc import Mapping, Sequence
 
 from lab.model import Sustained
-from lab.report.page import html
+from lab.report.blocks import Drawing, Section
+from lab.report.page import frame, trials
 from lab.report.page.by_load import by_load
 from lab.report.page.figure import Figure, figures_of
-from lab.report.page.markup import content, inline, markup
-from lab.report.page.script import scripts
-from lab.report.page.trials import trials
+from lab.report.page.markup import body_of, inline, markup
 from lab.report.result import Result, Trial
 from lab.report.sections import first, sections
 
@@ -33,29 +32,27 @@ def build(
     """The page of a run, of its trials with their figures over time; and the figures by load, each
     an SVG file by its name."""
     sustained = [finding for finding in result.findings if isinstance(finding, Sustained)]
-    # If the lab is changed from trial to trial, each lane is a load of its own.
-    changes = result.kind.changes_lab
-    figures = () if changes else tuple(by_load(result.loaded, result.limits, sustained))
+    drawn = () if result.changes_lab else by_load(result.loaded, result.limits, sustained)
+    figures = tuple(drawn)
     # The figure behind the answer, before any table.
-    parts = [("figures", "Figures", HINT + figures_of(figures))] if figures else []
-    for section in sections(result):
-        if section.key == "validity":
-            parts.append(("trials", "Every trial over time", trials(shown)))
-        if body := content(section):
-            parts.append((section.key, section.title, body))
+    answer = [Drawing(HINT + figures_of(figures))] if figures else []
+    parts = [Section("Figures", answer, "figures"), *sections(result)]
+    at = next(at for at, part in enumerate(parts) if part.key == "validity")
+    parts.insert(at, trials.section(shown))
+    written = [(part.key, part.title, body) for part in parts if (body := body_of(part))]
     name, run = inline(result.experiment.name), inline(result.manifest.run)
-    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
+    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in written)
     main = "".join(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{body}</section>\n'
-        for key, title, body in parts
+        for key, title, body in written
     )
-    page = html.page(
+    page = frame.page(
         title=f"{name}: {run}",
         heading=name,
         header=markup(first(result)),
         nav=f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n',
         main=main,
         footer=f"Run {run}. {FOOTER}",
-        scripts=scripts(),
+        scripts=frame.scripts(),
     )
     return page, {figure.name: figure.file for figure in figures}

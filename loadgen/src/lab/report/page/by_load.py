@@ -7,28 +7,29 @@ the interval of what a server sustains.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import product
 from operator import attrgetter
+from typing import NamedTuple
 
 from lab.judge.grouping import lane_of, median_per_launch, without_shorter
 from lab.model import Row, Sustained, goodput, p95_of
 from lab.report.loads import p99_of
 from lab.report.page.figure import Figure, Spec, axis, by_series, layer, view
 from lab.report.page.palette import numbers
-from lab.report.text import interval, median, number, place
+from lab.report.text import estimate, median, number, place
 
 # Between lanes at one load.
 SHIFT_PX = 5.0
 SIZE = 400, 255
 DASH: Spec = {"orient": "horizontal", "size": 18, "thickness": 1.5}
 LIMIT: Spec = {"color": "var(--soft)", "strokeDash": [5, 4]}
+DOT: Spec = {"filled": True, "size": 40}
 CROSS = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
 # From here on a linear axis would press the small values into its foot.
 LOG_FROM = 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """What a figure shows of each trial, and what was predicted of it."""
 
     slug: str
@@ -36,12 +37,6 @@ class Quantity:
     unit: str
     value: Callable[[Row], float | None]
     expected: Callable[[Row], float | None] = lambda _: None
-
-    def is_asked(self, limits: Mapping[str, float]) -> bool:
-        return self.slug != "p50" or "p50" in limits
-
-    def text(self, row: Row) -> str:
-        return f"{place(row)}\n{number(self.value(row))} {self.unit}"
 
 
 QUANTITIES = (
@@ -58,18 +53,17 @@ def by_load(
     sustained: Sequence[Sustained] = (),
 ) -> Iterator[Figure]:
     """Figures of every route, engine and mode. With `limits`, which an objective allows, they are
-    drawn against the rate, with what was found of it."""
+    drawn against the rate, with what was found of it. Of the p50 only if it has a limit."""
     rows = without_shorter(rows) if limits is None else rows
     facets = list(dict.fromkeys((row.route, row.engine, row.mode) for row in rows))
     several = len({facet[:2] for facet in facets}) > 1
-    for quantity in QUANTITIES:
-        if quantity.is_asked(limits or {}):
-            for facet in facets:
-                trials = [row for row in rows if (row.route, row.engine, row.mode) == facet]
-                known = [row for row in trials if quantity.value(row) is not None]
-                if known:
-                    title = f"{quantity.title}, {', '.join(facet if several else facet[2:])}"
-                    yield _figure(title, quantity, known, limits, sustained)
+    asked = [each for each in QUANTITIES if each.slug != "p50" or "p50" in (limits or {})]
+    for quantity, facet in product(asked, facets):
+        trials = [row for row in rows if (row.route, row.engine, row.mode) == facet]
+        known = [row for row in trials if quantity.value(row) is not None]
+        if known:
+            title = f"{quantity.title}, {', '.join(facet if several else facet[2:])}"
+            yield _figure(title, quantity, known, limits, sustained)
 
 
 def _figure(
@@ -86,27 +80,20 @@ def _figure(
     points = [
         {
             "series": lane_of(row),
-            "x": _rate(row) if by_rate else row.concurrency,
+            "x": row.offered_rps or 0 if by_rate else row.concurrency,
             "y": quantity.value(row),
             "expected": quantity.expected(row),
             "valid": row.valid,
             "shift": 0 if by_rate else (lanes.index(lane_of(row)) - len(lanes) / 2) * SHIFT_PX,
-            "tip": f"{quantity.text(row)}, trial {row.trial}",
+            "tip": f"{place(row)}\n{number(quantity.value(row))} {quantity.unit}, "
+            f"trial {row.trial}",
         }
         for row in rows
     ]
-    medians = [*_medians(quantity, rows, points)]
-    texts = [
-        f"{middle['series']}: {middle['x']:,} {unit} {middle['tip']}"
-        for lane in lanes
-        for middle in medians
-        if middle["series"] == lane
-    ]
-    valid = [point for point in points if point["valid"]]
     invalid = [point for point in points if not point["valid"]]
     expected = [point for point in points if point["expected"]]
+    medians = _medians(quantity, rows, points)
     lined = [] if by_rate else medians
-    sure = [middle for middle in lined if "low" in middle]
     bands = _bands(rows, sustained) if limit else []
     series = by_series(lanes, [*numbers(lanes).values()], SIZE[0])
     hue: Spec = {"color": series["color"], "opacity": series["opacity"]}
@@ -116,61 +103,57 @@ def _figure(
     span: Spec = {**tip, **upright, "x": {"field": "from"}, "x2": {"field": "to"}}
     dash: Spec = {**hue, "y": {"field": "expected"}}
     ends: Spec = {**tip, "y": {"field": "low"}, "y2": {"field": "high"}}
+    shaped: Spec = {**tip, "shape": series["shape"]}
     shift: Spec = {"xOffset": {"expr": "datum.shift"}}
     layers = (
         layer("bands", bands, "rect", span, fillOpacity=0.2),
         layer("limit", [{"y": limit}] if limit else [], "rule", across, **LIMIT),
         layer("expected", expected, "tick", dash, **DASH, **shift),
         layer("medians", lined, "line", hue, **shift),
-        layer("intervals", sure, "rule", ends, **shift),
+        layer("intervals", [line for line in lined if "low" in line], "rule", ends, **shift),
         layer(
-            "trials",
-            valid,
-            "point",
-            {**tip, "shape": series["shape"]},
-            filled=True,
-            size=40,
-            **shift,
+            "trials", [point for point in points if point["valid"]], "point", shaped, **DOT, **shift
         ),
         layer("invalid", invalid, "point", tip, shape=CROSS, strokeWidth=1.3, **shift),
     )
     limited = f"broken line: at most {limit or 0:g} ms"
     below = {"dash: predicted": expected, "×: invalid": invalid, limited: limit}
     axes = {"x": _x_axis(points, bands, unit), "y": _y_axis(points, quantity.unit, limit)}
-    name = "-".join((quantity.slug, first.mode, _slug(first.route), first.engine))
+    by_lane = sorted(medians, key=lambda middle: lanes.index(middle["series"]))
+    texts = [f"{each['series']}: {each['x']:,} {unit} {each['tip']}" for each in by_lane]
+    route = re.sub(r"[^a-z0-9]+", "-", first.route.lower()).strip("-") or "root"
+    name = "-".join((quantity.slug, first.mode, route, first.engine))
     alt = f"Medians over launches of valid trials, in {quantity.unit}. {'; '.join(texts)}."
     return Figure(name, title, alt, view(title, below, SIZE, axes, lanes, layers))
 
 
-def _medians(quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]) -> Iterator[Spec]:
+def _medians(quantity: Quantity, rows: Sequence[Row], points: Sequence[Spec]) -> list[Spec]:
     """The median over the launches of each lane at each load, with its interval if it has one."""
     groups: dict[tuple[str, int], list[tuple[Row, Spec]]] = {}
     for row, point in zip(rows, points, strict=True):
         groups.setdefault((point["series"], point["x"]), []).append((row, point))
+    medians = []
     for _, group in sorted(groups.items(), key=lambda each: each[0][1]):
-        found = median_per_launch([row for row, _ in group], quantity.value)
-        if found is not None:
-            ends = found.interval
+        middle = median_per_launch([row for row, _ in group], quantity.value)
+        if middle is not None:
+            ends = middle.interval
             limits = {"low": ends.low, "high": ends.high} if ends else {}
-            yield {**group[0][1], "y": found.median, **limits, "tip": median(found)}
-
-
-def _rate(row: Row) -> int:
-    return row.offered_rps or 0
+            medians.append({**group[0][1], "y": middle.median, **limits, "tip": median(middle)})
+    return medians
 
 
 def _bands(rows: Sequence[Row], sustained: Sequence[Sustained]) -> list[Spec]:
     """What each server sustains, along the rate: connections send a rate of their own."""
-    sent = max(_rate(row) / row.concurrency for row in rows)
+    sent = max((row.offered_rps or 0) / row.concurrency for row in rows)
     bands = []
     servers = {row.server for row in rows}
     for band in sustained:
         known = band.value is not None and band.server in servers
         if known and band.low is not None and band.high is not None:
             each = sent if band.unit == "connections" else 1.0
-            found = f"{number(band.value)} {interval(band.low, band.high)} {band.unit}"
+            value = f"{estimate(band.value, band.low, band.high)} {band.unit}"
             ends = {"from": band.low * each, "to": band.high * each}
-            tip = f"{band.server}\n{band.objective}: {found}"
+            tip = f"{band.server}\n{band.objective}: {value}"
             bands.append({"series": band.server, **ends, "tip": tip})
     return bands
 
@@ -194,7 +177,3 @@ def _y_axis(points: Sequence[Spec], unit: str, limit: float | None) -> Spec:
     if low > 0 and high / low >= LOG_FROM:
         scale = {"type": "log", "domain": [low, high], "nice": False, "padding": 8, "clamp": True}
     return axis(unit, scale, "y")
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"

@@ -18,8 +18,8 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
+from lab.report.page.frame import packed
 from lab.report.page.palette import HUES, LIGHT, SHAPES
-from lab.report.page.script import packed
 
 type Spec = dict[str, Any]
 

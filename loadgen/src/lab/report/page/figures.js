@@ -13,7 +13,7 @@ const OPTIONS = {
 
 /** The text of a packed element. */
 function text(packed) {
-  const bytes = Uint8Array.from(atob(packed.textContent), (one) => one.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(packed.textContent), (char) => char.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).text();
 }
@@ -57,12 +57,12 @@ async function show(figure, spec) {
 function byKeyboard(live, view) {
   const entries = [...live.querySelectorAll(".series_legend_entries > g")];
   const label = (entry) => entry.querySelector("text");
-  const told = () => {
+  const showPressed = () => {
     for (const entry of entries) {
       entry.setAttribute("aria-pressed", label(entry).getAttribute("opacity") === "1");
     }
   };
-  live.querySelectorAll(".role-legend").forEach((one) => one.removeAttribute("aria-hidden"));
+  live.querySelectorAll(".role-legend").forEach((legend) => legend.removeAttribute("aria-hidden"));
   for (const entry of entries) {
     entry.setAttribute("role", "button");
     entry.setAttribute("tabindex", "0");
@@ -74,8 +74,8 @@ function byKeyboard(live, view) {
       }
     });
   }
-  live.addEventListener("click", () => view.runAsync().then(told));
-  told();
+  live.addEventListener("click", () => view.runAsync().then(showPressed));
+  showPressed();
 }
 
 /** Does the work of each element once, when it comes into view. */
@@ -91,7 +91,7 @@ function whenSeen(elements, work) {
     },
     { rootMargin: "300px" },
   );
-  document.querySelectorAll(elements).forEach((one) => seen.observe(one));
+  document.querySelectorAll(elements).forEach((element) => seen.observe(element));
 }
 
 whenSeen(".figures figure", draw);

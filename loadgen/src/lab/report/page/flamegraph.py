@@ -10,7 +10,7 @@ from html import escape
 from string import Template
 
 from lab.model import CPU, UNITS, Recording
-from lab.report.page.html import read
+from lab.report.page.frame import read
 
 # In the frame, which gets its size some time after it is made: the converter's script draws as wide
 # as the page is when it runs.

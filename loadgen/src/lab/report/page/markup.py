@@ -1,7 +1,7 @@
 """Blocks as HTML. Every text is escaped; markup is what these functions return."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 
 from lab.report import blocks
@@ -20,21 +20,26 @@ def _written(block: blocks.Block) -> str:
             box = '<div class="loud" role="note" aria-label="Read this first">'
             return f"{box}{inside}</div>" if inside else ""
         case blocks.Bullets(lines):
-            rest = lines[blocks.MOST :]
-            more = folded(f"{len(rest)} more lines", _list(rest)) if rest else ""
-            return _list(lines[: blocks.MOST]) + more
+            items = "".join(f"<li>{inline(line)}</li>" for line in lines)
+            return f"<ul>{items}</ul>" if items else ""
+        case blocks.Named():
+            return _written(block.bullets)
         case blocks.Code(plain):
             return f"<pre>{escape('\n'.join(plain))}</pre>"
         case blocks.Table():
             return _table(block) if block.rows else ""
-        case blocks.Folded(summary, inside, is_open):
-            return folded(inline(summary), markup(inside), is_open=is_open)
+        case blocks.Folded(summary, inside, key):
+            name = f' id="{escape(key)}"' if key else ""
+            content = f"<summary>{inline(summary)}</summary><div>{markup(inside)}</div>"
+            return f"<details{name}>{content}</details>\n"
+        case blocks.Drawing(drawn):
+            return drawn
         case blocks.Section(title):
-            body = content(block)
+            body = body_of(block)
             return f"<h3>{inline(title)}</h3>{body}" if body else ""
 
 
-def content(section: blocks.Section) -> str:
+def body_of(section: blocks.Section) -> str:
     return markup(section.blocks) or markup([blocks.Paragraph(section.none)])
 
 
@@ -54,20 +59,10 @@ def _class(names: str) -> str:
     return f' class="{names}"' if names else ""
 
 
-def _list(lines: Sequence[blocks.Text]) -> str:
-    items = "".join(f"<li>{inline(line)}</li>" for line in lines)
-    return f"<ul>{items}</ul>" if items else ""
-
-
 def _table(table: blocks.Table) -> str:
     """In a box that scrolls. Columns whose cells begin like numbers are set right."""
 
-    def kind(at: int) -> str:
-        if at in table.wide:
-            return "w"
-        return "n" if at >= table.names and table.is_number(at) else ""
-
-    kinds = [kind(at) for at in range(len(table.header))]
+    kinds = [table.kind(at) if at else "" for at in range(len(table.header))]
 
     def cell(at: int, text: blocks.Text, scope: str = "") -> str:
         classes = _class(" ".join(filter(None, (kinds[at], table.marks.get(text)))))
@@ -77,7 +72,7 @@ def _table(table: blocks.Table) -> str:
 
     head = "".join(cell(at, text, "col") for at, text in enumerate(table.header))
     lines = (
-        "".join(cell(at, text, "row" if at < table.names else "") for at, text in enumerate(row))
+        "".join(cell(at, text, "" if at else "row") for at, text in enumerate(row))
         for row in table.rows
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -86,14 +81,4 @@ def _table(table: blocks.Table) -> str:
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.label)}"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n"
     )
-    if table.folds and len(table.rows) > blocks.MOST:
-        whole = folded(f"{inline(table.label)}: {len(table.rows)} rows", whole)
     return whole + markup([blocks.Paragraph(table.legend, "legend")])
-
-
-def folded(summary: str, content: str, *, is_open: bool = False) -> str:
-    """Content behind its summary, both markup; on paper it is always open."""
-    return (
-        f'<details class="open-in-print"{" open" if is_open else ""}>'
-        f"<summary>{summary}</summary><div>{content}</div></details>\n"
-    )

@@ -3,7 +3,7 @@
 Seven hues and a grey. Each has a contrast of at least 3 to 1 to the page, as WCAG 2.2 asks of
 graphics (1.4.11), and any two stay apart, by at least 25 in CIELAB, to eyes with and without
 protanopia and deuteranopia (G. M. Machado et al., IEEE TVCG 15 (2009) 1291): they were searched
-for so. A lane also has a shape, so that nothing is told by colour alone.
+for so. A lane also has a shape, so that nothing is shown by colour alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,14 +38,14 @@ SHAPES = (
     *("M-1,-1H1L-1,1H1Z", "M-1,-.4H1V.4H-1Z"),
 )
 # The models of the lab have their own number, in every run; other lanes take what is left.
-_OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
+_MODELS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 
 
 def numbers(lanes: Sequence[str]) -> dict[str, int]:
     """A number for each lane, by which it has its hue and its shape."""
-    own = {lane: _OWN.index(lane) for lane in lanes if lane in _OWN}
-    free = (at for at in count(len(_OWN)) if at % HUES not in own.values())
-    return {lane: own[lane] if lane in own else next(free) for lane in lanes}
+    fixed = {lane: _MODELS.index(lane) for lane in lanes if lane in _MODELS}
+    free = (at for at in count(len(_MODELS)) if at % HUES not in fixed.values())
+    return {lane: fixed[lane] if lane in fixed else next(free) for lane in lanes}
 
 
 def variables(colours: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """A trial's window over time: reads the lines of the figures that panels.toml lists."""
 
+import math
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from lab.judge.metrics import heap_after_collections
-from lab.model import Observation, Series, SeriesError, bucket_quantile
+from lab.model import Observation, SeriesError, bucket_quantile
 
 # More samples than these of a line a page does not show.
 MOST_SAMPLES = 240
@@ -20,8 +21,7 @@ P95_S = 4.5
 # than a p95 is of.
 GAP_S = 7.0
 
-# From and to when, and by how much counters rose: those of a histogram by their bounds.
-type Step = tuple[float, float, Mapping[float, float]]
+type Points = Iterable[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,103 +71,72 @@ PANELS = msgspec.convert(tomllib.loads(_FILE)["panel"], tuple[Panel, ...])
 
 def observed(seen: Observation, server: str, route: str) -> tuple[tuple[Panel, list[Line]], ...]:
     """The panels that show anything of a trial of this server on this route. Raises SeriesError."""
-    reader = _Reader(seen, {"server": server, "route": route.partition("?")[0]})
-    found = ((panel, [*reader.lines(panel)]) for panel in PANELS)
-    return tuple((panel, lines) for panel, lines in found if lines)
+    names = {"server": server, "route": route.partition("?")[0]}
+    drawn = ((panel, [*_lines(panel, seen, names)]) for panel in PANELS)
+    return tuple((panel, lines) for panel, lines in drawn if lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    seen: Observation
-    names: Mapping[str, str]
-
-    @property
-    def step_s(self) -> float:
-        return (self.seen.window[1] - self.seen.window[0]) / MOST_SAMPLES
-
-    def lines(self, panel: Panel) -> Iterator[Line]:
-        for source in panel.lines:
-            for labels, points in self._series(source):
-                kept = [*self._kept((at, value * panel.factor) for at, value in points)]
-                if kept:
-                    label = source.label.format_map(defaultdict(str, labels)).strip()
-                    yield Line(label, kept, source.kind == "set")
-
-    def _series(
-        self, source: Source
-    ) -> Iterator[tuple[Mapping[str, str], Iterable[tuple[float, float]]]]:
-        where = {label: text.format_map(self.names) for label, text in source.where.items()}
-        match source.kind:
-            case "value" | "set":
-                for series in self.seen.series(source.metric, **where):
-                    # A negative one means: no such pool (Tomcat).
-                    if min(series.values) >= 0:
-                        yield series.labels, series.points
-            case "rate":
-                for labels in self._groups(source, source.metric, where):
-                    yield labels, self._rates(source.metric, labels)
-            case "p95":
-                metric = f"{source.metric}_bucket"
-                for labels in self._groups(source, metric, where):
-                    yield labels, self._p95(metric, labels)
-            case "after collections":
-                yield {}, heap_after_collections(self.seen, server=self.names["server"])
-
-    def _groups(
-        self, source: Source, metric: str, where: Mapping[str, str]
-    ) -> Iterator[dict[str, str]]:
-        """What tells the series of a metric apart: the values of these labels."""
-        only = [text.format_map(self.names) for text in source.only]
-        groups = {
-            tuple(series.labels.get(label, "") for label in source.by)
-            for series in self.seen.series(metric, **where)
-            if not source.needs or source.needs in series.labels
-        }
-        for group in sorted(groups):
-            if group[:1] and (group[0] in source.but or (only and group[0] not in only)):
-                continue
-            apart = zip(source.by, group, strict=True)
-            yield {**where, **{label: text for label, text in apart if text}}
-
-    def _rates(self, metric: str, labels: Mapping[str, str]) -> Iterator[tuple[float, float]]:
-        steps = [
-            (start, end, {0.0: rise}) for start, end, rise in self.seen.steps(metric, **labels)
-        ]
-        for start, end, rises in _joined(steps, self.step_s):
-            yield end, rises[0.0] / (end - start)
-
-    def _p95(self, metric: str, labels: Mapping[str, str]) -> Iterator[tuple[float, float]]:
-        opens, closes = self.seen.window
-        counts: dict[tuple[float, float], dict[float, float]] = defaultdict(dict)
-        buckets: dict[str, list[Series]] = defaultdict(list)
-        for series in self.seen.series(metric, **labels):
-            buckets[series.labels.get("le", "")].append(series)
-        for le, found in buckets.items():
-            # Of the hundreds of series of a trial only these few are looked at.
-            for start, end, rise in Observation(self.seen.window, tuple(found)).steps(metric):
-                counts[start, end][_bound(le)] = rise
-        steps = [(*ends, rises) for ends, rises in sorted(counts.items())]
-        for _, end, rises in _joined(steps, max(min(P95_S, (closes - opens) / 2), self.step_s)):
-            quantile = bucket_quantile(sorted(rises.items()), 0.95)
-            if quantile is not None:
-                yield end, quantile
-
-    def _kept(self, points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float | None]]:
-        """The points in the window, a step apart at least, and a gap after a long time without."""
-        opens, closes = self.seen.window
-        last: float | None = None
-        for time, value in points:
-            at = time - opens
-            if not opens <= time <= closes or (last is not None and at - last < self.step_s):
-                continue
-            if last is not None and at - last > max(GAP_S, 3.5 * self.step_s):
-                yield at, None
-            yield at, value
-            last = at
+def _lines(panel: Panel, seen: Observation, names: Mapping[str, str]) -> Iterator[Line]:
+    for source in panel.lines:
+        for labels, points in _series(source, seen, names):
+            kept = [*_kept(seen, [(at, value * panel.factor) for at, value in points])]
+            if kept:
+                label = source.label.format_map(defaultdict(str, labels)).strip()
+                yield Line(label, kept, source.kind == "set")
 
 
-def _joined(steps: Iterable[Step], least_s: float) -> Iterator[Step]:
-    """Steps that follow each other, joined until each is that long; a shorter rest is left out."""
+def _series(
+    source: Source, seen: Observation, names: Mapping[str, str]
+) -> Iterator[tuple[Mapping[str, str], Points]]:
+    where = {label: text.format_map(names) for label, text in source.where.items()}
+    only = [text.format_map(names) for text in source.only]
+    if source.kind == "after collections":
+        yield {}, heap_after_collections(seen, server=names["server"])
+        return
+    metric = f"{source.metric}_bucket" if source.kind == "p95" else source.metric
+    every = seen.series(metric, **where)
+    if source.kind in ("value", "set"):
+        # A negative one means: no such pool (Tomcat).
+        yield from ((series.labels, series.points) for series in every if min(series.values) >= 0)
+        return
+    groups = {
+        tuple(series.labels.get(label, "") for label in source.by)
+        for series in every
+        if not source.needs or source.needs in series.labels
+    }
+    for group in sorted(groups):
+        if group[:1] and (group[0] in source.but or (only and group[0] not in only)):
+            continue
+        apart = {label: text for label, text in zip(source.by, group, strict=True) if text}
+        labels = {**where, **apart}
+        yield labels, (_rates if source.kind == "rate" else _p95)(seen, metric, labels)
+
+
+def _rates(seen: Observation, metric: str, labels: Mapping[str, str]) -> Points:
+    steps = [(start, end, {0.0: rise}) for start, end, rise in seen.steps(metric, **labels)]
+    for start, end, rises in _joined(steps, _step_s(seen)):
+        yield end, rises[0.0] / (end - start)
+
+
+def _p95(seen: Observation, metric: str, labels: Mapping[str, str]) -> Points:
+    opens, closes = seen.window
+    counts: dict[tuple[float, float], dict[float, float]] = defaultdict(dict)
+    # Of the hundreds of series of a trial only these few are looked at.
+    few = Observation(seen.window, seen.series(metric, **labels))
+    for le in {series.labels.get("le", "") for series in few.all}:
+        for start, end, rise in few.steps(metric, le=le):
+            counts[start, end][_bound(le)] = rise
+    steps = [(*ends, rises) for ends, rises in sorted(counts.items())]
+    for _, end, rises in _joined(steps, max(min(P95_S, (closes - opens) / 2), _step_s(seen))):
+        if (quantile := bucket_quantile(sorted(rises.items()), 0.95)) is not None:
+            yield end, quantile
+
+
+def _joined(
+    steps: Iterable[tuple[float, float, Mapping[float, float]]], least_s: float
+) -> Iterator[tuple[float, float, Mapping[float, float]]]:
+    """From and to when, and by how much counters rose, by the bound of each: steps that follow each
+    other, joined until each is that long; a shorter rest is left out."""
     began, sums = None, defaultdict[float, float](float)
     for start, end, rises in steps:
         began = start if began is None else began
@@ -176,6 +145,24 @@ def _joined(steps: Iterable[Step], least_s: float) -> Iterator[Step]:
         if end - began >= least_s:
             yield began, end, sums
             began, sums = None, defaultdict(float)
+
+
+def _step_s(seen: Observation) -> float:
+    return (seen.window[1] - seen.window[0]) / MOST_SAMPLES
+
+
+def _kept(seen: Observation, points: Points) -> Iterator[tuple[float, float | None]]:
+    """The points in the window, a step apart at least, and a gap after a long time without."""
+    (opens, closes), step_s = seen.window, _step_s(seen)
+    # Nothing is less or more than this.
+    last = math.nan
+    for time, value in points:
+        at = time - opens
+        if opens <= time <= closes and not at - last < step_s:
+            if at - last > max(GAP_S, 3.5 * step_s):
+                yield at, None
+            yield at, value
+            last = at
 
 
 def _bound(le: str) -> float:

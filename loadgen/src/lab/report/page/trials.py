@@ -1,12 +1,20 @@
 """Every trial of a page: its facts, its verdict, its figures over time."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from lab.model import CpuSplit, Row, Verdict, use_text
-from lab.report.blocks import Bullets, Folded, Paragraph, Strong, Table
+from lab.report.blocks import (
+    Block,
+    Bullets,
+    Drawing,
+    Folded,
+    Loud,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+)
 from lab.report.page.figure import Figure, figures_of
-from lab.report.page.markup import inline, markup
 from lab.report.page.over_time import moments
 from lab.report.progress import figures
 from lab.report.remarks import say, texts
@@ -18,43 +26,33 @@ from lab.store.records import time_text
 STANDINGS = ("resource", "in use", "of the excess", "measured", "failed", "which")
 PERCENTILES = ("p50", "p95", "p99", "max")
 PARTS = ("server", "proxy", "downstream", "generator", "observation")
-NOT_STORED = "<p>Its series were not stored, so nothing is drawn over time.</p>"
+ABOUT = "What Prometheus saw in exactly the measured window of each trial."
+NOTHING_STORED = "No series were stored of this run, so nothing is drawn over time."
+NOT_STORED = "Its series were not stored, so nothing is drawn over time."
 NO_SCRIPT = "<noscript><p>These figures need this page's script.</p></noscript>"
 
 
-def trials(shown: Sequence[tuple[Trial, Sequence[Figure]]]) -> str:
+def section(shown: Sequence[tuple[Trial, Sequence[Figure]]]) -> Section:
     """Every trial behind a summary, with its figures over time."""
-    if any(drawn for _, drawn in shown):
-        about = "What Prometheus saw in exactly the measured window of each trial."
-        without = NOT_STORED
-    else:
-        about, without = "No series were stored of this run, so nothing is drawn over time.", ""
-    parts = [_trial(trial, _over_time(drawn) if drawn else without) for trial, drawn in shown]
-    return f'<p class="soft">{about}</p>{"".join(parts)}'
+    stored = any(drawn for _, drawn in shown)
+    parts: list[Block] = [Paragraph(ABOUT if stored else NOTHING_STORED, "soft")]
+    for trial, drawn in shown:
+        row, judgement = trial.row, trial.judgement
+        known = [(name, value) for name, value in _facts(trial) if value]
+        inside = (
+            Loud(texts(judgement.reasons)),
+            Bullets(texts(judgement.notes)),
+            Table(("what", "value"), known, f"Trial {row.trial}"),
+            *_standings(trial.verdict, row),
+            Drawing(figures_of(drawn, small=True) + NO_SCRIPT) if drawn
+            else Paragraph(NOT_STORED if stored else ""),
+        )  # fmt: skip
+        title = Strong(f"{row.trial.partition('-')[0]} · {place(row)}")
+        parts.append(Folded((title, f": {figures(row)}"), inside, key=f"trial-{row.trial}"))
+    return Section("Every trial over time", parts, "trials")
 
 
-def _over_time(drawn: Sequence[Figure]) -> str:
-    return figures_of(drawn, small=True) + NO_SCRIPT
-
-
-def _trial(trial: Trial, over_time: str) -> str:
-    row, judgement = trial.row, trial.judgement
-    invalid = "" if row.valid else ' <span class="bad">invalid</span>'
-    title = f"{row.trial.partition('-')[0]} · {place(row)}"
-    summary = f'<h3>{inline(title)}</h3>{invalid}<span class="soft">{inline(figures(row))}</span>'
-    reasons = markup([Bullets(texts(judgement.reasons))])
-    loud = f'<div class="loud">{reasons}</div>' if reasons else ""
-    known = [(name, value) for name, value in _facts(trial) if value]
-    facts = Table(("what", "value"), known, f"Trial {row.trial}", wide=(1,))
-    notes = Bullets(texts(judgement.notes))
-    body = markup([notes, facts, *_standings(trial.verdict, row)])
-    return (
-        f'<details id="trial-{escape(row.trial)}"><summary>{summary}</summary>'
-        f"<div>{loud}{body}{over_time}</div></details>\n"
-    )
-
-
-def _standings(verdict: Verdict, row: Row) -> Iterator[Paragraph | Folded | Bullets]:
+def _standings(verdict: Verdict, row: Row) -> Iterator[Block]:
     """The verdict, and every resource that was seen, by its share of the excess."""
     strength = f" ({verdict.strength} evidence)" if verdict.strength else ""
     yield Paragraph((Strong("Verdict"), f": {sentence(verdict)}{strength}"))
@@ -71,54 +69,44 @@ def _standings(verdict: Verdict, row: Row) -> Iterator[Paragraph | Folded | Bull
     ]
     legend = say("legend", "standings")
     if rows:
-        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", legend, wide=(5,))
+        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", legend)
         yield Folded(f"{len(rows)} resources, ranked", [ranked])
     yield Bullets([missing_text(gap) for gap in verdict.missing])
 
 
-def _facts(trial: Trial) -> Iterator[tuple[str, str | None]]:
-    row, record = trial.row, trial.measurement.record
-    before, balance = record.before, trial.verdict.balance
+def _facts(trial: Trial) -> Iterator[tuple[str, str]]:
+    row, record, balance = trial.row, trial.measurement.record, trial.verdict.balance
+    before, others = record.before, balance.others
     yield "route", f"{row.route}, asked by {row.engine}"
-    bounds = (
-        say(
-            "bound",
-            "estimate" if bound.estimate else "real",
-            rps=bound.rps,
-            resource=bound.resource,
-            formula=bound.formula,
-        )
-        for bound in record.bounds
-    )
+    bounds = (say("trial", "bound", bound=bound) for bound in record.bounds)
     yield "bounds, req/s", "; ".join(bounds)
     if row.started_at and row.ended_at and row.window_s is not None:
         window = f"{time_text(row.started_at)} to {time_text(row.ended_at)}"
         yield "measured window", f"{window} ({row.window_s:.1f} s)"
-    corrected, raw = ([f"{kind}{name}_ms" for name in PERCENTILES] for kind in ("", "raw_"))
-    yield "corrected latency, ms", _values(row, PERCENTILES, corrected)
-    yield "raw latency, ms", _values(row, PERCENTILES, raw)
+    for kind, prefix in (("corrected", ""), ("raw", "raw_")):
+        columns = [f"{prefix}{name}_ms" for name in PERCENTILES]
+        yield f"{kind} latency, ms", _values(row, PERCENTILES, columns)
     yield "marked in its figures", "; ".join(moment.text for moment in moments(record))
-    if before.spread is not None:
-        yield "downstream delay, drawn for each call", before.delay_text
+    yield "downstream delay, drawn for each call", before.delay_text if before.spread else ""
     for way in before.ways:
-        code = "unmeasured" if way.ms is None else "ms" if way.ms else "short"
-        yield f"network, {way.between}", say("way", code, ms=way.ms, mtu=way.mtu)
+        measured = way.ms is not None
+        yield f"network, {way.between}", say("trial", "way", way=way, measured=measured)
     yield "toxics in force", ", ".join(before.toxics.in_force) or "none"
     when = "while the connections were held" if record.plan.hold else "after the load"
-    if record.live_heap_bytes is not None:
-        yield f"live heap {when}", data(record.live_heap_bytes)
-    if record.resident_bytes is not None:
-        yield f"resident memory {when}", data(record.resident_bytes)
+    for name, size in (
+        ("live heap", record.live_heap_bytes),
+        ("resident memory", record.resident_bytes),
+    ):
+        yield f"{name} {when}", "" if size is None else data(size)
     yield "CPU per answer, µs", _values(row, PARTS, CpuSplit.columns())
-    if (busy := record.usage.host_busy) is not None:
-        others = balance.others
-        lab = None if balance.cpu is None or others is None else balance.cpu - others
-        yield "host CPU in the window", say("host", "busy", busy=busy, lab=lab, others=others)
+    lab = None if balance.cpu is None or others is None else balance.cpu - others
+    busy = record.usage.host_busy
+    yield "host CPU in the window", say("trial", "busy", busy=busy, lab=lab, others=others)
 
 
-def _values(row: Row, names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """Values after their names; None if none is known."""
+def _values(row: Row, names: Sequence[str], columns: Sequence[str]) -> str:
+    """Values after their names; empty if none is known."""
     values = [getattr(row, column) for column in columns]
     if not any(value is not None for value in values):
-        return None
+        return ""
     return ", ".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
