@@ -189,7 +189,13 @@ def _beside_values(text: str, values: Sequence[float]) -> str | None:
 def _beside_found(text: str, file: str, name: str, server: str) -> str | None:
     """As `_otherwise`, of the findings of that name of each launch of a server."""
     kept = record(file).get("findings")
-    every = _findings(file) if kept is None else [msgspec.convert(each, Finding) for each in kept]
+    if kept is None:
+        every = _findings(file)
+    else:
+        # Each kind's own fields are not asked for here.
+        names = {*Finding.__struct_fields__}
+        common = [{key: each[key] for key in each.keys() & names} for each in kept]
+        every = msgspec.convert(common, tuple[Finding, ...])
     found = [each for each in every if (each.name, each.server) == (name, server)]
     values = [each.value for each in found if each.value is not None]
     ends = [(each.low, each.high) for each in found]
