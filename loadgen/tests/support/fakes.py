@@ -6,20 +6,21 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import replace
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import httpx
+from msgspec.structs import asdict
 
 from lab.errors import RawDataError
 from lab.judge.checks import judge
-from lab.judge.cpu_split import CPUS, USED, cpu_split
+from lab.judge.metrics import CPUS, RUN, RUNQ, USED
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
-from lab.judge.thread_times import RUN, RUNQ
+from lab.judge.trial import Trial
 from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer_output import Line
@@ -35,8 +36,6 @@ from lab.model import (
     Row,
     Series,
     Snapshot,
-    ThreadTimes,
-    TimeSplit,
     ToxicState,
     TrialPlan,
     TrialRecord,
@@ -535,10 +534,9 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
-    judgement = judge(whole)
-    verdict = verdict_of(whole, judgement, None)
-    split = cpu_split(whole, None)
-    return row_of(run, whole, judgement, verdict, split, TimeSplit(), ThreadTimes())
+    trial = Trial(whole)
+    trial = replace(trial, judgement=judge(trial))
+    return row_of(run, trial, verdict_of(trial))
 
 
 def cells(remarks: Iterable[Remark]) -> list[str]:
