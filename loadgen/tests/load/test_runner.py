@@ -20,7 +20,7 @@ from lab.judge.trial import UNOBSERVED, Trial
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT, Pacer
 from lab.load.measure import RECORD, measure
-from lab.load.runner import MOST_STARTS, Known, Runner, Watcher
+from lab.load.runner import Known, Runner, Watcher
 from lab.model import (
     ClockOffset,
     Condition,
@@ -389,14 +389,14 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
 
 STARTS: dict[str, tuple[list[int | None], int, tuple[Remark, ...]]] = {
     "the third is good": ([100, 149, 150], 3, ()),
-    "none is good": ([100] * MOST_STARTS, MOST_STARTS, (wrk2_bursts.remark(),)),
+    "none is good": ([100] * 4, 4, (wrk2_bursts.remark(),)),
     "unknown": ([None], 1, ()),
 }
 
 
 @pytest.mark.parametrize("case", STARTS)
 def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab, case: str) -> None:
-    lab.fake.engine.start_check = StartCheck(0.5, 150, wrk2_bursts.remark())
+    lab.fake.engine.start_check = StartCheck(0.5, 150, 4, wrk2_bursts.remark())
     lab.system.sockets, starts, notes = STARTS[case]
     told = lab.run()
     assert (told.starts, told.notes) == (starts, notes)

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from lab.errors import LabUnreachable
 from lab.model import ToxicState
@@ -48,7 +48,7 @@ class Toxiproxy(Part):
             if present and not updates:
                 self._change("DELETE", f"{path}/{name}")
             if wanted:
-                self._change("POST", f"{path}/{name}" if updates else path, to_builtins(wanted))
+                self._change("POST", f"{path}/{name}" if updates else path, asdict(wanted))
         after = self.in_force().proxy(proxy)
         if after.values.get(name) != wanted:
             problem = f"{proxy}/{name} is {after.values.get(name)} after a change to {wanted}"
