@@ -40,7 +40,7 @@ class Scene:
 
     def look(self, *toxics: dict[str, Any], enabled: bool = True) -> datetime:
         """A look a second later, with these toxics; its time."""
-        self.real.toxics = {each["name"]: each for each in toxics}
+        self.real.in_force = list(toxics)
         self.real.enabled = enabled
         self.clock.now += 1
         asyncio.run(self.watch.look())
@@ -117,7 +117,7 @@ def test_of_two_looks_the_later_one_counts(scene: Scene) -> None:
         older = asyncio.create_task(scene.watch.look())
         await asyncio.to_thread(asked.wait, 60)
         # The first look has its answer, and has not got it yet, when a toxic is put in force.
-        scene.real.toxics["latency"] = SLOW
+        scene.real.in_force.append(SLOW)
         newer = asyncio.create_task(scene.watch.look())
         await asyncio.sleep(0)
         answers.set()

@@ -49,37 +49,35 @@ function show(info) {
   let last = -Infinity;
   let was;
 
-  function unknown(why) {
-    for (const row of rows) row.show(null, false);
-    draw(Date.now() / 1000, shown);
-    say(byId("state"), why, true);
-    followToxics(null);
-    was = null;
+  /** `now` null: it is unknown what is, and `why`. */
+  function render(now, why) {
+    const numbers = now && now.problem === null ? now.numbers : null;
+    for (const { server, show } of rows) {
+      show(numbers && (numbers[server] ?? {}), now?.trial?.server === server);
+    }
+    const changes = now?.history.map(([at]) => Date.parse(at) / 1000);
+    draw(Date.now() / 1000, shown, now?.numbers[shown], changes);
+    say(byId("state"), now ? summary(now) : why, numbers === null || now.proxies === null);
+    followToxics(now);
+    was = now;
   }
 
   async function look() {
     if (document.hidden) return;
     const asked = performance.now();
-    if (was && asked - last > STALE_MS) unknown("asking the lab …");
+    if (was && asked - last > STALE_MS) render(null, "asking the lab …");
     try {
       const now = await ask("GET", "/api/live", undefined, LIVE_S);
       // A later look was quicker.
       if (asked < last) return;
       last = asked;
       shown = chosen(now, info.servers, shown);
-      const isLoaded = (server) => now.trial?.server === server;
-      for (const { server, show } of rows) {
-        show(now.problem === null ? (now.numbers[server] ?? {}) : null, isLoaded(server));
-      }
-      const changes = now.history.map(([at]) => Date.parse(at) / 1000);
-      draw(Date.now() / 1000, shown, now.numbers[shown], changes);
-      say(byId("state"), summary(now), now.problem !== null || now.proxies === null);
-      followToxics(now);
       // A trial may leave other JVMs behind, and a lab that was away too.
-      if (was === null || (was?.trial && !now.trial)) readKnobs();
-      was = now;
+      const mayHaveChanged = was === null || (was?.trial && !now.trial);
+      render(now);
+      if (mayHaveChanged) readKnobs();
     } catch (failure) {
-      if (asked >= last) unknown(failure.message);
+      if (asked >= last) render(null, failure.message);
     }
   }
 
