@@ -23,7 +23,7 @@ from lab.report import remarks
 from lab.subject.changes import Journal
 from lab.system import lock
 from lab.system.host import System, source_ports
-from lab.system.stack import Stack, Urls, project_of
+from lab.system.stack import Stack, project_of
 
 # The width of a table that goes to no terminal.
 PLAIN_WIDTH = 120
@@ -95,7 +95,7 @@ class Call:
         variables, several = self.variables, bool(self.variables.get(MACHINES))
         with (
             lock.claimed(self.home / lock.FOLDER) as held,
-            closing(Stack(Urls.read(variables), several=several)) as stack,
+            closing(Stack(variables.get("LAB_SECRET", ""), several=several)) as stack,
         ):
             # Labs beside each other may share a folder of results.
             project = project_of(variables)

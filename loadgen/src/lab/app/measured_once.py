@@ -18,7 +18,8 @@ from lab.report.progress import Trials
 from lab.store import warm_jvms
 from lab.store.records import read_object
 from lab.subject.conditions import at_start
-from lab.subject.subject import Edges, Subject
+from lab.subject.jvm import Edges
+from lab.subject.subject import Subject
 
 # How often a JVM is warmed up at most. A JVM that is still cold is warmed up again before its next
 # trial: on a busy machine the compiler takes longer.

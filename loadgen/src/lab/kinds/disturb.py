@@ -28,8 +28,9 @@ from lab.kinds.order import Design, Planner
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.load import ExtraRate
 from lab.kinds.reading.settings import Connections, Duration
-from lab.load.engines import Pacer, Second
+from lab.load.engines import Pacer
 from lab.load.engines.histogram import Histogram
+from lab.load.engines.pacer_output import Line
 from lab.load.measure import RECORD
 from lab.model import (
     Calm,
@@ -273,7 +274,7 @@ def by_chance(expected: float) -> float:
     return DEVIATIONS * math.sqrt(expected)
 
 
-def is_good(second: Second) -> bool:
+def is_good(second: Line) -> bool:
     """Error answers do not count, however fast, nor does a second that lost as many requests."""
     failed = second.http_errors + second.lost
     return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
@@ -335,7 +336,7 @@ def _of_trial(
     except (RawDataError, ValueError) as failure:
         yield none(damaged.remark(problem=str(failure)))
         return
-    good = {at: each.corrected for at, each in every.items() if each.answers and is_good(each)}
+    good = {at: each.counted for at, each in every.items() if each.answers and is_good(each)}
     peaks, random = [peak for peak, _ in made], plan.arrivals != "constant"
     problem = calm_problem(good, (opens, peaks[0].started_s), plan.offered_rps, random)
     if problem is not None:
@@ -362,8 +363,8 @@ def _of_trial(
         )
 
 
-def _felt(row: Row, seconds: Sequence[Second]) -> Felt:
-    slowest_us = max((second.corrected.max_us for second in seconds), default=0)
+def _felt(row: Row, seconds: Sequence[Line]) -> Felt:
+    slowest_us = max((second.counted.max_us for second in seconds), default=0)
     errors = sum(second.http_errors for second in seconds)
     answers = sum(second.answers for second in seconds)
     return Felt(

@@ -8,9 +8,8 @@ from lab.errors import LabError, WordError
 from lab.kinds.reading import Asked, Settings
 from lab.kinds.reading.settings import Duration, tables
 from lab.model import ToxicStep
-from lab.model.toxic_script import applied
-from lab.model.toxic_words import YES, Put, parse_toxic
-from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
+from lab.model.toxic_words import YES, applied, parse_toxic
+from lab.model.toxics import DEFAULT_PROXY, Proxy, Toxic, ToxicsInForce
 
 KEY = "toxics"
 # Toxiproxy 2.12 does not answer while such a toxic waits, and the driver cannot wait longer.
@@ -45,10 +44,11 @@ def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
             now = applied(now, request)
         except LabError as failure:
             raise WordError(f"{settings.place}: {failure}") from None
-        resets = isinstance(request, Put) and request.toxic.type == "reset_peer"
-        if resets and int(words["TIMEOUT"]) > LONGEST_RESET_MS:
-            what = f"is not allowed in a script; allowed: 0..{LONGEST_RESET_MS} (ms)"
-            raise settings.refuse("timeout", what)
+        if isinstance(request.value, Toxic) and request.value.type == "reset_peer":
+            wait_ms = request.value.attributes["timeout"]
+            if wait_ms > LONGEST_RESET_MS:
+                what = f"is not allowed in a script; allowed: 0..{LONGEST_RESET_MS} (ms)"
+                raise settings.refuse("timeout", what)
         steps.append(ToxicStep(at_s, words))
     if now != begins:
         left = [toxic.name for _, toxic in now.toxics]
