@@ -1,9 +1,9 @@
 """The planted bottlenecks of an experiment's file: [[case]] tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.judge.resources import RESOURCES
@@ -14,6 +14,7 @@ from lab.kinds.reading.settings import (
     Duration,
     Name,
     Rps,
+    Table,
     file_keys,
     tables,
 )
@@ -27,7 +28,7 @@ ALLOWED = (*RESOURCES, NONE, UNKNOWN)
 KEY = "case"
 
 
-class CaseHead(Struct, frozen=True):
+class CaseHead(Table):
     """The keys of [[case]] that are stored as they are. `expected` are the verdicts that are right.
     `peak_extra` connections are opened at once in the middle of the window. `rate` is that of an
     open load; None: closed. `duration_s` None: that of the others. `resource` is what was planted,
@@ -46,19 +47,19 @@ class CaseHead(Struct, frozen=True):
     severity: Annotated[float, Meta(ge=0.01, le=1000)] | None = None
 
 
-class CaseTable(CaseHead, frozen=True, kw_only=True):
+class CaseTable(CaseHead, kw_only=True):
     """The keys of [[case]]."""
 
-    knobs: dict[str, int] = {}
-    toxics: list[dict[str, str | int | float]] = []
-    host: dict[str, str] = {}
+    knobs: Mapping[str, int] = {}
+    toxics: Sequence[Mapping[str, str | int | float]] = ()
+    host: Mapping[str, str] = {}
     # Docker's own least, and no machine has more.
     generator_cpus: Annotated[float, Meta(ge=0.01, le=999)] | None = None
     # A share of the machine; some must be left for the lab.
     spin: Annotated[float, Meta(ge=0.01, le=0.9)] | None = None
 
 
-class Case(CaseHead, frozen=True, kw_only=True):
+class Case(CaseHead, kw_only=True):
     """A bottleneck that is planted: the trial is made under `condition`."""
 
     condition: Condition = AS_IT_IS

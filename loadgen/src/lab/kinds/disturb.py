@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
@@ -27,7 +27,7 @@ from lab.kinds.objective import gave_way
 from lab.kinds.order import Design, Planner
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.load import ExtraRate
-from lab.kinds.reading.settings import Connections, Duration
+from lab.kinds.reading.settings import Connections, Duration, Table
 from lab.load.engines import Pacer
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer_output import Line
@@ -67,7 +67,7 @@ ERROR_SHARE = 0.01
 Event = tuple[Peak, tuple[str, ...]]
 
 
-class Steady(Struct, frozen=True):
+class Steady(Table):
     """What counts as recovered: `steady_s` seconds on end with a p95 of at most (1 + `tolerance`)
     times the p95 of the calm, and with as many answers as in the calm."""
 
@@ -75,7 +75,7 @@ class Steady(Struct, frozen=True):
     steady_s: Duration
 
 
-class SpikeTable(Steady, frozen=True, kw_only=True):
+class SpikeTable(Steady, kw_only=True):
     """The keys of [spike]."""
 
     extra: Connections
@@ -85,7 +85,7 @@ class SpikeTable(Steady, frozen=True, kw_only=True):
     repeats: Annotated[int, Meta(ge=1, le=100)]
 
 
-class Faults(Steady, frozen=True, kw_only=True):
+class Faults(Steady, kw_only=True):
     """The script of toxics, and what counts as recovered."""
 
     steps: tuple[ToxicStep, ...]

@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.kinds.kind import SEVERAL, Kind, ToMeasure, Verb
 from lab.kinds.reading import Asked, Here, Settings, refuse_unknown, target
-from lab.kinds.reading.settings import Given, Name
+from lab.kinds.reading.settings import Given, Name, Table
 from lab.kinds.reading.words import as_given
 from lab.kinds.registry import kinds
 
 
-class Head(Struct, frozen=True):
+class Head(Table):
     """The settings without a table."""
 
     question: str = ""

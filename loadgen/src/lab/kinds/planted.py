@@ -25,6 +25,7 @@ from lab.kinds.cases import Case
 from lab.kinds.kind import Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner
 from lab.kinds.reading import Asked, read_load
+from lab.kinds.reading.settings import Table
 from lab.model import (
     AS_IT_IS,
     NONE,
@@ -57,8 +58,7 @@ SAME, SLOWER, UNTOLD = "within", "worse", "cannot tell"
 Judged = Sequence[tuple[Case, Row]]
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(Table):
     """Bottlenecks planted one after the other, to see whether the verdict names them."""
 
     cases: tuple[Case, ...]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from lab.errors import LabError, WordError
 from lab.kinds.reading import Asked, Settings
-from lab.kinds.reading.settings import Duration, tables
+from lab.kinds.reading.settings import Duration, Table, tables
 from lab.model import ToxicStep
 from lab.model.toxic_words import YES, applied, parse_toxic
 from lab.model.toxics import DEFAULT_PROXY, Proxy, Toxic, ToxicsInForce
@@ -16,7 +14,7 @@ KEY = "toxics"
 LONGEST_RESET_MS = 1000
 
 
-class Step(Struct, frozen=True):
+class Step(Table):
     """The time of a table."""
 
     at_s: Duration

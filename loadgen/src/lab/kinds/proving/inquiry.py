@@ -16,7 +16,7 @@ from copy import replace
 from dataclasses import dataclass
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.intervals import LEAST_VALUES
@@ -32,6 +32,7 @@ from lab.kinds.proving.answers import (
 )
 from lab.kinds.proving.levers import GENERATOR, HOST_CPU, Change, lever, together
 from lab.kinds.proving.present import MOST_CONNECTIONS, Present
+from lab.kinds.reading.settings import Table
 from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
 from lab.model.knobs import starting
 
@@ -46,7 +47,7 @@ LIMITS, NEXT = "bottleneck", "next bottleneck"
 Tied = tuple[tuple[str, ...], Remark | None]
 
 
-class Asks(Struct, frozen=True):
+class Asks(Table):
     """The keys of [explain]: `pairs` of trials for each resource that is tried, at most `steps`
     resources per server. `suspect`: the resource to try first instead of the verdict's own."""
 
@@ -56,7 +57,7 @@ class Asks(Struct, frozen=True):
     suspect: str | None = None
 
 
-class Explain(Asks, frozen=True):
+class Explain(Asks):
     """What is asked, and how many connections this machine holds."""
 
     most_connections: int = MOST_CONNECTIONS

@@ -8,11 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.kinds.reading import target as targets
-from lab.kinds.reading.settings import MAX_RATE_RPS, Asked, Connections, Duration, Pause, Settings
+from lab.kinds.reading.settings import (
+    MAX_RATE_RPS,
+    Asked,
+    Connections,
+    Duration,
+    Pause,
+    Settings,
+    Table,
+)
 from lab.load.engines import ENGINES
 from lab.model import MODES, Arrivals, Experiment, Mode
 from lab.model.routes import Route, foreign, parse
@@ -47,7 +55,7 @@ Arm = Annotated[
 ]
 
 
-class LoadTable(Struct, frozen=True):
+class LoadTable(Table):
     """The keys of [load]."""
 
     servers: tuple[str, ...] = ()
@@ -62,7 +70,7 @@ class LoadTable(Struct, frozen=True):
     engines: tuple[str, ...] = ()
 
 
-class RepeatTable(Struct, frozen=True):
+class RepeatTable(Table):
     """The keys of [repeat]."""
 
     launches: Annotated[int, Meta(ge=0, le=100)] = 0

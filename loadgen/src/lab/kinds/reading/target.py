@@ -29,7 +29,7 @@ from pathlib import Path
 
 from lab.errors import WordError
 from lab.judge.resources import RESOURCES
-from lab.kinds.reading.settings import Settings
+from lab.kinds.reading.settings import Settings, Table
 from lab.model import Expect, Experiment, Mode, OwnLever, Request
 from lab.model.address import LONGEST, SHAPE, parse, path_problem
 from lab.model.routes import THIS_MACHINE
@@ -69,14 +69,13 @@ class Target:
     subject: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Table):
     """The keys of a file."""
 
     url: str
     request: tuple[Request, ...]
     ready: str | None = None
-    levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    levers: Mapping[str, OwnLever] = {}
 
 
 def given(settings: Settings, folder: Path | None) -> Target | None:
