@@ -17,13 +17,14 @@ from lab.kinds.kind import COMMON, Kind, ToMeasure, Verb
 from lab.kinds.objective import parse
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.load import EXACT
-from lab.kinds.reading.settings import Connections, Rps, Table
+from lab.kinds.reading.settings import Connections, Rps
 from lab.kinds.search import NAME, Search, design, findings
+from lab.model import Record
 
 Width = Annotated[float, Meta(ge=0.005, le=0.5)]
 
 
-class CapacityTable(Table):
+class CapacityTable(Record):
     """The keys of [capacity]."""
 
     objective: str = "p99<500ms,errors<1%"
@@ -32,7 +33,7 @@ class CapacityTable(Table):
     width: Width = 0.08
 
 
-class StressTable(Table):
+class StressTable(Record):
     """The keys of [stress]."""
 
     objective: str

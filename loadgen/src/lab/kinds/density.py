@@ -15,9 +15,9 @@ from lab.judge.intervals import slope_of
 from lab.kinds.kind import Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
-from lab.kinds.reading.settings import MAX_DURATION_S, Table
+from lab.kinds.reading.settings import MAX_DURATION_S
 from lab.load.held import SETTLE_S
-from lab.model import AS_IT_IS, Condition, Finding, Hold, PerConnection, Row
+from lab.model import AS_IT_IS, Condition, Finding, Hold, PerConnection, Record, Row
 from lab.model.knobs import KNOBS
 
 # The column of each finding.
@@ -40,7 +40,7 @@ LONGEST_DEADLINE_MS = next(knob.most for knob in KNOBS if knob.name == "downstre
 TOXIC = "in-flight"
 
 
-class Density(Table):
+class Density(Record):
     """The keys of [density]: what the connections do."""
 
     hold: Hold = "idle"

@@ -27,7 +27,7 @@ from lab.kinds.objective import gave_way
 from lab.kinds.order import Design, Planner
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.load import ExtraRate
-from lab.kinds.reading.settings import Connections, Duration, Table
+from lab.kinds.reading.settings import Connections, Duration
 from lab.load.engines import Pacer
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer_output import Line
@@ -39,6 +39,7 @@ from lab.model import (
     Finding,
     NotFound,
     Peak,
+    Record,
     Recovered,
     Recoveries,
     Recovery,
@@ -67,7 +68,7 @@ ERROR_SHARE = 0.01
 Event = tuple[Peak, tuple[str, ...]]
 
 
-class Steady(Table):
+class Steady(Record):
     """What counts as recovered: `steady_s` seconds on end with a p95 of at most (1 + `tolerance`)
     times the p95 of the calm, and with as many answers as in the calm."""
 

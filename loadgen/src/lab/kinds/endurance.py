@@ -22,9 +22,9 @@ from lab.judge.intervals import slope_of
 from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
-from lab.kinds.reading.settings import Duration, Table
+from lab.kinds.reading.settings import Duration
 from lab.load.measure import RECORD
-from lab.model import Finding, Grown, Legs, Observation, Remark, Row, TrialRecord
+from lab.model import Finding, Grown, Legs, Observation, Record, Remark, Row, TrialRecord
 from lab.store import series
 from lab.store.records import read_json
 
@@ -44,7 +44,7 @@ HOUR_S = 3600
 Points = tuple[tuple[float, float], ...]
 
 
-class Endurance(Table):
+class Endurance(Record):
     """A long constant load, cut into legs, so that an interruption loses one."""
 
     leg_s: Duration

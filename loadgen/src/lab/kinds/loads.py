@@ -14,12 +14,11 @@ from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.kinds.order import Design, Listed, Planner, balanced, launches, turned
 from lab.kinds.reading import Asked, no_auto_rate, read_load
 from lab.kinds.reading.load import RepeatTable
-from lab.kinds.reading.settings import Table
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, TrialPlan
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, Record, TrialPlan
 from lab.model.knobs import IMAGE, check_host
 
 
-class Loads(Table):
+class Loads(Record):
     """What the arms differ in, by arm: the image, or the setting of .env whose value names it."""
 
     images: Mapping[str, str] = {}

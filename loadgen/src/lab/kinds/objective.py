@@ -12,8 +12,7 @@ from lab.judge.checks.state import compiling, server_not_back
 from lab.judge.checks.steady import goodput_drift, latency_drift
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms
-from lab.kinds.reading.settings import Table
-from lab.model import Remark, Row, error_share
+from lab.model import Record, Remark, Row, error_share
 
 # The latencies that an objective may limit, from the lowest on.
 LATENCIES = ("p50", "p95", "p99", "max")
@@ -49,7 +48,7 @@ MISSED: Ends = (0.0, math.inf)
 ANYTHING: Ends = (-math.inf, math.inf)
 
 
-class Objective(Table):
+class Objective(Record):
     """What a load must keep: latencies in ms (None: not limited), counted from when a request was
     due, of answers without an error and of requests without any (`slo`), and the share of HTTP
     errors, socket errors and timeouts among all requests that ended."""

@@ -15,12 +15,13 @@ from msgspec import Meta
 from lab.errors import WordError
 from lab.kinds.kind import SEVERAL, Kind, ToMeasure, Verb
 from lab.kinds.reading import Asked, Here, Settings, refuse_unknown, target
-from lab.kinds.reading.settings import Given, Name, Table
+from lab.kinds.reading.settings import Given, Name
 from lab.kinds.reading.words import as_given
 from lab.kinds.registry import kinds
+from lab.model import Record
 
 
-class Head(Table):
+class Head(Record):
     """The settings without a table."""
 
     question: str = ""

@@ -25,7 +25,6 @@ from lab.kinds.cases import Case
 from lab.kinds.kind import Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner
 from lab.kinds.reading import Asked, read_load
-from lab.kinds.reading.settings import Table
 from lab.model import (
     AS_IT_IS,
     NONE,
@@ -35,6 +34,7 @@ from lab.model import (
     Experiment,
     Finding,
     Named,
+    Record,
     Row,
     Spike,
     TrialPlan,
@@ -58,7 +58,7 @@ SAME, SLOWER, UNTOLD = "within", "worse", "cannot tell"
 Judged = Sequence[tuple[Case, Row]]
 
 
-class Planted(Table):
+class Planted(Record):
     """Bottlenecks planted one after the other, to see whether the verdict names them."""
 
     cases: tuple[Case, ...]

@@ -21,8 +21,18 @@ from lab.judge.ruler import in_units
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.objective import Objective, margin
 from lab.kinds.order import Design, Planner, launches, next_number, turned
-from lab.kinds.reading.settings import Table
-from lab.model import NONE, STRONG, UNKNOWN, Finding, GaveWay, Row, Sustained, TrialPlan, Verdict
+from lab.model import (
+    NONE,
+    STRONG,
+    UNKNOWN,
+    Finding,
+    GaveWay,
+    Record,
+    Row,
+    Sustained,
+    TrialPlan,
+    Verdict,
+)
 
 Axis = Literal["rate", "connections"]
 # A launch ends after so many trials. The first one has to find the place.
@@ -46,7 +56,7 @@ NAME = "capacity"
 RATE = "req/s"
 
 
-class Search(Table):
+class Search(Record):
     """What is searched: the highest load of `axis` that meets each objective, from `first` on, at
     most `most`. A launch ends where every answer is known to ± the share `width`. `connections`:
     how many this machine holds."""

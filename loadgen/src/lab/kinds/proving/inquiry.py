@@ -32,8 +32,7 @@ from lab.kinds.proving.answers import (
 )
 from lab.kinds.proving.levers import GENERATOR, HOST_CPU, Change, lever, together
 from lab.kinds.proving.present import MOST_CONNECTIONS, Present
-from lab.kinds.reading.settings import Table
-from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
+from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Record, Remark, Row, Tried, goodput
 from lab.model.knobs import starting
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -47,7 +46,7 @@ LIMITS, NEXT = "bottleneck", "next bottleneck"
 Tied = tuple[tuple[str, ...], Remark | None]
 
 
-class Asks(Table):
+class Asks(Record):
     """The keys of [explain]: `pairs` of trials for each resource that is tried, at most `steps`
     resources per server. `suspect`: the resource to try first instead of the verdict's own."""
 

@@ -19,10 +19,9 @@ from lab.kinds.reading.settings import (
     Duration,
     Pause,
     Settings,
-    Table,
 )
 from lab.load.engines import ENGINES
-from lab.model import MODES, Arrivals, Experiment, Mode
+from lab.model import MODES, Arrivals, Experiment, Mode, Record
 from lab.model.routes import Route, foreign, parse
 from lab.store.records import to_json
 from lab.store.run_dir import find_run_dir
@@ -55,7 +54,7 @@ Arm = Annotated[
 ]
 
 
-class LoadTable(Table):
+class LoadTable(Record):
     """The keys of [load]."""
 
     servers: tuple[str, ...] = ()
@@ -70,7 +69,7 @@ class LoadTable(Table):
     engines: tuple[str, ...] = ()
 
 
-class RepeatTable(Table):
+class RepeatTable(Record):
     """The keys of [repeat]."""
 
     launches: Annotated[int, Meta(ge=0, le=100)] = 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct, inspect
@@ -41,11 +41,6 @@ Rps = Annotated[int, Meta(ge=1, le=MAX_RATE_RPS)]
 Duration = Annotated[int, Meta(ge=1, le=MAX_DURATION_S, description=f"1s..{_IN_UNITS}")]
 # A time in seconds that may be 0, and that SCALE leaves as it is.
 Pause = Annotated[int, Meta(ge=0, le=MAX_DURATION_S, description=f"0s..{_IN_UNITS}")]
-
-
-@dataclass_transform(frozen_default=True)
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings, as a file gives them or as a run stores them."""
 
 
 def file_keys(table: type[Struct], name: str = "") -> tuple[str, ...]:
