@@ -78,6 +78,21 @@ def test_every_case_is_a_trial_under_its_condition() -> None:
     assert (opened.mode, opened.offered_rps, opened.duration_s) == ("open", 550, 30)
 
 
+def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
+    narrow = Case("narrow-r2", "a", "/downstream", 100, ("Toxiproxy",))
+    slow = Case("slow", "a", "/downstream", 100, ("downstream",))
+    rps = {"narrow-r2": 320.0, "slow": 100.0}
+    rows = [
+        row(plan, achieved_rps=rps[plan.arm or ""], predicted_rps=rps[plan.arm or ""] + 1)
+        for plan in plans(of(narrow, slow, servers=("a",), launches=3))
+    ]
+    found = shown_loads(rows, {one.trial: NONE_OF_IT for one in rows})
+    assert [(one.lane, len(one.verdicts), one.expected(goodput)) for one in found] == [
+        ("a@narrow-r2", 3, 320.0),
+        ("a@slow", 3, 100.0),
+    ]
+
+
 def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
     whole = of(POOL, CALM, launches=3)
     said = [
