@@ -24,7 +24,9 @@ from lab.model import (
     Spike,
     TrialPlan,
     Verdict,
+    goodput,
 )
+from lab.report.result import loads as shown_loads
 from support.planned import all_of, experiment, planner, row
 from support.repo import REPO, script
 
