@@ -234,31 +234,29 @@ def test_the_limits_are_those_of_the_contract() -> None:
         assert allowed == list(range(least, MOST[name.lower()] + 1))
 
 
+CPU, TWO = ("server CPU",), {"loops": 2, "fronts": 2}
+
+
 @pytest.mark.parametrize(
-    ("resources", "condition", "settings", "keeps"),
+    ("resources", "raised", "settings", "keeps"),
     [
         # Its JVM made its threads by the CPUs that it had.
-        (("server CPU",), host(SERVER_CPUS="1"), {}, {"loops": 1, "fronts": 1, "carriers": 1}),
-        (("server CPU",), host(SERVER_CPUS="1"), {"loops": 2, "fronts": 2, CARRIERS: 2}, {}),
+        (CPU, {}, {}, {"loops": 1, "fronts": 1, "carriers": 1}),
+        (CPU, {}, {**TWO, CARRIERS: 2}, {}),
         # Those that were raised before, or are raised in the same step, are enough.
-        (("server CPU",), host(SERVER_CPUS="1", LOOPS="2", FRONTS="2"), {}, {"carriers": 1}),
-        (("server CPU", "carrier threads"), host(SERVER_CPUS="1"), {"fronts": 2}, {"loops": 1}),
-        (("carrier threads", "server CPU"), host(SERVER_CPUS="1"), {"fronts": 2}, {"loops": 1}),
-        (
-            ("worker pool", "server CPU"),
-            host(SERVER_CPUS="1"),
-            {"fronts": 2, "loops": 2},
-            {"carriers": 1},
-        ),
+        (CPU, {"LOOPS": "2", "FRONTS": "2"}, {}, {"carriers": 1}),
+        ((*CPU, "carrier threads"), {}, {"fronts": 2}, {"loops": 1}),
+        (("carrier threads", *CPU), {}, {"fronts": 2}, {"loops": 1}),
+        (("worker pool", *CPU), {}, TWO, {"carriers": 1}),
     ],
 )
 def test_threads_that_stay_fewer_than_the_cpus_are_named(
     resources: tuple[str, ...],
-    condition: Condition,
+    raised: dict[str, str],
     settings: dict[str, int],
     keeps: dict[str, int],
 ) -> None:
-    change = together(resources, present(condition, settings=settings))
+    change = together(resources, present(host(SERVER_CPUS="1", **raised), settings=settings))
     assert isinstance(change, Change)
     assert change.keeps == keeps
 

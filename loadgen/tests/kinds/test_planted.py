@@ -73,14 +73,11 @@ def test_every_case_is_a_trial_under_its_condition() -> None:
     made = plans(of(POOL, CALM, launches=2))
     assert [plan.trial for plan in made] == ["01-pool-r1", "02-calm-r1", "03-pool-r2", "04-calm-r2"]
     assert [(plan.arm, plan.launch) for plan in made] == [("pool", 0), ("calm", 0)] * 2
-
-
-def test_a_case_with_a_rate_is_an_open_load() -> None:
+    # A case with a rate is an open load, and has the length that it says.
     full = Case("full", "a", "/downstream", 200, ("unknown",), rate=550, duration_s=30)
     closed, opened = plans(of(POOL, full))
-    assert (closed.mode, closed.offered_rps) == ("closed", None)
-    assert (opened.mode, opened.offered_rps, opened.concurrency) == ("open", 550, 200)
-    assert (closed.duration_s, opened.duration_s) == (15, 30)
+    assert (closed.mode, closed.offered_rps, closed.duration_s) == ("closed", None, 15)
+    assert (opened.mode, opened.offered_rps, opened.duration_s) == ("open", 550, 30)
 
 
 def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
@@ -211,29 +208,30 @@ def test_the_shipped_file_plants_each_resource() -> None:
     assert len({name for case in cases for name in case.expected}) == 18
 
 
-def test_a_case_with_everything(files: Files) -> None:
-    found = files.experiment(
-        HEAD + CASE + 'route = "/compute"\nknobs = { pool_size = 20 }\n'
-        'toxics = [{ type = "bandwidth", rate = 1 }]\nhost = { SERVER_CPUS = "0.4" }\n'
-        "generator_cpus = 0.05\nspin = 0.5\npeak_extra = 400\n"
-    )
-    condition = Condition(
-        {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05, 0.5
-    )
-    assert settings_of(Planted, found).cases == (
-        Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), 400, condition=condition),
-    )
-    assert (found.servers, found.routes) == (("fixed-pool",), ("/compute",))
-    assert found.concurrencies == (200,)
-
-
-def test_an_open_case_says_what_was_planted_and_how_hard(files: Files) -> None:
-    found = files.experiment(
-        HEAD + CASE + 'rate = 550\nduration = "11s"\nresource = "a lock"\nseverity = 1.1\n'
-    )
-    (case,) = settings_of(Planted, found).cases
-    assert (case.mode, case.rate, case.resource, case.severity) == ("open", 550, "a lock", 1.1)
-    assert ((case.duration_s, found.duration_s), found.modes) == ((11, 8), ("open",))
+@pytest.mark.parametrize(
+    ("text", "case"),
+    [
+        (
+            'route = "/compute"\nknobs = { pool_size = 20 }\n'
+            'toxics = [{ type = "bandwidth", rate = 1 }]\nhost = { SERVER_CPUS = "0.4" }\n'
+            "generator_cpus = 0.05\nspin = 0.5\npeak_extra = 400\n",
+            {"route": "/compute", "peak_extra": 400, "condition": Condition(
+                {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"},
+                0.05, 0.5)},
+        ),
+        (
+            'rate = 550\nduration = "11s"\nresource = "a lock"\nseverity = 1.1\n',
+            {"rate": 550, "duration_s": 11, "resource": "a lock", "severity": 1.1},
+        ),
+    ],
+)  # fmt: skip
+def test_a_case_of_a_file_is_taken(files: Files, text: str, case: dict[str, Any]) -> None:
+    found = files.experiment(HEAD + CASE + text)
+    plain = Case("pool", "fixed-pool", "/downstream", 200, ("worker pool",))
+    assert settings_of(Planted, found).cases == (copy.replace(plain, **case),)
+    assert (found.servers, found.concurrencies) == (("fixed-pool",), (200,))
+    assert found.routes == (case.get("route", "/downstream"),)
+    assert (found.modes, found.duration_s) == (("open" if "rate" in case else "closed",), 8)
 
 
 def test_the_truth_is_what_its_seed_draws() -> None:

@@ -1,7 +1,7 @@
-"""Kinds of experiment: one file each, from the words and files that describe it to what it found.
+"""Kinds of experiment: each in one file, from the words and files that describe it to its findings.
 
 A kind reads its settings, plans the next trial from the rows so far, and draws findings from them.
-It starts nothing and changes nothing. `registry` finds the kinds: the files that define KIND.
-`plans` reads what the user asks for, with `reading`; `app` runs the trials. `proving` has the
-parts of `explain`.
+It starts nothing and changes nothing. `registry` finds every Kind that a file defines. `plans`
+reads what the user asks for, with `reading`; `app` runs the trials. `proving` has the parts of
+`explain`.
 """

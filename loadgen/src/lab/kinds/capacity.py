@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.kinds.kind import COMMON, Kind, ToMeasure, Verb
 from lab.kinds.objective import parse
@@ -19,11 +19,12 @@ from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.load import EXACT
 from lab.kinds.reading.settings import Connections, Rps
 from lab.kinds.search import NAME, Search, design, findings
+from lab.model import Record
 
 Width = Annotated[float, Meta(ge=0.005, le=0.5)]
 
 
-class CapacityTable(Struct, frozen=True):
+class CapacityTable(Record):
     """The keys of [capacity]."""
 
     objective: str = "p99<500ms,errors<1%"
@@ -32,7 +33,7 @@ class CapacityTable(Struct, frozen=True):
     width: Width = 0.08
 
 
-class StressTable(Struct, frozen=True):
+class StressTable(Record):
     """The keys of [stress]."""
 
     objective: str

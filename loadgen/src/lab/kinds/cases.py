@@ -1,9 +1,9 @@
 """The planted bottlenecks of an experiment's file: [[case]] tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.judge.resources import RESOURCES
@@ -17,7 +17,7 @@ from lab.kinds.reading.settings import (
     file_keys,
     tables,
 )
-from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode
+from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode, Record
 from lab.model.knobs import check_host, check_knob
 from lab.model.routes import parse
 from lab.model.toxics import parse_toxic
@@ -27,7 +27,7 @@ ALLOWED = (*RESOURCES, NONE, UNKNOWN)
 KEY = "case"
 
 
-class CaseHead(Struct, frozen=True, forbid_unknown_fields=True):
+class CaseHead(Record):
     """The keys of [[case]] that are stored as they are. `expected` are the verdicts that are right.
     `peak_extra` connections are opened at once in the middle of the window. `rate` is that of an
     open load; None: closed. `duration_s` None: that of the others. `resource` is what was planted,
@@ -46,19 +46,19 @@ class CaseHead(Struct, frozen=True, forbid_unknown_fields=True):
     severity: Annotated[float, Meta(ge=0.01, le=1000)] | None = None
 
 
-class CaseTable(CaseHead, frozen=True, kw_only=True):
+class CaseTable(CaseHead, kw_only=True):
     """The keys of [[case]]."""
 
-    knobs: dict[str, int] = {}
-    toxics: list[dict[str, str | int | float]] = []
-    host: dict[str, str] = {}
+    knobs: Mapping[str, int] = {}
+    toxics: Sequence[Mapping[str, str | int | float]] = ()
+    host: Mapping[str, str] = {}
     # Docker's own least, and no machine has more.
     generator_cpus: Annotated[float, Meta(ge=0.01, le=999)] | None = None
     # A share of the machine; some must be left for the lab.
     spin: Annotated[float, Meta(ge=0.01, le=0.9)] | None = None
 
 
-class Case(CaseHead, frozen=True, kw_only=True):
+class Case(CaseHead, kw_only=True):
     """A bottleneck that is planted: the trial is made under `condition`."""
 
     condition: Condition = AS_IT_IS

@@ -10,8 +10,6 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
 from lab.errors import WordError
 from lab.judge.intervals import slope_of
 from lab.kinds.kind import Kind, Outcome, ToMeasure, ends, settings_of
@@ -19,7 +17,7 @@ from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.settings import MAX_DURATION_S
 from lab.load.held import SETTLE_S
-from lab.model import AS_IT_IS, Condition, Finding, Hold, PerConnection, Row
+from lab.model import AS_IT_IS, Condition, Finding, Hold, PerConnection, Record, Row
 from lab.model.knobs import KNOBS
 
 # The column of each finding.
@@ -42,7 +40,7 @@ LONGEST_DEADLINE_MS = next(knob.most for knob in KNOBS if knob.name == "downstre
 TOXIC = "in-flight"
 
 
-class Density(Struct, frozen=True, forbid_unknown_fields=True):
+class Density(Record):
     """The keys of [density]: what the connections do."""
 
     hold: Hold = "idle"

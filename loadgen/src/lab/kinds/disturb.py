@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
@@ -39,6 +39,7 @@ from lab.model import (
     Finding,
     NotFound,
     Peak,
+    Record,
     Recovered,
     Recoveries,
     Recovery,
@@ -67,7 +68,7 @@ ERROR_SHARE = 0.01
 Event = tuple[Peak, tuple[str, ...]]
 
 
-class Steady(Struct, frozen=True, forbid_unknown_fields=True):
+class Steady(Record):
     """What counts as recovered: `steady_s` seconds on end with a p95 of at most (1 + `tolerance`)
     times the p95 of the calm, and with as many answers as in the calm."""
 
@@ -75,7 +76,7 @@ class Steady(Struct, frozen=True, forbid_unknown_fields=True):
     steady_s: Duration
 
 
-class SpikeTable(Steady, frozen=True, kw_only=True):
+class SpikeTable(Steady, kw_only=True):
     """The keys of [spike]."""
 
     extra: Connections
@@ -85,7 +86,7 @@ class SpikeTable(Steady, frozen=True, kw_only=True):
     repeats: Annotated[int, Meta(ge=1, le=100)]
 
 
-class Faults(Steady, frozen=True, kw_only=True):
+class Faults(Steady, kw_only=True):
     """The script of toxics, and what counts as recovered."""
 
     steps: tuple[ToxicStep, ...]

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from msgspec import Struct
-
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
 from lab.judge.checks.steady import DRIFTS
@@ -26,7 +24,7 @@ from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.settings import Duration
 from lab.load.measure import RECORD
-from lab.model import Finding, Grown, Legs, Observation, Remark, Row, TrialRecord
+from lab.model import Finding, Grown, Legs, Observation, Record, Remark, Row, TrialRecord
 from lab.store import series
 from lab.store.records import read_json
 
@@ -46,7 +44,7 @@ HOUR_S = 3600
 Points = tuple[tuple[float, float], ...]
 
 
-class Endurance(Struct, frozen=True, forbid_unknown_fields=True):
+class Endurance(Record):
     """A long constant load, cut into legs, so that an interruption loses one."""
 
     leg_s: Duration

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lab.judge.compare import family_of_plans
 from lab.judge.grouping import most_answered, named_lanes
@@ -130,13 +130,11 @@ def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
     return offers, (note,) if routes else ()
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     """What each lane costs in units where it answered most."""
-    costs: list[Finding] = []
     for name, rows in named_lanes(outcome.rows).items():
-        most = most_answered(rows)
-        costs += in_units(name, outcome.rows, most[0], (), outcome.cpus) if most else ()
-    return tuple(costs)
+        if most := most_answered(rows):
+            yield from in_units(name, outcome.rows, most[0], (), outcome.cpus)
 
 
 KIND = Kind(

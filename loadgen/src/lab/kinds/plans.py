@@ -6,11 +6,11 @@ The keys of a file and what they mean: docs/experiments.md.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.kinds.kind import SEVERAL, Kind, ToMeasure, Verb
@@ -18,9 +18,10 @@ from lab.kinds.reading import Asked, Here, Settings, refuse_unknown, target
 from lab.kinds.reading.settings import Given, Name
 from lab.kinds.reading.words import as_given
 from lab.kinds.registry import kinds
+from lab.model import Record
 
 
-class Head(Struct, frozen=True):
+class Head(Record):
     """The settings without a table."""
 
     question: str = ""
@@ -55,12 +56,19 @@ def of_verb(
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
     """The experiment of the file in EXP, changed by the other words. Raises WordError."""
     target.refuse_beside(words, "run")
-    path = _find(words, folder)
-    file = f"{folder.name}/{path.name}"
-    loaded = _load(path, file)
-    kind = _kind(loaded, file)
+    path, file, loaded = _read(words, folder)
+    name = loaded.get("kind", "loads")
+    if not isinstance(name, str) or name not in kinds():
+        allowed = ", ".join(kinds())
+        raise Given(f"{file}: kind", name).refuse(f"is not allowed; allowed: {allowed}")
+    kind = kinds()[name]
     tables = loaded.pop(kind.tables, None) if kind.tables else None
-    given = {key: Given(f"{file}: {key}", value) for key, value in _flat(loaded)}
+    flat = dict(loaded)
+    for table, keys in loaded.items():
+        if isinstance(keys, dict):
+            flat.pop(table)
+            flat |= {f"{table}.{key}": value for key, value in keys.items()}
+    given = {key: Given(f"{file}: {key}", value) for key, value in flat.items()}
     Settings(file, given).refuse_unknown(kind.keys)
     for key in ("question", "hypothesis"):
         if key not in given or not str(given[key].value).strip():
@@ -73,15 +81,6 @@ def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
             raise WordError(f"run: {word} {what}")
     settings = Settings(file, given | _given(others, kind.all_words, "run"))
     return _to_measure(kind, settings, path.stem, here, words, tables)
-
-
-def _flat(loaded: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The keys of a file, as load.servers."""
-    for key, value in loaded.items():
-        if isinstance(value, dict):
-            yield from ((f"{key}.{inner}", each) for inner, each in value.items())
-        else:
-            yield key, value
 
 
 def _to_measure(
@@ -98,31 +97,22 @@ def _to_measure(
     return kind.to_measure(Asked(here, settings, *texts, as_given(words), tables))
 
 
-def _find(words: Mapping[str, str], folder: Path) -> Path:
+def _read(words: Mapping[str, str], folder: Path) -> tuple[Path, str, dict[str, Any]]:
+    """The file in EXP with its name for messages, and what it has."""
     files = {path.stem: path for path in sorted(folder.glob("*.toml"))}
     there = ", ".join(files) or f"none, for {folder} has no *.toml"
     if "EXP" not in words:
         raise WordError(f"run: EXP is missing; allowed: {there}")
     if words["EXP"] not in files:
         raise WordError(f"run: EXP={words['EXP']} is not an experiment; allowed: {there}")
-    return files[words["EXP"]]
-
-
-def _load(path: Path, file: str) -> dict[str, Any]:
+    path = files[words["EXP"]]
+    file = f"{folder.name}/{path.name}"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return path, file, tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as failure:
         raise WordError(f"{file}: cannot be read: {failure.strerror}") from None
     except (ValueError, RecursionError) as failure:
         raise WordError(f"{file}: is not TOML: {failure}") from None
-
-
-def _kind(loaded: Mapping[str, object], file: str) -> Kind:
-    name = loaded.get("kind", "loads")
-    if not isinstance(name, str) or name not in kinds():
-        allowed = ", ".join(kinds())
-        raise Given(f"{file}: kind", name).refuse(f"is not allowed; allowed: {allowed}")
-    return kinds()[name]
 
 
 def _given(words: Mapping[str, str], keys: Mapping[str, str], verb: str) -> dict[str, Given]:

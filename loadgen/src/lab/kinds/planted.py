@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import Struct
-
 from lab.judge.compare import compare
 from lab.judge.intervals import share_interval
 from lab.kinds import cases
@@ -60,12 +58,6 @@ SAME, SLOWER, UNTOLD = "within", "worse", "cannot tell"
 Judged = Sequence[tuple[Case, Row]]
 
 
-class Picked(Struct, frozen=True):
-    """The word CASE: some of the cases."""
-
-    case: tuple[str, ...] = ()
-
-
 class Planted(Record):
     """Bottlenecks planted one after the other, to see whether the verdict names them."""
 
@@ -86,8 +78,8 @@ def read(asked: Asked) -> ToMeasure:
         )
     every, notes = cases.read(asked)
     settings.one_of("case", [case.name for case in every])
-    picked = settings.table("", Picked).case
-    chosen = tuple(case for case in every if not picked or case.name in picked)
+    picked = settings.get("case")
+    chosen = tuple(case for case in every if picked is None or case.name in picked.values)
     # Server, route and connections are those of the cases.
     whole = load.experiment(
         "planted",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from lab.errors import LabError, WordError
 from lab.kinds.reading import Asked, Settings
 from lab.kinds.reading.settings import Duration, tables
-from lab.model import ToxicStep
+from lab.model import Record, ToxicStep
 from lab.model.toxics import DEFAULT_PROXY, YES, Proxy, Toxic, ToxicsInForce, applied, parse_toxic
 
 KEY = "toxics"
@@ -15,7 +13,7 @@ KEY = "toxics"
 LONGEST_RESET_MS = 1000
 
 
-class Step(Struct, frozen=True):
+class Step(Record):
     """The time of a table."""
 
     at_s: Duration

@@ -98,10 +98,7 @@ class Search(Record):
         return {name: min(limits) for name, limits in self.limits().items()}
 
 
-Known = Sequence[tuple[Row, Margin]]
-
-
-def margins(search: Search, objective: Objective, rows: Iterable[Row]) -> Known:
+def margins(search: Search, objective: Objective, rows: Iterable[Row]) -> list[tuple[Row, Margin]]:
     """The trials of a server that say something of an objective, and what."""
     return [
         (row, Margin(search.load(row), row.launch, *ends))
@@ -114,7 +111,7 @@ def capacities(search: Search, rows: Sequence[Row]) -> dict[Objective, Capacity]
     """What is known of each objective on a server; none of one of which no trial says anything."""
     each = {objective: margins(search, objective, rows) for objective in search.objectives}
     return {
-        objective: Capacity(tuple(found for _, found in known))
+        objective: Capacity(tuple(point for _, point in known))
         for objective, known in each.items()
         if known
     }
@@ -157,7 +154,7 @@ def _often(capacity: Capacity, launch: int) -> int | None:
 def _met_most(search: Search, rows: Sequence[Row]) -> bool:
     at_most = [row for row in rows if search.load(row) == search.most]
     each = [margins(search, objective, at_most) for objective in search.objectives]
-    return all(len(known) >= AT_MOST and all(found.met for _, found in known) for known in each)
+    return all(len(known) >= AT_MOST and all(point.met for _, point in known) for known in each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +179,11 @@ class Searches(Design):
         for launch in launches(self.planner.experiment):
             if launch < begun:
                 continue
-            waiting = []
-            for server, rows in turned([*self._by_server(done).items()], launch):
-                load = next_load(self.search, self.begin(server), rows, launch)
-                if load is not None:
-                    count = sum(row.launch == launch for row in rows)
-                    waiting.append((count, server, load))
+            waiting = [
+                (sum(row.launch == launch for row in rows), server, load)
+                for server, rows, load in turned([*self._loads(done, launch)], launch)
+                if load is not None
+            ]
             if waiting:
                 _, server, load = min(waiting, key=lambda each: each[0])
                 return self._plan(server, load, launch, done)
@@ -197,10 +193,10 @@ class Searches(Design):
         """See Design: of each server whose searches are over, the last trial that met the first
         objective."""
         last, objective = launches(self.planner.experiment)[-1], self.search.objectives[0]
-        for server, rows in self._by_server(done).items():
-            if next_load(self.search, self.begin(server), rows, last) is None:
+        for _, rows, load in self._loads(done, last):
+            if load is None:
                 known = margins(self.search, objective, rows)
-                yield from [row.trial for row, found in known if found.met][-1:]
+                yield from [row.trial for row, point in known if point.met][-1:]
 
     def begin(self, server: str) -> int:
         """The load to begin with: less than what the settings allow by the prediction."""
@@ -212,9 +208,13 @@ class Searches(Design):
             return search.first
         return max(1, round(search.first * BEGIN * bound / rate))
 
-    def _by_server(self, done: Sequence[Row]) -> Mapping[str, list[Row]]:
-        servers = self.planner.experiment.servers
-        return {server: [row for row in done if row.server == server] for server in servers}
+    def _loads(
+        self, done: Sequence[Row], launch: int
+    ) -> Iterator[tuple[str, list[Row], int | None]]:
+        """Each server with its rows and its next load in this launch."""
+        for server in self.planner.experiment.servers:
+            rows = [row for row in done if row.server == server]
+            yield server, rows, next_load(self.search, self.begin(server), rows, launch)
 
     def _plan(self, server: str, load: int, launch: int, done: Sequence[Row]) -> TrialPlan:
         mode, (connections, rate) = self.planner.experiment.modes[0], self.search.offer(load)
@@ -265,8 +265,8 @@ def _of_objective(
     search: Search, objective: Objective, server: str, rows: Sequence[Row], outcome: Outcome
 ) -> Iterator[Finding]:
     known = margins(search, objective, rows)
-    met = [row for row, found in known if found.met]
-    missed = [row for row, found in known if found.missed]
+    met = [row for row, point in known if point.met]
+    missed = [row for row, point in known if point.missed]
     capacity = capacities(search, rows).get(objective)
     value = capacity.at(HALF) if capacity and met and missed else None
     loads = [search.load(row) for row, _ in known]

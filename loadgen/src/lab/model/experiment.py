@@ -104,7 +104,7 @@ class Request(Record):
 class Experiment(Record):
     """An experiment: its load, its servers, and its question.
 
-    * `kind` is the name of a file of lab/kinds/, which plans the trials and reads them;
+    * `kind` is the name of a Kind of lab/kinds/, which plans the trials and reads them;
       `own` are the settings of that kind alone, as plain values
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
     * `arrivals` is how the requests of an open load follow each other

@@ -297,7 +297,7 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
         ("", "required field `request`"),
         ("request = []", "it has no [[request]]; allowed: one and more"),
         ('[[request]]\npath = "x"', "request 1: path=x is not a path"),
-        (f'[[request]]\npath = "/{"x" * 180}"', "is longer than 200 with its host"),
+        (f'[[request]]\npath = "/{"x" * 190}"', "is longer than 200 with its host"),
         (f'{X}[[request]]\npath = "/y"\nmethod = "get"', "request 2: method=get is not allowed"),
         (f'{READY}{X}method = "CONNECT"', "method=CONNECT is not allowed"),
         (f"{X}weight = 0", "weight=0 is not allowed; allowed: above 0"),

@@ -16,7 +16,7 @@ from copy import replace
 from dataclasses import dataclass
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.intervals import LEAST_VALUES
@@ -32,7 +32,7 @@ from lab.kinds.proving.answers import (
 )
 from lab.kinds.proving.levers import GENERATOR, HOST_CPU, Change, lever, together
 from lab.kinds.proving.present import MOST_CONNECTIONS, Present
-from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
+from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Record, Remark, Row, Tried, goodput
 from lab.model.knobs import starting
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -46,7 +46,7 @@ LIMITS, NEXT = "bottleneck", "next bottleneck"
 Tied = tuple[tuple[str, ...], Remark | None]
 
 
-class Asks(Struct, frozen=True, forbid_unknown_fields=True):
+class Asks(Record):
     """The keys of [explain]: `pairs` of trials for each resource that is tried, at most `steps`
     resources per server. `suspect`: the resource to try first instead of the verdict's own."""
 
@@ -56,7 +56,7 @@ class Asks(Struct, frozen=True, forbid_unknown_fields=True):
     suspect: str | None = None
 
 
-class Explain(Asks, frozen=True):
+class Explain(Asks):
     """What is asked, and how many connections this machine holds."""
 
     most_connections: int = MOST_CONNECTIONS

@@ -218,17 +218,16 @@ def _server_cpu(now: Present) -> Change | Remark:
     quota = now.condition.host.get("SERVER_CPUS") or now.snapshot.cpu_quota
     # A JVM sees whole CPUs: a quota that is unknown may be up to one less.
     cpus = now.snapshot.own_identity.cpus if quota is None else quota
-    change = _more(
-        "SERVER_CPUS",
-        min(float(cpus), now.cpus),
-        lambda to: now.with_host(SERVER_CPUS=f"{to:g}"),
-        now.cpus,
-        now.cpus,
-        bounds=quota is not None,
-    )
+    write, bounds = partial(_with_host, now, "SERVER_CPUS", "{:g}"), quota is not None
+    value = min(float(cpus), now.cpus)
+    change = _more("SERVER_CPUS", value, write, now.cpus, now.cpus, bounds=bounds)
     if isinstance(change, Remark):
         return change
     return replace(change, keeps=_few_threads(change.step, now))
+
+
+def _with_host(now: Present, name: str, form: str, to: float) -> Condition:
+    return now.with_host(**{name: form.format(to)})
 
 
 def _few_threads(step: Condition, now: Present) -> dict[str, int]:
@@ -273,36 +272,26 @@ def _file_descriptors(now: Present) -> Change | Remark:
     """Twice as many as there are, or as the load asks for where that is unknown."""
     asked = now.connections * parse(now.route).route.descriptors + SPARE_FILES
     files = int(now.condition.host.get("NOFILE", asked))
-    return _more(
-        "NOFILE",
-        files,
-        lambda to: now.with_host(NOFILE=f"{to:.0f}"),
-        MOST_FILES,
-        2 * asked,
-        bounds=False,
-    )
+    write = partial(_with_host, now, "NOFILE", "{:.0f}")
+    return _more("NOFILE", files, write, MOST_FILES, 2 * asked, bounds=False)
 
 
 def _ports(now: Present) -> Change | Remark:
     settings = {"local_ports": now.host("SERVER_PORTS", "local_ports")}
-    every = LAST_PORT - FIRST_PORT + 1
-    return _more(
-        "local ports",
-        replace(now.snapshot, settings=settings).local_ports,
-        lambda to: now.with_host(SERVER_PORTS=f"{FIRST_PORT} {FIRST_PORT + to - 1:.0f}"),
-        every,
-        every,
-    )
+    count, every = replace(now.snapshot, settings=settings).local_ports, LAST_PORT - FIRST_PORT + 1
+
+    def write(to: float) -> Condition:
+        return now.with_host(SERVER_PORTS=f"{FIRST_PORT} {FIRST_PORT + to - 1:.0f}")
+
+    return _more("local ports", count, write, every, every)
 
 
 def _connections(now: Present) -> Change | Remark:
-    return _more(
-        "connections",
-        now.connections,
-        lambda to: replace(now.condition, connections=int(to)),
-        now.most_connections,
-        4 * now.connections,
-    )
+    def write(to: float) -> Condition:
+        return replace(now.condition, connections=int(to))
+
+    count = now.connections
+    return _more("connections", count, write, now.most_connections, 4 * count)
 
 
 def _direct(now: Present) -> Change | Remark:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from lab.errors import WordError
 from lab.kinds.reading import target as targets
-from lab.kinds.reading.settings import MAX_RATE_RPS, Asked, Connections, Duration, Pause, Settings
+from lab.kinds.reading.settings import (
+    MAX_RATE_RPS,
+    Asked,
+    Connections,
+    Duration,
+    Pause,
+    Settings,
+)
 from lab.load.engines import ENGINES
-from lab.model import MODES, Arrivals, Experiment, Mode
+from lab.model import MODES, Arrivals, Experiment, Mode, Record
 from lab.model.routes import Route, foreign, parse
 from lab.store.records import to_json
 from lab.store.run_dir import find_run_dir
@@ -30,18 +36,13 @@ BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
 EXACT = "pacer"
 # Descriptors a server needs besides those of requests: jars, listeners, management, probe.
 SPARE_DESCRIPTORS = 1000
-_RPS = r"[1-9][0-9]{0,6}|10000000"
-# `auto`, a number, or a share of a capacity.
+_RPS, _UNIT = "auto|[1-9][0-9]{0,6}|10000000", f"auto, 1..{MAX_RATE_RPS} requests per second"
+_SHARE = "([1-9][0-9]?|1[0-4][0-9]|150)%"
+# `auto`, or a number; a rate may also be a share of a capacity.
+ExtraRate = Annotated[str, Meta(pattern=rf"^({_RPS})\Z", description=_UNIT)]
 Rate = Annotated[
     str,
-    Meta(
-        pattern=rf"^(auto|{_RPS}|([1-9][0-9]?|1[0-4][0-9]|150)%)\Z",
-        description=f"auto, 1..{MAX_RATE_RPS} requests per second, or 1%..150% of a CAPACITY",
-    ),
-]
-ExtraRate = Annotated[
-    str,
-    Meta(pattern=rf"^(auto|{_RPS})\Z", description=f"auto, 1..{MAX_RATE_RPS} requests per second"),
+    Meta(pattern=rf"^({_RPS}|{_SHARE})\Z", description=f"{_UNIT}, or 1%..150% of a CAPACITY"),
 ]
 # The name of an arm, or a setting of .env with the value that names it, as FRONTS=2.
 Arm = Annotated[
@@ -53,7 +54,7 @@ Arm = Annotated[
 ]
 
 
-class LoadTable(Struct, frozen=True):
+class LoadTable(Record):
     """The keys of [load]."""
 
     servers: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class LoadTable(Struct, frozen=True):
     engines: tuple[str, ...] = ()
 
 
-class RepeatTable(Struct, frozen=True):
+class RepeatTable(Record):
     """The keys of [repeat]."""
 
     launches: Annotated[int, Meta(ge=0, le=100)] = 0
@@ -206,7 +207,7 @@ def _that_fit(
 
 def _rate(asked: Asked, table: LoadTable, servers: Sequence[str]) -> int | None:
     """The rate of an open load. A share, as 70%, is of the least capacity of these servers in a
-    stored run: of what 95 of 100 trials met. Raises WordError."""
+    stored run: of what 95 of 100 trials met, by the strictest objective. Raises WordError."""
     settings, share = asked.settings, table.rate.removesuffix("%")
     if share == table.rate:
         if table.capacity:
@@ -217,8 +218,13 @@ def _rate(asked: Asked, table: LoadTable, servers: Sequence[str]) -> int | None:
         what = "is a share of a capacity; name its run, as CAPACITY=<run>"
         raise settings.refuse("load.rate", what)
     folder = find_run_dir(asked.here.results, "CAPACITY", table.capacity)
+    rates: dict[str, float] = {}
     try:
-        rates = capacities(json.loads((folder / "findings.json").read_text(encoding="utf-8")))
+        for finding in json.loads((folder / "findings.json").read_text(encoding="utf-8")):
+            often = finding.get("often") if finding.get("unit") == "req/s" else None
+            if often and often[0] >= 1:
+                server = finding["server"]
+                rates[server] = min(often[0], rates.get(server, often[0]))
     except (OSError, ValueError, TypeError, AttributeError):
         what = "is not a run of make capacity in results/"
         raise settings.refuse("load.capacity", what) from None
@@ -227,17 +233,6 @@ def _rate(asked: Asked, table: LoadTable, servers: Sequence[str]) -> int | None:
         what = f"has no capacity of {missing[0]}; allowed: {', '.join(rates)}"
         raise settings.refuse("load.capacity", what)
     return max(1, int(int(share) / 100 * min(rates[server] for server in servers)))
-
-
-def capacities(findings: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """The rate that each server sustains in 95 of 100 trials, by the findings of a run of capacity;
-    of several objectives the least."""
-    rates: dict[str, float] = {}
-    for finding in findings:
-        often = finding.get("often") if finding.get("unit") == "req/s" else None
-        if often and often[0] >= 1:
-            rates[finding["server"]] = min(often[0], rates.get(finding["server"], math.inf))
-    return rates
 
 
 def no_auto_rate(path: str) -> WordError:
