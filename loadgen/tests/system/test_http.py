@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
+import httpcore
 import httpx
 import pytest
 
@@ -151,6 +152,23 @@ def test_a_real_server_that_drips_has_no_more_than_the_deadline(real: Http, drip
     """httpx counts its own deadline again from each byte."""
     with pytest.raises(LabUnreachable, match=r"^a: .* does not answer: .* \(in 0\.3 s\)$"):
         Part(real, "a", dripping).get("/settings", dict, deadline_s=0.3)
+
+
+@pytest.mark.parametrize("begin", [b"HTTP/1.1", b"HTTP/1.1 200 OK\r\nX: ", b""])
+def test_a_head_that_drips_has_no_more_than_the_deadline(
+    real: Http, begin: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds, bytes_sent = map(float, range(1 << 40)), [begin or b"x", *[b"x"] * 10_000]
+
+    class Drip(httpcore.MockStream):
+        def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+            return bytes_sent.pop(0)
+
+    monkeypatch.setattr(http, "time", type("Time", (), {"monotonic": seconds.__next__}))
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", lambda *_, **__: Drip([]))
+    with pytest.raises(NoAnswer, match=r"^a: .* does not answer: not all of it came \(in 5 s\)$"):
+        Part(real, "a", "http://a:1").get("/settings", dict)
+    assert len(bytes_sent) > 9_990
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import ContextVar
+from ssl import SSLContext
 from typing import Any
 
+import httpcore
 import httpx
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,6 +28,8 @@ COUNTER_DEADLINE_S = 2.0
 MOST_BYTES = 64 << 20
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
+# When the call of this thread must have ended.
+_until_s: ContextVar[float] = ContextVar("_until_s", default=math.inf)
 
 
 class NoAnswer(LabUnreachable):
@@ -38,15 +43,68 @@ class NoAnswer(LabUnreachable):
         super().__init__(f"{url} does not answer: {text}{late}", part)
 
 
+class Stream(httpcore.NetworkStream):
+    """A connection each step of which ends with the call: httpx counts its own deadline again from
+    each byte, and a head may come byte by byte."""
+
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left_s(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left_s(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        return Stream(self._stream.start_tls(ssl_context, server_hostname, _left_s(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class _Backend(httpcore.SyncBackend):
+    def connect_tcp(self, *args: Any, **options: Any) -> httpcore.NetworkStream:
+        return Stream(super().connect_tcp(*args, **options))
+
+
+class _Transport(httpx.HTTPTransport):
+    def __init__(self) -> None:
+        # Only a service of the user's own speaks TLS, often with a certificate of its own making.
+        # Nothing secret is sent to it.
+        context = httpx.create_ssl_context(verify=False, trust_env=False)
+        super().__init__(verify=context, trust_env=False)
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=context,
+            max_connections=100,
+            max_keepalive_connections=20,
+            keepalive_expiry=5.0,
+            network_backend=_Backend(),
+        )
+
+
+def _left_s(most_s: float | None) -> float:
+    left_s = _until_s.get() - time.monotonic()
+    if left_s <= 0:
+        raise httpcore.ReadTimeout("not all of it came")
+    return min(left_s, most_s or left_s)
+
+
 class Http:
     """The connections to all parts. `transport` is the seam for tests (httpx.MockTransport). The
     tokens of the lab's parts follow from `secret`."""
 
     def __init__(self, transport: httpx.BaseTransport | None = None, secret: str = "") -> None:
-        # Only a service of the user's own speaks TLS, often with a certificate of its own making.
-        # Nothing secret is sent to it.
         self._client = httpx.Client(
-            transport=transport or httpx.HTTPTransport(verify=False, trust_env=False),
+            transport=transport or _Transport(),
             auth=TokenAuth(secret),
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             event_hooks={"response": [_plain]},
@@ -61,6 +119,7 @@ class Http:
     ) -> httpx.Response:
         """The whole answer, whatever its status. Raises NoAnswer."""
         until_s, body = time.monotonic() + deadline_s, bytearray()
+        until = _until_s.set(until_s)
         try:
             with self._client.stream(method, url, timeout=deadline_s, **request) as answer:
                 for chunk in answer.iter_bytes():
@@ -72,6 +131,8 @@ class Http:
         # Beside its own errors httpx lets through those of idna, of codecs and of numbers.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OverflowError) as failure:
             raise NoAnswer(part, url, failure, deadline_s) from None
+        finally:
+            _until_s.reset(until)
         status, headers = answer.status_code, answer.headers
         return httpx.Response(status, headers=headers, content=bytes(body), request=answer.request)
 
