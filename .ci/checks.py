@@ -17,7 +17,7 @@ from types import ModuleType
 
 from pages import between
 
-from lab.app.as_measured import as_measured, start_of
+from lab.app.derive import as_measured, start_of
 from lab.errors import LabError, RawDataError
 from lab.judge import quantities, steps
 from lab.judge.checks import CHECKS, QUESTIONS, checks_of, judge

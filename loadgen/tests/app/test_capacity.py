@@ -149,8 +149,7 @@ def test_a_plan_names_the_trials_and_measures_nothing(
     ready: Bench, changes: dict[str, object], said: str, first: str
 ) -> None:
     experiment = copy.replace(EXPERIMENT, **changes)
-    where, engines = ready.where, [ready.lab.engine]
-    assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
+    assert run(experiment, ready.where, (), ready.stages, only_plan=True) == 0
     assert said in ready.said
     assert first in ready.said
     assert list(Path(ready.place.results).glob("*-bench")) == []

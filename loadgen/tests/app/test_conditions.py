@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.app.as_measured import start_of
+from lab.app.derive import start_of
 from lab.errors import Interrupted, LabUnreachable, WordError
 from lab.kinds.cases import Case
 from lab.kinds.explain import Explain

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.app import preparation
+from lab.app import prepare
 from lab.app.derive import derive
 from lab.kinds.density import Density, design
 from lab.load.engines import ENGINES
@@ -83,7 +83,7 @@ IN_FLIGHT: dict[str, Any] = {
 def test_held_back_answers_delay_no_warm_up(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     warmed: list[tuple[str, object, int]] = []
     waits: list[int] = []
-    clear = preparation.clear_proxy
+    clear = prepare.clear_proxy
 
     def warm(plan: TrialPlan, *_: object) -> Warmth:
         warmed.append((plan.server, ready.lab.pool_sizes["a"], len(ready.lab.toxics)))
@@ -94,7 +94,7 @@ def test_held_back_answers_delay_no_warm_up(ready: Bench, monkeypatch: pytest.Mo
         return clear(*lab)
 
     ready.warm = warm  # type: ignore[method-assign]
-    monkeypatch.setattr(preparation, "clear_proxy", cleared)
+    monkeypatch.setattr(prepare, "clear_proxy", cleared)
     ready.run(**IN_FLIGHT)
     assert warmed == [("a", 200, 0), ("b", 200, 0)]
     # The next server does not wait for answers that are held back.

@@ -25,8 +25,8 @@ def contents(run_dir: Path) -> dict[str, bytes]:
 
 def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
-    assert derived.files == derived.changed == FILES
-    assert len(derived.rows) == 28
+    assert derived.changed == FILES
+    assert len(derived.result.rows) == 28
     [of] = derived.result.comparisons
     assert {answer.place for answer in of.answers} == {"within"}
     assert json.loads((run_dir / "findings.json").read_text()) == []
@@ -34,7 +34,7 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     assert said["family"] == {"answers": 2, "sides": 2}
     # Each trial is one JSON object with all that is known.
     told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
-    assert [trial["trial"] for trial in told] == [row.trial for row in derived.rows]
+    assert [trial["trial"] for trial in told] == [row.trial for row in derived.result.rows]
     first = told[0]
     assert set(Row.columns()) < set(first)
     known = {"launch": 1, "argv": ["fake"], "jit_share": 0.02, "sent": None}
@@ -62,7 +62,7 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
         csv.append(run_dir / "trials.csv", read_trial(of, raw, [Jittery()]).row)
     derived = derive(run_dir, [Jittery()])
     assert derived.changed == FILES[1:]
-    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
+    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.result.rows))
 
 
 @pytest.mark.parametrize("name", ["trials.csv", "REPORT.md"])
@@ -81,10 +81,10 @@ def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Pa
     shutil.copytree(raw / "01-a-closed", raw / "30-a-closed")
     derived = derive(run_dir, [Jittery()])
     assert derived.result.unfinished == ("29-a-closed", "30-a-closed")
-    assert len(derived.rows) == 28
-    assert not {"29-a-closed", "30-a-closed"} & {row.trial for row in derived.rows}
+    assert len(derived.result.rows) == 28
+    assert not {"29-a-closed", "30-a-closed"} & {row.trial for row in derived.result.rows}
     report = (run_dir / "REPORT.md").read_text()
-    assert all(f"raw/{name}" in report for name in derived.unfinished)
+    assert all(f"raw/{name}" in report for name in derived.result.unfinished)
 
 
 def test_trials_are_in_the_order_of_their_numbers_and_others_refused(tmp_path: Path) -> None:
@@ -95,7 +95,11 @@ def test_trials_are_in_the_order_of_their_numbers_and_others_refused(tmp_path: P
         derive(run_dir, [FakeEngine()])
     assert list(contents(run_dir)) == ["manifest.json"]
     (run_dir / "raw" / "backup").rmdir()
-    assert [row.trial for row in derive(run_dir, [FakeEngine()]).rows] == ["9-a", "99-a", "100-a"]
+    assert [row.trial for row in derive(run_dir, [FakeEngine()]).result.rows] == [
+        "9-a",
+        "99-a",
+        "100-a",
+    ]
 
 
 def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
@@ -119,7 +123,7 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
     of = copy.replace(IDENTITY, model="b")
     at = snapshot(identity=of, toxics=slow, downstream_delay_ms=100.0)
     write_json(raw / "trial.json", record(second, before=at, after=at))
-    rows = derive(folder, [Jittery()]).rows
+    rows = derive(folder, [Jittery()]).result.rows
     # The first server's snapshot counts, whatever the second's own was.
     assert rows[0].reasons == ()
     assert cells(rows[1].reasons) == [

@@ -276,8 +276,7 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
         lanes = (f"{run_dir.name}:a@{arm}" for arm in ARMS)
         return judge(called(home, **dict(zip(SIDES, lanes, strict=True))), [ready.lab.engine])
 
-    engines = [ready.lab.engine]
-    assert run(experiment, ready.where, notes, engines, ready.stages, judge=judge_arms) == UNTOLD
+    assert run(experiment, ready.where, notes, ready.stages, judge=judge_arms) == UNTOLD
     # A B B A, so that the second image is there for two trials.
     images = (BASE, CANDIDATE, BASE)
     assert asked == [*(f"SERVER=a\nSERVER_IMAGE={one}\n" for one in images), "SERVER=a\n"]

@@ -149,7 +149,7 @@ def test_a_damaged_recording_costs_itself_only(ready: Bench, name: str, content:
     derived = derive(ready.run_dir, [ready.lab.engine])
     assert [one.recording is None for one in derived.result.recorded] == [True, False]
     assert name in derived.result.recorded[0].problem
-    assert len(derived.rows) == 4
+    assert len(derived.result.rows) == 4
 
 
 def test_the_cost_is_not_said_of_two_jvms(ready: Bench) -> None:

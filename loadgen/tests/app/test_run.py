@@ -67,10 +67,28 @@ def test_the_manifest_has_what_the_run_was_made_with_and_what_was_equal(ready: B
     assert begin == ["[1/4] a ope", "[2/4] b ope", "[3/4] a clo", "[4/4] b clo"]
 
 
-def test_a_patient_run_waits_for_a_quiet_machine_before_each_trial(ready: Bench) -> None:
-    ready.lab.system.crowds = [(0.5, 0.0), (0.0, 0.0), (0.0, 0.4), (0.0, 0.0)]
-    ready.run(servers=("a",), patience_s=300)
-    assert ready.lab.system.crowds == []
+# What others do: the share that a thread waits, and that of the CPUs that are busy beside it.
+QUIET, STOLEN, BUSY = (0.09, 0.29), (0.1, 0.0), (0.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("crowds", "patience_s", "looks_left", "warnings"),
+    [
+        ([BUSY, STOLEN, QUIET, QUIET, BUSY], 300, 1, 0),
+        # Without patience nothing is looked at, and what is unknown is not waited for.
+        ([BUSY], 0, 1, 0),
+        ([None, None], 300, 0, 0),
+        # The first trial waits 5 s, the second the 7 that are left, which are two pauses.
+        ([STOLEN, QUIET, *[BUSY] * 9], 12, 7, 1),
+    ],
+)
+def test_trials_wait_until_others_leave_the_cpus_or_the_patience_of_all_has_ended(
+    ready: Bench, crowds: list[Any], patience_s: float, looks_left: int, warnings: int
+) -> None:
+    ready.lab.system.crowds = crowds
+    ready.run(servers=("a",), patience_s=patience_s)
+    assert len(crowds) == looks_left
+    assert ready.text.getvalue().count("(PATIENCE)") == warnings
 
 
 def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:

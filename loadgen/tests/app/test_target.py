@@ -167,7 +167,7 @@ def test_no_file_of_a_run_holds_a_secret_header(ready: Bench, tmp_path: Path) ->
     stored = manifest.read(ready.run_dir).experiment
     assert stored.requests[0].headers == {"Authorization": NOT_STORED}
     experiment = with_secrets(ready.run_dir.name, stored, subjects)
-    assert resume(ready.run_dir, experiment, ready.where, [ready.lab.engine], ready.stages) == 0
+    assert resume(ready.run_dir, experiment, ready.where, ready.stages) == 0
     given = ready.lab.system.given
     assert len(given) >= 2
     assert all("Bearer 5ecret" in text for text in given)

@@ -123,7 +123,7 @@ class Bench:
 
     @property
     def stages(self) -> Stages:
-        return Stages(self.subjects, self.observe)
+        return Stages(self.subjects, self.observe, (self.lab.engine,))
 
     def subjects(self, experiment: Experiment, stack: Stack, host: HostChanges) -> Subjects:
         """Those of the run, but for the lab's servers without what takes time."""
@@ -139,11 +139,11 @@ class Bench:
 
     def resume(self) -> int:
         experiment = manifest.read(self.run_dir).experiment
-        return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
+        return resume(self.run_dir, experiment, self.where, self.stages)
 
     def run(self, **changes: object) -> int:
         experiment = copy.replace(EXPERIMENT, **changes)
-        return run(experiment, self.where, (), [self.lab.engine], self.stages)
+        return run(experiment, self.where, (), self.stages)
 
     def run_one(self, **changes: object) -> dict[str, str]:
         """The row of one open trial of server a."""

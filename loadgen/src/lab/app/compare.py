@@ -10,8 +10,8 @@ from functools import cache
 
 from lab.app.call import Call
 from lab.app.derive import recorded_of
-from lab.app.run_record import say
 from lab.app.sides import Side, notes_of, pairs, read_sides
+from lab.app.tools import say, screen
 from lab.errors import RawDataError
 from lab.judge.capacity import Estimate, product, ratio
 from lab.judge.compare import ALIKE, COMPARE, Comparison, Figure, Limits, Overall, compare_all
@@ -62,16 +62,14 @@ class Compared:
 
 def compare(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     """Print B against A. Returns a number of STATUS. Raises LabError."""
-    (a, b), console = read_sides(call, engines, *SIDES), call.console
+    (a, b), console = read_sides(call, engines, *SIDES), screen(call.variables)
     for note in notes_of(call.verb, a, b):
         say(console, remarks.say("runs", note.code, **note.values))
     result = compare_sides(a, b, engines)
     if not result.capacities:
         write(console, comparison.tables(result.comparisons))
-    for capacity in result.capacities:
-        for line in ratio_lines(capacity):
-            say(console, line)
-    for line in result.recorded:
+    ratios = (line for capacity in result.capacities for line in ratio_lines(capacity))
+    for line in (*ratios, *result.recorded):
         say(console, line)
     return STATUS[result.answer]
 
@@ -82,18 +80,14 @@ def compare_sides(
     """Raises CannotWrite."""
     lacking, comparisons, capacities = a.only(b), tuple[Comparison, ...](), list[CapacityRatio]()
     if is_search(a) and is_search(b):
+        same_run = a.folder == b.folder
         for (name_a, rows_a), (name_b, rows_b) in pairs(a, b):
-            of_a, of_b = _sustained(a, rows_a), _sustained(b, rows_b)
-            lacking += [objective for objective in of_a if objective not in of_b]
-            capacities += [
-                capacity_ratio(
-                    _Searched(name_a, of_a[objective], rows_a),
-                    _Searched(name_b, of_b[objective], rows_b),
-                    same_run=a.folder == b.folder,
-                )
-                for objective in of_a
-                if objective in of_b
-            ]
+            of_b = _sustained(b, name_b, rows_b)
+            for objective, sustained in _sustained(a, name_a, rows_a).items():
+                if objective in of_b:
+                    capacities.append(capacity_ratio(sustained, of_b[objective], same_run=same_run))
+                else:
+                    lacking.append(objective)
     else:
         comparisons = compare_all(pairs(a, b), limits, _memory(a, b))
         for pair in comparisons:
@@ -106,15 +100,6 @@ def compare_sides(
 def is_search(side: Side) -> bool:
     """True if the run chose its loads itself."""
     return kind_of(side.record.experiment).findings is findings
-
-
-def _sustained(side: Side, rows: Sequence[Row]) -> dict[str, Sustained]:
-    outcome = Outcome(side.record.experiment, rows, side.folder)
-    return {
-        f"{finding.objective} {finding.unit}": finding
-        for finding in findings(outcome)
-        if isinstance(finding, Sustained)
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +123,15 @@ class _Searched:
         if self.capacity is None or self.finding.unit != RATE:
             return None
         return control_at(self.rows, self.capacity.value)
+
+
+def _sustained(side: Side, name: str, rows: Sequence[Row]) -> dict[str, _Searched]:
+    outcome = Outcome(side.record.experiment, rows, side.folder)
+    return {
+        f"{finding.objective} {finding.unit}": _Searched(name, finding, rows)
+        for finding in findings(outcome)
+        if isinstance(finding, Sustained)
+    }
 
 
 def capacity_ratio(a: _Searched, b: _Searched, *, same_run: bool) -> CapacityRatio:

@@ -18,6 +18,7 @@ from lab.app.call import Call
 from lab.app.compare import STATUS, Compared, compare_sides, is_search
 from lab.app.run import run
 from lab.app.sides import Side, check_sides, notes_of, read_sides
+from lab.app.tools import open_lab, screen
 from lab.errors import LabError, WordError
 from lab.judge.compare import Figure, Limits
 from lab.judge.intervals import LEAST_VALUES
@@ -67,7 +68,7 @@ def gate(call: Call) -> int:
         lanes = (f"{run_dir.name}:{experiment.servers[0]}@{arm}" for arm in ARMS)
         return judge(replace(call, words=dict(zip(SIDES, lanes, strict=True))))
 
-    with call.lab() as lab:
+    with open_lab(call) as lab:
         return run(experiment, lab, notes, judge=judge_arms)
 
 
@@ -178,7 +179,9 @@ def judge(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     folder = new_run_dir(gates, datetime.now(UTC), "gate")
     for name, text in report.files(gate).items():
         write_text(folder / name, text)
-    report.render(call.console, gate, f"results/{candidate.folder.name}/gates/{folder.name}")
+    report.render(
+        screen(call.variables), gate, f"results/{candidate.folder.name}/gates/{folder.name}"
+    )
     return STATUS[gate.answer]
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from lab.app.call import Call
 from lab.app.derive import judged_again
-from lab.app.run_record import shown
 from lab.errors import LabError, WordError
 from lab.judge import compare
 from lab.judge.fairness import between_models
@@ -29,6 +28,8 @@ from lab.report.remarks import say
 from lab.store.manifest import Manifest
 from lab.store.run_dir import find_run_dir
 
+# A value in a line for people is cut here.
+MOST_SHOWN = 40
 # What a run of trials records of its driver.
 LIMITS = ("open_files", "generator_cores")
 # All that two sides may differ in, as a user calls it: the kinds of differences, and the verbs that
@@ -131,13 +132,9 @@ def notes_of(verb: str, a: Side, b: Side) -> Iterator[Remark]:
             if (name if name in PARTS else difference.kind) not in kinds:
                 continue
             code = "uncommitted" if name == "commit_dirty" else "differs"
-            values = {
-                "sides": sides,
-                "word": word,
-                "name": name,
-                "was": f"{shown(difference.was)} for {a.title}",
-                "now": f"{shown(difference.now)} for {b.title}",
-            }
+            was = f"{shown(difference.was)} for {a.title}"
+            now = f"{shown(difference.now)} for {b.title}"
+            values = {"sides": sides, "word": word, "name": name, "was": was, "now": now}
             if verb not in verbs:
                 allowed = ", ".join(word for word, (_, may) in MAY_DIFFER.items() if verb in may)
                 text = say("runs", code, **values)
@@ -189,3 +186,9 @@ def _asked(side: Side) -> dict[tuple[Kind, str], object]:
         ("limits", "settings of arms"): arms.settings and (side.lane, arms.settings),
         ("images", "images of arms"): arms.images and (side.lane, arms.images),
     }
+
+
+def shown(value: object) -> str:
+    """A recorded value in a line for people."""
+    text = "not recorded" if value is None else str(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

@@ -5,7 +5,7 @@ A part that does not answer, or not as its contract says, is a LabUnreachable th
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from ssl import SSLContext
@@ -18,7 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from lab.errors import LabUnreachable, Refused
-from lab.system.tokens import TokenAuth
+from lab.model.routes import RECORDER_PORT
+from lab.system.tokens import HEADER, PORTS, RECORDER, token
 
 DEADLINE_S = 5.0
 # Of a counter that is read at the edges of a trial's window: late is worse than not at all.
@@ -41,6 +42,20 @@ class NoAnswer(LabUnreachable):
         text = str(failure) or type(failure).__name__
         late = f" (in {deadline_s:g} s)" if self.late else ""
         super().__init__(f"{url} does not answer: {text}{late}", part)
+
+
+class TokenAuth(httpx.Auth):
+    """Sends each part of the lab its own token, and nothing without a secret."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        port, host = request.url.port, request.url.host
+        if self._secret and port in PORTS:
+            part = RECORDER if port == RECORDER_PORT else host
+            request.headers[HEADER] = token(self._secret, part)
+        yield request
 
 
 class Stream(httpcore.NetworkStream):
