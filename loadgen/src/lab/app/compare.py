@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from lab.app.call import Call
-from lab.app.derive import recorded_of
 from lab.app.sides import Side, notes_of, pairs, read_sides
 from lab.app.tools import say, screen
 from lab.errors import RawDataError
@@ -65,7 +64,7 @@ def compare(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     (a, b), console = read_sides(call, engines, *SIDES), screen(call.variables)
     for note in notes_of(call.verb, a, b):
         say(console, remarks.say("runs", note.code, **note.values))
-    result = compare_sides(a, b, engines)
+    result = compare_sides(a, b)
     if not result.capacities:
         write(console, comparison.tables(result.comparisons))
     ratios = (line for capacity in result.capacities for line in ratio_lines(capacity))
@@ -74,10 +73,7 @@ def compare(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     return STATUS[result.answer]
 
 
-def compare_sides(
-    a: Side, b: Side, engines: Sequence[Engine], limits: Mapping[Figure, Limits] = COMPARE
-) -> Compared:
-    """Raises CannotWrite."""
+def compare_sides(a: Side, b: Side, limits: Mapping[Figure, Limits] = COMPARE) -> Compared:
     lacking, comparisons, capacities = a.only(b), tuple[Comparison, ...](), list[CapacityRatio]()
     if is_search(a) and is_search(b):
         same_run = a.folder == b.folder
@@ -93,7 +89,7 @@ def compare_sides(
         for pair in comparisons:
             names = cell_names([*pair.only_a, *pair.only_b])
             lacking += [names[cell] for cell in pair.only_a]
-    recorded = tuple(_recorded(a, b, engines))
+    recorded = tuple(_recorded(a, b))
     return Compared(comparisons, tuple(capacities), tuple(dict.fromkeys(lacking)), recorded)
 
 
@@ -175,17 +171,16 @@ def _memory(a: Side, b: Side) -> Measure:
     return lambda row: median_bytes(row.run, row.trial, row.server)
 
 
-def _recorded(a: Side, b: Side, engines: Sequence[Engine]) -> Iterator[str]:
-    of_a, of_b = (recorded_of(side.record, side.folder, engines) for side in (a, b))
+def _recorded(a: Side, b: Side) -> Iterator[str]:
     for (_, rows_a), (_, rows_b) in pairs(a, b):
-        before, after = _by_load(of_a, rows_a), _by_load(of_b, rows_b)
+        before, after = _by_load(a, rows_a), _by_load(b, rows_b)
         for load, trial in after.items():
             if load in before:
                 text = difference(before[load], trial)
                 yield remarks.say("runs", "recorded", load=trial.load, difference=text)
 
 
-def _by_load(recorded: Sequence[Recorded], rows: Sequence[Row]) -> dict[Cell, Recorded]:
+def _by_load(side: Side, rows: Sequence[Row]) -> dict[Cell, Recorded]:
     """The recorded trials of the lanes of these rows, by load; of several the last."""
-    lanes = {lane_of(row) for row in rows}
+    lanes, recorded = {lane_of(row) for row in rows}, side.result.recorded
     return {Cell.of(trial.row): trial for trial in recorded if lane_of(trial.row) in lanes}

@@ -9,7 +9,7 @@ from copy import replace
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.errors import LabError, RawDataError
+from lab.errors import RawDataError
 from lab.judge.checks import judge
 from lab.judge.checks.data import damaged
 from lab.judge.compare import lanes
@@ -32,7 +32,6 @@ from lab.model import (
     Observation,
     PerConnection,
     Remark,
-    Row,
     Snapshot,
     Sustained,
     TrialPlan,
@@ -131,19 +130,6 @@ def read_trial(measured: Manifest, raw: Path, engines: Sequence[Engine]) -> Tria
     return Trial(measurement, judgement, verdict, row)
 
 
-def judged_again(run_dir: Path, engines: Sequence[Engine]) -> tuple[Manifest, tuple[Row, ...]]:
-    """A run as it was measured, and its rows by the rules of this version, whatever version
-    measured them. Raises LabError where a trial of it has no raw data that can be read."""
-    record = manifest.read(run_dir)
-    trials, _ = folders(run_dir / "raw")
-    gone = sorted({*csv.trials(run_dir / csv.NAME)} - {raw.name for raw in trials})
-    if gone or not trials:
-        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
-        raise LabError(f"{run_dir.name} has {missing}: it cannot be judged again")
-    measured = as_measured(record, run_dir)
-    return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
-
-
 def derive(run_dir: Path, engines: Sequence[Engine], *, pages: bool = True) -> Derived:
     """Measure and judge every trial that ended, and write what follows of them all. Raises
     LabError; nothing is written then."""
@@ -176,7 +162,7 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
         comparisons=() if kind.changes_lab or searched else lanes(rows),
         notes=[(trial.row.trial, note) for trial in trials for note in trial.judgement.notes],
         unfinished=(*unfinished, *unreadable),
-        recorded=recorded_of(measured, run_dir, engines, trials),
+        recorded=_recorded_trials(measured, run_dir, engines, trials),
         verb="gate" if arms_of(experiment).images else kind.verb.name if kind.verb else "run",
     )
     return Judged(result, tuple(found))
@@ -208,11 +194,11 @@ def write(run_dir: Path, judged: Judged, *, pages: bool = True) -> tuple[str, ..
     return tuple(changed)
 
 
-def recorded_of(
-    measured: Manifest, run_dir: Path, engines: Sequence[Engine], trials: Sequence[Trial] = ()
+def _recorded_trials(
+    measured: Manifest, run_dir: Path, engines: Sequence[Engine], trials: Sequence[Trial]
 ) -> tuple[Recorded, ...]:
-    """The recorded trials of a run as it was measured, each with that of its `trials` which it
-    repeats on the same JVM. Raises CannotWrite."""
+    """The recorded trials of a run, each with that of its `trials` which it repeats on the same
+    JVM. Raises CannotWrite."""
     taken, _ = _read_trials(measured, folders(run_dir / recording.FOLDER)[0], engines)
     known = {trial.row.trial: trial for trial in trials}
     return tuple(

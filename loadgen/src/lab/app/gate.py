@@ -167,7 +167,7 @@ def judge(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     alike = base.folder != candidate.folder and base.servers == candidate.servers
     if alike and "images" not in {note.values.get("word") for note in notes}:
         notes.append(Remark("same-images"))
-    result = compare_sides(base, candidate, engines, limits)
+    result = compare_sides(base, candidate, limits)
     _refuse(base, candidate, result)
     asked = {answer.question.figure for pair in result.comparisons for answer in pair.answers}
     notes += [Remark("not-judged", {"figure": figure}) for figure in limits if figure not in asked]

@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.app.call import Call
-from lab.app.derive import judged_again
+from lab.app.derive import judged
 from lab.errors import LabError, WordError
 from lab.judge import compare
 from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
 from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots, services
 from lab.kinds.loads import arms_of
-from lab.kinds.registry import kind_of
 from lab.load.engines import Engine
 from lab.model import Remark, Row
 from lab.report.remarks import say
+from lab.report.result import Result
+from lab.store import csv
 from lab.store.manifest import Manifest
 from lab.store.run_dir import find_run_dir
 
@@ -46,15 +47,20 @@ MAY_DIFFER: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run on disk, or a lane of it: the word that names it, its folder, its manifest as it was
-    measured, and its rows judged again, by lane. `lane` is the one that is meant, which may be a
-    server with all of its arms; empty: every lane."""
+    """A run on disk, or a lane of it: the word that names it, its folder, what it found, judged
+    again, and its rows by lane. `lane` is the one that is meant, which may be a server with all of
+    its arms; empty: every lane."""
 
     word: str
     folder: Path
-    record: Manifest
+    result: Result
     lane: str
     lanes: Mapping[str, Sequence[Row]]
+
+    @property
+    def record(self) -> Manifest:
+        """The run as it was measured."""
+        return self.result.manifest
 
     @property
     def title(self) -> str:
@@ -105,8 +111,12 @@ def read_sides(
 
 
 def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side:
-    record, rows = judged_again(folder, engines)
-    kind = kind_of(record.experiment)
+    result = judged(folder, engines).result
+    rows, kind = result.rows, result.kind
+    gone = sorted({*csv.trials(folder / csv.NAME)} - {row.trial for row in rows})
+    if gone or not rows:
+        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
+        raise LabError(f"{folder.name} has {missing}: it cannot be judged again")
     if kind.changes_lab:
         raise LabError(
             f"{folder.name} is of kind {kind.name}: the lab was changed from trial to trial on "
@@ -119,7 +129,7 @@ def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side
     if not lanes:
         allowed = ", ".join(dict.fromkeys(map(lane_of, rows)))
         raise WordError(f"{word}={folder.name}:{lane} has no trials; allowed: {allowed}")
-    return Side(word, folder, record, lane, lanes)
+    return Side(word, folder, result, lane, lanes)
 
 
 def notes_of(verb: str, a: Side, b: Side) -> Iterator[Remark]:
