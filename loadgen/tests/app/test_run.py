@@ -16,7 +16,7 @@ from lab.errors import LabError, LabUnreachable, WordError
 from lab.model import Row
 from lab.report import page
 from support.bench import RUN, Bench
-from support.fakes import START, FakeLab, toxic
+from support.fakes import START, FakeLab, of_model, toxic
 from support.runs import HOST_FILE
 
 TWO_OPEN: dict[str, object] = {"concurrencies": (100, 200), "modes": ("open",)}
@@ -65,6 +65,16 @@ def test_the_manifest_has_what_the_run_was_made_with_and_what_was_equal(ready: B
     lines = ready.text.getvalue().splitlines()
     begin = [line[:11] for line in lines if line.startswith("[")]
     assert begin == ["[1/4] a ope", "[2/4] b ope", "[3/4] a clo", "[4/4] b clo"]
+
+
+def test_a_bench_of_five_servers_fits_a_screen_and_has_a_line_for_each_trial(ready: Bench) -> None:
+    names = ("fixed-pool", "virtual-threads", "event-loop", "thread-per-connection", "netty")
+    ready.lab.identities = {name: of_model(name) for name in names}
+    ready.lab.pool_sizes = dict.fromkeys(names, None) | {"fixed-pool": 200}
+    assert ready.run(servers=names) == 0
+    lines = ready.text.getvalue().splitlines()
+    assert len(lines) <= 40
+    assert len([line for line in lines if re.match(r"\[\d+/10\] ", line)]) == 10
 
 
 # What others do: the share that a thread waits, and that of the CPUs that are busy beside it.

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lab.app.loop import Loop, announcement, run_s
-from lab.app.tools import Lab, Stages, Tools
+from lab.app.tools import Lab, Stages, Tools, say
 from lab.errors import WordError
 from lab.judge.fairness import compare, reasons
 from lab.kinds import order
@@ -46,7 +46,7 @@ def run(
     notes = (*chosen.notes, *notes, *unset, *design.notes)
     if only_plan:
         for line in (*notes, *_planned(experiment, design, tools)):
-            console.print(line)
+            say(console, line)
         return 0
     wrong = _wrong_answers(experiment, _calls(experiment, design), subjects)
     in_force = servers[experiment.servers[0]].toxics.in_force
@@ -57,10 +57,9 @@ def run(
     if kind_of(experiment).changes_lab:
         # Servers are not compared then.
         common = copy.replace(common, unequal={})
-    for line in notes:
-        console.print(line)
-    for reason in reasons(common):
-        console.print(f"warning: no row will be valid: {remarks.text(reason)}")
+    unfair = (f"warning: no row will be valid: {remarks.text(why)}" for why in reasons(common))
+    for line in (*notes, *unfair):
+        say(console, line)
     started_at, host = lab.system.now(), read_object(lab.place.host_file)
     engines = {engine.name: engine.version() for engine in tools.engines}
     run_dir = new_run_dir(lab.place.results, started_at, experiment.name)
