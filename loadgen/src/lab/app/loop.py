@@ -7,7 +7,7 @@ import copy
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.app.derive import as_measured, derive, judged, read_trial, write
+from lab.app.derive import as_measured, judged, read_trial, write
 from lab.app.engine_choice import Chosen
 from lab.app.prepare import Preparation
 from lab.app.recording import Recorder
@@ -17,14 +17,14 @@ from lab.judge.checks import data, state
 from lab.kinds.loads import arms_of
 from lab.kinds.order import Design
 from lab.kinds.reading.recording import wanted
-from lab.load.measure import RECORD, measure
+from lab.load.measure import measure
 from lab.load.runner import Known, Runner
 from lab.model import Experiment, Row, TrialPlan
 from lab.model.host_facts import host_id
 from lab.report import console, index, markdown, page
 from lab.report.progress import Trials, duration
 from lab.report.remarks import text
-from lab.store import csv, manifest, series
+from lab.store import csv, manifest
 from lab.store.run_dir import check_space, point_latest
 
 # A part that all servers need (Toxiproxy, the downstream) may be away for so many trials in a row,
@@ -59,7 +59,7 @@ class Loop:
             tools.journal,
         )
         self.preparation = Preparation(
-            run_dir, record, tools, self.runner, self.progress, self.rows
+            run_dir, as_measured(record, run_dir), tools, self.runner, self.progress, self.rows
         )
         kind = wanted(record.experiment)
         self.recorder = Recorder(kind, self) if kind else None
@@ -103,7 +103,6 @@ class Loop:
 
     def _measure(self) -> None:
         rows, design, progress = self.rows, self.design, self.progress
-        self._observe_again()
         while (plan := design.next(rows)) is not None:
             if self.recorder:
                 self.recorder.before_next()
@@ -119,20 +118,6 @@ class Loop:
             progress.finished(row, design.left(rows))
         if self.recorder:
             self.recorder.end()
-
-    def _observe_again(self) -> None:
-        """Trials that ended, but whose series were not stored yet. What is next follows from
-        verdicts, and these from the series."""
-        missing = [
-            record.parent
-            for record in sorted((self.run_dir / "raw").glob(f"*/{RECORD}"))
-            if not (record.parent / series.NAME).exists()
-        ]
-        for raw in missing:
-            self.observe(raw)
-        if any((raw / series.NAME).exists() for raw in missing):
-            derived = derive(self.run_dir, self.tools.engines, pages=False)
-            self.rows[:] = derived.result.rows
 
     def _trial(self, plan: TrialPlan) -> Row:
         """Run the trial. One that cannot begin, as its server or another part of the lab does not
@@ -177,7 +162,7 @@ class Loop:
         tools.attention.turn()
         for problem in tools.conditions.restore():
             self.progress.warn(text(problem))
-        common, now = self.preparation.common or self.record.fairness, tools.system.now()
+        common, now = self.preparation.common, tools.system.now()
         record = copy.replace(self.record, status=status, ended_at=now, fairness=common)
         try:
             manifest.write(self.run_dir, record)

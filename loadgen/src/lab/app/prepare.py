@@ -1,19 +1,18 @@
 """All that a trial needs before its load: the lab in its condition, a warm JVM, a prediction."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.app.measured_once import Jvm, MeasuredOnce
 from lab.app.tools import Tools
-from lab.errors import LabUnreachable
 from lab.judge.checks import data, state
 from lab.judge.fairness import compare, reasons
 from lab.judge.predict import Prediction, predict
 from lab.judge.ruler import demand_of
 from lab.kinds.registry import kind_of
-from lab.load.runner import RESTART_S, Known, Runner
-from lab.model import AS_IT_IS, Condition, Demand, Fairness, Row, Snapshot, TrialPlan
+from lab.load.runner import Known, Runner
+from lab.model import AS_IT_IS, Condition, Demand, Fairness, Remark, Row, Snapshot, TrialPlan
 from lab.model.host_facts import cores_of
 from lab.report.progress import Trials
 from lab.store.manifest import Manifest
@@ -32,7 +31,7 @@ WAITED, BESIDE = 0.1, 0.3
 
 class Preparation:
     """Prepares one trial after the other. `rows` are those of the run so far; `common` is what all
-    servers of the run had in common when all of them last answered."""
+    servers of the run have in common, as each was before its last trial."""
 
     def __init__(
         self,
@@ -43,7 +42,8 @@ class Preparation:
         progress: Trials,
         rows: Sequence[Row],
     ) -> None:
-        self.common: Fairness | None = None
+        self.common: Fairness = record.fairness
+        self._servers = dict(record.servers)
         self._record, self._experiment = record, record.experiment
         self._changes_lab = kind_of(record.experiment).changes_lab
         self._cores = cores_of(record.host)
@@ -53,7 +53,6 @@ class Preparation:
         self._patience_s: float = record.experiment.patience_s
         # Launch and arm of the fresh JVMs that run, by server.
         self._launched: dict[str, tuple[int, str | None]] = {}
-        self._away: set[str] = set()
         self._last: str | None = None
 
     def prepare(self, plan: TrialPlan) -> Known:
@@ -61,9 +60,6 @@ class Preparation:
         depends on does not answer, and LabError."""
         tools = self._tools
         engine = tools.chosen.engines[plan.engine]
-        # A server that was changed on purpose is compared with none.
-        alone = self._changes_lab or plan.condition != AS_IT_IS
-        compared = (plan.server,) if alone else self._experiment.servers
         tools.attention.turn(plan.server)
         self._take_back_script()
         self._clear(plan)
@@ -77,8 +73,7 @@ class Preparation:
             self._await_quiet(plan)
             # Who is told nothing for as long as that may wait forgets.
             tools.attention.turn(plan.server)
-            servers = self._snapshots(plan, compared)
-            before = servers[plan.server]
+            before = self._runner.snapshot(plan.server)
             if before.jvm_started_ms == jvm[1]:
                 break
             # Nothing is known of the JVM that is there now, neither warmth nor demand.
@@ -91,16 +86,13 @@ class Preparation:
         if tools.subjects[plan.server].rests:
             opens_s = engine.schedule(plan, Path()).window_offset_s
             tools.attention.await_close_look(plan.server, opens_s)
-        common = compare(servers)
-        if not alone and len(servers) == len(compared):
-            self.common = common
         answer = self._record.target_answers.get(plan.route)
         return Known(
             before=before,
             warmth=warmth,
             prediction=self._predict(plan, before, demand),
             engine_version=tools.chosen.versions[plan.engine],
-            unequal=reasons(common),
+            unequal=self._unequal(plan, before),
             notes=(data.target_answered.remark(answer=answer),) if answer else (),
         )
 
@@ -186,25 +178,14 @@ class Preparation:
             if self._patience_s <= 0:
                 self._progress.warn(f"{others}: the run waits no more (PATIENCE)")
 
-    def _snapshots(self, plan: TrialPlan, servers: Sequence[str]) -> Mapping[str, Snapshot]:
-        """These servers as they are now, every time: a knob may have been turned meanwhile. One
-        that does not answer costs its own trials, not those of another one."""
-        others = {server: self._other(server) for server in servers if server != plan.server}
-        now = {**others, plan.server: self._runner.snapshot(plan.server)}
-        return {server: seen for server in servers if (seen := now[server]) is not None}
-
-    def _other(self, server: str) -> Snapshot | None:
-        """Another server of the run as it is now; None where it is away. It is waited for once each
-        time it goes."""
-        try:
-            now = self._runner.snapshot(server, 0.0 if server in self._away else RESTART_S)
-        except LabUnreachable as failure:
-            if server not in self._away:
-                self._progress.warn(f"{server} is away: {failure}")
-            self._away.add(server)
-            return None
-        self._away.discard(server)
-        return now
+    def _unequal(self, plan: TrialPlan, before: Snapshot) -> tuple[Remark, ...]:
+        """What the server has in common with those that it is compared with, as each was before its
+        last trial. A server that was changed on purpose is compared with none."""
+        if self._changes_lab or plan.condition != AS_IT_IS:
+            return ()
+        self._servers[plan.server] = before
+        self.common = compare(self._servers)
+        return reasons(self.common)
 
     def _predict(self, plan: TrialPlan, before: Snapshot, demand: Demand | None) -> Prediction:
         """The bounds of the trial; none of a load that is held."""
