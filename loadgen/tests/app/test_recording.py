@@ -58,11 +58,6 @@ def test_each_servers_last_load_is_recorded_once_and_beside_the_trials(ready: Be
     assert ready.derived_again() == ()
 
 
-def test_each_arm_of_a_server_is_recorded(ready: Bench) -> None:
-    assert ready.run(**CPU, servers=("a",), arms=("one", "two"), launches=1) == 0
-    assert sorted(name.split("-")[2] for name in recorded(ready)) == ["one", "two"]
-
-
 def test_a_search_records_the_last_rate_that_each_server_met(ready: Bench) -> None:
     own = Search((Objective(p99_ms=500.0),), "rate", 100, 400, 0.08, 10_000)
     search = {"kind": "capacity", "own": {**to_json(own), "record": "cpu"}, "modes": ("open",)}

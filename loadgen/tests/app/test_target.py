@@ -218,11 +218,3 @@ def test_resumed_a_container_of_another_or_an_unknown_image_is_refused(
     else:
         assert ready.resume() == 0
         assert len(ready.rows) == 2
-
-
-def test_resumed_another_build_that_its_exporter_shows_is_refused(ready: Bench) -> None:
-    ready.interrupt(110.0, **TARGETED)
-    path = ready.run_dir / "manifest.json"
-    path.write_text(path.read_text().replace('"jdk": "21.0.1"', '"jdk": "17"'))
-    with pytest.raises(LabError, match="build: jdk of my-service was 17 "):
-        ready.resume()
