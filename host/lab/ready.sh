@@ -24,7 +24,7 @@ plan() {
   LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own LAB_SECRET=$secret driver --ulimit "nofile=$nofile" \
     -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e LAB_SECRET -e PROFILE -e PYTHONPATH=/lab/src \
     -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" \
-    -v "$PWD/experiments:/lab/kinds:ro" -v "$PWD/${LAB_SUBJECTS_DIR:-subjects}:/lab/subjects:ro" -v "$(results_folder):/lab/results:ro" \
+    -v "$PWD/experiments:/lab/experiments:ro" -v "$PWD/${LAB_SUBJECTS_DIR:-subjects}:/lab/subjects:ro" -v "$(results_folder):/lab/results:ro" \
     "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
 }
 

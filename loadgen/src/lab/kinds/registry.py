@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 
+from lab import kinds as package
 from lab.errors import LabError
 from lab.kinds.kind import Kind
 from lab.model import Experiment
@@ -18,8 +18,8 @@ def kinds() -> Mapping[str, Kind]:
     """All kinds by name, in the order of the alphabet. Raises ValueError for a kind that has not
     the name of its file, and so for two of one name."""
     by_name = {}
-    for name in sorted(file.name for file in iter_modules([str(Path(__file__).parent)])):
-        module = import_module(f"{__package__}.{name}")
+    for name in sorted(file.name for file in iter_modules(package.__path__)):
+        module = import_module(f"{package.__name__}.{name}")
         if hasattr(module, "KIND"):
             if module.KIND.name != name:
                 raise ValueError(f"{module.__file__} defines the kind {module.KIND.name}")
