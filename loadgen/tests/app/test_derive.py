@@ -13,7 +13,7 @@ from lab.model import Row, ToxicState
 from lab.store import csv, manifest
 from lab.store.records import write_json
 from support.fakes import IDENTITY, FakeEngine, cells, plan, record, rounded, snapshot
-from support.runs import Jittery, plans, write_manifest, write_raw
+from support.runs import Jittery, derived_again, plans, write_manifest, write_raw
 
 TABLES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json")
 FILES = (*TABLES, "REPORT.md", "answer.txt", "report.html", "figures")
@@ -25,16 +25,16 @@ def contents(run_dir: Path) -> dict[str, bytes]:
 
 def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
-    assert derived.changed == FILES
-    assert len(derived.result.rows) == 28
-    [of] = derived.result.comparisons
+    assert {*FILES} < {path.name for path in run_dir.iterdir()}
+    assert len(derived.rows) == 28
+    [of] = derived.comparisons
     assert {answer.place for answer in of.answers} == {"within"}
     assert json.loads((run_dir / "findings.json").read_text()) == []
     [said] = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
     assert said["family"] == {"answers": 2, "sides": 2}
     # Each trial is one JSON object with all that is known.
     told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
-    assert [trial["trial"] for trial in told] == [row.trial for row in derived.result.rows]
+    assert [trial["trial"] for trial in told] == [row.trial for row in derived.rows]
     first = told[0]
     assert set(Row.columns()) < set(first)
     known = {"launch": 1, "argv": ["fake"], "jit_share": 0.02, "sent": None}
@@ -43,12 +43,17 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     assert first["warmth"]["steady"] is True
 
 
-def test_again_or_elsewhere_gives_the_same_bytes(run_dir: Path, tmp_path: Path) -> None:
+def test_again_or_elsewhere_the_bytes_are_the_same_and_no_edit_stays(
+    run_dir: Path, tmp_path: Path
+) -> None:
     derive(run_dir, [Jittery()])
     before = contents(run_dir)
-    times = {path: path.stat().st_mtime_ns for path in run_dir.iterdir()}
-    assert derive(run_dir, [Jittery()]).changed == ()
-    assert {path: path.stat().st_mtime_ns for path in run_dir.iterdir()} == times
+    for name in ("trials.csv", "REPORT.md"):
+        (run_dir / name).write_bytes(before[name][:-200])
+    (run_dir / "figures" / "old.svg").write_text("<svg/>")
+    changed = {"trials.csv", "REPORT.md", "figures/old.svg"}
+    assert derived_again(run_dir, [Jittery()]) == changed
+    assert contents(run_dir) == before
     copy = tmp_path / "elsewhere" / "copy"
     shutil.copytree(run_dir / "raw", copy / "raw")
     shutil.copy(run_dir / "manifest.json", copy)
@@ -60,18 +65,10 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
     of = manifest.read(run_dir)
     for raw in sorted((run_dir / "raw").iterdir()):
         csv.append(run_dir / "trials.csv", read_trial(of, raw, [Jittery()]).row)
+    written = (run_dir / "trials.csv").read_bytes()
     derived = derive(run_dir, [Jittery()])
-    assert derived.changed == FILES[1:]
-    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.result.rows))
-
-
-@pytest.mark.parametrize("name", ["trials.csv", "REPORT.md"])
-def test_an_edit_is_replaced(run_dir: Path, name: str) -> None:
-    derive(run_dir, [Jittery()])
-    before = contents(run_dir)
-    (run_dir / name).write_bytes(before[name][:-200])
-    assert derive(run_dir, [Jittery()]).changed == (name,)
-    assert contents(run_dir) == before
+    assert (run_dir / "trials.csv").read_bytes() == written
+    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
 
 
 def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Path) -> None:
@@ -80,11 +77,11 @@ def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Pa
     (raw / "29-a-closed" / "pacer.jsonl").write_text("")
     shutil.copytree(raw / "01-a-closed", raw / "30-a-closed")
     derived = derive(run_dir, [Jittery()])
-    assert derived.result.unfinished == ("29-a-closed", "30-a-closed")
-    assert len(derived.result.rows) == 28
-    assert not {"29-a-closed", "30-a-closed"} & {row.trial for row in derived.result.rows}
+    assert derived.unfinished == ("29-a-closed", "30-a-closed")
+    assert len(derived.rows) == 28
+    assert not {"29-a-closed", "30-a-closed"} & {row.trial for row in derived.rows}
     report = (run_dir / "REPORT.md").read_text()
-    assert all(f"raw/{name}" in report for name in derived.result.unfinished)
+    assert all(f"raw/{name}" in report for name in derived.unfinished)
 
 
 def test_trials_are_in_the_order_of_their_numbers_and_others_refused(tmp_path: Path) -> None:
@@ -95,7 +92,7 @@ def test_trials_are_in_the_order_of_their_numbers_and_others_refused(tmp_path: P
         derive(run_dir, [FakeEngine()])
     assert list(contents(run_dir)) == ["manifest.json"]
     (run_dir / "raw" / "backup").rmdir()
-    assert [row.trial for row in derive(run_dir, [FakeEngine()]).result.rows] == [
+    assert [row.trial for row in derive(run_dir, [FakeEngine()]).rows] == [
         "9-a",
         "99-a",
         "100-a",
@@ -123,11 +120,11 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
     of = copy.replace(IDENTITY, model="b")
     at = snapshot(identity=of, toxics=slow, downstream_delay_ms=100.0)
     write_json(raw / "trial.json", record(second, before=at, after=at))
-    rows = derive(folder, [Jittery()]).result.rows
+    rows = derive(folder, [Jittery()]).rows
     # The first server's snapshot counts, whatever the second's own was.
     assert rows[0].reasons == ()
     assert cells(rows[1].reasons) == [
         "differs what=toxics was=none now=downstream/latency latency latency=300",
         "differs what=delay was=200 ms now=100 ms",
     ]
-    assert derive(folder, [Jittery()]).changed == ()
+    assert derived_again(folder, [Jittery()]) == set()

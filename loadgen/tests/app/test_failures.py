@@ -117,7 +117,7 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
         path.write_bytes(damage(content, len(content) // 2))
         derived = derive(run_dir, ENGINES)
         path.write_bytes(content)
-        first, *others = derived.result.rows
+        first, *others = derived.rows
         assert others == rows[1:], path.name
         assert known(first) == known(rows[0])
         if path.name in ("trial.json", "pacer.jsonl.gz"):
@@ -127,13 +127,13 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
         else:
             assert not first.valid
             assert path.name in first.invalid_reasons
-    assert derive(run_dir, ENGINES).result.rows == tuple(rows)
+    assert derive(run_dir, ENGINES).rows == tuple(rows)
     # With neither record nor plan it is left out, which is said.
     for name in RECORDS:
         (raw / name).write_text("{")
     derived = derive(run_dir, ENGINES)
-    assert derived.result.unfinished == (raw.name,)
-    assert [row.trial for row in derived.result.rows] == [row.trial for row in rows[1:]]
+    assert derived.unfinished == (raw.name,)
+    assert [row.trial for row in derived.rows] == [row.trial for row in rows[1:]]
 
 
 def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
@@ -142,7 +142,7 @@ def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
     run_dir = shutil.copytree(run, to / run.name)
     for raw in (run_dir / "raw").iterdir():
         write_json(raw / "plan.json", read_json(raw / "trial.json", TrialRecord).plan)
-    rows = [*derive(run_dir, ENGINES).result.rows]
+    rows = [*derive(run_dir, ENGINES).rows]
     return run_dir, min((run_dir / "raw").iterdir()), rows
 
 

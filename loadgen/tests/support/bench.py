@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.app.derive import derive
 from lab.app.resume import resume
 from lab.app.run import run
 from lab.app.tools import Lab, Stages, subjects_of
@@ -25,7 +24,7 @@ from lab.system.host_changes import HostChanges
 from lab.system.stack import Stack
 from support.fakes import FakeLab
 from support.planned import experiment
-from support.runs import HOST_FILE
+from support.runs import HOST_FILE, derived_again
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
@@ -100,9 +99,9 @@ class Bench:
     def findings(self) -> list[dict[str, Any]]:
         return json.loads((self.run_dir / "findings.json").read_text())
 
-    def derived_again(self) -> tuple[str, ...]:
+    def derived_again(self) -> set[str]:
         """The files that another judgement of the run changes."""
-        return derive(self.run_dir, [self.lab.engine]).changed
+        return derived_again(self.run_dir, [self.lab.engine])
 
     @property
     def listed(self) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ Wiring: it hands each trial to measuring and judging, and the result to the repo
 writes only inside the run's folder, and writes the same bytes every time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import replace
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ from lab.report.page.over_time import over_time
 from lab.report.result import Recorded, Result, Trial
 from lab.store import csv, jsonl, manifest, recording
 from lab.store.manifest import Manifest
-from lab.store.records import json_text, read_bytes, write_text, writing
+from lab.store.records import json_text, write_text, writing
 from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
@@ -55,15 +55,6 @@ class Judged:
 
     result: Result
     trials: tuple[tuple[Path, Trial], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """`changed` are the derived files (and the folder of figures) that were not there with these
-    very bytes."""
-
-    result: Result
-    changed: tuple[str, ...]
 
 
 def as_measured(record: Manifest, run_dir: Path) -> Manifest:
@@ -130,11 +121,12 @@ def read_trial(measured: Manifest, raw: Path, engines: Sequence[Engine]) -> Tria
     return Trial(measurement, judgement, verdict, row)
 
 
-def derive(run_dir: Path, engines: Sequence[Engine], *, pages: bool = True) -> Derived:
+def derive(run_dir: Path, engines: Sequence[Engine]) -> Result:
     """Measure and judge every trial that ended, and write what follows of them all. Raises
-    LabError; nothing is written then."""
+    LabError; where it is not of the disk nothing is written then."""
     found = judged(run_dir, engines)
-    return Derived(found.result, write(run_dir, found, pages=pages))
+    write(run_dir, found)
+    return found.result
 
 
 def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
@@ -168,11 +160,13 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
     return Judged(result, tuple(found))
 
 
-def write(run_dir: Path, judged: Judged, *, pages: bool = True) -> tuple[str, ...]:
-    """Write the derived files; one that differs is replaced: their names. The page and its figures
-    take seconds to draw: without `pages` they are not drawn. Raises CannotWrite."""
+def write(run_dir: Path, judged: Judged) -> None:
+    """Write the derived files. Older figures that are no longer made are removed. The page and its
+    figures take seconds to draw. Raises CannotWrite."""
     result, trials = judged.result, [trial for _, trial in judged.trials]
     lines = answers.plain(answers.of(result))
+    shown = [(trial, over_time(trial, _observed(raw))) for raw, trial in judged.trials]
+    html, figures = page.build(result, shown)
     texts = {
         csv.NAME: csv.text(result.rows),
         jsonl.NAME: "".join(
@@ -183,15 +177,17 @@ def write(run_dir: Path, judged: Judged, *, pages: bool = True) -> tuple[str, ..
         comparison.NAME: json_text(comparison.to_file(result.comparisons)),
         markdown.NAME: markdown.text(result),
         index.ANSWER: index.answer_text(words.question(result), lines),
+        page.NAME: html,
+        **{f"{page.FIGURES}/{name}.svg": svg for name, svg in figures.items()},
     }
-    figures: Mapping[str, str] = {}
-    if pages:
-        shown = [(trial, over_time(trial, _observed(raw))) for raw, trial in judged.trials]
-        texts[page.NAME], figures = page.build(result, shown)
-    changed = [name for name, text in texts.items() if _replace(run_dir / name, text)]
-    if pages and _draw(run_dir / page.FIGURES, figures):
-        changed.append(page.FIGURES)
-    return tuple(changed)
+    with writing(run_dir / page.FIGURES):
+        for old in (run_dir / page.FIGURES).glob("*.svg"):
+            if old.stem not in figures:
+                old.unlink()
+        if figures:
+            (run_dir / page.FIGURES).mkdir(exist_ok=True)
+    for name, text in texts.items():
+        write_text(run_dir / name, text)
 
 
 def _recorded_trials(
@@ -252,27 +248,3 @@ def _observed(raw: Path) -> Observation | None:
 
 def _damage(failure: RawDataError) -> Remark:
     return damaged.remark(problem=failure.said)
-
-
-def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
-    """True if any figure was not there with these very bytes. Older figures that are no longer made
-    are removed: they follow from the raw data as these do."""
-    with writing(folder):
-        old = [path for path in folder.glob("*.svg") if path.stem not in figures]
-        for path in old:
-            path.unlink()
-        if figures:
-            folder.mkdir(exist_ok=True)
-    drawn = [_replace(folder / f"{name}.svg", svg) for name, svg in figures.items()]
-    return bool(old) or any(drawn)
-
-
-def _replace(path: Path, text: str) -> bool:
-    """Write a derived file. True if its text is new."""
-    try:
-        if read_bytes(path) == text.encode():
-            return False
-    except FileNotFoundError:
-        pass
-    write_text(path, text)
-    return True

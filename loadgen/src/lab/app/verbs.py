@@ -29,16 +29,14 @@ def report(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     """Every derived file of the run RUN, from its raw data. Returns 0, or UNTOLD if no trial is
     valid. Raises LabError."""
     run_dir, console = run_of(call), screen(call.variables)
-    derived = derive(run_dir, engines)
-    rows = derived.result.rows
-    valid = sum(row.valid for row in rows)
-    say(console, f"results/{run_dir.name}: {len(rows)} trials, {valid} of them valid")
+    result = derive(run_dir, engines)
+    valid = sum(row.valid for row in result.rows)
+    say(console, f"results/{run_dir.name}: {len(result.rows)} trials, {valid} of them valid")
     status = manifest.read(run_dir).status
     if status != "complete":
         say(console, f"the run is {status}, not complete")
-    for name in derived.result.unfinished:
+    for name in result.unfinished:
         say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
-    say(console, f"rebuilt: {', '.join(derived.changed) or 'nothing, each file is as it was'}")
     index.write(call.results)
     return 0 if valid else UNTOLD
 
