@@ -61,8 +61,7 @@ class Preparation:
         tools = self._tools
         engine = tools.chosen.engines[plan.engine]
         tools.attention.turn(plan.server)
-        self._take_back_script()
-        self._clear(plan)
+        self._clean(plan)
         for tries_left in (1, 0):
             self._start_condition(plan)
             self._fresh(plan)
@@ -102,23 +101,20 @@ class Preparation:
         self._tools.subjects[server].renew(clock or self._tools.system)
         self._once.forget(server)
 
-    def _take_back_script(self) -> None:
-        """What the script of a trial before could not take back, as while Toxiproxy was away."""
-        if self._conditions.as_it_is:
-            left = self._tools.journal.put_back(self._tools.stack)
-            if left is not None:
-                self._progress.remark(left)
-
-    def _clear(self, plan: TrialPlan) -> None:
-        """No server finds what another one left with Toxiproxy. A toxic of a condition would have
+    def _clean(self, plan: TrialPlan) -> None:
+        """No trial finds what the script of one before could not take back, as while Toxiproxy was
+        away, and no server what another one left with Toxiproxy. A toxic of a condition would have
         that wait for answers, and goes first."""
-        tools = self._tools
-        if plan.server != self._last and tools.subjects[plan.server].uses_toxiproxy:
+        tools, another = self._tools, plan.server != self._last
+        found: list[Remark | None] = []
+        if self._conditions.as_it_is:
+            found.append(tools.journal.put_back(tools.stack))
+        if another and tools.subjects[plan.server].uses_toxiproxy:
             if not self._conditions.as_it_is:
                 self._bring(plan, AS_IT_IS)
-            deaf = clear_proxy(tools.stack, tools.system, tools.journal)
-            if deaf is not None:
-                self._progress.remark(deaf)
+            found.append(clear_proxy(tools.stack, tools.system, tools.journal))
+        for remark in filter(None, found):
+            self._progress.remark(remark)
         self._last = plan.server
 
     def _start_condition(self, plan: TrialPlan) -> None:
