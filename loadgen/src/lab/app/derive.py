@@ -124,9 +124,9 @@ def read_trial(measured: Manifest, raw: Path, engines: Sequence[Engine]) -> Tria
 def derive(run_dir: Path, engines: Sequence[Engine]) -> Result:
     """Measure and judge every trial that ended, and write what follows of them all. Raises
     LabError; where it is not of the disk nothing is written then."""
-    found = judged(run_dir, engines)
-    write(run_dir, found)
-    return found.result
+    run = judged(run_dir, engines)
+    write(run_dir, run)
+    return run.result
 
 
 def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
@@ -136,8 +136,8 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
     experiment = record.experiment
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
-    found, unreadable = _read_trials(measured, finished, engines)
-    trials = [trial for _, trial in found]
+    folders_read, unreadable = _read_trials(measured, finished, engines)
+    trials = [trial for _, trial in folders_read]
     rows = tuple(trial.row for trial in trials)
     verdicts = {trial.row.trial: trial.verdict for trial in trials}
     kind = kind_of(experiment)
@@ -157,7 +157,7 @@ def judged(run_dir: Path, engines: Sequence[Engine]) -> Judged:
         recorded=_recorded_trials(measured, run_dir, engines, trials),
         verb="gate" if arms_of(experiment).images else kind.verb.name if kind.verb else "run",
     )
-    return Judged(result, tuple(found))
+    return Judged(result, tuple(folders_read))
 
 
 def write(run_dir: Path, judged: Judged) -> None:
@@ -204,16 +204,16 @@ def _recorded_trials(
 
 
 def _recorded(raw: Path, trial: Trial, repeated: Trial | None) -> Recorded:
-    found, problem, beside = None, "its recording was not read", None
+    taken, problem, beside = None, "its recording was not read", None
     try:
-        found = recording.load_or_none(raw)
+        taken = recording.load_or_none(raw)
     except RawDataError as failure:
         problem = remarks.text(_damage(failure))
     # A JVM has no start time where nobody reads its exporter: it may be another one.
     jvm_ms = trial.measurement.record.before.jvm_started_ms
     if repeated and jvm_ms and repeated.measurement.record.before.jvm_started_ms == jvm_ms:
         beside = repeated.row
-    return Recorded(trial.row, beside, found, problem)
+    return Recorded(trial.row, beside, taken, problem)
 
 
 def _read_trials(

@@ -34,8 +34,8 @@ class Chosen:
 def choose_engines(experiment: Experiment, engines: Sequence[Engine]) -> Chosen:
     """The engines that the experiment names, as far as they run here. If it names none: one for the
     whole run, and a note says why. Raises EngineError if none of them runs here."""
-    found = [(engine, engine.version()) for engine in engines]
-    versions = {engine.name: version for engine, version in found if version is not None}
+    read = [(engine, engine.version()) for engine in engines]
+    versions = {engine.name: version for engine, version in read if version is not None}
     asked = experiment.engines
     names = [name for name in asked or versions if name in versions]
     if not names:

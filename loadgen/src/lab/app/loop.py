@@ -175,9 +175,9 @@ class Loop:
         """What a reader wants first, also if nothing can be written; then the derived files, whose
         figures take seconds to draw."""
         screen = self.tools.console
-        found = judged(self.run_dir, self.tools.engines)
-        console.ended(screen, found.result)
-        write(self.run_dir, found)
+        run = judged(self.run_dir, self.tools.engines)
+        console.ended(screen, run.result)
+        write(self.run_dir, run)
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
         screen.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
         if record.status != "complete" and not arms_of(record.experiment).images:

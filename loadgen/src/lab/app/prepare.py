@@ -106,14 +106,14 @@ class Preparation:
         away, and no server what another one left with Toxiproxy. A toxic of a condition would have
         that wait for answers, and goes first."""
         tools, another = self._tools, plan.server != self._last
-        found: list[Remark | None] = []
+        remarks: list[Remark | None] = []
         if self._conditions.as_it_is:
-            found.append(tools.journal.put_back(tools.stack))
+            remarks.append(tools.journal.put_back(tools.stack))
         if another and tools.subjects[plan.server].uses_toxiproxy:
             if not self._conditions.as_it_is:
                 self._bring(plan, AS_IT_IS)
-            found.append(clear_proxy(tools.stack, tools.system, tools.journal))
-        for remark in filter(None, found):
+            remarks.append(clear_proxy(tools.stack, tools.system, tools.journal))
+        for remark in filter(None, remarks):
             self._progress.remark(remark)
         self._last = plan.server
 
