@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # What the lab is made of, and what is known against it: `make audit`. Not a part of `make test`: its answer
-# changes without the lab, and it asks registries. It needs the driver's image, and looks at the images that are here.
+# changes without the lab, and it asks OSV. It needs the driver's image, and looks at the images that are here.
 #
 # In .lab/audit/: sbom.cdx.json (CycloneDX: the packages of the images), found.json (what is known against them).
-# Python is asked for by pip-audit, at PyPI; Debian, Go and Maven at OSV: AUDIT_OSV=<address>, or empty: not asked.
+# OSV is asked about Debian, Go, Maven and Python, the locks of the driver and its tests included: AUDIT_OSV=<address>, or
+# empty: not asked.
 # Exit status: 0 all was checked and nothing is known, 1 something is known, 2 not everything could be checked.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -54,14 +55,6 @@ for image in ${absent[@]+"${absent[@]}"}; do
 done
 printf 'images       %s looked at\n' "$((number - ${#absent[@]}))"
 
-# The locks of the driver and of its tests. Status 1 is a finding, and anything else is in its output.
-in_driver -v "$PWD/loadgen:/lab/loadgen:ro" -w /lab/loadgen --entrypoint sh -- -c '
-  # What this machine trusts, not only what they bring.
-  export REQUESTS_CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt
-  python -m venv /tmp/venv && /tmp/venv/bin/pip install --quiet --require-hashes -r requirements-audit.txt >&2 &&
-  /tmp/venv/bin/pip-audit --disable-pip --require-hashes --progress-spinner off --format json \
-    -r requirements.txt -r requirements-dev.txt' >"$audit/pip-audit.txt" 2>"$audit/pip-audit.log" </dev/null || true
-
 release=$(docker run --rm --network none --entrypoint cat "$(present_image DEBIAN_IMAGE)" /etc/os-release 2>/dev/null | sed -n 's/^VERSION_ID="\(.*\)"/\1/p')
-in_driver -v "$PWD/$audit:/lab/$audit" -w /lab -u "$(id -u):$(id -g)" ${AUDIT_OSV+-e AUDIT_OSV} --entrypoint python -- \
-  /audit.py scan "$audit" "${release:-13}" "$(git rev-parse --verify -q HEAD || echo unknown)" </dev/null
+in_driver -v "$PWD/$audit:/lab/$audit" -v "$PWD/loadgen:/lab/loadgen:ro" -w /lab -u "$(id -u):$(id -g)" ${AUDIT_OSV+-e AUDIT_OSV} --entrypoint python -- \
+  /audit.py scan "$audit" "${release:-13}" "$(git rev-parse --verify -q HEAD || echo unknown)" loadgen/requirements.txt loadgen/requirements-dev.txt </dev/null

@@ -75,47 +75,41 @@ def judged(results: Path, name: str, trials: str, hit: str, after: str = "") -> 
     # Of the tests, as a machine that is busy is no fault of a cell.
     from support.stored import BUSY, excused, last_tries
 
-    run_dir, rows = _run(results, name)
-    status = json.loads((run_dir / "manifest.json").read_text())["status"]
+    status, rows = _run(results, name)
     found = [*problems(status, rows, trials.split(","), hit)]
-    later = _run(results, after)[1] if after else rows
-    found += filter(None, map(false_figures, later if after else ()))
-    last = last_tries(later)[-1]
+    later = _run(results, after)[1] if after else []
+    found += filter(None, map(false_figures, later))
+    last = last_tries(later or rows)[-1]
     if not last["valid"] and not excused((reason["code"] for reason in last["reasons"]), BUSY):
         found.append(f"the trial after it, {last['trial']}, is invalid")
-    for row in (*rows, *(later if after else ())):
+    for row in (*rows, *later):
         print(
             f"{row['trial']}: {row['achieved_rps']} req/s, p50 {row['raw_p50_ms']} ms, "
             f"{'valid' if row['valid'] else row['reasons']}, notes {row['notes']}"
         )
-    for one in found:
-        print(f"WRONG: {one}")
+    for problem in found:
+        print(f"WRONG: {problem}")
     return 1 if found else 0
 
 
-def _run(results: Path, name: str) -> tuple[Path, list[dict[str, Any]]]:
-    """The folder of the one run of that name, and its rows, with lists of reasons and notes."""
-    (run_dir,) = results.glob(f"*Z-{name}")
-    lines = (run_dir / "trials.jsonl").read_text().splitlines()
-    return run_dir, [json.loads(line) for line in lines]
+def _run(results: Path, name: str) -> tuple[str, list[dict[str, Any]]]:
+    """The status of the one run of that name, and its rows, with lists of reasons and notes."""
+    (folder,) = results.glob(f"*Z-{name}")
+    lines = (folder / "trials.jsonl").read_text().splitlines()
+    status = json.loads((folder / "manifest.json").read_text())["status"]
+    return status, [json.loads(line) for line in lines]
 
 
 def table(cells: Sequence[Mapping[str, str]], passed: Mapping[tuple[str, str], str]) -> str:
     """The table of the page: a row for each fault, a column for each phase."""
-    lines = [
-        f"| fault | {' | '.join(PHASES)} |",
-        f"|---|{'---|' * len(PHASES)}",
-    ]
-    known = {(one["fault"], one["phase"]) for one in cells}
-    for fault in dict.fromkeys(one["fault"] for one in cells):
-        said = [
-            "·" if (fault, phase) not in known else passed.get((fault, phase), "not yet run")
-            for phase in PHASES
-        ]
-        lines.append(f"| {fault} | {' | '.join(said)} |")
-    ran = sum((one["fault"], one["phase"]) in passed for one in cells)
-    lines += ["", f"{ran} of {len(cells)} cells have run and passed."]
-    return "\n".join(lines) + "\n"
+    keys = [(cell["fault"], cell["phase"]) for cell in cells]
+    lines = [f"| fault | {' | '.join(PHASES)} |", f"|---|{'---|' * len(PHASES)}"]
+    for fault in dict.fromkeys(fault for fault, _ in keys):
+        places = [(fault, phase) for phase in PHASES]
+        texts = [passed.get(key, "not yet run") if key in keys else "·" for key in places]
+        lines.append(f"| {fault} | {' | '.join(texts)} |")
+    ran = sum(key in passed for key in keys)
+    return "\n".join((*lines, "", f"{ran} of {len(cells)} cells have run and passed.")) + "\n"
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -132,15 +126,13 @@ def with_table(page: str) -> str:
 
 def write_page(new: str = "") -> int:
     """Take up what passed, and write the table. Returns the exit status."""
-    rows = {(one["fault"], one["phase"]): one for one in read(PASSED)}
-    if new:
-        names = ("fault", "phase", "date", "seconds")
-        for line in Path(new).read_text().split():
-            one = dict(zip(names, line.split(","), strict=True))
-            rows[one["fault"], one["phase"]] = one
-    order = [(one["fault"], one["phase"]) for one in read(TABLE)]
-    lines = [",".join(rows[key].values()) for key in order if key in rows]
-    PASSED.write_text("\n".join(["fault,phase,date,seconds", *lines]) + "\n")
+    names = ("fault", "phase", "date", "seconds")
+    lines = Path(new).read_text().split() if new else ()
+    rows = [*read(PASSED), *(dict(zip(names, line.split(","), strict=True)) for line in lines)]
+    passed = {(row["fault"], row["phase"]): ",".join(row.values()) for row in rows}
+    order = [(cell["fault"], cell["phase"]) for cell in read(TABLE)]
+    kept = [",".join(names), *(passed[key] for key in order if key in passed)]
+    PASSED.write_text("\n".join(kept) + "\n")
     PAGE.write_text(with_table(PAGE.read_text()))
     return 0
 

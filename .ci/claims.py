@@ -5,9 +5,8 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pages import anchor, between
 
@@ -25,8 +24,7 @@ class ClaimError(ValueError):
     """A line of claims.toml that the page cannot show."""
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """What a page below docs/ publishes; `launches` says how often it was measured."""
 
     says: str
@@ -36,13 +34,9 @@ class Measured:
     page: str
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What others, users or the lab itself said (`by`), and what is known of it.
-
-    `short` is its line in the table. Of what is not measured yet, `measured` comes near, and
-    `missing` would decide it.
-    """
+class Claim(NamedTuple):
+    """What others, users or the lab itself said (`by`), and what is known of it. `short` is its
+    line in the table. `missing` would decide what is not measured yet; `measured` comes near."""
 
     title: str
     by: str
@@ -56,8 +50,7 @@ class Claim:
     command: str
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Claims under one heading."""
 
     title: str
@@ -67,10 +60,10 @@ class Group:
 def read(text: str) -> list[Group]:
     """The groups of the file, in its order. Raises ClaimError."""
     groups = [
-        Group(group.get("title", ""), tuple(_claim(one) for one in group.get("claim", ())))
+        Group(group.get("title", ""), tuple(map(_claim, group.get("claim", ()))))
         for group in tomllib.loads(text).get("group", ())
     ]
-    titles = [one.title for one in groups] + [c.title for one in groups for c in one.claims]
+    titles = [each.title for group in groups for each in (group, *group.claims)]
     for title, times in Counter(map(anchor, titles)).items():
         if times > 1:
             raise ClaimError(f"{title}: there are two of it")
@@ -78,64 +71,59 @@ def read(text: str) -> list[Group]:
 
 
 def _claim(given: dict[str, Any]) -> Claim:
-    title = given.get("title", "a claim without a title")
-    verdict = given.get("verdict", "")
+    title, verdict = given.get("title", "a claim without a title"), given.get("verdict", "")
     within = WITHIN.fullmatch(verdict)
     if verdict not in PLAIN and not (within and int(within[1]) <= FURTHEST_PERCENT):
         raise ClaimError(f"{title}: {verdict!r} is not a verdict")
-    unmeasured = verdict == NOT_MEASURED
-    if unmeasured != ("missing" in given):
+    if (verdict == NOT_MEASURED) != ("missing" in given):
         raise ClaimError(f"{title}: what is missing belongs to what is {NOT_MEASURED}")
-    if not unmeasured and not given.get("measured"):
+    measured = tuple(_record(Measured, title, each) for each in given.get("measured", ()))
+    if verdict != NOT_MEASURED and not measured:
         raise ClaimError(f"{title}: nothing is measured")
-    measured = tuple(Measured(**_whole(Measured, title, one)) for one in given.get("measured", ()))
-    return Claim(**_whole(Claim, title, {"missing": "nothing", **given, "measured": measured}))
+    found: Claim = _record(Claim, title, {"missing": "nothing", **given, "measured": measured})
+    return found
 
 
-def _whole(kind: type[Measured | Claim], title: str, given: dict[str, Any]) -> dict[str, Any]:
-    """A table of the file that has every key of its record, and no other, and none is empty."""
-    names = {field.name for field in fields(kind)}
-    empty = {name for name in names - {"measured"} if not str(given.get(name, "")).strip()}
-    if wrong := sorted(empty | (set(given) - names)):
+def _record(kind: Any, title: str, given: dict[str, Any]) -> Any:
+    """A table of the file, which has every key of its record and no other; no text is empty."""
+    empty = {name for name in kind._fields if not str(given.get(name, "")).strip()}
+    if wrong := sorted(empty | (set(given) - set(kind._fields))):
         raise ClaimError(f"{title}: empty or unknown: {', '.join(wrong)}")
-    return given
+    return kind(**given)
 
 
 def _table(groups: Sequence[Group]) -> Iterator[str]:
-    claims = [one for group in groups for one in group.claims]
-    kinds = Counter(one.verdict.partition(" within")[0] for one in claims)
+    claims = [claim for group in groups for claim in group.claims]
+    kinds = Counter(claim.verdict.partition(" within")[0] for claim in claims)
     counted = ", ".join(f"{kinds[kind]} *{kind}*" for kind in PLAIN)
     yield f"Of {len(claims)} claims: {counted}. *Holds within …* is counted with *holds*."
     yield from ("", "| claim | verdict | in one line |", "|---|---|---|")
-    for one in claims:
-        yield f"| [{one.title}](#{anchor(one.title)}) | *{one.verdict}* | {one.short} |"
+    for claim in claims:
+        yield f"| [{claim.title}](#{anchor(claim.title)}) | *{claim.verdict}* | {claim.short} |"
 
 
-def _sections(groups: Sequence[Group]) -> Iterator[str]:
-    for group in groups:
-        yield from (f"## {group.title}", "")
-        for one in group.claims:
-            yield from _section(one)
-
-
-def _section(one: Claim) -> Iterator[str]:
-    yield from (f"### {one.title}", "", f"- **Claimed** ({one.by}): {one.claim}")
-    yield f"- **Bound**: {one.bound}"
-    nothing = " nothing that decides it." if one.verdict == NOT_MEASURED else ""
-    near = " What comes near:" if nothing and one.measured else ""
+def _section(claim: Claim) -> Iterator[str]:
+    yield from (f"### {claim.title}", "", f"- **Claimed** ({claim.by}): {claim.claim}")
+    yield f"- **Bound**: {claim.bound}"
+    nothing = " nothing that decides it." if claim.verdict == NOT_MEASURED else ""
+    near = " What comes near:" if nothing and claim.measured else ""
     yield f"- **Measured**:{nothing}{near}"
-    for of in one.measured:
-        yield f"  - {of.says} ({of.launches}; {of.machine}; {of.date}; [{of.page}]({of.page}))"
-    yield f"- **Verdict**: *{one.verdict}*. {one.why}"
-    if one.verdict == NOT_MEASURED:
-        yield f"- **Missing**: {one.missing}"
-    yield from ("", "```", *one.command.strip().splitlines(), "```", "")
+    for says, launches, machine, date, page in claim.measured:
+        yield f"  - {says} ({launches}; {machine}; {date}; [{page}]({page}))"
+    yield f"- **Verdict**: *{claim.verdict}*. {claim.why}"
+    if nothing:
+        yield f"- **Missing**: {claim.missing}"
+    yield from ("", "```", *claim.command.strip().splitlines(), "```", "")
 
 
 def with_claims(page: str) -> str:
     """The page with the claims of the file: a table, then a section for each. Raises ValueError."""
     groups = read(CLAIMS.read_text())
-    return between(page, "claims", "\n".join((*_table(groups), "", *_sections(groups))))
+    lines = [*_table(groups), ""]
+    for group in groups:
+        lines += [f"## {group.title}", ""]
+        lines += [line for claim in group.claims for line in _section(claim)]
+    return between(page, "claims", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -14,23 +14,23 @@ cell that begins without a number is shown as its words.
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
+BEGIN = "<!-- drawn as "
 MARK = re.compile(
-    r"^<!-- drawn as (?P<name>[a-z0-9-]+): (?P<labels>\d+(?: \d+)*) by (?P<columns>\d+(?: \d+)*)"
+    rf"^{BEGIN}(?P<name>[a-z0-9-]+): (?P<labels>\d+(?: \d+)*) by (?P<columns>\d+(?: \d+)*)"
     r"(?P<one>, one scale)? -->\n(?:<!--(?:(?!-->)[\s\S])*-->\n)*(?P<table>(?:\|.*\n)+)",
     re.MULTILINE,
 )
-BEGIN = re.compile(r"^<!-- drawn as ", re.MULTILINE)
 NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
 # A value and the ends of its interval [], or of the range () of few.
 VALUE = re.compile(rf"({NUMBER})(?: [\[(]({NUMBER})(?:, | to )({NUMBER})[\])])?")
-LINK = re.compile(r" \(\[[^\]]*\]\([^)]*\)\)")
+LINK = re.compile(r" \(\[[^\]]*\]\([^)]*\)\)|`")
 ROW, TOP, BAR, GAP = 24, 34, 130, 24
 # A character of a font of 12 pixels, a little more than most take.
 CHARACTER = 6.7
@@ -38,9 +38,8 @@ CHARACTER = 6.7
 INK, SOFT, PAPER = "#16181d", "#565c66", "#ffffff"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure: its name, the names of its rows, and its panels: a title and the cells below it."""
+class Figure(NamedTuple):
+    """The names of its rows, and its panels: a title and the cells below it."""
 
     name: str
     rows: tuple[str, ...]
@@ -51,45 +50,39 @@ class Figure:
 def figures(page: str) -> Iterator[Figure]:
     """The figures that a page marks. Raises ValueError for what cannot be read."""
     found = list(MARK.finditer(page))
-    if unread := len(BEGIN.findall(page)) - len(found):
+    if unread := f"\n{page}".count(f"\n{BEGIN}") - len(found):
         raise ValueError(f"{unread} marks of figures cannot be read")
     for mark in found:
         header, *rows = cells(mark["table"])
         labels, columns = (
-            [int(one) - 1 for one in mark[key].split()] for key in ("labels", "columns")
+            [int(place) - 1 for place in mark[key].split()] for key in ("labels", "columns")
         )
         if not rows or max(labels + columns) >= len(header):
             raise ValueError(f"{mark['name']}: the table has no rows, or fewer columns")
-        yield Figure(
-            mark["name"],
-            tuple(", ".join(filter(None, (row[at] for at in labels))) for row in rows),
-            tuple((header[at], tuple(row[at] for row in rows)) for at in columns),
-            mark["one"] is not None,
-        )
+        names = tuple(", ".join(filter(None, (row[at] for at in labels))) for row in rows)
+        panels = tuple((header[at], tuple(row[at] for row in rows)) for at in columns)
+        yield Figure(mark["name"], names, panels, mark["one"] is not None)
 
 
 def cells(table: str) -> list[list[str]]:
     """The cells of a table, its header first, without links and marks of code."""
-    lines = [
-        LINK.sub("", line).strip("|").replace("`", "").split("|") for line in table.splitlines()
-    ]
-    kept = [[cell.strip() for cell in line] for line in lines[:1] + lines[2:]]
-    if len({len(line) for line in kept}) > 1:
+    header, _, *rows = LINK.sub("", table).splitlines()
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in (header, *rows)]
+    if len({len(line) for line in found}) > 1:
         raise ValueError("the rows of a table differ in length")
-    return kept
+    return found
 
 
 def drawn(figure: Figure) -> str:
     """The figure as SVG."""
-    top = max(ends(of for _, column in figure.panels for of in column), default=0.0)
+    top = largest(cell for _, column in figure.panels for cell in column)
     left = 16 + CHARACTER * max(map(len, figure.rows))
     parts = [text(8, TOP + ROW * at + 16, row) for at, row in enumerate(figure.rows)]
     for title, column in figure.panels:
-        longest = top if figure.one_scale else max(ends(column), default=0.0)
-        scale = BAR / (longest or 1.0)
+        scale = BAR / ((top if figure.one_scale else largest(column)) or 1.0)
         parts += panel(title, column, left, scale)
-        told = max(CHARACTER * len(one) + (BAR if VALUE.match(one) else 0) for one in column)
-        left += max(told, CHARACTER * len(title)) + GAP
+        width = max(CHARACTER * len(cell) + (BAR if VALUE.match(cell) else 0) for cell in column)
+        left += max(width, CHARACTER * len(title)) + GAP
     width, height = round(left), TOP + ROW * len(figure.rows) + 8
     return "\n".join(
         (
@@ -102,17 +95,15 @@ def drawn(figure: Figure) -> str:
     )
 
 
-def ends(column: Iterable[str]) -> Iterator[float]:
-    """The greatest number of each cell that begins with one."""
-    for value in map(VALUE.match, column):
-        if value:
-            yield max(numbers(value))
+def largest(column: Iterable[str]) -> float:
+    """The greatest number of the cells that begin with one."""
+    values = filter(None, map(VALUE.match, column))
+    return max((max(numbers(value)) for value in values), default=0.0)
 
 
 def numbers(value: re.Match[str]) -> list[float]:
     """A value and its ends: the value itself where it has none. None is below 0."""
-    found = [float(one.replace(",", "")) for one in value.groups(value[1])]
-    return [max(one, 0.0) for one in found]
+    return [max(float(number.replace(",", "")), 0.0) for number in value.groups(value[1])]
 
 
 def panel(title: str, column: Sequence[str], left: float, scale: float) -> Iterator[str]:
@@ -123,7 +114,7 @@ def panel(title: str, column: Sequence[str], left: float, scale: float) -> Itera
         if value is None:
             yield text(left, y + 16, cell, fill=SOFT)
             continue
-        mid, low, high = (scale * one for one in numbers(value))
+        mid, low, high = (scale * number for number in numbers(value))
         yield f'<rect x="{left:.1f}" y="{y + 5}" width="{mid:.1f}" height="14" fill="{SOFT}"/>'
         if value[2]:
             for x1, x2, y1, y2 in ((low, high, 12, 12), (low, low, 8, 16), (high, high, 8, 16)):
@@ -139,15 +130,10 @@ def text(x: float, y: float, words: str, weight: str = "normal", fill: str = INK
     return f'<text x="{x:.1f}" y="{y}" font-weight="{weight}" fill="{fill}">{escape(words)}</text>'
 
 
-def main() -> None:
-    """Draw all of them anew."""
+if __name__ == "__main__":
     for page in sorted(DOCS.glob("*.md")):
         try:
             for figure in figures(page.read_text()):
                 (IMAGES / f"{figure.name}.svg").write_text(drawn(figure))
         except ValueError as failure:
             sys.exit(f"docs/{page.name}: {failure}")
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,7 @@ from lab.judge.ruler import control_us, expected_rps
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.registry import kind_of
 from lab.kinds.search import Search
-from lab.model import InUnits, Row, Sustained, around_server_us
+from lab.model import InUnits, Sustained, around_server_us
 from lab.model.host_facts import host_id
 from support.published import experiment_of, published, record, rows_of
 
@@ -34,33 +34,27 @@ def host_of(name: str) -> str:
     return host_id(record(name)["machine"]) or "unknown"
 
 
-def rows_with_busy(name: str) -> list[Row]:
-    """The rows of a file. Its runs recorded no host_busy: all parts of the lab are in its place."""
+def headlines(name: str) -> dict[str, Headline]:
+    """Each server of a run in units, and the highest rate that met the objective. Its runs recorded
+    no host_busy: the CPU time of all parts of the lab is in its place."""
+    experiment, rows = experiment_of(name), []
     cpus = record(name)["machine"]["cores"]
-    found = []
     for row in rows_of(name):
         around_us = around_server_us(row)
         if around_us is not None and row.cpu_server_us is not None and row.achieved_rps:
             used = (row.cpu_server_us + around_us) * row.achieved_rps / 1e6
             row = replace(row, host_busy=used / cpus)
-        found.append(row)
-    return found
-
-
-def headlines(name: str) -> dict[str, Headline]:
-    """Each server of a run in units, and the highest rate that met the objective."""
-    experiment, rows = experiment_of(name), rows_with_busy(name)
-    cpus = record(name)["machine"]["cores"]
+        rows.append(row)
     outcome = Outcome(experiment, rows, Path("no-raw-data"), cpus=cpus)
     findings = kind_of(experiment).findings(outcome)
-    units = {one.server: one for one in findings if isinstance(one, InUnits)}
-    found = {}
-    for one in findings:
-        if isinstance(one, Sustained) and one.server in units and one.value:
-            rate = one.value
-            if one.unit == "connections":
-                rate = settings_of(Search, experiment).offer(round(one.value))[1]
-            found.setdefault(one.server, (units[one.server], rate))
+    units = {each.server: each for each in findings if isinstance(each, InUnits)}
+    found: dict[str, Headline] = {}
+    for each in findings:
+        if isinstance(each, Sustained) and each.server in units and each.value:
+            rate = each.value
+            if each.unit == "connections":
+                rate = settings_of(Search, experiment).offer(round(rate))[1]
+            found.setdefault(each.server, (units[each.server], rate))
     return found
 
 

@@ -96,7 +96,6 @@ class Mark:
 
     @property
     def files(self) -> Iterator[str]:
-        """The names of all its files."""
         return (source(name)[0] for _, names in self.rows for name in names)
 
 
@@ -124,19 +123,13 @@ def marks(page: str) -> Iterator[Mark]:
         yield Mark(cells, rows, rest.partition("\n\n")[0].partition("\n<!--")[0])
 
 
-def tables(page: str) -> list[str]:
-    """The tables and blocks of code of a page that hold numbers, measured or not."""
-    found = (one[0] for one in BLOCK.finditer(page))
-    return [one for one in found if len(NUMBER_CELL.findall(one)) >= LEAST_NUMBERS]
-
-
 def reduced(text: str, kept: Sequence[str]) -> str:
     """The columns of a CSV file that are kept, without those that are empty in all rows, and those
     of the whole run where each row that has answers tells its window's."""
     rows = list(csv.DictReader(text.splitlines()))
     if all(row.get("window_lost") for row in rows if row.get("achieved_rps")):
-        kept = [one for one in kept if one not in OF_WHOLE_RUN]
-    columns = [one for one in kept if any(row.get(one) for row in rows)]
+        kept = [name for name in kept if name not in OF_WHOLE_RUN]
+    columns = [name for name in kept if any(row.get(name) for row in rows)]
     found = io.StringIO()
     writer = csv.DictWriter(found, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -144,19 +137,19 @@ def reduced(text: str, kept: Sequence[str]) -> str:
     return found.getvalue()
 
 
-def told(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def kept_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept of a manifest: the run, its code, its machine, its servers' JDKs, and its
     experiment without the texts."""
-    experiment = manifest["experiment"]
+    servers, experiment = manifest["servers"].values(), manifest["experiment"].items()
     return {
         **{key: manifest[key] for key in ("run", "status", "started_at", "ended_at")},
         **{key: manifest["versions"].get(key) for key in ("commit", "commit_dirty")},
         "machine": {key: manifest["host"].get(key) for key in MACHINE},
-        "settings": [*otherwise(manifest["servers"].values())],
-        "jdk": sorted({one["identity"]["jdk"] for one in manifest["servers"].values()}),
+        "settings": [*otherwise(servers)],
+        "jdk": sorted({server["identity"]["jdk"] for server in servers}),
         "experiment": {
             key: value
-            for key, value in experiment.items()
+            for key, value in experiment
             if key not in TEXTS and value not in (None, [], {})
         },
     }
@@ -165,20 +158,18 @@ def told(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def otherwise(servers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The settings of a run that are not those of .env, as words. All servers that have such a
     setting must have had the same."""
-    had = [_settings(one) for one in servers]
-    for name, usual in USUAL.items():
-        values = {one[name] for one in had if name in one}
-        if len(values) == 1 and values != {usual}:
-            yield f"{name}={values.pop()}"
-
-
-def _settings(server: Mapping[str, Any]) -> dict[str, str]:
-    """As a server, and the downstream behind it, told them."""
-    spread, quota = server.get("spread"), server["settings"].get("cpu_quota")
-    delay = spread["words"] if spread else f"{server['downstream_delay_ms']:g}"
-    had = {"DOWNSTREAM_DELAY_MS": delay, "SERVER_CPUS": "" if quota is None else f"{quota:g}"}
-    pool = server["settings"].get("pool_size")
-    return had if pool is None else {**had, "SERVER_POOL_SIZE": f"{pool:g}"}
+    values: dict[str, set[str]] = {name: set() for name in USUAL}
+    for server in servers:
+        spread, settings = server.get("spread"), server["settings"]
+        delay = spread["words"] if spread else f"{server['downstream_delay_ms']:g}"
+        values["DOWNSTREAM_DELAY_MS"].add(delay)
+        quota, pool = settings.get("cpu_quota"), settings.get("pool_size")
+        values["SERVER_CPUS"].add("" if quota is None else f"{quota:g}")
+        if pool is not None:
+            values["SERVER_POOL_SIZE"].add(f"{pool:g}")
+    for name, found in values.items():
+        if len(found) == 1 and found != {USUAL[name]}:
+            yield f"{name}={found.pop()}"
 
 
 def add(run_dir: Path, name: str) -> str:
@@ -191,19 +182,16 @@ def add(run_dir: Path, name: str) -> str:
     if not source.is_file() or not (run_dir / "manifest.json").is_file():
         raise ValueError(f"{run_dir} is no run of trials")
     manifest = json.loads((run_dir / "manifest.json").read_text())
-    without = NOT_OF.get(manifest["experiment"].get("kind"), ())
-    kept = [one for one in TRIALS if one not in without]
-    of_rows = reduced(source.read_text(), kept)
-    whole = told(manifest)
-    if manifest["experiment"].get("kind") in OF_RAW_DATA:
+    kind = manifest["experiment"].get("kind")
+    whole = kept_of(manifest)
+    if kind in OF_RAW_DATA:
         found = json.loads((run_dir / "findings.json").read_text())
-        whole["findings"] = [one for one in found if not one["name"].endswith(MEDIAN)]
-    of_run = json.dumps(whole, indent=1, ensure_ascii=False)
-    FOLDER.mkdir(exist_ok=True)
+        whole["findings"] = [each for each in found if not each["name"].endswith(MEDIAN)]
+    columns = [column for column in TRIALS if column not in NOT_OF.get(kind, ())]
     name = f"{name}-{host_id(manifest['host']) or 'unknown'}"
-    (FOLDER / f"{name}.csv").write_text(of_rows)
-    (FOLDER / f"{name}.json").write_text(of_run + "\n")
-    write_page()
+    (FOLDER / f"{name}.csv").write_text(reduced(source.read_text(), columns))
+    (FOLDER / f"{name}.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+    PAGE.write_text(with_tables(PAGE.read_text()))
     return name
 
 
@@ -224,13 +212,16 @@ def command(of: Mapping[str, Any]) -> str:
 
 
 def counts() -> Iterator[tuple[str, int, int, int]]:
-    """Of each page: its name, its tables with numbers, and how many of them, and of its texts, come
+    """Each page: its name, its tables with numbers, and how many of them, and of its texts, come
     from a file."""
     for name, text in pages().items():
         blocks = {mark.block for mark in marks(text)}
-        from_file = {one for one in blocks if one.startswith(("|", "```"))}
-        found = from_file | {one.rstrip() for one in tables(text)}
-        yield name, len(found), len(from_file), len(blocks - from_file)
+        from_file = {block for block in blocks if block.startswith(("|", "```"))}
+        candidates = (found[0].rstrip() for found in BLOCK.finditer(text))
+        numbers = (
+            block for block in candidates if len(NUMBER_CELL.findall(block)) >= LEAST_NUMBERS
+        )
+        yield name, len(from_file.union(numbers)), len(from_file), len(blocks - from_file)
 
 
 def with_tables(readme: str) -> str:
@@ -251,17 +242,12 @@ def with_tables(readme: str) -> str:
     return between(readme, "tables", "\n".join(lines))
 
 
-def write_page() -> None:
-    """Write the tables of docs/results/README.md."""
-    PAGE.write_text(with_tables(PAGE.read_text()))
-
-
 if __name__ == "__main__":
     try:
         if sys.argv[1:2] == ["add"] and len(sys.argv) == 4:
             add(Path(sys.argv[2]), sys.argv[3])
         elif sys.argv[1:] == ["page"]:
-            write_page()
+            PAGE.write_text(with_tables(PAGE.read_text()))
             for name, found, from_file, texts in counts():
                 print(f"{name}: {from_file} of {found} tables with numbers, {texts} texts")
         else:

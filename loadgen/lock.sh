@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes requirements.txt, requirements-dev.txt and requirements-audit.txt from pyproject.toml: every version pinned
-# with hashes, without the address of the index. Needs a package index, and uv only for this.
+# Writes requirements.txt and requirements-dev.txt from pyproject.toml: every version pinned with hashes,
+# without the address of the index. Needs a package index, and uv only for this.
 set -eu
 cd "$(dirname "$0")"
 if ! command -v uv >/dev/null; then
@@ -16,4 +16,3 @@ lock() {
 }
 lock --upgrade --output-file requirements.txt
 lock --upgrade --extra dev --constraint requirements.txt --output-file requirements-dev.txt
-lock --upgrade --extra audit --constraint requirements-dev.txt --output-file requirements-audit.txt

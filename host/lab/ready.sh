@@ -14,7 +14,7 @@ wrk2_source() {
   printf '%s' "$given"
 }
 
-# plan: what the driver says of this verb's words (loadgen/src/lab/kinds/reading/profiles.py). This
+# plan: what the driver says of this verb's words (loadgen/src/lab/kinds/reading/words.py). This
 # checkout's code answers, not the code of an older image.
 plan() {
   local running

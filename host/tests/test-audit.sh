@@ -35,7 +35,7 @@ check "audit: an image of two names is looked at once, and its container removed
   '[[ $(count " inventory ") == 1 && $(count "docker rm made") == 1 && $out == *"images       1 looked at"* ]]'
 check "audit: of one that is not here is said that it was not looked at" \
   '[[ $(<"$lab/.lab/audit/image-2.json") == '"'"'{"image": "lab/gone:1", "components": [["image", "lab/gone:1", ""]]}'"'"' ]]'
-check "audit: what has a network is pip-audit and the scan, no image" '[[ $(count "docker run .* inventory ") == $(count "docker run .*--network none .* inventory ") ]]'
+check "audit: the scan has a network, and no image" '[[ $(count "docker run .* inventory ") == $(count "docker run .*--network none .* inventory ") ]]'
 auditing FAKE_INVENTORY=1
 check "audit: an image that cannot be read is one line, and leaves no container" \
   '[[ $status == 1 && $(tail -n 1 <<<"$out") == "lab: audit: what concurrency-lab/loadgen:local holds could not be read" && $(count "docker rm made") == 1 && $(count " scan ") == 0 ]]'

@@ -45,7 +45,7 @@ VALUES = (
     *('"\\u0000"', '"\\u001b]52;c"', '"http://my..service:8080"', '"/a%zz"', "[{}]", "{a=1}"),
     *('"1e400"', '["a",1]', '"é"', f"{'[' * 3_000}{']' * 3_000}"),
 )
-ENVIRONMENT = ("COLUMNS", "LAB_CPUSET", "LAB_TOXIPROXY_URL", "LAB_EXECUTORS_URL", "LAB_PROFILES")
+ENVIRONMENT = ("COLUMNS", "LAB_CPUSET", "LAB_EXECUTORS_URL", "LAB_PROFILES")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@
   * LabUnreachable - a part of the lab does not answer, or answers nonsense (exit 1)
     * Refused      - it answered, and did not do what it was asked for (exit 1)
   * EngineError    - a load engine cannot run (exit 1)
-  * NoFigures      - a load beside a trial gave none; its caller goes on without
   * RawDataError   - an engine's raw output cannot be read; names file and line (exit 1)
   * CannotWrite    - a file cannot be written: full disk, read-only folder (exit 1)
   * Interrupted    - the user or the system asked to stop (exit 130)
@@ -69,10 +68,6 @@ class Refused(LabUnreachable):
 
 class EngineError(LabError):
     """A load engine is missing, refused its command line, or could not reach the server."""
-
-
-class NoFigures(LabError):  # noqa: N818 - it names what happened
-    """A load beside a trial gave no figures."""
 
 
 class RawDataError(LabError):

@@ -99,7 +99,7 @@ LIMITED = Condition(knobs={"pool_size": 20}, toxics=({"TYPE": "latency", "LATENC
 def planted(*conditions: Condition) -> dict[str, object]:
     """What makes a run one of planted bottlenecks."""
     plain = [(f"c{at}", condition) for at, condition in enumerate(conditions, 1)]
-    cases = [Case(name, "a", "/downstream", 100, ("none",), how) for name, how in plain]
+    cases = [Case(name, "a", "/downstream", 100, ("none",), condition=how) for name, how in plain]
     return {"kind": "planted", "modes": ("closed",), "own": to_json(Planted(tuple(cases)))}
 
 

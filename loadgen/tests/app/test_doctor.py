@@ -11,11 +11,11 @@ from support.fakes import FakeEngine, FakeLab
 
 def broken(lab: FakeLab) -> None:
     lab.down.add("b")
-    lab.agent_up, lab.targets_down, lab.engine.here = False, True, False
+    lab.agent_up, lab.targets_health, lab.engine.here = False, "down", False
 
 
 def own_service_down(lab: FakeLab) -> None:
-    lab.scraped_jvms, lab.targets_down = {"my-service"}, True
+    lab.scraped_jvms, lab.targets_health = {"my-service"}, "down"
 
 
 def other_server(lab: FakeLab) -> None:

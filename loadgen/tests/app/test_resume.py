@@ -94,7 +94,7 @@ def test_it_goes_on_under_the_settings_of_make_that_it_began_with(ready: Bench) 
     placed(ready, settings=("NOFILE=300",))
     ready.interrupt()
     assert f"make run RESUME={ready.run_dir.name} NOFILE=300 goes on" in ready.text.getvalue()
-    for settings in ((), ("NOFILE=400",), ("NOFILE=300", "LAB_PROBE_RPS=1")):
+    for settings in ((), ("NOFILE=400",), ("NOFILE=300", "LOADGEN_CPUSET=1")):
         placed(ready, settings=settings)
         with pytest.raises(LabError, match="give these again: NOFILE=300"):
             ready.resume()

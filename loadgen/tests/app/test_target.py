@@ -18,7 +18,7 @@ from lab.load.engines.pacer import Pacer
 from lab.model import NOT_STORED, OwnLever, Request, TrialPlan, Warmth
 from lab.store import manifest
 from lab.store.records import to_json
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support.bench import Bench
 from support.fakes import FakeEngine
 from support.foreign import URL
@@ -93,7 +93,7 @@ def test_a_jvm_without_a_recorder_is_refused(ready: Bench, health: int | None) -
             raise httpx.ConnectError("refused", request=request)
         return httpx.Response(403, json={"error": "this call needs the server's token"})
 
-    ready.lab.stack = Stack(Urls.read({}), httpx.MockTransport(answer))
+    ready.lab.stack = Stack("", httpx.MockTransport(answer))
     with pytest.raises(LabUnreachable, match=r"no recorder with this lab's token .* port 9405"):
         ready.run(**TARGETED, own={"record": "cpu"})
     assert not ready.run_dir.exists()

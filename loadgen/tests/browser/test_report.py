@@ -29,7 +29,7 @@ CASES = [
 CONDITIONS = Planted(
     tuple(
         Case(f"{name}-of-the-{server}", server, "/downstream", load, ("worker pool",),
-             Condition(knobs={"pool_size": 20 + at}), peak_extra=400 if at == 0 else 0)
+             condition=Condition(knobs={"pool_size": 20 + at}), peak_extra=400 if at == 0 else 0)
         for at, (name, server, load) in enumerate(CASES)
     )
 )  # fmt: skip

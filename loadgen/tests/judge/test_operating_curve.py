@@ -60,7 +60,11 @@ def test_a_round_that_lacks_an_arm_is_of_no_gate() -> None:
     assert [len(block) for block in blocks_of(lacking)] == [12, 11]
 
 
-def test_every_arm_has_its_lines_and_the_same_launches_give_the_same_ones() -> None:
+def test_every_arm_has_its_lines_and_the_same_launches_give_the_same_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operating_curve, "GATES", 4)
+    monkeypatch.setattr(operating_curve, "REPLICATES", 2)
     rows = launches(0.03, 0.02)
     lines = list(curve(rows))
     assert lines[0] == "gates of 9 launches, drawn of blocks of 12, 12, 12 rounds; base: 1"

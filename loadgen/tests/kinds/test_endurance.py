@@ -10,10 +10,9 @@ import pytest
 
 from lab.errors import WordError
 from lab.judge.heap import AFTER, heap_after_collections
-from lab.kinds import endurance, growth
-from lab.kinds.endurance import Endurance
+from lab.kinds.endurance import LIVE_HEAP, OF_SERVER, Endurance, design, findings, in_parts
 from lab.kinds.kind import Outcome
-from lab.model import Experiment, Grown, Observation, Row, Series, WarmCycle, Warmth
+from lab.model import Experiment, Grown, Observation, Row, Series, TrialPlan, WarmCycle, Warmth
 from lab.store import series
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
@@ -25,6 +24,8 @@ from support.planned import all_of, experiment, planner, row
 MIB = 2**20
 LEG_S = 300
 USED = "jvm_memory_pool_used_bytes"
+LIVE = LIVE_HEAP.name
+HEAP, RESIDENT, FILES, THREADS = (figure.name for figure in OF_SERVER)
 
 
 def enduring(**changes: object) -> Experiment:
@@ -32,20 +33,24 @@ def enduring(**changes: object) -> Experiment:
     return experiment(**{**whole, "duration_s": 1500, **changes})
 
 
-def order_of(of: Experiment) -> endurance.Design:
-    return endurance.design(planner(of))
+def plans(**changes: object) -> list[TrialPlan]:
+    return all_of(design(planner(enduring(**changes))))
 
 
 def test_servers_take_turns_leg_by_leg_on_one_jvm_in_a_launch() -> None:
-    order = order_of(enduring())
-    plans = all_of(order)
-    assert (order.most, [one.server for one in plans]) == (10, ["a", "b"] * 5)
-    assert {one.duration_s for one in plans} == {LEG_S}
-    assert ({one.offered_rps for one in plans}, {one.asks_live for one in plans}) == ({148}, {True})
-    assert plans[0].trial == "01-a-open-c100"
-    plans = all_of(order_of(enduring(launches=2)))
-    assert [one.launch for one in plans] == [1] * 10 + [2] * 10
-    assert [one.server for one in plans[10:12]] == ["b", "a"]
+    legs = plans()
+    assert [leg.server for leg in legs] == ["a", "b"] * 5
+    assert {leg.duration_s for leg in legs} == {LEG_S}
+    assert ({leg.offered_rps for leg in legs}, {leg.asks_live for leg in legs}) == ({148}, {True})
+    assert legs[0].trial == "01-a-open-c100"
+    legs = plans(launches=2)
+    assert [leg.launch for leg in legs] == [1] * 10 + [2] * 10
+    assert [leg.server for leg in legs[10:12]] == ["b", "a"]
+    # Closed legs have no rate, and an open leg needs one.
+    closed = plans(modes=("closed",), routes=("/compute",))
+    assert {leg.offered_rps for leg in closed} == {None}
+    with pytest.raises(WordError, match="RATE=auto"):
+        plans(routes=("/compute",))
 
 
 @pytest.mark.parametrize(
@@ -61,15 +66,8 @@ def test_servers_take_turns_leg_by_leg_on_one_jvm_in_a_launch() -> None:
     ],
 )
 def test_legs_are_as_long_as_was_asked(duration_s: int, leg_s: int, lengths: list[int]) -> None:
-    of = enduring(servers=("a",), duration_s=duration_s, own=Endurance(leg_s))
-    assert [one.duration_s for one in all_of(order_of(of))] == lengths
-
-
-def test_closed_legs_have_no_rate_and_an_open_leg_needs_one() -> None:
-    closed = enduring(modes=("closed",), routes=("/compute",))
-    assert {one.offered_rps for one in all_of(order_of(closed))} == {None}
-    with pytest.raises(WordError, match="RATE=auto"):
-        order_of(enduring(routes=("/compute",)))
+    legs = plans(servers=("a",), duration_s=duration_s, own=Endurance(leg_s))
+    assert [leg.duration_s for leg in legs] == lengths
 
 
 def line(name: str, values: dict[float, float], **labels: str) -> Series:
@@ -94,10 +92,9 @@ def keep(
     raw.mkdir(parents=True)
     before = snapshot()
     before = copy.replace(before, identity=copy.replace(before.identity, start_time_ms=started_ms))
-    of = plan(trial=one.trial, duration_s=LEG_S)
     told = {"window_offset_s": 10.0, "run_s": 310.0, "live_heap_bytes": live_bytes}
-    told["warmth"] = warmth or Warmth(True, ())
-    write_json(raw / "trial.json", record(of, before=before, **told))
+    told |= {"warmth": warmth or Warmth(True, ()), "before": before}
+    write_json(raw / "trial.json", record(plan(trial=one.trial, duration_s=LEG_S), **told))
     # Other servers' legs lie between: the wall clock says nothing of load.
     opens = 1_000_000.0 + number * 2000
     loaded = {opens + s: number * 310 + 10 + s for s in range(-5, LEG_S + 6)}
@@ -115,9 +112,18 @@ def keep(
     series.write(raw, (opens, opens + LEG_S), "2.53", [], found[: 8 if watched else 6])
 
 
+def growing(at: float) -> float:
+    """36 MiB an hour."""
+    return 3e8 + at * 36 * MIB / 3600
+
+
+def flat(at: float) -> float:
+    return 3e8
+
+
 def kept(
     run_dir: Path,
-    resident: Callable[[float], float],
+    resident: Callable[[float], float] = growing,
     count: int = 5,
     of_leg: Callable[[int], dict[str, Any]] = lambda number: {},
     **changes: Any,
@@ -135,13 +141,8 @@ def lost(rows: list[Row], at: int, reason: str = "toxics-touched") -> None:
     rows[at] = copy.replace(rows[at], **invalid(reason))
 
 
-def growing(at: float) -> float:
-    """36 MiB an hour."""
-    return 3e8 + at * 36 * MIB / 3600
-
-
 def grown(run_dir: Path, rows: list[Row]) -> dict[str, Grown]:
-    found = endurance.findings(Outcome(enduring(servers=("a",)), rows, run_dir))
+    found = findings(Outcome(enduring(servers=("a",)), rows, run_dir))
     return {finding.name: finding for finding in found if isinstance(finding, Grown)}
 
 
@@ -152,9 +153,10 @@ def codes(of: Grown) -> dict[str, list[str]]:
 
 def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
-    rows = kept(tmp_path, growing, old=lambda s: 1e6 + s * 3.6 * MIB / 3600)
-    found = grown(tmp_path, rows)
-    resident, heap = found[growth.RESIDENT], found[growth.HEAP]
+    found = grown(tmp_path, kept(tmp_path, old=lambda s: 1e6 + s * MIB / 1000, watched=True))
+    # Where nothing says what lives, there is no finding of it.
+    assert list(found) == [HEAP, RESIDENT, FILES, THREADS]
+    resident, heap = found[RESIDENT], found[HEAP]
     assert (resident.value, resident.unit) == (pytest.approx(36, rel=5e-3), "MiB/h")
     assert resident.low <= resident.value <= (resident.high or 0)
     # 286 MiB, and 36 MiB/h × 0.14 and 0.4 h.
@@ -162,14 +164,9 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
     assert (resident.legs.load_s, resident.legs.legs, resident.legs.counted) == (1550, 5, 5)
     assert heap.value == pytest.approx(3.6, rel=1e-3)
     assert not heap.legs.old_collected
-
-
-def test_files_and_threads_are_watched_too(tmp_path: Path) -> None:
-    found = grown(tmp_path, kept(tmp_path, growing, watched=True))
-    assert list(found) == [growth.HEAP, growth.RESIDENT, growth.FILES, growth.THREADS]
-    assert found[growth.FILES].value == pytest.approx(60, rel=0.1)
-    assert found[growth.FILES].low > 0
-    assert found[growth.THREADS].value == 0.0
+    assert found[FILES].value == pytest.approx(60, rel=0.1)
+    assert found[FILES].low > 0
+    assert found[THREADS].value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_noise_and_bursts_are_no_growth_and_do_not_hide_it(
     high: float,
     levels: tuple[float, ...] | None,
 ) -> None:
-    found = grown(tmp_path, kept(tmp_path, resident))[growth.RESIDENT]
+    found = grown(tmp_path, kept(tmp_path, resident))[RESIDENT]
     assert low <= found.low <= found.value <= found.high <= high
     assert levels is None or found.levels == pytest.approx(levels, abs=0.5)
 
@@ -205,24 +202,19 @@ def test_live_heap_is_told_from_garbage(tmp_path: Path, mib_per_h: float, shown:
         return {"live_bytes": 12 * MIB + min(number, 3) * MIB + more}
 
     dying = {"old": lambda s: 1e6 + s % 310 * 360 * MIB / 3600}
-    live_heap = grown(tmp_path, kept(tmp_path, lambda s: 3e8, 16, of_leg, **dying))[growth.LIVE]
+    live_heap = grown(tmp_path, kept(tmp_path, flat, 16, of_leg, **dying))[LIVE]
     assert live_heap.value == pytest.approx(mib_per_h, abs=1e-2)
     assert (live_heap.low > 0) == shown
-
-
-def test_what_lives_is_told_where_legs_are_enough(tmp_path: Path) -> None:
-    rows = kept(tmp_path / "two", growing, 2, live_bytes=12 * MIB)
-    found = grown(tmp_path / "two", rows)[growth.LIVE]
-    assert (found.value, found.levels) == (None, None)
-    # Where nothing tells what lives, there is no finding of it.
-    assert growth.LIVE not in grown(tmp_path, kept(tmp_path, growing))
+    # Of two legs nothing is found.
+    few = grown(tmp_path / "two", kept(tmp_path / "two", count=2, live_bytes=12 * MIB))[LIVE]
+    assert (few.value, few.levels) == (None, None)
 
 
 def test_legs_that_do_not_count_are_left_out_with_their_reasons(tmp_path: Path) -> None:
-    rows = kept(tmp_path, growing)
+    rows = kept(tmp_path)
     lost(rows, 1)
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert codes(found) == {"02-a": ["toxics-touched"], "03-a": ["damaged"]}
     # Memory grew while these legs put load on the JVM, so that time counts.
     assert found.value == pytest.approx(36, rel=5e-3)
@@ -230,19 +222,31 @@ def test_legs_that_do_not_count_are_left_out_with_their_reasons(tmp_path: Path) 
     # Without a record that time is not known.
     lost(rows, 1, "damaged")
     (tmp_path / "raw" / rows[1].trial / "trial.json").unlink()
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert codes(found)["02-a"] == ["damaged", "load-not-counted"]
     assert found.legs.load_s == 1240
 
 
-def test_where_nothing_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path) -> None:
-    rows = kept(tmp_path, growing)
+@pytest.mark.parametrize("out", range(5))
+def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> None:
+    rows = kept(tmp_path)
+    lost(rows, out)
+    found = grown(tmp_path, rows)[RESIDENT]
+    assert found.low is not None
+    assert found.value == pytest.approx(36, rel=5e-3)
+
+
+def test_where_the_jvm_is_unknown_a_leg_does_not_count(tmp_path: Path) -> None:
+    rows = kept(tmp_path)
     for one in rows:
         untold = record(plan(trial=one.trial), before=foreign(None))
         write_json(tmp_path / "raw" / one.trial / "trial.json", untold)
-    found = grown(tmp_path, rows)[growth.RESIDENT]
+    found = grown(tmp_path, rows)[RESIDENT]
     assert (found.value, found.legs.counted) == (None, 0)
     assert codes(found) == {one.trial: ["jvm-unknown"] for one in rows}
+    # Nor does one without series.
+    found = grown(tmp_path, [row(plan(trial="09-a"), **invalid("x"))])[HEAP]
+    assert (found.value, found.legs.legs, found.legs.counted) == (None, 1, 0)
 
 
 def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
@@ -251,7 +255,7 @@ def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
         base, started = (9e8, 1) if number < 2 else (3e8, 2)
         return {"resident": lambda s: base, "started_ms": started}
 
-    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
+    found = grown(tmp_path, kept(tmp_path, of_leg=of_leg))[RESIDENT]
     assert (found.value, found.legs.on_other_jvms, found.legs.counted) == (0.0, 2, 3)
 
 
@@ -261,42 +265,27 @@ def test_an_interruption_on_the_same_jvm_is_counted(tmp_path: Path) -> None:
     def of_leg(number: int) -> dict[str, Any]:
         return {"warmth": Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))}
 
-    found = grown(tmp_path, kept(tmp_path, growing, of_leg=of_leg))[growth.RESIDENT]
+    found = grown(tmp_path, kept(tmp_path, of_leg=of_leg))[RESIDENT]
     assert (found.legs.interruptions, found.legs.counted) == (1, 5)
-
-
-def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
-    found = grown(tmp_path, [row(plan(trial="01-a"), **invalid("x"))])[growth.HEAP]
-    assert (found.value, found.legs.legs, found.legs.counted) == (None, 1, 0)
 
 
 def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
     def collected(folder: Path, old_after: Callable[[int, float], float]) -> bool:
-        legs = kept(folder, lambda s: 3e8, of_leg=lambda n: {"old_after": partial(old_after, n)})
-        return grown(folder, legs)[growth.HEAP].legs.old_collected
+        legs = kept(folder, flat, of_leg=lambda n: {"old_after": partial(old_after, n)})
+        return grown(folder, legs)[HEAP].legs.old_collected
 
     assert collected(tmp_path / "within", lambda _, s: float(s > 700))
     # Between legs it is collected because the driver asks.
     assert not collected(tmp_path / "between", lambda number, _: float(number))
 
 
-@pytest.mark.parametrize("out", range(5))
-def test_a_leg_that_is_left_out_costs_no_interval(tmp_path: Path, out: int) -> None:
-    rows = kept(tmp_path, growing)
-    lost(rows, out)
-    found = grown(tmp_path, rows)[growth.RESIDENT]
-    assert found.low is not None
-    assert found.value == pytest.approx(36, rel=5e-3)
-
-
 def test_parts_have_as_many_samples_each_and_their_least_value() -> None:
     # 10 samples each, and none is between 30 and 60.
     points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 130))]
-    parts = growth.in_parts(points)
+    parts = in_parts(points)
     assert [at for at, _ in parts] == [4.5 + s for s in (0, 10, 20, 60, 70, 80, 90, 100, 110, 120)]
     assert parts[1] == (14.5, 20.0)
-    assert growth.in_parts([]) == ()
-    assert growth.in_parts([(1.0, 1.0)]) == ((1.0, 1.0),)
+    assert (in_parts([]), in_parts([(1.0, 1.0)])) == ((), ((1.0, 1.0),))
 
 
 def pool(name: str, pool: str, *values: float) -> Series:

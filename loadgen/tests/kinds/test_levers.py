@@ -43,7 +43,8 @@ LOAD = {
 SLOW = "downstream/slow latency jitter=20 latency=600 stream=downstream toxicity=1"
 NARROW = "downstream/bandwidth bandwidth rate=3 stream=downstream toxicity=1"
 CUT = "downstream/cut limit_data bytes=100 stream=downstream toxicity=1"
-CARRIERS = "virtual_thread_parallelism"
+CARRIERS, CALLS = "virtual_thread_parallelism", "SERVER_DOWNSTREAM_URL"
+LOAD_CONNECTIONS = "connections of the load"
 
 
 def present(
@@ -68,12 +69,6 @@ def pulled(resource: str, *args: Any, **changes: Any) -> Change:
     return change
 
 
-def refused(resource: str, *args: Any, **changes: Any) -> str:
-    change = lever(resource, present(*args, **changes))
-    assert isinstance(change, Remark), change
-    return change.code
-
-
 def knobs(**values: int) -> Condition:
     return Condition(knobs=values)
 
@@ -88,96 +83,86 @@ def of_a_service(levers: dict[str, OwnLever], **changes: Any) -> Present:
     return copy.replace(now, snapshot=elsewhere, levers=levers)
 
 
-# The step, the lift, and by how much goodput can rise with the step.
+# The texts of the step and of the lift, and by how much goodput can rise with the step.
 BLOCKED = {"block_the_loop": "spin"}
-PULLED: list[tuple[str, dict[str, Any], Condition, Condition, float | None]] = [
-    ("worker pool", {}, knobs(pool_size=400), knobs(pool_size=5000), 2),
+NINE_THREADS = {"condition": knobs(pool_size=9)}
+FLAGS_GC = "-XX:+UseG1GC, SERVER_MEMORY"
+PULLED: list[tuple[str, dict[str, Any], str, str, float | None]] = [
+    ("worker pool", {}, "pool_size=400", "pool_size=5000", 2),
     # Nothing is lifted to less than its step, nor set beyond the limits.
-    ("worker pool", {"concurrency": 10}, knobs(pool_size=400), knobs(pool_size=400), 2),
-    ("worker pool", {"concurrency": 90_000}, knobs(pool_size=400), knobs(pool_size=20_000), 2),
+    ("worker pool", {"concurrency": 10}, "pool_size=400", "pool_size=400", 2),
+    ("worker pool", {"concurrency": 90_000}, "pool_size=400", "pool_size=20000", 2),
     ("worker pool", {"condition": knobs(pool_size=15_000)},
-     knobs(pool_size=20_000), knobs(pool_size=20_000), 4 / 3),
+     "pool_size=20000", "pool_size=20000", 4 / 3),
     # What is sized for the load is sized for the load of now.
     ("worker pool", {"condition": Condition(connections=8000)},
-     Condition({"pool_size": 400}, connections=8000),
-     Condition({"pool_size": 8000}, connections=8000), 2),
+     "pool_size=400, 8000 connections", "pool_size=8000, 8000 connections", 2),
     # A value that was changed is what is changed next, and the rest stays.
     ("downstream connections",
      {"condition": Condition({"pool_size": 9, "downstream_connections": 100}, host={"LOOPS": "2"})},
-     Condition({"pool_size": 9, "downstream_connections": 200}, host={"LOOPS": "2"}),
-     Condition({"pool_size": 9, "downstream_connections": 5000}, host={"LOOPS": "2"}), 2),
+     "pool_size=9, downstream_connections=200, LOOPS=2",
+     "pool_size=9, downstream_connections=5000, LOOPS=2", 2),
     # Twice 100 ms would be the 200 ms of the delay itself: at least twice that.
-    ("downstream timeout", {},
-     knobs(downstream_timeout_ms=400), knobs(downstream_timeout_ms=10_000), None),
+    ("downstream timeout", {}, "downstream_timeout_ms=400", "downstream_timeout_ms=10000", None),
     # The longest of drawn delays.
     ("downstream timeout", {"spread": SPREAD},
-     knobs(downstream_timeout_ms=2 * math.ceil(SPREAD.longest_ms)),
-     knobs(downstream_timeout_ms=10_000), None),
-    ("carrier threads", {}, knobs(**{CARRIERS: 2}), knobs(**{CARRIERS: 4}), 2),
+     f"downstream_timeout_ms={2 * math.ceil(SPREAD.longest_ms)}",
+     "downstream_timeout_ms=10000", None),
+    ("carrier threads", {}, f"{CARRIERS}=2", f"{CARRIERS}=4", 2),
     # A server can have the CPUs of its set, whatever the driver has.
-    ("carrier threads", {"settings": {"cpuset": "8-15"}},
-     knobs(**{CARRIERS: 2}), knobs(**{CARRIERS: 8}), 2),
+    ("carrier threads", {"settings": {"cpuset": "8-15"}}, f"{CARRIERS}=2", f"{CARRIERS}=8", 2),
     # What is planted is halved and then taken away.
-    ("lock", {"settings": {"lock_ms": 11}}, knobs(lock_ms=5), knobs(lock_ms=0), 2.2),
-    ("pinned carriers", {"settings": {"pin_ms": 1}}, knobs(pin_ms=0), knobs(pin_ms=0), None),
-    ("pinned carriers", {}, knobs(**{CARRIERS: 2}), knobs(**{CARRIERS: 256}), 2),
-    ("event loop", {}, host(LOOPS="2"), host(LOOPS="4"), 2),
+    ("lock", {"settings": {"lock_ms": 11}}, "lock_ms=5", "lock_ms=0", 2.2),
+    ("pinned carriers", {"settings": {"pin_ms": 1}}, "pin_ms=0", "pin_ms=0", None),
+    ("pinned carriers", {}, f"{CARRIERS}=2", f"{CARRIERS}=256", 2),
+    ("event loop", {}, "LOOPS=2", "LOOPS=4", 2),
     # A blocked loop is freed before there are more.
-    ("event loop", {"settings": BLOCKED},
-     host(BLOCK_THE_LOOP="false"), host(BLOCK_THE_LOOP="false"), None),
+    ("event loop", {"settings": BLOCKED}, "BLOCK_THE_LOOP=false", "BLOCK_THE_LOOP=false", None),
     ("event loop", {"settings": BLOCKED, "condition": host(BLOCK_THE_LOOP="false")},
-     host(BLOCK_THE_LOOP="false", LOOPS="2"), host(BLOCK_THE_LOOP="false", LOOPS="4"), 2),
-    ("front", {}, host(FRONTS="2"), host(FRONTS="4"), 2),
-    ("accept queue", {}, host(SERVER_BACKLOG="16"), host(SERVER_BACKLOG="65535"), None),
+     "BLOCK_THE_LOOP=false, LOOPS=2", "BLOCK_THE_LOOP=false, LOOPS=4", 2),
+    ("front", {}, "FRONTS=2", "FRONTS=4", 2),
+    ("accept queue", {}, "SERVER_BACKLOG=16", "SERVER_BACKLOG=65535", None),
     ("accept queue", {"condition": host(SERVER_BACKLOG="4096")},
-     host(SERVER_BACKLOG="65535"), host(SERVER_BACKLOG="65535"), None),
+     "SERVER_BACKLOG=65535", "SERVER_BACKLOG=65535", None),
     # Twice what there are, or what the load asks for.
     ("file descriptors", {"condition": host(NOFILE="300"), "concurrency": 400},
-     host(NOFILE="600"), host(NOFILE="3600"), None),
-    ("file descriptors", {"concurrency": 400}, host(NOFILE="3600"), host(NOFILE="3600"), None),
-    ("server CPU", {"condition": host(SERVER_CPUS="0.4")},
-     host(SERVER_CPUS="0.8"), host(SERVER_CPUS="4"), 2),
-    ("server CPU", {"condition": host(SERVER_CPUS="3")},
-     host(SERVER_CPUS="4"), host(SERVER_CPUS="4"), 4 / 3),
+     "NOFILE=600", "NOFILE=3600", None),
+    ("file descriptors", {"concurrency": 400}, "NOFILE=3600", "NOFILE=3600", None),
+    ("server CPU", {"condition": host(SERVER_CPUS="0.4")}, "SERVER_CPUS=0.8", "SERVER_CPUS=4", 2),
+    ("server CPU", {"condition": host(SERVER_CPUS="3")}, "SERVER_CPUS=4", "SERVER_CPUS=4", 4 / 3),
     # What the JVM says of a limit that the lab was started with; it may be up to one CPU less.
-    ("server CPU", {"settings": {"cpu_quota": 1.5}},
-     host(SERVER_CPUS="3"), host(SERVER_CPUS="4"), 2),
-    ("server CPU", {"cpus": 1}, host(SERVER_CPUS="2"), host(SERVER_CPUS="4"), None),
+    ("server CPU", {"settings": {"cpu_quota": 1.5}}, "SERVER_CPUS=3", "SERVER_CPUS=4", 2),
+    ("server CPU", {"cpus": 1}, "SERVER_CPUS=2", "SERVER_CPUS=4", None),
     ("server CPU", {"settings": {"cpuset": "8-15", "cpu_quota": 3}},
-     host(SERVER_CPUS="6"), host(SERVER_CPUS="8"), 2),
+     "SERVER_CPUS=6", "SERVER_CPUS=8", 2),
     # A heap with its container and the other flags of its setting, where that is too small for it.
     ("garbage collection", {},
-     host(SERVER_JVM_FLAGS="-Xms2048m -Xmx2048m -XX:+UseG1GC", SERVER_MEMORY="3072m"),
-     host(SERVER_JVM_FLAGS="-Xms4096m -Xmx4096m -XX:+UseG1GC", SERVER_MEMORY="5120m"), None),
+     f"SERVER_JVM_FLAGS=-Xms2048m -Xmx2048m {FLAGS_GC}=3072m",
+     f"SERVER_JVM_FLAGS=-Xms4096m -Xmx4096m {FLAGS_GC}=5120m", None),
     ("garbage collection", {"condition": host(SERVER_JVM_FLAGS="-Xmx48m -XX:+UseSerialGC")},
-     host(SERVER_JVM_FLAGS="-Xms96m -Xmx96m -XX:+UseSerialGC"),
-     host(SERVER_JVM_FLAGS="-Xms192m -Xmx192m -XX:+UseSerialGC"), None),
+     "SERVER_JVM_FLAGS=-Xms96m -Xmx96m -XX:+UseSerialGC",
+     "SERVER_JVM_FLAGS=-Xms192m -Xmx192m -XX:+UseSerialGC", None),
     ("ports", {"condition": host(SERVER_PORTS="10000 10299")},
-     host(SERVER_PORTS="10000 10599"), host(SERVER_PORTS="10000 65535"), 2),
-    ("ports", {},
-     host(SERVER_PORTS="10000 65535"), host(SERVER_PORTS="10000 65535"), 55_536 / 30_000),
-    ("connections of the load", {"concurrency": 2000},
-     Condition(connections=4000), Condition(connections=8000), 2),
-    ("connections of the load", {"condition": Condition(connections=4000), "concurrency": 2000},
-     Condition(connections=8000), Condition(connections=9500), 2),
+     "SERVER_PORTS=10000 10599", "SERVER_PORTS=10000 65535", 2),
+    ("ports", {}, "SERVER_PORTS=10000 65535", "SERVER_PORTS=10000 65535", 55_536 / 30_000),
+    (LOAD_CONNECTIONS, {"concurrency": 2000}, "4000 connections", "8000 connections", 2),
+    (LOAD_CONNECTIONS, {"condition": Condition(connections=4000), "concurrency": 2000},
+     "8000 connections", "9500 connections", 2),
     # Calls past Toxiproxy. A toxic whose effect no bound covers goes with it.
-    ("Toxiproxy", {"toxics": (CUT,)},
-     host(SERVER_DOWNSTREAM_URL=DIRECT), host(SERVER_DOWNSTREAM_URL=DIRECT), None),
-    ("connection set-up", {"condition": knobs(pool_size=9)},
-     Condition({"pool_size": 9}, host={"SERVER_DOWNSTREAM_URL": DIRECT}),
-     Condition({"pool_size": 9}, host={"SERVER_DOWNSTREAM_URL": DIRECT}), None),
+    ("Toxiproxy", {"toxics": (CUT,)}, f"{CALLS}={DIRECT}", f"{CALLS}={DIRECT}", None),
+    ("connection set-up", NINE_THREADS,
+     f"pool_size=9, {CALLS}={DIRECT}", f"pool_size=9, {CALLS}={DIRECT}", None),
     # Some CPUs are taken away, and nothing is left behind.
-    ("host CPU", {"condition": knobs(pool_size=9)},
-     Condition({"pool_size": 9}, spin=0.1), knobs(pool_size=9), None),
+    ("host CPU", NINE_THREADS, "pool_size=9, 10% of the CPUs taken away", "pool_size=9", None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("resource", "now", "step", "lift", "at_most"), PULLED)
 def test_what_a_lever_changes(
-    resource: str, now: dict[str, Any], step: Condition, lift: Condition, at_most: float | None
+    resource: str, now: dict[str, Any], step: str, lift: str, at_most: float | None
 ) -> None:
     change = pulled(resource, **now)
-    assert (change.step, change.lift, change.at_most) == (step, lift, at_most)
+    assert (change.step.text, change.lift.text, change.at_most) == (step, lift, at_most)
     assert len(change.settings) == 1
 
 
@@ -226,7 +211,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("resource", "now", "code"), REFUSED)
 def test_where_there_is_no_lever(resource: str, now: dict[str, Any], code: str) -> None:
-    assert refused(resource, **now) == code
+    change = lever(resource, present(**now))
+    assert isinstance(change, Remark)
+    assert change.code == code
 
 
 def test_every_lever_is_of_a_resource() -> None:
@@ -277,9 +264,16 @@ def test_threads_that_stay_fewer_than_the_cpus_are_named(
 
 
 def test_cpus_are_shared_unless_the_server_has_a_set_of_another_size() -> None:
-    assert present(cores=2).shared_cpus == 2
-    assert present(cores=2, settings={"cpuset": "0-1"}).shared_cpus == 2
-    assert present(cores=2, settings={"cpuset": "8-15"}).shared_cpus is None
+    sets = ({}, {"cpuset": "0-1"}, {"cpuset": "8-15"})
+    assert [present(cores=2, settings=has).shared_cpus for has in sets] == [2, 2, None]
+
+
+def test_what_behaves_like_a_pool_may_be_connections_where_only_these_have_the_lever() -> None:
+    pool, connections = OwnLever("POOL_SIZE", 20), OwnLever("SOCKETS", 20)
+    both = {"worker pool": pool, "downstream connections": connections}
+    assert of_a_service(both).lifted_by("worker pool") == "worker pool"
+    both.pop("worker pool")
+    assert of_a_service(both).lifted_by("worker pool") == "downstream connections"
 
 
 def test_two_resources_change_together() -> None:
@@ -315,18 +309,13 @@ def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() 
     assert lever("network", now) == Remark("no-lever", {"resource": "network"})
     assert isinstance(lever("connections of the load", now), Change)
     assert isinstance(lever("host CPU", now), Change)
+    # Only what is offered is a bound.
     assert now.bounds(AS_IT_IS) == ()
+    offered = copy.replace(now, offered_rps=100).bounds(AS_IT_IS)
+    assert [bound.resource for bound in offered] == ["offered load"]
     # A limit that the host sets is not unseen.
     cpus = lever("server CPU", of_a_service({"server CPU": OwnLever(cpus=1)}))
     assert (cpus.step, cpus.lift, cpus.unseen) == (host(OWN_CPUS="2"), host(OWN_CPUS="4"), ())
-
-
-def test_what_behaves_like_a_pool_may_be_connections_where_these_have_the_lever() -> None:
-    connections = {"downstream connections": OwnLever("SOCKETS", 20)}
-    assert of_a_service(connections).lifted_by("worker pool") == "downstream connections"
-    both = {**connections, "worker pool": OwnLever("POOL_SIZE", 20)}
-    assert of_a_service(both).lifted_by("worker pool") == "worker pool"
-    assert of_a_service({}).lifted_by("worker pool") == "worker pool"
 
 
 @pytest.mark.parametrize(
@@ -345,11 +334,6 @@ def test_the_bounds_of_a_condition_are_predicted(
 ) -> None:
     bound = present(**load).bounds(condition)[0]
     assert (bound.resource, bound.rps) == (tightest[0], pytest.approx(tightest[1]))
-
-
-def test_of_a_service_only_what_is_offered_is_a_bound() -> None:
-    bounds = of_a_service({}, offered_rps=100).bounds(AS_IT_IS)
-    assert [bound.resource for bound in bounds] == ["offered load"]
 
 
 def test_no_toxic_is_in_the_prediction_of_calls_past_toxiproxy() -> None:

@@ -50,7 +50,7 @@ def log(ratio: float) -> float:
     ],
 )
 def test_an_objective_as_people_write_it(text: str, objective: Objective, said: str) -> None:
-    assert (parse(text), objective.text) == (objective, said)
+    assert (parse(text), objective.text) == ((objective,), said)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from kinds.conftest import SERVERS, Files, refusal
 from kinds.test_search import found, run, searched, server
 from lab.kinds import loads
 from lab.kinds.kind import Kind
-from lab.kinds.objective import PERCENTILES, Objectives
+from lab.kinds.objective import LATENCIES, parse
 from lab.kinds.order import Design
 from lab.kinds.reading.settings import Duration, Given, Pause, Settings
 from lab.kinds.registry import kinds
@@ -22,9 +22,7 @@ from support.altered import invalid
 from support.planned import experiment, planner, row
 
 HEAD = 'question = "why?"\nhypothesis = "so."\n'
-WORDS = {"servers": "SERVER", "concurrency": "CONC", "modes": "MODE", "rate": "RATE",
-         "arrivals": "ARRIVALS", "duration": "DURATION", "warmup": "WARMUP",
-         "launches": "LAUNCHES", "patience": "PATIENCE"}  # fmt: skip
+WORDS = {key.partition(".")[2]: word for word, key in kinds()["loads"].all_words.items()}
 
 
 def drawn(seed: int) -> dict[str, Any]:
@@ -33,9 +31,11 @@ def drawn(seed: int) -> dict[str, Any]:
     every = {
         "servers": draw.sample(SERVERS, draw.randint(1, 3)),
         "concurrency": draw.sample(range(1, 9000), draw.randint(1, 4)),
+        "routes": [draw.choice(["/downstream", "/block?wait_ms=5"])],
         "modes": [draw.choice(["open", "both"])],
         "rate": draw.choice(["auto", draw.randint(1, 10_000_000)]),
-        "arrivals": draw.choice(["constant", "poisson"]),
+        "arrivals": (arrivals := draw.choice(["constant", "poisson"])),
+        "engines": ["pacer"] if arrivals == "poisson" else draw.sample(["wrk2", "pacer"], 2),
         "duration": f"{draw.randint(1, 999)}{draw.choice('sm')}",
         "warmup": f"{draw.randint(0, 99)}s",
         "launches": draw.randint(0, 100),
@@ -92,24 +92,29 @@ def test_a_number_beyond_its_bounds_is_refused_with_them(
         assert f"{least}..{most}" in line
 
 
+class Times(msgspec.Struct, frozen=True):
+    long_s: Duration
+    short_s: Pause = 0
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_a_duration_is_read_in_every_unit(seed: int) -> None:
-    draw = random.Random(seed)
-    minutes = draw.randint(1, 24 * 60)
+    minutes = random.Random(seed).randint(1, 24 * 60)
     texts = [f"{minutes}m", f"{60 * minutes}s", f"{60 * minutes}"]
     texts += [f"{minutes // 60}h"] if minutes % 60 == 0 else []
-    assert {Duration.read(text) for text in texts} == {60 * minutes}
-    assert Pause.read("0s") == 0
+    for text in texts:
+        given = {"x.long": Given("x", text), "x.short": Given("x", "0s")}
+        assert Settings("x", given).table("x", Times) == Times(60 * minutes)
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_objectives_are_read_as_they_are_written(seed: int) -> None:
     draw = random.Random(seed)
-    limits = {name: draw.randint(1, 9999) for name in PERCENTILES if draw.random() < 0.6}
+    limits = {name: draw.randint(1, 9999) for name in LATENCIES if draw.random() < 0.6}
     limits = limits or {"p99": 500}
     share = draw.randint(0, 99)
     text = ",".join([*(f"{name}<{ms}ms" for name, ms in limits.items()), f"errors<{share}%"])
-    (objective,) = Objectives.read(text)
+    (objective,) = parse(text)
     assert dict(objective.limits) == limits
     assert objective.error_share == share / 100
 

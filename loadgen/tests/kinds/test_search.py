@@ -103,16 +103,6 @@ def test_launches_share_what_is_known_and_differ() -> None:
     assert "then: worker pool (strong, by" in lines[1][2]
 
 
-def test_the_same_rows_lead_to_the_same_next_load() -> None:
-    of = searched()
-    rows = run(of, {"a": server(3300)})
-    order = design(planner(of, snapshots={"a": UNBOUND}))
-    for count in range(len(rows)):
-        plan = order.next(rows[:count])
-        assert plan is not None
-        assert plan.offered_rps == rows[count].offered_rps
-
-
 @pytest.mark.parametrize(
     ("server", "most"),
     [

@@ -20,13 +20,12 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.model.toxic_words import parse_toxic
 from lab.system.agent import Trial
 from lab.system.http import Http
-from lab.system.prometheus import Prometheus
+from lab.system.stack import Stack
 from lab.system.toxiproxy import Toxiproxy
 from support.toxiproxy import FakeToxiproxy
 
 PAGE = "http://127.0.0.1:9464"
 CHANGE = {"Lab-Control": "1", "Origin": PAGE}
-TOXIPROXY = "http://toxiproxy:8475"
 ANNOUNCED: dict[str, Any] = {
     "run": "20250601T120000Z-bench",
     "trial": "t1",
@@ -88,7 +87,7 @@ def clock() -> FakeClock:
 
 def metrics_of(clock: Any) -> AgentMetrics:
     """Those of an agent without a trial, whose Toxiproxy was never looked at."""
-    return AgentMetrics(clock, lambda: None, ToxicsWatch(Http(), TOXIPROXY, clock))
+    return AgentMetrics(clock, lambda: None, ToxicsWatch(Stack().toxiproxy, clock))
 
 
 def value_of(metrics: AgentMetrics, name: str, **labels: str) -> float | None:
@@ -137,7 +136,7 @@ class FakeLab:
 
     def in_the_shell(self, **words: str) -> None:
         """`make toxic …` of somebody else."""
-        Toxiproxy(Http(self.toxiproxy), TOXIPROXY).apply(parse_toxic(words))
+        Toxiproxy(Http(self.toxiproxy)).apply(parse_toxic(words))
 
 
 class Scene:
@@ -146,18 +145,16 @@ class Scene:
 
     def __init__(self, lab: FakeLab, clock: Any, machines: Sequence[str] = ()) -> None:
         self.lab, self.clock = lab, clock
-        http = Http(httpx.MockTransport(lab.answer))
-        self.watch = ToxicsWatch(http, TOXIPROXY, clock)
-        self.agent = Agent(clock, self.watch, 20, lambda: lab.up, "other-lab", machines)
+        stack = Stack("", httpx.MockTransport(lab.answer))
+        self.watch = ToxicsWatch(stack.toxiproxy, clock)
+        self.agent = Agent(clock, self.watch, lambda: lab.up, "other-lab", machines)
         self.trial: Callable[[], Trial | None] = lambda: self.agent.trial
         control = Control(
             links={"grafana": 3000},
             servers=lab.up,
             trial=lambda: self.trial(),
             watch=self.watch,
-            toxiproxy=Toxiproxy(http, TOXIPROXY),
-            http=http,
-            prometheus=Prometheus(http, "http://prometheus:9090"),
+            stack=stack,
         )
         self.app = new_app(self.agent, control.routes)
 

@@ -43,12 +43,10 @@ def test_of_a_body_that_is_too_long_the_rest_is_not_read() -> None:
     ("body", "message"),
     [
         (b"", "truncated"),
-        (b"{", "truncated"),
         (b'{"servers":["\xff"],"expires_s":1}', "'utf-8'"),
         (b'{"servers":[],"expires_s":NaN}', "malformed"),
         (b"[" * 9000, "Expected `object`, got `array`"),
         (b"{}", "missing required field `servers`"),
-        (b'{"servers":[1],"expires_s":1}', "Expected `str`, got `int` - at `$.servers[0]`"),
         (b'{"servers":[],"expires_s":1,"\x7f":1}', "unknown field `\\x7f`"),
     ],
 )

@@ -1,17 +1,23 @@
 """The process of an engine, what it writes, and loads beside a trial."""
 
+import gzip
 import json
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
-from lab.errors import NoFigures, WordError
-from lab.load.bench import LEAD_S, STEP_S, Bench, EngineRun, closed_load
+from lab.load.bench import STEP_S, Bench, EngineRun, closed_load
 from lab.load.engines import Schedule
-from lab.load.engines.pacer import Pacer
-from lab.model import TrialPlan
-from support.fakes import FakeEngine, plan
+from lab.load.engines.pacer import PACKED, Pacer
+from lab.load.engines.pacer_output import read_output
+from lab.subject.jvm import Answered
+from support.fakes import FakeEngine, FakeLab, plan
+from support.repo import REPO
 from support.system import FakeSystem
+
+# A closed load of a real run.
+STORED = REPO / "loadgen/tests/app/stored/20261128T142705Z-interrupted/raw"
 
 
 def run_of(system: FakeSystem, length_s: float, tmp_path: Path) -> EngineRun:
@@ -40,30 +46,33 @@ def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) ->
     assert system.processes[1].stopped_early
 
 
-def test_whole_lines_are_read_as_they_come_and_each_once(
-    system: FakeSystem, tmp_path: Path
-) -> None:
+def test_an_engine_that_wrote_nothing_has_no_lines(system: FakeSystem, tmp_path: Path) -> None:
     run, path = run_of(system, 1.0, tmp_path), tmp_path / "out.txt"
     path.unlink()
-    assert run.lines() == []
-    path.write_text("one\ntw")
-    assert run.lines() == ["one"]
-    assert run.lines() == []
-    with path.open("a") as file:
-        file.write("o\n\nthr")
-    assert run.lines() == ["two", ""]
-    with path.open("a") as file:
-        file.write("ee\n")
-    assert (run.lines(), run.words) == (["three"], "three")
+    assert run.hear() == []
+    path.write_text("one\n\ntw")
+    assert (run.hear(), run.hear(), run.words, run.seconds) == (["one", ""], [], "tw", [])
 
 
-@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_any_failure_ends_the_engine(
-    system: FakeSystem, tmp_path: Path, failure: type[BaseException]
-) -> None:
-    with pytest.raises(failure), run_of(system, 100.0, tmp_path):
-        raise failure
-    assert system.processes[0].stopped_early
+def test_what_pacer_counts_is_known_while_it_runs(lab: FakeLab, tmp_path: Path) -> None:
+    lab.answers, lab.errors = lambda connections: (10.0 * connections, [100, 300], 5), 0.1
+    with bench(lab.system, lab.engine, tmp_path).counted.watched(7, 4) as run:
+        for _ in run.steps(3.1):
+            run.hear()
+        # 70 a second, of which 7 failed; those count from when they were sent.
+        assert run.answered(1) == Answered(140, 14, 2.0, pytest.approx(100, rel=1e-3), ANY, 5.0)
+        assert run.answered(1).mean_ms == pytest.approx(200, rel=0.02)
+        assert (run.answered(1).rps, run.answered(3).rps) == (70, 0)
+        assert (run.answered(1).good, run.answered(3).good) == (False, False)
+
+
+def test_a_recorded_load_counts_as_its_engine_says(system: FakeSystem, tmp_path: Path) -> None:
+    run, [packed] = run_of(system, 1.0, tmp_path), STORED.glob(f"*/{PACKED}")
+    (tmp_path / "out.txt").write_bytes(gzip.decompress(packed.read_bytes()))
+    run.hear()
+    output = read_output(packed)
+    assert run.seconds == list(output.seconds)
+    assert run.answered().count == output.end.ok + output.end.http_errors
 
 
 def bench(system: FakeSystem, engine: FakeEngine, tmp_path: Path) -> Bench:
@@ -90,34 +99,3 @@ def test_a_side_load_takes_nothing_of_its_trial_but_the_target(tmp_path: Path) -
     load = closed_load(plan("closed", hold="in-flight"), 7, 4)
     (kept,) = Pacer().schedule(load, tmp_path).files.values()
     assert "once" not in json.loads(kept)
-
-
-def test_a_short_load_is_read_at_both_edges_of_its_window(
-    system: FakeSystem, tmp_path: Path
-) -> None:
-    class Calibrates(FakeEngine):
-        """Needs its own warm-up, which the fake's is."""
-
-        def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-            if plan.warmup_s == LEAD_S:
-                raise WordError("less than its own calibration")
-            return super().schedule(plan, raw)
-
-    for engine in (FakeEngine(), Calibrates()):
-        began_s = system.monotonic()
-        done = bench(system, engine, tmp_path).short(7, 2, system.monotonic)
-        assert done.opened - began_s == pytest.approx(10, abs=0.5)
-        assert done.closed - began_s == pytest.approx(12, abs=0.5)
-        assert done.reading.achieved_rps == 35
-
-
-@pytest.mark.parametrize("why", ["hangs", "unreadable"])
-def test_a_short_load_may_give_no_figures(
-    system: FakeSystem, engine: FakeEngine, tmp_path: Path, why: str
-) -> None:
-    system.hangs = lambda argv: why == "hangs"
-    engine.broken = "is empty"
-    says = "did not end" if why == "hangs" else "gave no figures: is empty"
-    with pytest.raises(NoFigures, match=says):
-        bench(system, engine, tmp_path).short(7, 2, system.monotonic)
-    assert not (tmp_path / "beside").exists()

@@ -6,7 +6,6 @@ import pytest
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
-from lab.load.engines.base import told_apart
 from lab.load.measure import RECORD, measure, supported
 from lab.model import Measurement, Reading, needed_samples, remarks_in
 from lab.store.records import write_json
@@ -32,15 +31,6 @@ def raw(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("errors", "kept"), [(0, True), (6, True), (7, False)])
-def test_a_few_errors_move_nothing(raw: Path, engine: FakeEngine, errors: int, kept: bool) -> None:
-    # 6 of 6,750 answers are 0.09 %, 7 are 0.104 %. The mean of all is that of Little's law.
-    engine.read = lambda plan, raw: reading(window_ok=6750 - errors, window_http_errors=errors)
-    said = measure(raw, [engine]).reading
-    assert (said.raw is not None, said.corrected is not None) == (kept, kept)
-    assert (said.answer_ms, said.in_flight) == (200, 90)
-
-
 def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
     counts = {"window_ok": 600, "window_http_errors": 900, "all_ms": 50.0}
     said = supported(reading(100.0, **counts, failed=latency(1), late=latency(0)))
@@ -48,7 +38,6 @@ def test_an_engine_that_tells_them_apart_leaves_nothing_out() -> None:
     assert (said.raw.p95_ms, said.raw.p99_ms) == (210, None)
     assert (said.failed.p95_ms, said.failed.p99_ms, said.late.p99_ms) == (11, None, 20)
     assert cells(said.remarks) == ["percentiles-left-out percentile=99 samples=600 needed=1000"]
-    assert told_apart(said) is said
 
 
 def test_unreadable_output_is_a_measurement_without_reading(raw: Path, engine: FakeEngine) -> None:

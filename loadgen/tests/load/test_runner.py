@@ -2,9 +2,11 @@
 window, measurement, judgement. Each makes the trial invalid, for that reason only."""
 
 import dataclasses
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import create_autospec
 
 import httpx
@@ -15,7 +17,6 @@ from lab.judge.checks import data, judge
 from lab.judge.checks.check import Evidence
 from lab.judge.checks.load import wrk2_bursts
 from lab.judge.predict import Prediction
-from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.engines.pacer import OUTPUT, Pacer
 from lab.load.measure import RECORD, measure
@@ -26,6 +27,7 @@ from lab.model import (
     JitCpu,
     Judgement,
     Peak,
+    Reading,
     Remark,
     Spike,
     ToxicStep,
@@ -37,7 +39,7 @@ from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.subject.changes import Journal
 from lab.system.observe import observe
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
 from support import pacer
 from support.fakes import START, FakeEngine, FakeLab, cells, plan, record, toxic
 from support.system import FakeSystem
@@ -80,10 +82,6 @@ class Lab:
     def record(self) -> TrialRecord:
         return read_json(self.raw / RECORD, TrialRecord)
 
-    def ends(self, at_s: float, process: int = 0) -> None:
-        """A process ends by itself at this time."""
-        self.system.at(at_s, lambda: setattr(self.system.processes[process], "_length_s", 0.0))
-
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
         return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
@@ -102,11 +100,10 @@ def lab(lab: FakeLab, tmp_path: Path) -> Lab:
     return Lab(lab, tmp_path / "raw" / "01-a")
 
 
-def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
-    assert lab.judged() == Judgement((), ())
+Plant = Callable[[Lab], object]
 
 
-def at(at_s: float, **changes: object) -> Callable[[Lab], object]:
+def at(at_s: float, **changes: object) -> Plant:
     """What is changed of the fake lab, at this time."""
 
     def plant(lab: Lab) -> None:
@@ -117,84 +114,59 @@ def at(at_s: float, **changes: object) -> Callable[[Lab], object]:
     return plant
 
 
-def restart(lab: Lab) -> None:
-    lab.fake.new_jvm("a")
-    lab.fake.compiled_s = lambda at: 0.1
+def system(**changes: object) -> Plant:
+    return lambda lab: vars(lab.system).update(changes)
 
 
-def refuse(plan: TrialPlan, raw: Path) -> None:
-    raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+def ends(at_s: float, process: int = 0) -> Plant:
+    """A process ends by itself at this time."""
+    return lambda lab: lab.system.at(
+        at_s, lambda: setattr(lab.system.processes[process], "_length_s", 0.0)
+    )
 
 
-# What is planted, the plan if it is another, and the one reason.
-FAULTS: dict[str, tuple[Callable[[Lab], object], TrialPlan | None, str]] = {
+def another_jvm(lab: Lab) -> None:
+    lab.system.at(MID_WINDOW_S, lambda: lab.fake.new_jvm("a"))
+    lab.fake.compiled_s = lambda at: 5.0 if at < MID_WINDOW_S else 0.1
+
+
+def damaged(lab: Lab) -> None:
+    def refuse(plan: TrialPlan, raw: Path) -> Reading:
+        raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+
+    lab.fake.engine.read = refuse
+
+
+APART = "clocks-apart part=Prometheus offset_s={} uncertainty_s=0"
+UNWATCHED = "toxics-unwatched began=12:00:{} ended=12:00:{}"
+# What is planted, the plan, and the one reason.
+FAULTS: list[tuple[Plant, TrialPlan, str]] = [
     # It stopped the container for 40 % of the time.
-    "a quota": (
-        lambda lab: vars(lab.system).update(throttled=0.4),
-        None,
-        "generator-throttled throttled_s=6 window_s=15",
-    ),
-    "another JVM": (
-        lambda lab: lab.system.at(MID_WINDOW_S, lambda: restart(lab)),
-        None,
-        "jvm-restarted",
-    ),
-    "an engine that hangs": (
-        lambda lab: vars(lab.system).update(hangs=lambda argv: True),
-        None,
-        "engine-overtime engine=wrk2 overtime_s=120",
-    ),
-    "damaged output": (
-        lambda lab: vars(lab.fake.engine).update(condense=refuse),
-        None,
-        "damaged problem=fake.sqlite: cannot be read: malformed",
-    ),
-    "a peak that ends": (
-        lambda lab: lab.ends(15.0, 1),
-        SPIKED,
-        "spike-flawed spike=1 length_s=1 planned_s=3",
-    ),
-    "a load that ends in a peak": (
-        lambda lab: lab.ends(15.0),
-        SPIKED,
-        "spikes-missing made=0 planned=2",
-    ),
-    "a load that ends in a script": (
-        lambda lab: lab.ends(13.0),
-        SCRIPTED,
-        "script-short made=1 planned=4",
-    ),
-    **{
-        f"a clock of Prometheus, {ahead_s:g} s from {at_s:g} s on": (
-            at(at_s, ahead_s=ahead_s),
-            None,
-            f"clocks-apart part=Prometheus offset_s={ahead_s:g} uncertainty_s=0",
-        )
-        for ahead_s, at_s in ((2.1, 0.0), (-60.0, 0.0), (2.1, MID_WINDOW_S))
-    },
-    **{
-        f"nobody watches: {changes}": (
-            at(0.0, **changes),
-            None,
-            f"toxics-unwatched began=12:00:{began} ended=12:00:{ended}",
-        )
-        for changes, began, ended in (
-            ({"agent_up": False}, "00", "25"),
-            # A toxic came and went, then the agent restarted: its history is empty.
-            ({"first_look_s": MID_WINDOW_S}, "00", "17"),
-            # Toxiproxy never answered.
-            ({"first_look_s": None}, "00", "25"),
-            # Looks failed in the middle, and until the end.
-            ({"blind_s": [(12.0, 23.0)]}, "12", "23"),
-            ({"blind_s": [(12.0, 99.0)]}, "12", "25"),
-        )
-    },
-}
+    (system(throttled=0.4), plan(), "generator-throttled throttled_s=6 window_s=15"),
+    (another_jvm, plan(), "jvm-restarted"),
+    (system(hangs=lambda argv: True), plan(), "engine-overtime engine=wrk2 overtime_s=120"),
+    (damaged, plan(), "damaged problem=fake.sqlite: cannot be read: malformed"),
+    (ends(15.0, 1), SPIKED, "spike-flawed spike=1 length_s=1 planned_s=3"),
+    (ends(15.0), SPIKED, "spikes-missing made=0 planned=2"),
+    (ends(13.0), SCRIPTED, "script-short made=1 planned=4"),
+    (at(0.0, ahead_s=2.1), plan(), APART.format("2.1")),
+    (at(0.0, ahead_s=-60.0), plan(), APART.format("-60")),
+    (at(MID_WINDOW_S, ahead_s=2.1), plan(), APART.format("2.1")),
+    (at(0.0, agent_up=False), plan(), UNWATCHED.format("00", "25")),
+    # A toxic came and went, then the agent restarted: its history is empty.
+    (at(0.0, first_look_s=MID_WINDOW_S), plan(), UNWATCHED.format("00", "17")),
+    # Toxiproxy never answered.
+    (at(0.0, first_look_s=None), plan(), UNWATCHED.format("00", "25")),
+    # Looks failed in the middle, and until the end.
+    (at(0.0, blind_s=[(12.0, 23.0)]), plan(), UNWATCHED.format("12", "23")),
+    (at(0.0, blind_s=[(12.0, 99.0)]), plan(), UNWATCHED.format("12", "25")),
+]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(lab: Lab, fault: str) -> None:
-    plant, of, reason = FAULTS[fault]
+@pytest.mark.parametrize(("plant", "of", "reason"), FAULTS)
+def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(
+    lab: Lab, plant: Plant, of: TrialPlan, reason: str
+) -> None:
     plant(lab)
     lab.fake.toxics = [toxic(latency=20)]
     assert lab.reason(of) == reason
@@ -204,18 +176,47 @@ def test_a_fault_makes_the_trial_invalid_and_nothing_goes_on_after_it(lab: Lab, 
         assert lab.record.run_s == pytest.approx(25 + 120, abs=1)
 
 
-def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(lab: Lab) -> None:
-    heap = iter([90, 80, 40, 30, 70, 60])
-    lab.fake.heap_bytes = lambda _: next(heap)
+def late_downstream(lab: Lab) -> None:
+    for le, rps in (("0.01", 100), ("0.05", 500), ("+Inf", 500)):
+        labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
+        lab.fake.scraped.append((labels, lambda at, rps=rps: rps * (at + 600)))
+
+
+def agent_back(lab: Lab) -> None:
+    at(0.0, agent_up=False)(lab)
+    at(MID_WINDOW_S, agent_up=True)(lab)
+
+
+@pytest.mark.parametrize(
+    ("plant", "notes"),
+    [
+        (system(), []),
+        # An agent that only lost the marks has watched all the same.
+        (agent_back, []),
+        (late_downstream, ["downstream-late late_ms=47.5 allowed_ms=20"]),
+        (
+            at(0.0, blind_s=[(-60.0, 1.5), (12.0, 14.5), (16.0, 17.9)]),
+            ["toxics-unwatched-briefly began=12:00:12 ended=12:00:14"],
+        ),
+    ],
+)
+def test_what_is_no_fault_is_at_most_a_note(lab: Lab, plant: Plant, notes: list[str]) -> None:
+    plant(lab)
+    judged = lab.judged()
+    assert (judged.reasons, cells(judged.notes)) == ((), notes)
+
+
+@pytest.mark.parametrize(("asks", "looks", "live_bytes"), [(True, 6, 30), (False, 0, None)])
+def test_what_lives_after_the_load_is_recorded_where_the_plan_asks(
+    lab: Lab, asks: bool, looks: int, live_bytes: int | None
+) -> None:
+    """A collection changes what is measured next."""
+    heap = [90, 80, 40, 30, 70, 60]
+    lab.fake.heap_bytes = lambda _: heap.pop(0)
     # The second of two collections frees what the first released, and of three looks the least
     # counts: until then the server may have closed the connections.
-    assert lab.run(plan(asks_live=True)).live_heap_bytes == 30
-    assert next(heap, None) is None
-
-
-def test_a_jvm_that_is_not_asked_collects_nothing(lab: Lab) -> None:
-    lab.fake.heap_bytes = lambda _: pytest.fail("a collection changes what is measured next")
-    assert lab.run().live_heap_bytes is None
+    assert lab.run(plan(asks_live=asks)).live_heap_bytes == live_bytes
+    assert len(heap) == 6 - looks
 
 
 def test_the_memory_is_read_while_the_connections_are_held(lab: Lab) -> None:
@@ -266,29 +267,20 @@ def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
     assert [one.offset_s for one in lab.record.clocks] == pytest.approx([0.03, 0.03])
 
 
-def test_the_clock_of_another_machine_is_named() -> None:
-    clocks = (ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream"))
-    assert cells(data.clocks_apart(Evidence(record(clocks=clocks), None))) == [
-        "clocks-apart part=the downstream offset_s=-3 uncertainty_s=0.001"
-    ]
-
-
-@pytest.mark.parametrize(("offset_s", "apart"), [(0.9, False), (-0.9, False), (1.1, True)])
-def test_an_answer_that_took_long_may_be_of_the_same_clock(offset_s: float, apart: bool) -> None:
-    of = record(clocks=(ClockOffset(offset_s, 0.5),))
-    assert bool(data.clocks_apart(Evidence(of, None))) == apart
-
-
-def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
-    lab.fake.agent_up = False
-    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
-    assert lab.judged() == Judgement((), ())
-
-
-def test_a_look_or_two_that_failed_are_a_note(lab: Lab) -> None:
-    lab.fake.blind_s = [(-60.0, 1.5), (12.0, 14.5), (16.0, 17.9)]
-    [note] = cells(lab.judged().notes)
-    assert note == "toxics-unwatched-briefly began=12:00:12 ended=12:00:14"
+@pytest.mark.parametrize(
+    ("clocks", "apart"),
+    [
+        ((ClockOffset(0.2, 0.001), ClockOffset(-3.0, 0.001, "the downstream")), ["-3"]),
+        # An answer that took long may be of the same clock.
+        ((ClockOffset(0.9, 0.5), ClockOffset(-0.9, 0.5)), []),
+        ((ClockOffset(1.1, 0.5),), ["1.1"]),
+    ],
+)
+def test_clocks_are_apart_by_more_than_an_answer_took(
+    clocks: tuple[ClockOffset, ...], apart: list[str]
+) -> None:
+    found = cells(data.clocks_apart(Evidence(record(clocks=clocks), None)))
+    assert [re.findall(r"offset_s=(\S+)", cell)[0] for cell in found] == apart
 
 
 def test_the_agent_is_asked_after_the_toxics_were_read_back(lab: Lab) -> None:
@@ -299,18 +291,17 @@ def test_the_agent_is_asked_after_the_toxics_were_read_back(lab: Lab) -> None:
 
 
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
-    lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
+    lab.fake.compiled_s = lambda at: 5.0 + 0.5 * max(0.0, at - 12)
     assert lab.reason().startswith("compiling elapsed_s=0.4")
-    assert lab.record.jit_share == pytest.approx(0.433, abs=0.01)
+    assert (lab.record.jit_share, lab.record.jit_cpu) == (pytest.approx(0.433, abs=0.01), None)
 
 
 def test_what_a_compiler_took_of_the_cpus_is_asked_where_it_is_told(lab: Lab) -> None:
-    lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.4 * (at - 12)
+    lab.fake.compiled_s = lambda at: 5.0 + 0.4 * max(0.0, at - 12)
     lab.fake.jit_s = lambda at: (4.0 + max(0.0, at - 12) * 0.06, 1.0 + max(0.0, at - 12) * 0.3)
     assert lab.judged() == Judgement((), ())
-    kept = lab.record
-    assert kept.jit_cpu == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
-    assert kept.jit_share == pytest.approx(0.35, abs=0.01)
+    kept = lab.record.jit_cpu
+    assert kept == JitCpu(pytest.approx(0.052, abs=0.002), pytest.approx(0.26, abs=0.01))
 
 
 def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
@@ -328,26 +319,23 @@ def test_usage_and_series_are_those_of_the_window(lab: Lab) -> None:
     assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 25)
 
 
-def test_a_window_ends_as_soon_as_its_limits_are_settled(lab: Lab) -> None:
-    lab.fake.engine = FakeEngine(streams=True, enough_s=6)
+@pytest.mark.parametrize(
+    ("limits", "enough_s", "length_s"),
+    [({"p99": (500.0,)}, 6, 6), ({"p99": (500.0,)}, None, 15), ({}, 6, 15)],
+)
+def test_a_window_ends_as_soon_as_its_limits_are_settled(
+    lab: Lab, limits: dict[str, Any], enough_s: int | None, length_s: int
+) -> None:
+    lab.fake.engine = FakeEngine(streams=True, enough_s=enough_s)
     # A second of the window is told 6.5 s after it began.
     lab.system.at(16.5, lambda: (lab.raw / "fake.txt").write_text("a line\n"))
-    searched = plan(limits={"p99": (500.0,)})
-    found = lab.run(searched)
-    assert (found.plan.duration_s, found.status, found.problem) == (6, 0, None)
-    assert found.usage.window_cpu_s == pytest.approx(0.5 * 6, rel=0.1)
-    assert load_or_none(lab.raw).window == (START.timestamp() + 10, START.timestamp() + 16)
-    assert measure(lab.raw, [lab.fake.engine]).reading.window_s == 6
-
-
-@pytest.mark.parametrize("limits", [{}, {"p99": (500.0,)}])
-def test_a_window_that_is_not_settled_has_its_whole_length(
-    lab: Lab, limits: dict[str, float]
-) -> None:
-    """And so has one of a plan without limits, whatever its engine tells."""
-    lab.fake.engine = FakeEngine(streams=True, enough_s=None if limits else 6)
-    lab.system.at(16.5, lambda: (lab.raw / "fake.txt").write_text("a line\n"))
-    assert lab.run(plan(limits=limits)).plan.duration_s == 15
+    found = lab.run(plan(limits=limits))
+    assert (found.plan.duration_s, found.status, found.problem) == (length_s, 0, None)
+    assert found.usage.window_cpu_s == pytest.approx(0.5 * length_s, rel=0.1)
+    began = START.timestamp() + 10
+    assert load_or_none(lab.raw).window == (began, began + length_s)
+    assert measure(lab.raw, [lab.fake.engine]).reading.window_s == length_s
+    assert lab.system.processes[0].stopped_early == (length_s < 15)
 
 
 def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
@@ -359,12 +347,19 @@ def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
 
 
 def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
+    plans: list[TrialPlan] = []
+    engine, schedule = lab.fake.engine, lab.fake.engine.schedule
+    engine.schedule = lambda plan, raw: (plans.append(plan), schedule(plan, raw))[1]
     # The window opens at 10 s: calm to 14, peak to 17, calm to 21, peak to 24, calm to 28.
     record = lab.run(SPIKED)
     assert record.peaks == (Peak(14.0, 17.0), Peak(21.0, 24.0))
-    assert len(lab.system.started) == 3
-    assert all(process.stopped_early for process in lab.system.processes[1:])
+    stopped = [process.stopped_early for process in lab.system.processes]
+    assert stopped == [False, True, True]
     assert (lab.raw / "peak-2" / "fake.txt").exists()
+    # Each is a crowd that comes at once. Random arrivals differ by the draw.
+    _, *peaks = plans
+    assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
+    assert len({one.draw for one in plans}) == 3
 
 
 def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
@@ -386,34 +381,6 @@ def test_a_peak_tells_what_its_own_engine_did(lab: Lab) -> None:
         "spike-flawed spike=2 length_s=2.3 planned_s=3",
         "spike-flawed spike=2 untried=58 extra=70",
     ]
-
-
-class Keeping(FakeEngine):
-    """Keeps the plans it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.plans: list[TrialPlan] = []
-
-    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-        self.plans.append(plan)
-        return super().schedule(plan, raw)
-
-
-def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
-    lab.fake.engine = engine = Keeping()
-    lab.run(SPIKED)
-    _, *peaks = engine.plans
-    assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
-    # Random arrivals differ by the draw.
-    assert len({one.draw for one in engine.plans}) == 3
-
-
-def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
-    for le, rps in (("0.01", 100), ("0.05", 500), ("+Inf", 500)):
-        labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
-        lab.fake.scraped.append((labels, lambda at, rps=rps: rps * (at + 600)))
-    assert cells(lab.judged().notes) == ["downstream-late late_ms=47.5 allowed_ms=20"]
 
 
 STARTS: dict[str, tuple[list[int | None], int, tuple[Remark, ...]]] = {
@@ -471,7 +438,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
             lab.system.elapsed_s += 6.0
         return answer(request)
 
-    lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
+    lab.fake.stack = Stack("", httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
     assert "toxics-unwatched" not in str(lab.judged(of).reasons)
 
@@ -491,7 +458,7 @@ def test_an_interrupt_ends_all(lab: Lab, of: TrialPlan, at_s: float, started: in
 
 
 def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:
-    lab.fake.toxiproxy_stuck = True
+    lab.fake.stuck_from = 0
     failed, few = cells(lab.judged(SCRIPTED).reasons)[:2]
     assert failed.startswith("script-failed step=1 change=TYPE=latency LATENCY=300 problem=toxi")
     assert few == "script-short made=1 planned=4"

@@ -5,8 +5,8 @@ import copy
 import pytest
 
 from lab.errors import WordError
-from lab.model.toxic_words import Enable, Put, Remove, parse_none, parse_toxic
-from lab.model.toxics import Toxic
+from lab.model.toxic_words import ToxicRequest, parse_none, parse_toxic
+from lab.model.toxics import WHOLE_PROXY, Proxy, Toxic
 
 SLOW = {"TYPE": "latency", "LATENCY": "1"}
 
@@ -18,9 +18,9 @@ def words_of(text: str) -> dict[str, str]:
 
 def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_proxy() -> None:
     attributes = {"jitter": 50, "latency": 300}
-    assert parse_toxic(words_of("TYPE=latency LATENCY=300 JITTER=50")) == Put(
-        "downstream", Toxic("latency", "latency", "downstream", 1.0, attributes)
-    )
+    toxic = Toxic("latency", "latency", "downstream", 1.0, attributes)
+    request = parse_toxic(words_of("TYPE=latency LATENCY=300 JITTER=50"))
+    assert request == ToxicRequest("downstream", "latency", toxic)
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_prox
     ],
 )
 def test_every_type_of_toxiproxy_is_accepted(words: str) -> None:
-    assert isinstance(parse_toxic(words_of(words)), Put)
+    assert isinstance(parse_toxic(words_of(words)).value, Toxic)
 
 
 def test_down_and_up_are_the_proxy_itself_and_remove_takes_a_toxic_away() -> None:
-    assert parse_toxic({"TYPE": "down"}) == Enable("downstream", False)
-    assert parse_toxic({"TYPE": "up", "PROXY": "other"}) == Enable("other", True)
-    assert parse_toxic({"NAME": "slow", "REMOVE": "yes"}) == Remove("downstream", "slow")
+    assert parse_toxic({"TYPE": "down"}) == ToxicRequest("downstream", WHOLE_PROXY, False)
+    assert parse_toxic({"TYPE": "up", "PROXY": "other"}) == ToxicRequest("other", WHOLE_PROXY, True)
+    assert parse_toxic({"NAME": "slow", "REMOVE": "yes"}) == ToxicRequest("downstream", "slow")
 
 
 def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
     kept = parse_toxic({**SLOW, "TOXICITY": "0.333333"})
-    assert kept.toxic.toxicity == 0.333333
+    assert kept.value.toxicity == 0.333333
     with pytest.raises(WordError, match=r"TOXICITY=0\.3333333 is not allowed"):
         parse_toxic({**SLOW, "TOXICITY": "0.3333333"})
 
@@ -59,10 +59,11 @@ def test_a_change_is_of_what_is_given_and_judged_by_the_type_in_force() -> None:
     # A toxicity of more digits stays as it reads back.
     slow = Toxic("slow", "latency", "upstream", 0.33333334, {"jitter": 0, "latency": 300})
     changed = copy.replace(slow, attributes={"jitter": 5, "latency": 300})
-    assert parse_toxic({"NAME": "slow", "JITTER": "5"}).of(slow) == Put("downstream", changed)
+    proxy = Proxy("downstream", "", "", True, (slow,))
+    assert parse_toxic({"NAME": "slow", "JITTER": "5"}).value_on(proxy) == changed
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
-        change.of(slow)
+        change.value_on(proxy)
 
 
 TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from lab.system.http import TokenAuth
-from support.stored import Cells, Query, Values, Window, ends, rows_of, run_of
+from support.stored import Cells, Query, Run, Values, Window, ends
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
@@ -17,20 +16,18 @@ if "LAB_SMOKE_RESULTS" not in os.environ:
 
 
 @pytest.fixture(scope="session")
-def run() -> Path:
-    """The folder of the one run the smoke test made under the name `smoke`."""
-    return run_of("smoke")
+def run() -> Run:
+    return Run("smoke")
 
 
 @pytest.fixture(scope="session")
-def rows() -> list[Cells]:
-    """Its trials."""
-    return rows_of("smoke")
+def rows(run: Run) -> list[Cells]:
+    return run.rows
 
 
 @pytest.fixture(scope="session")
 def window(rows: list[Cells]) -> Window:
-    """The time of the run, in seconds since 1970."""
+    """The time of the run."""
     began, ended = zip(*map(ends, rows), strict=True)
     return min(began), max(ended)
 
@@ -43,7 +40,7 @@ def client() -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def prometheus() -> str:
-    return os.environ["LAB_PROMETHEUS_URL"]
+    return "http://prometheus:9090"
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,10 @@
 
 from lab.kinds.planted import right, wrong_and_sure
 from support.planted_run import judged
-from support.stored import results, trials_of
+from support.stored import Run, results
 
 # A small machine that is busy may hide some cases at the first try, and none at both.
 MOST_MISSED = 4
-
 
 # Where the requests of a planted lock and of a planted pin wait.
 FAULTS = "lab.work.faults"
@@ -32,11 +31,13 @@ def test_every_case_is_named_right_at_the_first_or_the_second_try() -> None:
 
 
 def test_waits_are_named_with_the_line_that_waits() -> None:
-    verdicts = [trial["verdict"] for name in runs() for trial in trials_of(name)]
     for resource, site in SITES.items():
-        named = [one for one in verdicts if one["bottleneck"] == resource]
         sites = [
-            at["detail"] for one in named for at in one["ranked"] if at["resource"] == resource
+            standing["detail"]
+            for name in runs()
+            for trial in Run(name).trials
+            for standing in trial["verdict"]["ranked"]
+            if standing["resource"] == trial["verdict"]["bottleneck"] == resource
         ]
         assert sites
         assert [at for at in sites if site not in at] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.stored import rows_of
+from support.stored import Run
 
 
 @pytest.mark.parametrize(
@@ -17,15 +17,14 @@ from support.stored import rows_of
     ],
 )
 def test_a_planted_fault_is_the_reason(concurrency: str, reason: str) -> None:
-    (row,) = [row for row in rows_of("faults") if row["concurrency"] == concurrency]
+    (row,) = [row for row in Run("faults").rows if row["concurrency"] == concurrency]
     assert row["valid"] == "false"
     assert reason in row["invalid_reasons"]
 
 
 def test_unequal_limits_make_every_row_invalid() -> None:
-    rows = rows_of("unequal")
-    assert len(rows) == 2
+    rows = Run("unequal").rows
+    assert [row["valid"] for row in rows] == ["false", "false"]
     for row in rows:
-        assert row["valid"] == "false"
         assert "downstream_timeout_ms" in row["invalid_reasons"]
         assert "cpu_quota" in row["invalid_reasons"]

@@ -6,8 +6,6 @@ Started by `.ci/smoke.sh` only where the image is present, after the smoke test'
 import json
 import os
 import re
-import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +21,6 @@ GRAFANA = "http://grafana:3000"
 LOCAL = "http://localhost:3000"
 DASHBOARDS = REPO / "grafana" / "dashboards"
 SHOWN_S = 60.0
-# Lab refreshes every 2 s. Three questions of one panel are more than opening it takes.
-REFRESHES = 3
 # Grafana asks only for what is on the screen: so high a screen shows all of a dashboard.
 WIDE, HIGH = 1600, 9000
 
@@ -115,26 +111,3 @@ def test_every_panel_has_lines(page: Browser, window: Window, rows: list[Cells],
     eventually(is_drawn, SHOWN_S, f"all panels of {uid}, and a line of {rows[0]['server']}")
     eventually(lambda: "No data" not in text(), SHOWN_S, f"no panel of {uid} without data")
     assert "was not found" not in text()
-
-
-def test_a_live_page_refreshes_by_itself(page: Browser) -> None:
-    page.driver.get_log("performance")
-    page.look(f"{LOCAL}/d/lab")
-    asked: Counter[tuple[str, ...]] = Counter()
-    until = time.monotonic() + SHOWN_S
-    while time.monotonic() < until and max(asked.values(), default=0) < REFRESHES:
-        time.sleep(0.5)
-        asked.update(asked_since(page))
-    assert max(asked.values(), default=0) >= REFRESHES, asked
-
-
-def asked_since(page: Browser) -> Iterator[tuple[str, ...]]:
-    """What the page asked the data source for since this was last called: the expressions of
-    each request."""
-    for entry in page.driver.get_log("performance"):
-        told = json.loads(entry["message"])["message"]
-        request = told.get("params", {}).get("request", {})
-        if told["method"] == "Network.requestWillBeSent" and "/api/ds/query" in request["url"]:
-            queries = json.loads(request.get("postData", "{}")).get("queries", [])
-            if queries:
-                yield tuple(query.get("expr", "") for query in queries)

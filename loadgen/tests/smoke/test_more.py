@@ -12,9 +12,8 @@ import httpx
 import pytest
 
 from lab.kinds.reading.words import server_lists
-from lab.store import manifest
 from support.repo import REPO
-from support.stored import run_of
+from support.stored import Run
 
 # The downstream's answer; a server's answers to so many requests for each of its CPUs.
 ANSWER_S = 0.2
@@ -47,7 +46,7 @@ def test_the_table_of_differences_is_what_was_read_back(client: httpx.Client, as
         for lanes, name, *values in ROW.findall(page)
         for lane in lanes.split(", ")
     }
-    plain, by_default = ask("event-loop", "/settings"), manifest.read(run_of("frameworks")).servers
+    plain, by_default = ask("event-loop", "/settings"), Run("frameworks").manifest.servers
     found = {}
     for lane in LANES:
         answer = client.get(f"http://{lane}:8080/downstream").raise_for_status()

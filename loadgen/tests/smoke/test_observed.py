@@ -4,7 +4,6 @@ import json
 import re
 import socket
 from bisect import bisect_left
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +12,7 @@ import pytest
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S
 from support.dashboards import filled, lab, load
 from support.repo import REPO
-from support.stored import Cells, Query, Values, Window, ends, eventually, offered_routes
+from support.stored import Cells, Query, Run, Values, Window, ends, eventually, offered_routes
 
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
 # Of toxics, and none is in force or was: test_toxic_in_force.py asks for these. By default nobody
@@ -122,7 +121,7 @@ def test_what_a_load_told_live_is_what_its_row_says(query: Query, rows: list[Cel
 
 
 def test_every_dashboard_query_answers_for_the_time_of_the_run(
-    client: httpx.Client, prometheus: str, rows: list[Cells], window: Window, run: Path
+    client: httpx.Client, prometheus: str, rows: list[Cells], window: Window, run: Run
 ) -> None:
     # Each side of Compare asks for one trial: of some, a busy machine has too few samples. Only an
     # open one offers a rate.
@@ -142,7 +141,12 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(
         path = row["route"].partition("?")[0]
         values = {"server": ".+", "service": ".+", "route": path, "__rate_interval": "8s"}
         for side in "ab":
-            of = {"run": run.name, "trial": row["trial"], "server": row["server"], "route": path}
+            of = {
+                "run": run.folder.name,
+                "trial": row["trial"],
+                "server": row["server"],
+                "route": path,
+            }
             # Grafana moves both to one moment. Prometheus 2.53 refuses an offset of 0.
             values |= {f"{name}_{side}": value for name, value in {**of, "shift": "1"}.items()}
         told = {

@@ -1,9 +1,7 @@
 """A stock Tomcat and a Node program in the lab, and a stock nginx outside it, as targets
 (`.ci/own-service.sh`)."""
 
-import json
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,16 +9,21 @@ import pytest
 from lab.judge.quantities import HOST_CROWDED
 from lab.judge.resources.worker_pool import CPUS_LEFT
 from support.dashboards import lab
-from support.stored import Query, Values, is_trusted, offered_routes, results, series_of, trials_of
+from support.stored import Query, Run, Values, is_trusted, offered_routes
 
 
 @pytest.fixture(scope="module")
-def tomcat() -> dict[str, Any]:
-    (trial,) = trials_of("tomcat")
+def run() -> Run:
+    return Run("tomcat")
+
+
+@pytest.fixture(scope="module")
+def tomcat(run: Run) -> dict[str, Any]:
+    (trial,) = run.trials
     return trial
 
 
-def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any]) -> None:
+def test_a_tomcat_is_measured_under_its_name(run: Run, tomcat: dict[str, Any]) -> None:
     # Three of four requests are GET, one is POST: what Tomcat refuses is an error.
     assert (tomcat["server"], tomcat["route"]) == ("tomcat", "tomcat")
     assert (tomcat["http_errors"], tomcat["ok"] > 400) == (0, True)
@@ -28,26 +31,27 @@ def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any]) -> None:
     assert is_trusted(tomcat), tomcat["reasons"]
     assert tomcat["raw_p50_ms"] >= 200
     # Which image ran is known.
-    host = json.loads((results() / tomcat["run"] / "manifest.json").read_text())["host"]
+    host = run.json("manifest.json")["host"]
     container = host["services"]["tomcat"]
     assert container["image"] == host["images"]["concurrency-lab/test-tomcat:local"]["id"]
     assert (container["nano_cpus"], container["memory_bytes"]) == (0, 0)
 
 
-def test_its_jvm_was_started_for_the_launch_and_proven_warm(tomcat: dict[str, Any]) -> None:
-    began = datetime.strptime(tomcat["run"][:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+def test_its_jvm_was_started_for_the_launch_and_proven_warm(
+    run: Run, tomcat: dict[str, Any]
+) -> None:
     assert tomcat["launch"] == 1
-    assert tomcat["jvm_started_ms"] / 1000 > began.timestamp()
+    assert tomcat["jvm_started_ms"] / 1000 > run.manifest.started_at.timestamp()
     assert tomcat["warmth"]["steady"]
     assert tomcat["demand"]["r0_ms"] >= 200
     # The agent recorded it. Few allocations are sampled in 4 s, and whose is left to chance.
-    (stacks,) = (results() / tomcat["run"] / "recorded").glob("*-recorded/collapsed.txt")
+    (stacks,) = run.folder.glob("recorded/*-recorded/collapsed.txt")
     assert "java.lang.Thread.run" in stacks.read_text()
     assert "unpack(cpool)" in stacks.with_name("flamegraph.html").read_text()
 
 
-def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> None:
-    series = series_of(tomcat)
+def test_its_jvm_and_its_container_are_in_the_series(run: Run, tomcat: dict[str, Any]) -> None:
+    series = run.series(tomcat["trial"])
     of_jvm = {one["__name__"] for one in series if one.get("server") == "tomcat"}
     assert {"jvm_threads_current", "process_open_fds", "lab_worker_pool_size"} <= of_jvm
     assert any(one.get("service") == "tomcat" for one in series)
@@ -77,7 +81,7 @@ def test_its_pool_of_200_threads_limits_400_connections(tomcat: dict[str, Any]) 
 
 
 def test_a_planted_lock_is_named_with_its_line() -> None:
-    (locked,) = trials_of("locked")
+    (locked,) = Run("locked").trials
     assert is_trusted(locked), locked["reasons"]
     assert 60 <= locked["achieved_rps"] <= 100
     if locked["usage"]["host_busy"] >= HOST_CROWDED:
@@ -88,7 +92,7 @@ def test_a_planted_lock_is_named_with_its_line() -> None:
 
 
 def test_a_pool_that_nobody_shows_is_inferred() -> None:
-    (shop,) = trials_of("shop")
+    (shop,) = Run("shop").trials
     assert is_trusted(shop), shop["reasons"]
     # Sixty connections, of which a pool of 20 lets a third through: 20 / 0.2 s.
     assert 80 <= shop["achieved_rps"] <= 101
@@ -101,7 +105,7 @@ def test_a_pool_that_nobody_shows_is_inferred() -> None:
 
 def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_counted() -> None:
     # An invalid one was measured again.
-    by_arm = {trial["arm"]: trial for trial in trials_of("lifted")}
+    by_arm = {trial["arm"]: trial for trial in Run("lifted").trials}
     before, after = by_arm["1-before"], by_arm["1-after"]
     assert after["condition"]["host"] == {"ENV_SOCKETS": "40"}
     for trial in by_arm.values():
@@ -114,7 +118,7 @@ def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_cou
 
 
 def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said() -> None:
-    closed, opened = trials_of("nginx")
+    closed, opened = Run("nginx").trials
     assert (closed["mode"], opened["mode"]) == ("closed", "open")
     for trial in (closed, opened):
         assert trial["server"] == "host.docker.internal"

@@ -1,18 +1,15 @@
 """`/block` on a pool of a few threads, beside a simulation of that pool: rate and p95 agree."""
 
-import json
 import math
 
 import pytest
 
 from lab.kinds.cases import Case
 from lab.kinds.planted import of_trials
-from lab.model import Experiment, Row
+from lab.model import Experiment
 from lab.model.routes import parse
-from lab.store import manifest
-from lab.store.records import read_rows
 from support.queueing import Request, closed_load, open_load
-from support.stored import run_of
+from support.stored import Run
 
 # Above this the machine is part of the queue.
 MOST_CPU = 0.9
@@ -30,13 +27,13 @@ def simulated(case: Case, until_s: float) -> list[Request]:
 
 
 def test_what_is_measured_is_what_the_queue_gives() -> None:
-    run = run_of("queueing")
-    experiment = manifest.read(run).experiment
+    run = Run("queueing")
+    experiment = run.manifest.experiment
     assert isinstance(experiment, Experiment)
     wrong, compared = [], 0
-    for row in read_rows(run / "trials.csv", Row):
+    for row in run.every_row:
         case = of_trials(experiment)[row.trial]
-        record = json.loads((run / "raw" / row.trial / "trial.json").read_text())
+        record = run.record(row.trial)
         busy = record["usage"]["host_busy"]
         if busy is None or busy >= MOST_CPU:
             continue

@@ -1,6 +1,5 @@
 """Recordings on real servers: a planted method and a planted lock are seen for what they are."""
 
-import json
 import os
 import re
 import time
@@ -16,7 +15,7 @@ from lab.model import RECORDED, Recording
 from lab.store import recording
 from lab.system.http import Http
 from lab.system.management import Management
-from support.stored import rows_of, run_of
+from support.stored import Run
 
 SERVER = "fixed-pool"
 PLANTED, OTHER = "/compute?limit=200000", "/file?lines=20000"
@@ -99,15 +98,15 @@ def test_a_planted_lock_is_named_at_its_site(client: httpx.Client, management: M
 
 
 def test_a_bench_keeps_its_recording_beside_its_trials() -> None:
-    run, rows = run_of("launched"), rows_of("launched")
-    names = sorted(path.name for path in (run / "recorded").iterdir())
+    run = Run("launched")
+    folders = sorted((run.folder / "recorded").iterdir())
     # One of each arm, which has one load and one launch here.
-    assert names == [f"{row['trial']}{RECORDED}" for row in rows]
-    for name in names:
-        told = json.loads((run / "recorded" / name / "recording.json").read_text())
-        assert told["events"] == ["jdk.CPUTimeSample"]
-        found = recording.load_or_none(run / "recorded" / name)
+    assert [path.name for path in folders] == [f"{row['trial']}{RECORDED}" for row in run.rows]
+    for folder in folders:
+        record = run.json(f"recorded/{folder.name}/recording.json")
+        assert record["events"] == ["jdk.CPUTimeSample"]
+        found = recording.load_or_none(folder)
         assert found is not None
         assert found.samples == found.total > 0
-        assert "unpack(cpool)" in (run / "recorded" / name / "flamegraph.html").read_text()
-    assert "with recording / without: CPU per answer " in (run / "REPORT.md").read_text()
+        assert "unpack(cpool)" in (folder / "flamegraph.html").read_text()
+    assert "with recording / without: CPU per answer " in (run.folder / "REPORT.md").read_text()

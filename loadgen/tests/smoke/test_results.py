@@ -1,10 +1,8 @@
 """What a short bench left in its run's folder: plumbing, never speed."""
 
-import json
 import os
-from pathlib import Path
 
-from support.stored import Cells, assert_answered
+from support.stored import Cells, Run, assert_answered
 
 BENCHED = os.environ["LAB_SMOKE_BENCHED"].split(",")
 
@@ -31,8 +29,8 @@ def test_the_prediction_stands_beside_the_measurement(rows: list[Cells]) -> None
         assert float(row["achieved_rps"]) <= most or backlog, row
 
 
-def test_the_folder_tells_what_ran(run: Path, rows: list[Cells]) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
+def test_the_folder_tells_what_ran(run: Run, rows: list[Cells]) -> None:
+    manifest = run.json("manifest.json")
     assert manifest["status"] == "complete"
     assert manifest["host"]["cores"] >= 1
     assert manifest["host"]["images"]
@@ -42,7 +40,7 @@ def test_the_folder_tells_what_ran(run: Path, rows: list[Cells]) -> None:
         assert server["settings"]["downstream_url"] == "http://toxiproxy:8666/"
     # The engine's own output is kept, and `latest` leads to a run.
     for row in rows:
-        assert any((run / "raw" / row["trial"]).iterdir()), row
-    latest = run.parent / "latest"
+        assert any((run.folder / "raw" / row["trial"]).iterdir()), row
+    latest = run.folder.parent / "latest"
     assert latest.is_symlink()
     assert (latest / "trials.csv").exists()

@@ -1,41 +1,38 @@
 """A bench on two machines by two generators (`.ci/several.sh`)."""
 
-import gzip
-import json
+import pytest
 
-from support.stored import assert_answered, rows_of, run_of, series_of, trials_of
+from support.stored import Run, assert_answered
 
 LABELS = {"load": {"lab.generator", "lab.downstream"}, "tested": {"lab.server"}}
 
 
-def test_closed_and_open_load_were_measured() -> None:
-    rows = rows_of("several")
-    assert sorted(row["mode"] for row in rows) == ["closed", "open"]
-    for row in rows:
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run("several")
+
+
+def test_each_generator_put_on_its_share_of_the_load(run: Run) -> None:
+    assert sorted(row["mode"] for row in run.rows) == ["closed", "open"]
+    for row in run.rows:
         assert_answered(row)
+        files = (f"pacer-{name}.jsonl.gz" for name in ("here", "second-9465"))
+        sent = [run.lines(row["trial"], file)[-1]["sent"] for file in files]
+        assert sum(sent) == int(row["sent"]), row
+        assert min(sent) > max(sent) / 2, sent
 
 
-def test_each_generator_put_on_its_share_of_the_load() -> None:
-    for row in rows_of("several"):
-        raw, sent = run_of("several") / "raw" / row["trial"], {}
-        for name in ("here", "second-9465"):
-            with gzip.open(raw / f"pacer-{name}.jsonl.gz", "rt") as lines:
-                sent[name] = json.loads(lines.readlines()[-1])["sent"]
-        assert sum(sent.values()) == int(row["sent"]), row
-        assert min(sent.values()) > max(sent.values()) / 2, sent
-
-
-def test_each_machine_is_recorded() -> None:
-    machines = json.loads((run_of("several") / "manifest.json").read_text())["host"]["machines"]
+def test_each_machine_is_recorded(run: Run) -> None:
+    machines = run.json("manifest.json")["host"]["machines"]
     assert {name: set(machine["labels"]) for name, machine in machines.items()} == LABELS
     for machine in machines.values():
         assert machine["engine"]
         assert machine["nano_cpus"] >= 1e9
 
 
-def test_the_network_and_the_clocks_of_each_trial_are_recorded() -> None:
-    for row in rows_of("several"):
-        record = json.loads((run_of("several") / "raw" / row["trial"] / "trial.json").read_text())
+def test_the_network_and_the_clocks_of_each_trial_are_recorded(run: Run) -> None:
+    for row in run.rows:
+        record = run.record(row["trial"])
         ways = {way["between"]: way for way in record["before"]["ways"]}
         assert sorted(ways) == ["generator and server", "server and downstream"]
         assert 0 < ways["generator and server"]["ms"] < 1000, ways
@@ -48,9 +45,9 @@ def test_the_network_and_the_clocks_of_each_trial_are_recorded() -> None:
         assert record["usage"]["window_resent"] is not None
 
 
-def test_every_machine_is_in_the_series_and_none_is_taken_for_all() -> None:
-    for trial in trials_of("several"):
-        seen = series_of(trial)
+def test_every_machine_is_in_the_series_and_none_is_taken_for_all(run: Run) -> None:
+    for trial in run.trials:
+        seen = run.series(trial["trial"])
         for name in ("machine:machine_cpu_cores:each", "host_cpu_usage_seconds_total"):
             assert {one["machine"] for one in seen if one["__name__"] == name} == set(LABELS), name
         assert any("host-cpu" in str(note) for note in trial["notes"]), trial["notes"]

@@ -1,6 +1,5 @@
 """After `make toxics-reset`: none in force, and the delay is the downstream's alone."""
 
-import os
 import time
 
 import httpx
@@ -10,7 +9,7 @@ from support.stored import eventually
 
 
 def test_toxiproxy_has_none(client: httpx.Client) -> None:
-    answer = client.get(f"{os.environ['LAB_TOXIPROXY_URL']}/proxies/downstream/toxics")
+    answer = client.get("http://toxiproxy:8475/proxies/downstream/toxics")
     assert answer.json() == []
 
 

@@ -1,6 +1,5 @@
 """A toxic added with the lab's own verb: in force, exported, and felt in the latency."""
 
-import os
 import time
 
 import httpx
@@ -14,7 +13,7 @@ ADDED_S = 0.3
 
 
 def test_toxiproxy_and_prometheus_have_it(client: httpx.Client, query: Query) -> None:
-    toxics = client.get(f"{os.environ['LAB_TOXIPROXY_URL']}/proxies/downstream/toxics").json()
+    toxics = client.get("http://toxiproxy:8475/proxies/downstream/toxics").json()
     assert [(t["type"], t["attributes"]["latency"]) for t in toxics] == [("latency", 300)]
     eventually(
         lambda: [r["value"][1] for r in query('lab_toxics_in_force{proxy="downstream"}')] == ["1"],

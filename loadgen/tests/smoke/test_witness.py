@@ -5,15 +5,13 @@ answer. Before that a request waits until nginx gets a CPU: that wait is in the 
 alone. pacer's own lateness shows how long a process waits for a CPU here.
 """
 
-import gzip
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from support.stored import Window, ends, results, run_of, trials_of
+from support.stored import Run, Window, ends, results
 
 # The load engines alone send no User-Agent.
 LOAD = "-"
@@ -33,6 +31,11 @@ class Answer:
 
 
 @pytest.fixture(scope="module")
+def run() -> Run:
+    return Run("witness")
+
+
+@pytest.fixture(scope="module")
 def log() -> list[Answer]:
     lines = map(str.split, (results() / "witness.log").read_text().splitlines())
     return [
@@ -42,27 +45,21 @@ def log() -> list[Answer]:
     ]
 
 
-def load_of(trial: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first and the last line of a load by pacer."""
-    path = run_of("witness") / "raw" / trial["trial"] / "pacer.jsonl.gz"
-    with gzip.open(path, "rt") as file:
-        first, *_, last = map(json.loads, file)
-    return first, last
-
-
-def window_of(trial: dict[str, Any]) -> Window:
+def window_of(run: Run, trial: dict[str, Any]) -> Window:
     if trial["engine"] != "pacer":
         return ends(trial)
-    load, _ = load_of(trial)
+    load = run.lines(trial["trial"], "pacer.jsonl.gz")[0]
     began_s = load["unix_s"] + load["load"]["warmup_s"]
     return began_s, began_s + trial["window_s"]
 
 
-def test_nginx_was_asked_and_has_answered_as_often_as_pacer_counts(log: list[Answer]) -> None:
-    trials = [trial for trial in trials_of("witness") if trial["engine"] == "pacer"]
+def test_nginx_was_asked_and_has_answered_as_often_as_pacer_counts(
+    run: Run, log: list[Answer]
+) -> None:
+    trials = [trial for trial in run.trials if trial["engine"] == "pacer"]
     assert sorted(trial["mode"] for trial in trials) == ["closed", "open"]
     for trial in trials:
-        begin, end = load_of(trial)
+        begin, *_, end = run.lines(trial["trial"], "pacer.jsonl.gz")
         began_s, ended_s = begin["unix_s"], begin["unix_s"] + end["run_s"]
         load = [line for line in log if began_s - EDGE_S <= line.at_s <= ended_s + CUT_S]
         answered = [line for line in load if line.status == "200" and line.at_s <= ended_s]
@@ -71,12 +68,12 @@ def test_nginx_was_asked_and_has_answered_as_often_as_pacer_counts(log: list[Ans
         assert len(answered) == pytest.approx(end["ok"], abs=at_the_edge), trial["trial"]
 
 
-def test_an_engine_reports_the_latencies_that_nginx_logged(log: list[Answer]) -> None:
-    wrong, trials = [], trials_of("witness")
+def test_an_engine_reports_the_latencies_that_nginx_logged(run: Run, log: list[Answer]) -> None:
+    wrong, trials = [], run.trials
     # wrk2 does not report its lateness.
     most_late_ms = max(trial["late_p99_ms"] or 0 for trial in trials)
     for trial in trials:
-        began_s, ended_s = window_of(trial)
+        began_s, ended_s = window_of(run, trial)
         answered = [line for line in log if line.status == "200" and began_s <= line.at_s < ended_s]
         times_ms = sorted(line.took_ms for line in answered)
         if trial["samples"] != pytest.approx(len(times_ms), rel=SHARE):

@@ -11,7 +11,7 @@ import pytest
 from lab.cli import do
 from lab.errors import LabUnreachable, RawDataError
 from lab.model import ToxicStep
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxics import WHOLE_PROXY
 from lab.subject.changes import Change, Journal, Knobs, Toxics, Values
 from lab.subject.proxy_reset import clear_proxy
 from lab.subject.timeline import Timeline
@@ -80,30 +80,26 @@ def test_killed_anywhere_it_is_found_as_it_was(lab: FakeLab, path: Path, seed: i
     assert not path.exists()
 
 
-LEFT_BEHIND: dict[str, tuple[Any, Any, dict[str, str] | None]] = {
-    # What is found, what is then, and what is said.
-    "as it was left": (
-        (20, [OWN, PLANTED]),
-        (123, [OWN]),
-        {"back": "downstream/planted, pool_size of a"},
-    ),
-    "changed since": (
-        (77, [OWN, toxic("planted", latency=100)]),
-        (77, [OWN, toxic("planted", latency=100)]),
-        {"stayed": "downstream/planted, pool_size of a"},
-    ),
-    "back already, or not done yet": ((123, [OWN]), (123, [OWN]), None),
-}
+OTHER = toxic("planted", latency=100)
 
 
-@pytest.mark.parametrize("case", LEFT_BEHIND)
-def test_what_is_put_back(lab: FakeLab, path: Path, case: str) -> None:
-    (pool_size, there), then, said = LEFT_BEHIND[case]
+@pytest.mark.parametrize(
+    ("found", "then", "back"),
+    [
+        ((20, [OWN, PLANTED]), (123, [OWN]), "downstream/planted, pool_size of a"),
+        # Changed since; and back already, or not done yet.
+        ((77, [OWN, OTHER]), (77, [OWN, OTHER]), None),
+        ((123, [OWN]), (123, [OWN]), None),
+    ],
+)
+def test_what_is_as_it_was_left_is_put_back(
+    lab: FakeLab, path: Path, found: Any, then: Any, back: str | None
+) -> None:
     lab.pool_sizes["a"], lab.toxics = 123, [OWN]
     limited(lab, path)
-    lab.pool_sizes["a"], lab.toxics = pool_size, [*there]
+    lab.pool_sizes["a"], lab.toxics = found[0], [*found[1]]
     left = Journal(path).put_back(lab.stack)
-    assert (left and left.values) == said
+    assert (left and left.values) == (back and {"back": back})
     assert (lab.pool_sizes["a"], lab.toxics) == then
     assert not path.exists()
     assert Journal(path).put_back(lab.stack) is None
@@ -155,36 +151,25 @@ def test_a_change_has_only_what_differs(lab: FakeLab) -> None:
     ]
 
 
-SCRIPT = (
-    ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
-    ToxicStep(5, {"NAME": "latency", "LATENCY": "500"}),
-    ToxicStep(8, {"NAME": "own", "REMOVE": "yes"}),
-    ToxicStep(9, {"TYPE": "down"}),
-)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 4])
-def test_a_script_that_was_cut_short_is_taken_back(steps: int, lab: FakeLab, path: Path) -> None:
+def test_a_script_that_was_cut_short_is_taken_back(lab: FakeLab, path: Path) -> None:
     lab.toxics.append(OWN)
-
-    def script() -> Timeline:
-        """Of a load whose window opens at 10 s."""
-        return Timeline(plan(script=SCRIPT), 10.0, lab.stack, Journal(path), lab.system)
-
-    killed = script()
-    for step in SCRIPT[:steps]:
-        killed.tick(10.0 + step.at_s)
-    assert lab.enabled == (steps < 4)
-    changed = ["downstream/latency", "downstream/own", "downstream"]
-    back = ", ".join(changed[: max(1, steps - 1)])
-    assert Journal(path).put_back(lab.stack).values == {"back": back}
-    assert (lab.toxics, lab.enabled) == ([OWN], True)
-    # One that is undone leaves no file.
-    undone = script()
-    undone.tick(12.0)
-    assert path.exists()
-    undone.undo()
-    assert not path.exists()
+    steps = (
+        ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
+        ToxicStep(5, {"NAME": "latency", "LATENCY": "500"}),
+        ToxicStep(8, {"NAME": "own", "REMOVE": "yes"}),
+        ToxicStep(9, {"TYPE": "down"}),
+    )
+    for undone in (False, True):
+        # The window of the load opens at 10 s.
+        script = Timeline(plan(script=steps), 10.0, lab.stack, Journal(path), lab.system)
+        script.tick(19.0)
+        assert (lab.enabled, lab.toxics[0]["name"], path.exists()) == (False, "latency", True)
+        if undone:
+            script.undo()
+        else:
+            back = {"back": "downstream/latency, downstream/own, downstream"}
+            assert Journal(path).put_back(lab.stack).values == back
+        assert (lab.toxics, lab.enabled, path.exists()) == ([OWN], True, False)
 
 
 def test_a_proxy_that_is_taken_down_comes_up_again(lab: FakeLab, path: Path) -> None:

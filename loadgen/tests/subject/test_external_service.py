@@ -1,8 +1,6 @@
 """A service that is not the lab's: reached, replaced, warmed up, and asked what a request costs."""
 
-import copy
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -11,13 +9,13 @@ import pytest
 from lab.errors import LabUnreachable
 from lab.judge.predict import predict
 from lab.load.bench import Bench
-from lab.model import Demand, Exported, Latency, Reading, TrialPlan, Warmth
+from lab.model import Demand, Exported, Warmth
 from lab.subject.external_service import FIXED_WARM_S, ExternalService
 from lab.subject.subject import RESTART_S
 from lab.system.host import Clock
 from lab.system.host_changes import FRESH, HostChanges
-from lab.system.stack import Stack, Urls
-from support.fakes import FakeLab, cells, latency, plan, reading
+from lab.system.stack import Stack
+from support.fakes import FakeLab, plan
 from support.foreign import CONTAINER, URL, foreign, foreign_record, judged
 
 
@@ -65,8 +63,7 @@ def test_an_exporter_counts_if_it_is_listed_and_answers(
     subject = service(lab)
     lab.asked.clear()
     assert subject.snapshot().exported is None
-    with pytest.raises(LabUnreachable, match=r"port 9404 that prometheus/own\.json lists"):
-        subject.compilation_s()
+    assert subject.compiled(lab.system) is None
     assert subject.jit(lab.system) is None
     # None is asked again.
     assert not {("my-service", 9404), ("my-service", 8081)} & set(lab.asked)
@@ -92,7 +89,7 @@ def test_where_an_answer_sends_its_client_is_not_read(location: str) -> None:
     def answer(_: httpx.Request) -> httpx.Response:
         return httpx.Response(302, headers=[(b"Location", location.encode())])
 
-    stack = Stack(Urls.read({}), httpx.MockTransport(answer))
+    stack = Stack("", httpx.MockTransport(answer))
     subject = ExternalService("my-service", URL, "/x", stack, HostChanges(None))
     assert subject.check_route("/x").cell == "answers-redirect route=/x status=302"
 
@@ -131,34 +128,34 @@ def test_a_fresh_container_is_one_that_answers(lab: FakeLab, scraped: bool) -> N
     assert lab.system.elapsed_s == pytest.approx(21 + RESTART_S, abs=1.5)
 
 
-def test_compiler_and_engine_prove_that_it_is_warm(outside: FakeLab, tmp_path: Path) -> None:
-    # The fake engine takes 12 s a cycle. It compiles for the first two of them.
-    outside.compiled_s = lambda at: 0.3 * min(at, 24) + 0.01 * at
-    warmth = warm_up(outside, tmp_path)
+def test_compiler_and_load_prove_that_it_is_warm(outside: FakeLab, tmp_path: Path) -> None:
+    # It compiles for the first two cycles, of 2 s each.
+    outside.compiled_s = lambda at: 0.3 * min(at, 5) + 0.01 * at
+    warmth, edges = service(outside).warm(bench(outside, tmp_path), 100)
     assert (warmth.steady, warmth.provable) == (True, True)
-    assert [(cycle.rps, cycle.p50_ms) for cycle in warmth.cycles] == [(500.0, 200.0)] * 5
+    found = [(cycle.rps, cycle.p50_ms) for cycle in warmth.cycles]
+    assert found == [(500.0, pytest.approx(200, rel=0.001))] * 5
     assert [cycle.jit_share > 0.1 for cycle in warmth.cycles] == [True, True, False, False, False]
+    assert outside.system.started == [("pacer", "-")]
+    assert outside.system.processes[0].stopped_early
+    # Its end is a light load as well.
+    found = service(outside).demand(bench(outside, tmp_path), 100, 2, edges)
+    assert (found.r0_ms, found.light_rps, found.requests) == (200, 500, 2000)
+    assert len(outside.system.started) == 2
 
 
-COLD: dict[str, tuple[Callable[[float], float], bool, str]] = {
-    "restarted": (lambda at: 5.0 if at < 11 else 0.1, False, "cold-restarted"),
-    "compiles on": (lambda at: 0.3 * at, False, "cold-unsteady limit_s=60.*"),
-    "engine hangs": (
-        lambda at: 5.0,
-        True,
-        "cold-load problem=wrk2 did not end its short load in time",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", COLD)
-def test_a_jvm_that_is_not_proven_warm_is_cold(outside: FakeLab, tmp_path: Path, case: str) -> None:
-    outside.compiled_s, hangs, problem = COLD[case]
-    outside.system.hangs = lambda argv: hangs
-    warmth = warm_up(outside, tmp_path)
-    assert warmth.cold
-    assert re.fullmatch(problem, *cells([warmth.problem]))
-    assert outside.system.processes[0].stopped_early == hangs
+@pytest.mark.parametrize(
+    "changes",
+    [{"errors": 1.0}, {"answers": lambda connections: (0, [1], 0)}],
+    ids=["errors", "no answers"],
+)
+def test_what_answers_nothing_is_cold(
+    outside: FakeLab, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    vars(outside).update(changes)
+    warmth, edges = service(outside).warm(bench(outside, tmp_path), 100)
+    assert (warmth.problem.cell, edges) == ("cold-silent elapsed_s=13", None)
+    assert outside.system.processes[0].stopped_early
 
 
 def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path: Path) -> None:
@@ -167,17 +164,17 @@ def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path:
     assert (warmth.steady, warmth.provable, warmth.cold) == (False, False, False)
     assert warmth.problem.cell == "warmth-unproven server=my-service port=9404"
     assert len(lab.system.started) == 1
-    assert lab.system.elapsed_s == pytest.approx(10 + FIXED_WARM_S, abs=1)
+    assert lab.system.elapsed_s == pytest.approx(FIXED_WARM_S, abs=1)
 
 
 def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path: Path) -> None:
-    # One connection for 3 s is too little at 200 ms each, so there is a second try.
-    outside.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 33))
+    # One connection needs 4 s for 20 answers of 200 ms; then the lab idles for 2 s.
+    outside.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 7.2))
     found = demand(outside, tmp_path)
     assert (found.r0_ms, found.light_rps, found.connections) == (200, 500, 100)
     # 100 connections do 500 req/s, with half a CPU more than the idle outside uses.
     assert found.server.b == pytest.approx(0.001, rel=0.01)
-    assert found.requests == pytest.approx(2000, rel=0.1)
+    assert found.requests == pytest.approx(2000)
     # A probe may use a part of what is offered, at most of what the light load did.
     subject = service(outside)
     assert subject.most_rps(plan("open", offered_rps=450), found) == 450
@@ -186,26 +183,24 @@ def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path:
 
 
 def test_one_connection_gives_the_generator_s_think_time(outside: FakeLab, tmp_path: Path) -> None:
-    def quick(of: TrialPlan, raw: Path) -> Reading:
-        think_ms = 0.05 if of.concurrency == 1 else 0.5
-        return reading(500.0, of.duration_s, raw=latency(0.15), late=latency(think_ms))
-
-    outside.engine.read = quick
+    outside.answers = lambda connections: (500.0, [0.15], 0.05 if connections == 1 else 0.5)
     found = demand(outside, tmp_path)
     assert (found.r0_ms, found.think_ms, found.cycle_ms) == (0.15, 0.05, pytest.approx(0.2))
+    # Before the load it took no longer than it must.
+    assert outside.system.elapsed_s < 15
 
 
-def test_if_most_requests_fail_neither_is_known(outside: FakeLab, tmp_path: Path) -> None:
-    counts = copy.replace(reading(500.0, 3).counts, http_errors=900)
-    outside.engine.read = lambda of, raw: reading(500.0, of.duration_s, counts=counts)
+@pytest.mark.parametrize("errors", [0.9, 1.0])
+def test_if_most_requests_fail_neither_is_known(
+    outside: FakeLab, tmp_path: Path, errors: float
+) -> None:
+    outside.errors = errors
     assert demand(outside, tmp_path) is None
+    assert len(outside.system.started) == 1
 
 
 def test_r0_is_unknown_if_many_connections_met_less(outside: FakeLab, tmp_path: Path) -> None:
-    def slow_alone(of: TrialPlan, raw: Path) -> Reading:
-        return reading(500.0, of.duration_s, raw=latency(300 if of.concurrency == 1 else 200))
-
-    outside.engine.read = slow_alone
+    outside.answers = lambda connections: (500.0, [300 if connections == 1 else 200], 0)
     found = demand(outside, tmp_path)
     # What the light load did is known anyway.
     assert (found.r0_ms, found.light_rps) == (None, 500)
@@ -218,19 +213,23 @@ def test_r0_is_unknown_if_many_connections_met_less(outside: FakeLab, tmp_path: 
 
 
 def test_r0_of_a_few_answers_is_unknown(outside: FakeLab, tmp_path: Path) -> None:
-    alone = reading(2 / 3, 3, raw=latency(2000), samples=2)
-    outside.engine.read = lambda of, raw: (
-        alone if of.concurrency == 1 else reading(25, of.duration_s)
-    )
+    outside.answers = lambda connections: (25, [2000], 0) if connections > 1 else (0.4, [2000], 0)
     found = demand(outside, tmp_path, 50)
     assert found.r0_ms is None
-    assert found.r0_problem.startswith("a single connection got 2 answers before the load")
+    assert found.r0_problem.startswith("a single connection got 6 answers before the load")
+
+
+def test_without_a_light_load_only_one_connection_is_known(
+    outside: FakeLab, tmp_path: Path
+) -> None:
+    outside.answers = lambda connections: (5, [200], 0)
+    found = demand(outside, tmp_path)
+    assert (found.connections, found.r0_ms, found.light_rps, found.server) == (1, 200, None, None)
 
 
 def test_a_service_of_two_speeds_may_have_more_to_give(outside: FakeLab, tmp_path: Path) -> None:
     # 60 % take 100 ms, 40 % take 1 ms: 60.4 ms on average, so 50 connections may have 828 req/s.
-    mixed = Latency(60.4, 100, 100, 100, 100)
-    outside.engine.read = lambda of, raw: reading(of.concurrency / 0.0604, of.duration_s, raw=mixed)
+    outside.answers = lambda connections: (connections * 15, [100, 1, 100, 1, 100], 0)
     found = demand(outside, tmp_path, 50)
     assert found.r0_ms == 60.4
     of_trial = foreign_record(None, concurrency=50, demand=found)

@@ -12,9 +12,18 @@ from lab.errors import LabUnreachable
 from lab.load.bench import Bench
 from lab.model import TO_CALLED, TO_SERVER, Demand, Line, ToxicState, WarmCycle, Warmth, Way
 from lab.model.knobs import DIRECT, PROXIED
-from lab.subject.jvm import CYCLE_S, IDLE_S, JIT_STEADY, LIGHT_S, MAX_WARM_S, Counters, steady
-from lab.subject.lab_server import LEAD_EACH_S, LEAD_S, OPENING_S, LabServer
-from lab.subject.subject import RESTART_S, SETTLE_S, Edges
+from lab.subject.jvm import (
+    CYCLE_S,
+    IDLE_S,
+    JIT_STEADY,
+    LIGHT_S,
+    MAX_WARM_S,
+    Counters,
+    Edges,
+    steady,
+)
+from lab.subject.lab_server import LabServer
+from lab.subject.subject import LEAD_EACH_S, LEAD_S, OPENING_S, RESTART_S, SETTLE_S
 from lab.system.host import HostCpu
 from lab.system.management import Management
 from lab.system.network import Reached
@@ -145,43 +154,59 @@ def test_the_compiler_must_have_calmed_down(lab: FakeLab, tmp_path: Path) -> Non
     assert lab.system.elapsed_s == pytest.approx(16, abs=2.5)
 
 
-def test_a_compiler_that_waits_for_cpus_has_calmed_down(lab: FakeLab, tmp_path: Path) -> None:
-    lab.compiled_s = lambda at: 0.45 * at
-    lab.jit_s = lambda at: (0.08 * at, 0.37 * at)
-    [cycle, *_] = warm_up(lab, tmp_path).cycles
-    assert (cycle.jit_share, cycle.jit_busy) == (pytest.approx(0.08), pytest.approx(0.45))
-    # Here methods wait for it.
-    lab.jit_s = lambda at: (0.08 * at, 0.43 * at)
-    assert not warm_up(lab, tmp_path).steady
-    # And of this one most is not told.
-    lab.jit_s = lambda at: (0.08 * at, 0.1 * at)
-    assert "jit_3=0.45" in str(warm_up(lab, tmp_path).problem.cell)
+@pytest.mark.parametrize(
+    ("used", "waited", "share", "busy", "is_steady"),
+    [
+        # It waits for CPUs; then methods wait for it; and most of its time is not told.
+        (0.08, 0.37, 0.08, 0.45, True),
+        (0.08, 0.43, 0.08, 0.51, False),
+        (0.08, 0.10, 0.45, None, False),
+    ],
+)
+def test_a_compiler_that_waits_for_cpus_has_calmed_down(
+    lab: FakeLab,
+    tmp_path: Path,
+    used: float,
+    waited: float,
+    share: float,
+    busy: float | None,
+    is_steady: bool,
+) -> None:
+    lab.compiled_s, lab.jit_s = lambda at: 0.45 * at, lambda at: (used * at, waited * at)
+    warmth = warm_up(lab, tmp_path)
+    [cycle, *_] = warmth.cycles
+    assert (cycle.jit_share, cycle.jit_busy) == (pytest.approx(share), busy and pytest.approx(busy))
+    assert warmth.steady == is_steady
+
+
+def end(lab: FakeLab, at_s: float) -> None:
+    """Its engine ends by itself then."""
+    lab.system.at(at_s, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+
+
+STILL = "cold-unsteady limit_s=60"
 
 
 @pytest.mark.parametrize(
-    ("fault", "problem", "cycles"),
+    ("changes", "ends_s", "problem", "cycles"),
     [
-        ("compiles", "cold-unsteady limit_s=60 rps_1=500 p50_ms_1=205 jit_1=0.3", 27),
-        ("restart", "cold-restarted", 0),
-        ("end", "cold-engine words=fake", 0),
-        ("no exporter", "cold-unsteady limit_s=60", 0),
+        ({"compiled_s": lambda at: 0.3 * at}, 99, f"{STILL} rps_1=500 p50_ms_1=205 jit_1=0.3", 27),
+        ({"compiled_s": lambda at: 5.0 if at < 3 else 0.2}, 99, "cold-restarted", 0),
+        ({"no_exporter": True}, 99, STILL, 0),
+        ({}, 3, "cold-engine words=fake", 0),
     ],
+    ids=["compiles", "restart", "no exporter", "end"],
 )
 def test_what_is_not_proven_is_cold(
-    lab: FakeLab, tmp_path: Path, fault: str, problem: str, cycles: int
+    lab: FakeLab, tmp_path: Path, changes: dict[str, Any], ends_s: int, problem: str, cycles: int
 ) -> None:
-    if fault == "compiles":
-        lab.compiled_s = lambda at: 0.3 * at
-    elif fault == "restart":
-        lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
-    elif fault == "end":
-        lab.system.at(3.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
-    lab.no_exporter = fault == "no exporter"
+    vars(lab).update(changes)
+    end(lab, ends_s)
     warmth, edges = server(lab).warm(bench(lab, tmp_path), 100)
     assert warmth.problem.cell.startswith(problem)
     assert edges is None
     assert len(warmth.cycles) >= cycles
-    assert lab.system.processes[0].stopped_early == (fault != "end")
+    assert lab.system.processes[0].stopped_early == (ends_s > 3)
     assert lab.system.elapsed_s <= MAX_WARM_S + 3
 
 
@@ -275,18 +300,22 @@ def test_a_cost_that_is_noise_is_unknown(light: FakeLab, tmp_path: Path) -> None
     assert measured(light, tmp_path) == Demand(200, 2000, None, None)
 
 
-@pytest.mark.parametrize("why", ["few", "failed", "no exporter", "restarted", "ended"])
-def test_what_cannot_be_told_is_none(light: FakeLab, tmp_path: Path, why: str) -> None:
-    if why == "few":
-        light.answered = lambda at: 12 * at
-    elif why == "failed":
-        light.failed = lambda at: 0.06 * light.answered(at)
-    elif why == "no exporter":
-        light.no_exporter = True
-    elif why == "restarted":
-        light.answered = lambda at: 500 * at if at < 5 else 0.0
-    else:
-        light.system.at(5.0, lambda: setattr(light.system.processes[0], "_length_s", 0.0))
+@pytest.mark.parametrize(
+    ("changes", "ends_s"),
+    [
+        ({"answered": lambda at: 12 * at}, 99),
+        ({"failed": lambda at: 0.06 * 500 * max(0.0, at - IDLE_S)}, 99),
+        ({"no_exporter": True}, 99),
+        ({"answered": lambda at: 500 * at if at < 5 else 0.0}, 99),
+        ({}, 5),
+    ],
+    ids=["few", "failed", "no exporter", "restarted", "ended"],
+)
+def test_what_cannot_be_told_is_none(
+    light: FakeLab, tmp_path: Path, changes: dict[str, Any], ends_s: int
+) -> None:
+    vars(light).update(changes)
+    end(light, ends_s)
     assert measured(light, tmp_path) is None
 
 

@@ -1,8 +1,7 @@
-"""Planted servers that answer otherwise in some trials, and the texts that are said of them."""
+"""Planted servers that answer otherwise in some trials."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from lab.model import TrialPlan
@@ -27,15 +26,3 @@ def altered(server: Server, when: When = lambda plan, nth: True, /, **cells: Any
         return server(plan, *number) | (cells if when(plan, trials[load]) else {})
 
     return answer
-
-
-def in_launches(launches: Container[int], there: Server, elsewhere: Server) -> Server:
-    """One server in these launches, another one in the others."""
-    return lambda plan: (there if plan.launch in launches else elsewhere)(plan)
-
-
-def check_texts(texts: Iterable[str], pattern: str) -> None:
-    """The texts are the lines of the pattern: … is any part of a line, ⋮ any lines."""
-    expression = re.escape(pattern).replace("⋮", "(?s:.*)").replace("…", ".*")
-    found = "\n".join(texts)
-    assert re.fullmatch(expression, found), found

@@ -4,7 +4,7 @@ It follows the CIS Docker Benchmark's section on container runtimes. docs/securi
 and lists what is allowed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,13 @@ ALLOWED: Mapping[Finding, str] = {
 }
 
 
+RULES = frozenset(
+    ("user", "capabilities", "root filesystem", "privileges", "memory", "processes", "namespaces",
+     "devices", "host path", "writes", "mount propagation", "socket in reach", "address",
+     "published", "health", "logs", "open files")
+)  # fmt: skip
+
+
 def service_of(container: Container) -> str:
     """The Compose service that it is of."""
     return str(container["Config"]["Labels"]["com.docker.compose.service"])
@@ -49,95 +56,68 @@ def service_of(container: Container) -> str:
 
 def findings(container: Container) -> Iterator[Finding]:
     """All that the checklist forbids, allowed or not."""
-    for rule, seen in RULES.items():
-        for what in seen(container):
-            yield Finding(service_of(container), rule, what)
+    for rule, what in (*_of_process(container), *_of_mounts(container), *_of_ports(container)):
+        assert rule in RULES
+        yield Finding(service_of(container), rule, what)
 
 
-def _if(wrong: object, what: str) -> list[str]:
-    return [what] if wrong else []
+def _of_process(container: Container) -> Iterator[tuple[str, str]]:
+    config, host = container["Config"], container["HostConfig"]
+    options, network = host["SecurityOpt"] or (), host["NetworkMode"]
+    check = (config.get("Healthcheck") or {}).get("Test")
+    limits = [limit["Name"] for limit in host["Ulimits"] or ()]
+    for rule, what, is_wrong in (
+        ("user", "root", config["User"].partition(":")[0] in ("", "0", "root")),
+        ("capabilities", "not all dropped", host["CapDrop"] != ["ALL"]),
+        ("capabilities", "privileged", host["Privileged"]),
+        ("root filesystem", "writable", not host["ReadonlyRootfs"]),
+        ("privileges", "can grow", "no-new-privileges:true" not in options),
+        ("memory", "no limit", not host["Memory"]),
+        ("processes", "no limit", (host["PidsLimit"] or 0) <= 0),
+        ("namespaces", "the engine's default network", network in ("default", "bridge")),
+        ("health", "not checked", check in (None, [], ["NONE"])),
+        ("logs", "without end", "max-size" not in host["LogConfig"]["Config"]),
+        ("open files", "no limit", "nofile" not in limits),
+    ):
+        if is_wrong:
+            yield rule, what
+    yield from (("capabilities", name) for name in host["CapAdd"] or ())
+    loose = (name for name in options if "unconfined" in name or name == "label:disable")
+    yield from (("privileges", name) for name in loose)
+    yield from (("devices", device["PathOnHost"]) for device in host["Devices"] or ())
+    for name in ("NetworkMode", "PidMode", "IpcMode", "UTSMode", "UsernsMode"):
+        if host.get(name) == "host":
+            yield "namespaces", f"{name} host"
 
 
-def _capabilities(container: Container) -> Iterator[str]:
-    host = container["HostConfig"]
-    if host["CapDrop"] != ["ALL"]:
-        yield "not all dropped"
-    yield from host["CapAdd"] or ()
-    if host["Privileged"]:
-        yield "privileged"
-
-
-def _privileges(container: Container) -> Iterator[str]:
-    options = container["HostConfig"]["SecurityOpt"] or ()
-    if "no-new-privileges:true" not in options:
-        yield "can grow"
-    yield from (one for one in options if "unconfined" in one or one == "label:disable")
-
-
-def _namespaces(container: Container) -> Iterator[str]:
-    for of in ("NetworkMode", "PidMode", "IpcMode", "UTSMode", "UsernsMode"):
-        if container["HostConfig"].get(of) == "host":
-            yield f"{of} host"
-    if container["HostConfig"]["NetworkMode"] in ("default", "bridge"):
-        yield "the engine's default network"
-
-
-def _host_paths(container: Container) -> Iterator[str]:
-    """What is mounted from outside of the checkout, but for results, which may be anywhere."""
+def _of_mounts(container: Container) -> Iterator[tuple[str, str]]:
     checkout = container["Config"]["Labels"]["com.docker.compose.project.working_dir"]
-    for mount in container["Mounts"]:
-        source = str(mount.get("Source"))
-        inside = source.startswith(f"{checkout}/") or mount["Destination"] == "/lab/results"
-        if mount["Type"] == "bind" and not inside:
+    sources = [str(mount.get("Source")) for mount in container["Mounts"]]
+    for mount, source in zip(container["Mounts"], sources, strict=True):
+        inside = mount["Destination"]
+        if mount["RW"]:
+            yield "writes", inside
+        # What is mounted must not reach the host. The other way is the engine's own choice
+        # (`rslave`).
+        if mount.get("Propagation") in ("shared", "rshared"):
+            yield "mount propagation", inside
+        # Results may be anywhere.
+        outside = not source.startswith(f"{checkout}/") and inside != "/lab/results"
+        if mount["Type"] == "bind" and outside:
             # An engine that runs its own containerd has it in a folder of its own.
             name = "containerd.sock"
-            yield name if source.endswith(f"/{name}") else source
-
-
-def _sockets(container: Container) -> Iterator[str]:
-    """Networks from which a container that has the engine's socket can be reached."""
-    if any(str(mount.get("Source")).endswith(".sock") for mount in container["Mounts"]):
+            yield "host path", name if source.endswith(f"/{name}") else source
+    # Networks from which a container that has the engine's socket can be reached.
+    if any(source.endswith(".sock") for source in sources):
         for network in container["NetworkSettings"]["Networks"]:
             if not network.endswith("_cadvisor"):
-                yield network
+                yield "socket in reach", network
 
 
-def _bindings(container: Container) -> Iterator[tuple[str, Mapping[str, str]]]:
-    for port, bound in (container["HostConfig"]["PortBindings"] or {}).items():
-        yield from ((port.partition("/")[0], one) for one in bound)
-
-
-def _addresses(container: Container) -> Iterator[str]:
-    for port, bound in _bindings(container):
-        if bound["HostIp"] != "127.0.0.1":
-            yield f"{port} on {bound['HostIp'] or 'every address'}"
-
-
-RULES: Mapping[str, Callable[[Container], Iterable[str]]] = {
-    "user": lambda c: _if(c["Config"]["User"].partition(":")[0] in ("", "0", "root"), "root"),
-    "capabilities": _capabilities,
-    "root filesystem": lambda c: _if(not c["HostConfig"]["ReadonlyRootfs"], "writable"),
-    "privileges": _privileges,
-    "memory": lambda c: _if(not c["HostConfig"]["Memory"], "no limit"),
-    "processes": lambda c: _if((c["HostConfig"]["PidsLimit"] or 0) <= 0, "no limit"),
-    "namespaces": _namespaces,
-    "devices": lambda c: (one["PathOnHost"] for one in c["HostConfig"]["Devices"] or ()),
-    "host path": _host_paths,
-    "writes": lambda c: (mount["Destination"] for mount in c["Mounts"] if mount["RW"]),
-    # What is mounted must not reach the host. The other way is the engine's own choice (`rslave`).
-    "mount propagation": lambda c: (
-        mount["Destination"]
-        for mount in c["Mounts"]
-        if mount.get("Propagation") in ("shared", "rshared")
-    ),
-    "socket in reach": _sockets,
-    "address": _addresses,
-    "published": lambda c: (port for port, _ in _bindings(c)),
-    "health": lambda c: _if(
-        (c["Config"].get("Healthcheck") or {}).get("Test") in (None, [], ["NONE"]), "not checked"
-    ),
-    "logs": lambda c: _if("max-size" not in c["HostConfig"]["LogConfig"]["Config"], "without end"),
-    "open files": lambda c: _if(
-        "nofile" not in [one["Name"] for one in c["HostConfig"]["Ulimits"] or ()], "no limit"
-    ),
-}
+def _of_ports(container: Container) -> Iterator[tuple[str, str]]:
+    for port, bindings in (container["HostConfig"]["PortBindings"] or {}).items():
+        for bound in bindings:
+            number = port.partition("/")[0]
+            yield "published", number
+            if bound["HostIp"] != "127.0.0.1":
+                yield "address", f"{number} on {bound['HostIp'] or 'every address'}"

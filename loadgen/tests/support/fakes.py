@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import replace
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import httpx
@@ -21,6 +22,7 @@ from lab.judge.row import row_of
 from lab.judge.thread_times import RUN, RUNQ
 from lab.load.engines import Engine, Schedule
 from lab.load.engines.base import StartCheck
+from lab.load.engines.pacer_output import Line
 from lab.model import (
     Counts,
     Identity,
@@ -47,8 +49,10 @@ from lab.subject.lab_server import LabServer
 from lab.subject.subject import Subject
 from lab.system.host_changes import HostChanges
 from lab.system.network import Reached
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack
+from support.pacer import second
 from support.system import START, FakeSystem
+from support.toxiproxy import FakeToxiproxy
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
@@ -62,76 +66,72 @@ def of_model(name: str) -> Identity:
 
 @dataclass
 class FakeLab:
-    """What the parts of the lab answer, in the time of its `system`, and its clients' `stack`.
-    Tests change it while a trial runs."""
+    """The answers of the lab's parts, in the time of its `system`, and its clients' `stack`. Tests
+    change them while a trial runs."""
 
-    identities: dict[str, Identity] = field(default_factory=lambda: {n: of_model(n) for n in "ab"})
-    pool_sizes: dict[str, int | None] = field(default_factory=lambda: {"a": 200, "b": None})
     system: FakeSystem = field(default_factory=lambda: FakeSystem())
     engine: FakeEngine = field(default_factory=lambda: FakeEngine())
-    settings: dict[str, dict[str, object]] = field(default_factory=dict)
-    delay_ms: int = 200
-    # What the downstream tells instead, where it draws each delay.
-    drawn: dict[str, object] | None = None
-    toxics: list[dict[str, object]] = field(default_factory=list)
-    enabled: bool = True
-    toxic_calls: list[tuple[float, str]] = field(default_factory=list)
-    toxiproxy_stuck: bool = False
-    # From this change on Toxiproxy is stuck.
-    stuck_from: int | None = None
-    # Its descriptors, those of requests in flight, and whether its proxy accepts nothing any more.
-    proxy_files: int = 12
-    proxy_deaf: bool = False
-    in_flight: int = 0
-    agent_up: bool = True
+    # Parts that refuse connections.
     down: set[str] = field(default_factory=set)
-    route_status: int = 200
-    # The routes that a server declares; of others: all.
+    agent_up: bool = True
+
+    # Servers: what they read back, and the routes that they declare (None: all).
+    identities: dict[str, Identity] = field(default_factory=lambda: {n: of_model(n) for n in "ab"})
+    pool_sizes: dict[str, int | None] = field(default_factory=lambda: {"a": 200, "b": None})
+    settings: dict[str, dict[str, object]] = field(default_factory=dict)
     declared: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    route_status: int = 200
     answering_model: str | None = None
-    toxic_changes: list[dict[str, str]] = field(default_factory=list)
-    # When the agent first looked at the toxics, in seconds since START (None: no look was ever
-    # answered), and when it could not.
-    first_look_s: float | None = -3600.0
-    blind_s: list[tuple[float, float]] = field(default_factory=list)
-    marks: list[tuple[str, str]] = field(default_factory=list)
-    attended: list[list[str]] = field(default_factory=list)
-    probe_rates: set[float | None] = field(default_factory=set)
-    # What the agent was told of the load: the lines of each call. And what happens meanwhile.
-    load_told: list[list[str]] = field(default_factory=list)
-    while_told: Callable[[], object] = lambda: None
-    marked_routes: set[str] = field(default_factory=set)
-    targets_down: bool = False
-    targets_health: str | None = None
-    restarts: list[str] = field(default_factory=list)
     never_back: set[str] = field(default_factory=set)
+    # A pool that grows starts its threads before it answers.
+    patch_takes_s: float = 0.0
+    in_flight: int = 0
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
-    # What a server shows of itself after so many seconds: JIT compile time, requests of a
-    # route (each took from 200 to 210 ms).
+    # Counters after so many seconds: JIT compile time, requests of a route (each took from 200 to
+    # 210 ms), those that failed, and CPU time.
     compiled_s: Callable[[float], float] = lambda at: 5.0
-    # The CPU time of its compiler, and how long that waited; None: it does not tell.
-    jit_s: Callable[[float], tuple[float, float]] | None = None
     answered: Callable[[float], float] = lambda at: 500 * at
     failed: Callable[[float], float] = lambda at: 0.0
     cpu_s: Callable[[float], float] = lambda at: 0.1 * at
+    # The CPU time of the compiler, and how long that waited; None: not exported.
+    jit_s: Callable[[float], tuple[float, float]] | None = None
     no_exporter: bool = False
-    # Hosts of services that are not the lab's, and those whose JMX exporter Prometheus reads.
+    # Hosts of services that are not the lab's, those whose JMX exporter Prometheus reads, and what
+    # else that exports.
     foreign: set[str] = field(default_factory=set)
     scraped_jvms: set[str] = field(default_factory=set)
     foreign_started_s: float = 1000.0
+    # What a load of so many connections gets of it: answers a second, their times in turn, and how
+    # long each connection waits before its next request (ms); and the share of errors.
+    answers: Callable[[int], tuple[float, Sequence[float], float]] = lambda n: (5.0 * n, [200], 0)
+    errors: float = 0.0
     # What else its exporter tells.
     foreign_tells: str = ""
-    asked: list[tuple[str, int | None]] = field(default_factory=list)
-    paths: set[str] = field(default_factory=set)
-    patches: list[tuple[str, dict[str, int]]] = field(default_factory=list)
-    # What is recorded where, since when; what each recording tells; and what was asked of them.
+    # Which kind is recorded where, and the stacks of a recording.
     recording: dict[str, str] = field(default_factory=dict)
     stacks: dict[str, int] = field(default_factory=lambda: {"a.B.run:1;a.C.hot:7": 400})
-    recordings: list[tuple[str, str, dict[str, int]]] = field(default_factory=list)
-    # A pool that grows starts its threads before it answers.
-    patch_takes_s: float = 0.0
-    # What Prometheus scraped, as (labels, value at a time in seconds since START).
+
+    # The downstream: its delay, or its whole answer where it draws each delay.
+    delay_ms: int = 200
+    drawn: dict[str, object] | None = None
+    # Toxiproxy; after so many changes it is stuck. Its descriptors without those of requests, and
+    # whether its proxy accepts nothing any more.
+    toxics: list[dict[str, Any]] = field(default_factory=list)
+    enabled: bool = True
+    stuck_from: int | None = None
+    proxy_files: int = 12
+    proxy_deaf: bool = False
+
+    # The agent: when it first looked at the toxics, in seconds since START (None: no look was
+    # answered), when it could not, and what it saw change. What happens while it hears of a load.
+    first_look_s: float | None = -3600.0
+    blind_s: list[tuple[float, float]] = field(default_factory=list)
+    toxic_changes: list[dict[str, str]] = field(default_factory=list)
+    while_told: Callable[[], object] = lambda: None
+
+    # Prometheus: what it scraped, as (labels, value at a time in seconds since START), until when,
+    # the machines that give it no answer, and how far its clock is ahead (None: unknown).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = field(
         default_factory=lambda: [
             *(({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS),
@@ -141,22 +141,44 @@ class FakeLab:
         ]
     )
     scraped_until: float = 1e9
-    # The machines of several that give Prometheus no answer.
+    targets_health: str = "up"
     away: set[str] = field(default_factory=set)
-    # How far the clock of Prometheus is ahead; None: it does not tell its time.
     ahead_s: float | None = None
-    # Whether it is on several machines; how far the clocks of its parts there are ahead, and the
-    # ways between them, where somebody tells.
+    # On several machines: how far the clocks of the parts are ahead, and the ways between them.
     several: bool = False
     parts_ahead_s: dict[str, float] = field(default_factory=dict)
     reached: Reached | None = None
     round_trip_us: int | None = None
+
+    # What was asked, in the order of time.
+    asked: list[tuple[str, int | None]] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
     queries: list[str] = field(default_factory=list)
+    toxic_calls: list[tuple[float, str]] = field(default_factory=list)
+    patches: list[tuple[str, dict[str, int]]] = field(default_factory=list)
+    restarts: list[str] = field(default_factory=list)
+    recordings: list[tuple[str, str, dict[str, int]]] = field(default_factory=list)
+    # Of the agent: trial and phase of each mark, the servers and lines of each call.
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    marked_routes: set[str] = field(default_factory=set)
+    probe_rates: set[float | None] = field(default_factory=set)
+    attended: list[list[str]] = field(default_factory=list)
+    load_told: list[list[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock: Callable[[], float] = self.system.monotonic
+        self.system.pacer = self._second
         transport, many = httpx.MockTransport(self.answer), self.several
-        self.stack = Stack(Urls.read({}), transport, several=many, reach=lambda *_: self.reached)
+        self.stack = Stack("", transport, several=many, reach=lambda *_: self.reached)
+
+    def _second(self, connections: int, at: int) -> str:
+        rps, times_ms, late_ms = self.answers(connections)
+        count = int((at + 1) * rps) - int(at * rps)
+        bad = round(self.errors * count)
+        took_ms = [times_ms[n % len(times_ms)] for n in range(count)]
+        statuses = {"200": count - bad, "500": bad}
+        whole = second(at, took_ms, None, [late_ms] * count, statuses)
+        return json.dumps(whole) + "\n"
 
     def subject(self, name: str, host: HostChanges | None = None) -> Subject:
         """A server, or a service that is not the lab's, as a run has it."""
@@ -174,52 +196,43 @@ class FakeLab:
         host, port, path = request.url.host, request.url.port, request.url.path
         self.asked.append((host, port))
         self.paths.add(path)
-        if host in self.down:
+        if host in self.down or (host == "loadgen" and not self.agent_up):
             raise httpx.ConnectError("refused", request=request)
         if host == "toxiproxy":
             return self._toxiproxy(request)
         if path == "/time":
-            return self._time(host)
+            if host not in self.parts_ahead_s:
+                return httpx.Response(404, json={"error": "no such call"})
+            return _json({"unix_ms": round(1000 * (self._now_s() + self.parts_ahead_s[host]))})
         if host == "downstream":
-            return httpx.Response(200, json=self.drawn or {"delay_ms": self.delay_ms})
+            return _json(self.drawn or {"delay_ms": self.delay_ms})
         if host == "prometheus":
-            return httpx.Response(200, json=self._prometheus(request))
+            return _json(self._prometheus(request))
         if host == "loadgen":
-            return self._agent(request)
-        if port == 9405 and request.method == "GET":
-            return httpx.Response(200, json={"status": "up"})
-        if port in (8081, 9405) and request.method == "POST":
-            return self._told(host, path, json.loads(request.content or b"{}"))
-        if port == 8081 and request.method == "PATCH":
-            if request.extensions["timeout"]["read"] < self.patch_takes_s:
-                raise httpx.ReadTimeout("timed out", request=request)
-            return self._change(host, json.loads(request.content))
-        if port == 8081:
-            return self._management(host, path)
-        if port == 9404:
-            if self.no_exporter:
-                raise httpx.ReadTimeout("slow", request=request)
-            text = (
-                f"jvm_compilation_time_seconds_total {self.compiled_s(self.clock())}\n"
-                f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
-                f"process_cpu_seconds_total {self.cpu_s(self.clock())}\n"
-                f"process_start_time_seconds {self.foreign_started_s}\n"
-                'jvm_runtime_info{runtime="x",vendor="y",version="21.0.1"} 1\n'
-                'jvm_memory_max_bytes{area="heap"} 1.048576E9\n'
-                'lab_worker_pool_size{connector="http-nio-8080"} 200.0\n'
-                f"{self.foreign_tells}"
-            )
-            return httpx.Response(200, text=text)
+            return _json(self._agent(request))
+        body = json.loads(request.content or b"{}")
+        match port, request.method:
+            case 9405, "GET":
+                return _json({"status": "up"})
+            case 8081 | 9405, "POST":
+                return self._post(host, path, body)
+            case 8081, "PATCH":
+                if request.extensions["timeout"]["read"] < self.patch_takes_s:
+                    raise httpx.ReadTimeout("timed out", request=request)
+                return self._change(host, body)
+            case 8081, _:
+                return self._management(host, path)
+            case 9404, _:
+                if self.no_exporter:
+                    raise httpx.ReadTimeout("slow", request=request)
+                return httpx.Response(200, text=self._exported(host))
         if host in self.foreign:
             return httpx.Response(self.route_status, stream=httpx.ByteStream(b"{}"))
         model = self.answering_model or self.identities[host].model
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
 
-    def _time(self, part: str) -> httpx.Response:
-        if part not in self.parts_ahead_s:
-            return httpx.Response(404, json={"error": "no such call"})
-        told_s = START.timestamp() + self.clock() + self.parts_ahead_s[part]
-        return httpx.Response(200, json={"unix_ms": round(told_s * 1000)})
+    def _now_s(self) -> float:
+        return START.timestamp() + self.clock()
 
     def _toxiproxy(self, request: httpx.Request) -> httpx.Response:
         if request.url.port == 8666:
@@ -231,28 +244,18 @@ class FakeLab:
             return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
-            late = self.stuck_from is not None and len(self.toxic_calls) > self.stuck_from
-            if self.toxiproxy_stuck or late:
+            if self.stuck_from is not None and len(self.toxic_calls) > self.stuck_from:
                 raise httpx.ReadTimeout("slow", request=request)
-        body = json.loads(request.content or b"{}")
-        name = request.url.path.rpartition("/")[2]
-        if request.method == "DELETE":
-            self.toxics = [toxic for toxic in self.toxics if toxic["name"] != name]
-        elif request.method == "POST" and name == "toxics":
-            self.toxics.append(body)
-        elif request.method == "POST" and "enabled" in body:
-            self.enabled = body["enabled"]
-            if not self.enabled:
-                self.proxy_files, self.proxy_deaf = 12, False
-        elif request.method == "POST":
-            self.toxics = [one | body if one["name"] == name else one for one in self.toxics]
-        proxy = {"name": "downstream", "listen": ":8666", "upstream": "downstream:8080"}
-        proxy |= {"enabled": self.enabled, "toxics": self.toxics}
-        return httpx.Response(200, json={"downstream": proxy})
+        proxy = FakeToxiproxy(self.toxics, enabled=self.enabled)
+        answer = proxy.handle_request(request)
+        if self.enabled and not proxy.enabled:
+            self.proxy_files, self.proxy_deaf = 12, False
+        self.enabled = proxy.enabled
+        return answer
 
-    def _told(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:
+    def _post(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:
         if path == "/gc":
-            return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
+            return _json({"heap_used_bytes": self.heap_bytes(server)})
         if path.startswith("/recording/"):
             return self._recorded(server, path.rpartition("/")[2], body)
         self.recording.pop(server, None)
@@ -265,15 +268,15 @@ class FakeLab:
         """As lab.recorder.Recorder."""
         self.recordings.append((server, what, body))
         if (what == "end") != (server in self.recording):
-            said = "nothing was recorded" if what == "end" else "a recording is under way"
-            return httpx.Response(409, json={"error": said})
+            error = "nothing was recorded" if what == "end" else "a recording is under way"
+            return httpx.Response(409, json={"error": error})
+        found: dict[str, Any] = {"events": ["jdk.CPUTimeSample"]}
         if what != "end":
             self.recording[server] = what
-            return httpx.Response(200, json={"events": ["jdk.CPUTimeSample"]})
+            return _json(found)
         self.recording.pop(server)
-        told = {"events": ["jdk.CPUTimeSample"], "whole": True, "stacks": self.stacks}
-        told["flamegraph"] = "<!DOCTYPE html>\n<title>drawn</title>"
-        return httpx.Response(200, json={**told, "samples": sum(self.stacks.values())})
+        found |= {"whole": True, "stacks": self.stacks, "samples": sum(self.stacks.values())}
+        return _json({**found, "flamegraph": "<!DOCTYPE html>\n<title>drawn</title>"})
 
     def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
         self.patches.append((server, wanted))
@@ -289,60 +292,71 @@ class FakeLab:
         identity = self.identities[server]
         if path == "/identity":
             routes = self.declared.get(server, tuple(route.path for route in ROUTES))
-            return httpx.Response(200, json={**asdict(identity), "routes": routes})
+            return _json({**asdict(identity), "routes": routes})
         if path == "/settings":
             settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
             settings |= self.settings.get(server, {})
-            return httpx.Response(200, json={"model": identity.model, "settings": settings})
+            return _json({"model": identity.model, "settings": settings})
         if path == "/round-trip":
             if self.round_trip_us is None:
                 return httpx.Response(502, json={"error": "it does not accept"})
-            return httpx.Response(200, json={"microseconds": self.round_trip_us})
+            return _json({"microseconds": self.round_trip_us})
+        return httpx.Response(200, text="".join(f"{line}\n" for line in self._metrics()))
+
+    def _metrics(self) -> Iterator[str]:
+        """Those of a server."""
         name = "lab_http_requests_in_flight"
-        answered, failed = (float(of(self.clock())) for of in (self.answered, self.failed))
-        text = (
-            f"# HELP {name} Requests being handled\n# TYPE {name} gauge\n"
-            f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0\n'
-        )
+        yield f"# HELP {name} Requests being handled\n# TYPE {name} gauge"
+        yield f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0'
+        answered, failed = float(self.answered(self.clock())), float(self.failed(self.clock()))
         for route in ROUTES:
             for outcome, count in (("ok", answered - failed), ("downstream_error", failed)):
                 labels = f'outcome="{outcome}",route="{route.path}"'
-                text += f"lab_http_requests_total{{{labels}}} {count}\n"
+                yield f"lab_http_requests_total{{{labels}}} {count}"
             for le, count in (("0.2", 0.0), ("0.21", answered), ("+Inf", answered)):
                 for phase, times in (("queue", 0.5), ("total", 1)):
                     labels = f'route="{route.path}",phase="{phase}",le="{le}"'
-                    text += f"lab_http_request_seconds_bucket{{{labels}}} {count * times}\n"
-        if self.jit_s is not None:
-            used, waited = self.jit_s(self.clock())
-            for name, value in ((RUN, used), (RUNQ, waited)):
-                text += f'{name}{{threads="compiler"}} {value}\n{name}{{threads="worker"}} 9.0\n'
-        return httpx.Response(200, text=text)
+                    yield f"lab_http_request_seconds_bucket{{{labels}}} {count * times}"
+        times_s = (RUN, RUNQ), self.jit_s(self.clock()) if self.jit_s else ()
+        for name, value in zip(*times_s, strict=False):
+            yield f'{name}{{threads="compiler"}} {value}\n{name}{{threads="worker"}} 9.0'
 
-    def _agent(self, request: httpx.Request) -> httpx.Response:
-        if not self.agent_up:
-            raise httpx.ConnectError("refused", request=request)
-        if request.url.path == "/attention":
-            told = json.loads(request.content)
-            self.attended.append(told["servers"])
-        elif request.url.path == "/load":
-            self.while_told()
-            self.load_told.append(request.content.decode().split("\n"))
-        elif request.method == "PUT":
-            mark = json.loads(request.content)
-            self.marks.append((mark["trial"], mark["phase"]))
-            self.probe_rates.add(mark["probe_rps"])
-            self.marked_routes.add(mark["route"])
-        elif request.method == "DELETE":
-            self.marks.append(("", "end"))
-        elif request.url.path == "/toxics":
-            return httpx.Response(200, json=self._toxics_seen())
-        return httpx.Response(200, json={})
+    def _exported(self, server: str) -> str:
+        """What its JMX exporter answers."""
+        return (
+            f"jvm_compilation_time_seconds_total {self.compiled_s(self.clock())}\n"
+            f"process_resident_memory_bytes {float(self.resident_bytes(server))}\n"
+            f"process_cpu_seconds_total {self.cpu_s(self.clock())}\n"
+            "process_start_time_seconds 1000.0\n"
+            'jvm_runtime_info{runtime="x",vendor="y",version="21.0.1"} 1\n'
+            'jvm_memory_max_bytes{area="heap"} 1.048576E9\n'
+            'lab_worker_pool_size{connector="http-nio-8080"} 200.0\n'
+            f"{self.foreign_tells}"
+        )
+
+    def _agent(self, request: httpx.Request) -> dict[str, object]:
+        match request.url.path, request.method:
+            case "/attention", _:
+                self.attended.append(json.loads(request.content)["servers"])
+            case "/load", _:
+                self.while_told()
+                self.load_told.append(request.content.decode().split("\n"))
+            case _, "PUT":
+                mark = json.loads(request.content)
+                self.marks.append((mark["trial"], mark["phase"]))
+                self.probe_rates.add(mark["probe_rps"])
+                self.marked_routes.add(mark["route"])
+            case _, "DELETE":
+                self.marks.append(("", "end"))
+            case "/toxics", _:
+                return self._toxics_seen()
+        return {}
 
     def _toxics_seen(self) -> dict[str, object]:
         """As lab.system.agent.ToxicsSeen."""
 
-        def span(first_s: float, last_s: float) -> list[str]:
-            return [(START + timedelta(seconds=at)).isoformat() for at in (first_s, last_s)]
+        def span(*ends_s: float) -> list[str]:
+            return [(START + timedelta(seconds=at)).isoformat() for at in ends_s]
 
         if self.first_look_s is None:
             return {"answers": False, "watched": None}
@@ -355,26 +369,25 @@ class FakeLab:
 
     def _prometheus(self, request: httpx.Request) -> dict[str, object]:
         path = request.url.path
-        if path.endswith("query"):
-            asked = parse_qs(request.content.decode())
-            if asked["query"] == ["vector(time())"]:
-                now = START.timestamp() + self.clock() + (self.ahead_s or 0.0)
-                found = [{"metric": {}, "value": [now, f"{now:.3f}"]}]
-                found *= self.ahead_s is not None
-            elif "time" not in asked:
-                found = [{"metric": {"machine": one}, "value": [0, "0"]} for one in self.away]
-            else:
-                query, until = asked["query"][0], float(asked["time"][0]) - START.timestamp()
-                self.queries.append(query)
-                found = self._samples(query, until)
-            return {"status": "success", "data": {"result": found}}
         if path.endswith("buildinfo"):
             return {"data": {"version": "2.53.3"}}
-        health = self.targets_health or ("down" if self.targets_down else "up")
-        target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
-        names = (f"{name}:9404" for name in sorted(self.scraped_jvms))
-        jvms = [{"labels": {"job": "jvm", "instance": at}, "health": health} for at in names]
-        return {"data": {"activeTargets": [target, *jvms]}}
+        if not path.endswith("query"):
+            at = [("server", "a"), *(("jvm", f"{name}:9404") for name in sorted(self.scraped_jvms))]
+            state = {"health": self.targets_health, "lastError": "x"}
+            targets = [{"labels": {"job": job, "instance": name}, **state} for job, name in at]
+            return {"data": {"activeTargets": targets}}
+        asked = parse_qs(request.content.decode())
+        found: list[dict[str, object]] = []
+        if asked["query"] == ["vector(time())"]:
+            if self.ahead_s is not None:
+                now_s = self._now_s() + self.ahead_s
+                found = [{"metric": {}, "value": [now_s, f"{now_s:.3f}"]}]
+        elif "time" not in asked:
+            found = [{"metric": {"machine": name}, "value": [0, "0"]} for name in self.away]
+        else:
+            self.queries.append(asked["query"][0])
+            found = self._samples(asked["query"][0], float(asked["time"][0]) - START.timestamp())
+        return {"status": "success", "data": {"result": found}}
 
     def _samples(self, query: str, until: float) -> list[dict[str, object]]:
         """Scraped every second on the second; a query is known by its name, job and range."""
@@ -389,6 +402,10 @@ class FakeLab:
             if (not jobs or labels.get("job") in jobs[0].split("|"))
             and re.fullmatch(called or ".+", labels["__name__"])
         ]
+
+
+def _json(body: object) -> httpx.Response:
+    return httpx.Response(200, json=body)
 
 
 @dataclass(eq=False)
@@ -418,11 +435,8 @@ class FakeEngine(Engine):
             streams=self.streams,
         )
 
-    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
+    def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
         return self.enough_s
-
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Nothing."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         if self.broken is not None:

@@ -1,15 +1,16 @@
 """Seconds of a run whose recovery is known by hand, and a raw folder that holds them."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.pacer import Pacer
+from lab.load.engines.pacer_output import OUTPUT, pack
 from lab.model import Peak, Row, TrialPlan
 from lab.store.records import write_json
 from support.fakes import plan, record
-from support.pacer import counted, packed_histogram, write
+from support.pacer import counted, write
 from support.pacer import second as second_of
 from support.planned import row
 
@@ -52,11 +53,11 @@ def keep_trial(
     write_json(raw / "trial.json", record(planned, window_offset_s=WINDOW[0], **changes))
     lines = []
     for at in range(int(WINDOW[1])):
-        told = packed_histogram(seconds.get(at, Histogram()))
+        told = asdict(seconds.get(at, Histogram()))
         count = sum(count for _, count in told["buckets"])
         status = (statuses or {}).get(at, "200")
         line = second_of(at, [], [], [0.0] * count, {status: count} if count else {})
         good, none = ({"raw": told, "corrected": told}, {"failed": told})
         lines.append(line | (good if status < "400" else none))
     write(raw, lines, warmup_s=WINDOW[0])
-    Pacer().condense(planned, raw)
+    pack(raw / OUTPUT)

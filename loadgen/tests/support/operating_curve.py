@@ -12,32 +12,29 @@ Rounds are numbered as drawn, in the order of time. So neighbours of the A/A flo
 rounds apart, and the floor is rather too wide.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from copy import replace
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from lab.judge.compare import Figure, Limits, compare_all, overall
+from lab.judge.compare import Figure, Limits
 from lab.model import Row
 from lab.store import csv
-from support.resampled import in_turns
+from support.resampled import Round, judged, rounds_of
 
 LAUNCHES, GATES, REPLICATES, GATES_OF_REPLICATE = 9, 1_000, 200, 50
 # Limits of gate.toml, of what a row has.
 LIMITS: Mapping[Figure, Limits] = {"goodput": Limits(low=0.95), "cpu": Limits(high=1.05)}
-# A round: the rows of each arm. A block: its rounds, in the order of time.
-Round = Mapping[str, Sequence[Row]]
+# Its rounds, in the order of time.
 Block = Sequence[Round]
 
 
 class Rate(NamedTuple):
-    """The share of gates that say so, and the ends of its 95 % interval."""
+    """The share of gates with this answer, and the ends of its 95 % interval."""
 
     share: float
     low: float
@@ -50,62 +47,38 @@ class Rate(NamedTuple):
 def blocks_of(rows: Sequence[Row]) -> list[Block]:
     """The rounds of each run in which every arm has a row."""
     arms = {row.arm or "" for row in rows}
-    found: dict[str, dict[int, dict[str, list[Row]]]] = {}
-    for row in rows:
-        rounds = found.setdefault(row.run, {}).setdefault(row.launch, {})
-        rounds.setdefault(row.arm or "", []).append(row)
-    return [
-        [one for _, one in sorted(rounds.items()) if set(one) == arms] for rounds in found.values()
-    ]
+    runs = groupby(sorted(rows, key=lambda row: row.run), key=lambda row: row.run)
+    rounds = (rounds_of(list(run)).values() for _, run in runs)
+    return [[each for each in block if set(each) == arms] for block in rounds]
 
 
-def rate(blocks: Sequence[Block], base: str, arm: str, said: str, *, raw: bool) -> Rate:
-    """How often gates of an arm against the base say so; `raw`: without the covariate."""
+def rate(blocks: Sequence[Block], base: str, arm: str, answer: str, *, raw: bool) -> Rate:
+    """How often gates of an arm against the base answer so; `raw`: without the covariate."""
     rng = np.random.default_rng([LAUNCHES, raw])
-    share = _share(blocks, base, arm, said, GATES, rng, raw=raw)
+
+    def share(blocks: Sequence[Block], gates: int) -> float:
+        drawn = (_drawn(blocks, rng) for _ in range(gates))
+        answers = [judged(rounds, (base, arm), LIMITS, raw=raw) for rounds in drawn]
+        return answers.count(answer) / gates
+
+    whole = share(blocks, GATES)
     replicates = [
-        _share(
-            [[block[at] for at in np.sort(rng.integers(len(block), size=len(block)))]
-             for block in blocks],
-            base, arm, said, GATES_OF_REPLICATE, rng, raw=raw,
-        )
+        share([_some(block, len(block), rng, replace=True) for block in blocks], GATES_OF_REPLICATE)
         for _ in range(REPLICATES)
-    ]  # fmt: skip
+    ]
     low, high = np.percentile(replicates, (2.5, 97.5)).tolist()
-    return Rate(share, low, high)
+    return Rate(whole, low, high)
 
 
-def _share(
-    blocks: Sequence[Block],
-    base: str,
-    arm: str,
-    said: str,
-    gates: int,
-    rng: Generator,
-    *,
-    raw: bool,
-) -> float:
+def _drawn(blocks: Sequence[Block], rng: Generator) -> Block:
+    """The rounds of a gate, of one block."""
     sizes = np.array([len(block) for block in blocks], dtype=float)
-    count = 0
-    for _ in range(gates):
-        block = blocks[rng.choice(len(blocks), p=sizes / sizes.sum())]
-        drawn = np.sort(rng.choice(len(block), LAUNCHES, replace=False))
-        rounds = [block[at] for at in drawn]
-        sides = [
-            [
-                replace(
-                    in_turns(row, number, side),
-                    run="gate",
-                    **({"cpu_generator_us": None} if raw else {}),
-                )
-                for number, drawn_round in enumerate(rounds, start=1)
-                for row in drawn_round[name]
-            ]
-            for side, name in enumerate((base, arm))
-        ]
-        comparisons = compare_all([(("base", sides[0]), ("candidate", sides[1]))], LIMITS)
-        count += overall(comparisons) == said
-    return count / gates
+    return _some(blocks[rng.choice(len(blocks), p=sizes / sizes.sum())], LAUNCHES, rng)
+
+
+def _some(block: Block, count: int, rng: Generator, *, replace: bool = False) -> Block:
+    """So many of its rounds, in their order."""
+    return [block[at] for at in np.sort(rng.choice(len(block), count, replace=replace))]
 
 
 def curve(rows: Sequence[Row]) -> Iterator[str]:
@@ -116,11 +89,9 @@ def curve(rows: Sequence[Row]) -> Iterator[str]:
     yield f"gates of {LAUNCHES} launches, drawn of blocks of {rounds} rounds; base: {base}"
     for arm in arms:
         for raw in (False, True):
-            told = " ".join(
-                f"{said} {rate(blocks, base, arm, said, raw=raw)}"
-                for said in ("worse", "not worse")
-            )
-            yield f"{arm} {'raw          ' if raw else 'with covariate'} {told}"
+            answers = ("worse", "not worse")
+            rates = " ".join(f"{each} {rate(blocks, base, arm, each, raw=raw)}" for each in answers)
+            yield f"{arm} {'raw          ' if raw else 'with covariate'} {rates}"
 
 
 if __name__ == "__main__":

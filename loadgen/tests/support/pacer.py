@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,17 @@ from lab.load.engines.pacer import OUTPUT
 
 def counted(values_us: Mapping[int, int]) -> Histogram:
     """A histogram of values by how often each occurred. A bucket has 11 significant bits."""
-    histogram = Histogram(max_us=max(values_us, default=0))
+    buckets: Counter[int] = Counter()
     for value, count in values_us.items():
         shift = max(0, value.bit_length() - 11)
-        histogram.buckets[(((value >> shift) + 1) << shift) - 1] += count
-        histogram.sum_us += value * count
-    return histogram
+        buckets[(((value >> shift) + 1) << shift) - 1] += count
+    sum_us = sum(value * count for value, count in values_us.items())
+    return Histogram(sum_us, max(values_us, default=0), tuple(sorted(buckets.items())))
 
 
 def packed(values_ms: Iterable[float]) -> dict[str, Any]:
     """A histogram of these values."""
-    return packed_histogram(counted(Counter(round(value * 1000) for value in values_ms)))
-
-
-def packed_histogram(histogram: Histogram) -> dict[str, Any]:
-    whole = {"sum_us": histogram.sum_us, "max_us": histogram.max_us}
-    return {**whole, "buckets": sorted(histogram.buckets.items())}
+    return asdict(counted(Counter(round(value * 1000) for value in values_ms)))
 
 
 def second(

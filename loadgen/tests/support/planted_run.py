@@ -10,19 +10,15 @@ from lab.kinds.cases import Case
 from lab.kinds.kind import settings_of
 from lab.kinds.planted import Planted, right
 from lab.model import Row
-from lab.store import manifest
-from lab.store.records import read_rows
-from support.stored import run_of
+from support.stored import Run
 
 
 def judged(name: str) -> list[tuple[Case, Row]]:
     """Every case of the one run of that name, in the order of its file."""
-    run = run_of(name)
-    experiment = manifest.read(run).experiment
-    rows = read_rows(run / "trials.csv", Row)
-    cases = settings_of(Planted, experiment).cases
-    assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]
-    return list(zip(cases, rows, strict=True))
+    run = Run(name)
+    cases = settings_of(Planted, run.manifest.experiment).cases
+    assert [row.trial.partition("-")[2] for row in run.every_row] == [case.name for case in cases]
+    return list(zip(cases, run.every_row, strict=True))
 
 
 if __name__ == "__main__":

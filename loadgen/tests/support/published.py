@@ -59,6 +59,7 @@ from support.resampled import in_turn, shares
 
 published = script("published")
 
+# The arms of the trials past Toxiproxy with which searches once ended.
 PAIR = ("pair-proxied", "pair-direct")
 AXES: Mapping[str, Axis] = {"capacity": "rate", "stress": "connections"}
 ENDED, ROSE = re.compile("ended-as-lost[^;]*"), "latency-drift first_ms=1 second_ms=2"
@@ -75,26 +76,21 @@ def record(name: str) -> dict[str, Any]:
     return json.loads((published.FOLDER / f"{file}.json").read_text())
 
 
-def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
-    """The file with all columns that the lab's own reader wants: what is left out is empty. Of
-    `loops[mode=closed,route=/]` only the rows with these cells. Raises ValueError for none."""
-    stem, wanted = published.source(name)
-    with (published.FOLDER / f"{stem}.csv").open(newline="") as file:
-        every = list(plain_csv.DictReader(file))
-    rows = [row for row in every if wanted.items() <= {**dict.fromkeys(columns, ""), **row}.items()]
-    if not rows:
-        raise ValueError(f"{name}: no row has these cells")
-    run = record(name)["run"]
-    lines = [[run if one == "run" else row.get(one, "") for one in columns] for row in rows]
-    to.write_text(csv_text([columns, *lines]))
-    return to
-
-
 def rows_of(name: str) -> tuple[Row, ...]:
-    """The trials of a file, but for those past Toxiproxy with which searches once ended. One that
-    was ended before its window, as its load was lost, is one whose latency rose."""
+    """The trials of a file; of `loops[mode=closed,route=/]` those with these cells. One that was
+    ended before its window, as its load was lost, is one whose latency rose. Raises ValueError for
+    no trial."""
+    stem, wanted = published.source(name)
+    columns, run = Row.columns(), record(name)["run"]
+    with (published.FOLDER / f"{stem}.csv").open(newline="") as file:
+        every = [{**dict.fromkeys(columns, ""), **row} for row in plain_csv.DictReader(file)]
+    kept = [{**row, "run": run} for row in every if wanted.items() <= row.items()]
+    if not kept:
+        raise ValueError(f"{name}: no row has these cells")
     with TemporaryDirectory() as folder:
-        rows = csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
+        path = Path(folder) / csv.NAME
+        path.write_text(csv_text([columns, *([row[at] for at in columns] for row in kept)]))
+        rows = csv.read(path)
     return tuple(
         replace(row, invalid_reasons=ENDED.sub(ROSE, row.invalid_reasons))
         for row in rows
@@ -103,26 +99,20 @@ def rows_of(name: str) -> tuple[Row, ...]:
 
 
 def experiment_of(name: str) -> Experiment:
-    """The experiment of a file's run."""
+    """The experiment of a file's run. Trials of runs that were searched by the rules of before
+    2026-11-30 are judged by those of today."""
     plain = dict(record(name)["experiment"])
     own = plain.pop(plain["kind"], {})
-    if axis := AXES.get(plain["kind"]):
-        own = to_json(_search_of(own, axis))
+    if "objective" in own:
+        objective = from_json(Objective, own["objective"])
+        most, connections = own["most"], own.get("connections", own["most"])
+        axis = AXES[plain["kind"]]
+        own = to_json(Search((objective,), axis, own["first"], most, 0.08, connections))
     return from_json(Experiment, {"rate_rps": None, "warmup_s": None, **plain, "own": own})
 
 
-def _search_of(own: Mapping[str, Any], axis: Axis) -> Search:
-    """The search of a run. Trials of runs that were searched by the rules of before 2026-11-30 are
-    judged by those of today."""
-    if "objective" not in own:
-        return from_json(Search, own)
-    objective = from_json(Objective, own["objective"])
-    connections = own.get("connections", own["most"])
-    return Search((objective,), axis, own["first"], own["most"], 0.08, connections)
-
-
 def problems(mark: Any) -> Iterator[str]:
-    """What a page says otherwise than the files of a mark."""
+    """The differences between a page and the files of a mark."""
     if mark.cells == ("capacity",):
         inside = [line for line in mark.block.splitlines() if line and not line.startswith("```")]
         yield from _beside_capacity(inside, [name for _, names in mark.rows for name in names])
@@ -136,8 +126,8 @@ def problems(mark: Any) -> Iterator[str]:
         for name in files:
             rows = rows_of(name)
             for text, cell in zip(texts, mark.cells, strict=False):
-                if cell != "-" and (said := _otherwise(text, cell, label, name, rows)):
-                    yield f"{label}, {cell} of {name}: the page says {text}, the file {said}"
+                if cell != "-" and (found := _otherwise(text, cell, label, name, rows)):
+                    yield f"{label}, {cell} of {name}: the page says {text}, the file {found}"
 
 
 def _texts(block: str, label: str) -> list[str]:
@@ -147,28 +137,26 @@ def _texts(block: str, label: str) -> list[str]:
     if not block.startswith("|"):
         whole = " ".join(block.split())
         start = begin.search(whole)
-        return [one[0] for one in IN_TEXT.finditer(whole[start.end() :])] if start else []
+        return [found[0] for found in IN_TEXT.finditer(whole[start.end() :])] if start else []
     rows = [line.strip("| ") for line in block.splitlines() if begin.match(line.strip("| "))]
     return [cell.strip() for row in rows for cell in row[len(label) :].split("|")[1:]]
 
 
 def _otherwise(text: str, asked: str, label: str, name: str, rows: Sequence[Row]) -> str | None:
-    """What a file says for a cell of a mark, where the page says something else."""
+    """What a file has for a cell of a mark, if the page has something else."""
     first, _, rest = asked.partition(" ")
     match first, rest:
         case "found", _:
-            return _beside_found(text, [one for one in _found(name) if one.name == rest], label)
+            return _beside_found(text, name, rest, label)
         case "gates", _:
             answers = in_turn(rows, int(label))
             return _beside(text, f"{answers.count(rest)} of {len(answers)}")
         case "gate" | "raw-gate", _:
             cpu, _, answer = rest.partition(" ")
             found = _gates(name, int(label), float(cpu), raw=first == "raw-gate")
-            share = found.get(answer, 0.0)
-            return _beside(text.replace(" ", ""), f"{share:.1%}")
+            return _beside(text.replace(" ", ""), f"{found.get(answer, 0.0):.1%}")
         case _, "held":
-            its = [one for one in _found(name) if one.name == CAPACITY]
-            return _beside_found(text, its, _named(rows, first))
+            return _beside_found(text, name, CAPACITY, _named(rows, first))
         case "B/A", _:
             values = Values.from_rows(_lane(rows, "A"), _lane(rows, "B"), _measure(rest))
             ratio = values.ratio(CONFIDENCE)
@@ -176,44 +164,39 @@ def _otherwise(text: str, asked: str, label: str, name: str, rows: Sequence[Row]
             each = [b / a for a, b in zip(values.a, values.b, strict=True)]
             return otherwise(text, ratio.ratio, ratio.interval, each)
     cases = (lane for lane in map(lane_of, rows) if lane.endswith(f"@{label}"))
-    own = _lane(rows, next(cases, label) if first == "@" else first)
+    lane = _lane(rows, next(cases, label) if first == "@" else first)
     if rest == "bottleneck":
-        return _beside(text, *_verdict(own))
+        return _beside(text, *_verdict(lane))
     if rest == "predicted_rps":
         # Of the load and the settings, whatever came of the trial.
-        own = [replace(one, valid=True) for one in own]
-    numbers = per_launch(own, _measure(rest))
-    if not numbers:
-        return _beside(text, "–")
-    of = median_of(numbers)
-    return otherwise(text, of.median, of.interval, numbers)
+        lane = [replace(row, valid=True) for row in lane]
+    return _beside_values(text, per_launch(lane, _measure(rest)))
 
 
-def _beside(text: str, *said: str) -> str | None:
-    return None if text in said else said[-1]
+def _beside(text: str, *found: str) -> str | None:
+    return None if text in found else found[-1]
 
 
-def _beside_found(text: str, found: Sequence[Finding], server: str) -> str | None:
-    """As `_otherwise`, of the findings of each launch of a server."""
-    its = [one for one in found if one.server == server]
-    values = [one.value for one in its if one.value is not None]
-    if len(its) == 1 and values and its[0].low is not None and its[0].high is not None:
-        return otherwise(text, *values, Interval(its[0].low, its[0].high, CONFIDENCE), [])
+def _beside_values(text: str, values: Sequence[float]) -> str | None:
     if not values:
         return _beside(text, "–")
-    count = "" if len(values) == len(its) else f", {len(values)} of {len(its)}"
-    if not text.endswith(count):
-        return f"a value in {len(values)} of {len(its)} launches"
     middle = median_of(values)
-    return otherwise(text.removesuffix(count), middle.median, middle.interval, values)
+    return otherwise(text, middle.median, middle.interval, values)
 
 
-def _found(name: str) -> tuple[Finding, ...]:
-    """The findings of a file's run."""
-    kept = record(name).get("findings")
-    if kept is not None:
-        return tuple(msgspec.convert(one, Finding) for one in kept)
-    return _findings(experiment_of(name), rows_of(name))
+def _beside_found(text: str, file: str, name: str, server: str) -> str | None:
+    """As `_otherwise`, of the findings of that name of each launch of a server."""
+    kept = record(file).get("findings")
+    every = _findings(file) if kept is None else [msgspec.convert(each, Finding) for each in kept]
+    found = [each for each in every if (each.name, each.server) == (name, server)]
+    values = [each.value for each in found if each.value is not None]
+    ends = [(each.low, each.high) for each in found]
+    if len(found) == 1 and values and None not in ends[0]:
+        return otherwise(text, *values, Interval(*ends[0], CONFIDENCE), [])
+    count = "" if len(values) in (0, len(found)) else f", {len(values)} of {len(found)}"
+    if not text.endswith(count):
+        return f"a value in {len(values)} of {len(found)} launches"
+    return _beside_values(text.removesuffix(count), values)
 
 
 @cache
@@ -229,10 +212,10 @@ def _measure(name: str) -> Measure:
 def _lane(rows: Sequence[Row], name: str) -> list[Row]:
     """The rows of a lane at the one load that it has."""
     wanted = _named(rows, name)
-    own = [row for row in without_shorter(rows) if lane_of(row) == wanted]
-    loads = set(map(Cell.of, own))
+    found = [row for row in without_shorter(rows) if lane_of(row) == wanted]
+    loads = set(map(Cell.of, found))
     assert len(loads) == 1, f"{wanted} has {len(loads)} loads"
-    return own
+    return found
 
 
 def _named(rows: Sequence[Row], lane: str) -> str:
@@ -242,17 +225,17 @@ def _named(rows: Sequence[Row], lane: str) -> str:
 
 
 def _verdict(rows: Sequence[Row]) -> list[str]:
-    """Whom the verdicts of the valid trials name, without and with how strong the evidence is.
-    Where none is valid, whom all name, which says so."""
+    """Whom the verdicts of the valid trials name (of all, if none is valid), without and with how
+    strong the evidence is."""
     valid = [row for row in rows if row.valid]
-    told = valid or rows
-    name, count = Counter(row.bottleneck for row in told).most_common(1)[0]
-    strong = sum(row.strength == STRONG for row in told if row.bottleneck == name)
+    named = valid or rows
+    name, count = Counter(row.bottleneck for row in named).most_common(1)[0]
+    strong = sum(row.strength == STRONG for row in named if row.bottleneck == name)
     how = "weak" if not strong else "strong" if strong == count else f"{strong} strong"
     if len(rows) == 1 and not valid:
         return [f"{name}, not valid ({how})"]
-    said = f"{name}, {count} of {len(told)}{'' if valid else ', none valid'}"
-    return [said, f"{said} ({how})"]
+    text = f"{name}, {count} of {len(named)}{'' if valid else ', none valid'}"
+    return [text, f"{text} ({how})"]
 
 
 def otherwise(
@@ -262,15 +245,15 @@ def otherwise(
     interval in [], or the range of fewer than 6 values in (). None where it is."""
     found = IN_CELL.fullmatch(text)
     ends = (interval.low, interval.high) if interval else (min(values), max(values))
-    says = f"{mid:,.3f} {'[' if interval else '('}{ends[0]:,.3f} {ends[1]:,.3f}"
+    bracket = "[" if interval else "("
+    right = f"{mid:,.3f} {bracket}{ends[0]:,.3f} {ends[1]:,.3f}"
     if found is None:
-        return says
-    alone = len(values) == 1 and found["open"] is None
-    if not alone and found["open"] != ("[" if interval else "("):
-        return says
-    printed = (found["mid"],) if alone else (found["mid"], found["low"], found["high"])
-    fit = all(map(is_rounded, printed, (mid, *ends)))
-    return None if fit else says
+        return right
+    if len(values) == 1 and found["open"] is None:
+        return None if is_rounded(found["mid"], mid) else right
+    printed = (found["mid"], found["low"], found["high"])
+    fit = found["open"] == bracket and all(map(is_rounded, printed, (mid, *ends)))
+    return None if fit else right
 
 
 def is_rounded(printed: str, value: float) -> bool:
@@ -280,35 +263,30 @@ def is_rounded(printed: str, value: float) -> bool:
     return abs(float(printed.replace(",", "")) - value) <= 0.5 * 10.0**-decimals + 1e-9
 
 
-def capacities(name: str) -> dict[str, tuple[str, ...]]:
-    """What a page says of each server of a file of `capacity`: the cells of its answer."""
-    experiment = experiment_of(name)
-    lines = answers(experiment, _findings(experiment, rows_of(name)))
-    return {cells[0]: cells for cells in lines if len(cells) > 1}
-
-
 def curve(name: str) -> str:
     """The figure of p99 against the rate of a file of `capacity`, as its report had it."""
-    rows, experiment = rows_of(name), experiment_of(name)
-    found = [one for one in _findings(experiment, rows) if isinstance(one, Sustained)]
-    drawn = by_load(rows, settings_of(Search, experiment).least_limits(), found)
-    (figure,) = (one for one in drawn if one.name.startswith("p99-"))
+    search = settings_of(Search, experiment_of(name))
+    found = [each for each in _findings(name) if isinstance(each, Sustained)]
+    drawn = by_load(rows_of(name), search.least_limits(), found)
+    (figure,) = (each for each in drawn if each.name.startswith("p99-"))
     return figure.file
 
 
-def _findings(run: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:
-    return tuple(kind_of(run).findings(Outcome(run, rows, Path("no-raw-data"))))
+def _findings(name: str) -> tuple[Finding, ...]:
+    run = experiment_of(name)
+    return tuple(kind_of(run).findings(Outcome(run, rows_of(name), Path("no-raw-data"))))
 
 
 def _beside_capacity(lines: Sequence[str], files: Sequence[str]) -> Iterator[str]:
-    told = {server: cells for name in files for server, cells in capacities(name).items()}
+    right = {}
+    for name in files:
+        every = answers(experiment_of(name), _findings(name))
+        right |= {cells[0]: " ".join(cells) for cells in every if len(cells) > 1}
     # A line that begins with a space goes on with the one before.
-    whole = [" ".join(one.split()) for one in re.split(r"\n(?! )", "\n".join(lines))]
-    if [one.partition(" ")[0] for one in whole] != list(told):
-        yield f"other servers than {', '.join(told)}"
+    whole = [" ".join(line.split()) for line in re.split(r"\n(?! )", "\n".join(lines))]
+    if [line.partition(" ")[0] for line in whole] != list(right):
+        yield f"other servers than {', '.join(right)}"
         return
-    for one in whole:
-        server = one.partition(" ")[0]
-        said = " ".join(told[server])
-        if one != said:
-            yield f"{server}: the page says {one}, the file {said}"
+    for line, text in zip(whole, right.values(), strict=True):
+        if line != text:
+            yield f"the page says {line}, the file {text}"

@@ -31,6 +31,18 @@ class FakeProcess:
         self._from = system.monotonic()
         self._length_s = length_s
         self.stopped_early = False
+        # What it writes at the end of each second, and where.
+        self.output: Path | None = None
+        self.line: Callable[[int], str] = lambda second: ""
+        self._told = 0
+
+    def write(self) -> None:
+        """The lines of the seconds that are over."""
+        while self.output and self._system.monotonic() - self._from >= self._told + 1:
+            if self._told < self._length_s:
+                with self.output.open("a") as file:
+                    file.write(self.line(self._told))
+            self._told += 1
 
     def poll(self) -> int | None:
         return 0 if self._system.monotonic() - self._from >= self._length_s else None
@@ -77,6 +89,8 @@ class FakeSystem:
         self.sockets: list[int | None] = []
         self.started: list[tuple[str, ...]] = []
         self.given: list[str] = []
+        # A second of pacer's, by its connections and the second.
+        self.pacer: Callable[[int, int], str] = lambda connections, second: ""
         # Which engines never end by themselves.
         self.hangs: Callable[[Sequence[str]], bool] = lambda argv: False
         self._idle_before_s = self._since_s = 0.0
@@ -95,6 +109,8 @@ class FakeSystem:
         if self.interrupt_at is not None and self.elapsed_s >= self.interrupt_at:
             raise Interrupted("stopped by SIGINT")
         self.elapsed_s = round(self.elapsed_s + seconds, 6)
+        for process in self.processes:
+            process.write()
         for due in [due for due in self._due if due[0] <= self.elapsed_s]:
             self._due.remove(due)
             due[1]()
@@ -105,7 +121,13 @@ class FakeSystem:
             spinner = FakeProcess(self, float(argv[-1]), float(argv[-2]))
             self.spinners.append(spinner)
             return spinner
-        process = FakeProcess(self, 100_000 if self.hangs(argv) else float(argv[1]))
+        if argv == ("pacer", "-"):
+            load = json.loads(stdin)
+            process = FakeProcess(self, load["warmup_s"] + load["window_s"])
+            process.output = output
+            process.line = lambda second: self.pacer(load["connections"], second)
+        else:
+            process = FakeProcess(self, 100_000 if self.hangs(argv) else float(argv[1]))
         self.processes.append(process)
         self.started.append(tuple(argv))
         self.given.append(stdin)

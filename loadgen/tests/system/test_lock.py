@@ -2,8 +2,6 @@
 
 import fcntl
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,15 +10,6 @@ from lab.errors import LabError
 from lab.system import lock
 from lab.system.lock import claimed
 from support.locks import is_claimed
-
-HOLDER = """
-import sys, time
-from pathlib import Path
-from lab.system.lock import claimed
-with claimed(Path(sys.argv[1])):
-    print("held", flush=True)
-    time.sleep(60)
-"""
 
 
 def test_a_second_claim_is_refused(tmp_path: Path) -> None:
@@ -63,15 +52,3 @@ def test_who_only_looks_refuses_nobody(tmp_path: Path, monkeypatch: pytest.Monke
     with claimed(tmp_path) as held:
         assert held
     assert len(pauses) == 2
-
-
-def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    with holder, holder.stdout:
-        assert holder.stdout.readline() == "held\n"
-        assert is_claimed(tmp_path)
-        holder.kill()
-        holder.wait()
-    assert not is_claimed(tmp_path)

@@ -64,52 +64,64 @@ def test_samples_that_are_not_numbers_are_left_out(lab: FakeLab, tmp_path: Path)
     assert len(points) == 11
 
 
-@pytest.mark.parametrize(("until_s", "waits_s"), [(25.0, 4), (26.0, 0)])
-def test_it_waits(lab: FakeLab, tmp_path: Path, until_s: float, waits_s: float) -> None:
-    lab.scraped_until = until_s
-    lab.system.at(4.0, lambda: setattr(lab, "scraped_until", 1e9))
-    assert observed(lab, tmp_path) is None
-    assert lab.system.elapsed_s == pytest.approx(waits_s, abs=waits_s / 4)
-
-
 def until(last: float) -> Callable[[float], float]:
     """The values of a series that ends."""
     return lambda at: 1.0 if at <= last else float("nan")
 
 
-def test_a_container_that_was_read_too_early_is_waited_for(lab: FakeLab, tmp_path: Path) -> None:
-    # One that is gone has no sample near the end.
-    for service, last in (("a", 1e9), ("b", 25.0), ("c", 20.0)):
-        labels = {"__name__": "container_cpu_usage_seconds_total", "job": "cadvisor"}
-        lab.scraped.append(({**labels, "service": service}, until(last)))
-    # The first scrape after the window, at 26 s, has no newer one of b; at 28 s it must have one.
-    lab.scraped_until = 26.0
-    lab.system.at(3.0, lambda: setattr(lab, "scraped_until", 28.0))
-    assert observed(lab, tmp_path) is None
-    assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
+def of_container(service: str, last: float) -> tuple[dict[str, str], Callable[[float], float]]:
+    labels = {"__name__": "container_cpu_usage_seconds_total", "job": "cadvisor"}
+    return {**labels, "service": service}, until(last)
 
 
-def test_each_machine_is_waited_for(lab: FakeLab, tmp_path: Path) -> None:
-    up = {"__name__": "up", "job": "cadvisor", "instance": "b:8080"}
+SECOND = {"__name__": "up", "job": "cadvisor", "instance": "b:8080"}
+WAITS: dict[str, tuple[float, list[object], Callable[[FakeLab], object], float]] = {
+    "for a job": (25.0, [], lambda lab: setattr(lab, "scraped_until", 1e9), 4),
+    "for nothing": (26.0, [], lambda lab: None, 0),
+    # One that is gone (c) has no sample near the end. The first scrape after the window, at 26 s,
+    # has no newer one of b; at 28 s it must have one.
+    "for a container that was read too early": (
+        26.0,
+        [of_container("a", 1e9), of_container("b", 25.0), of_container("c", 20.0)],
+        lambda lab: setattr(lab, "scraped_until", 28.0),
+        4,
+    ),
     # The first machine's is there; of the second nothing has come since 24 s, until it answers.
-    lab.scraped.append((up, until(24.0)))
+    "for each machine": (
+        1e9,
+        [(SECOND, until(24.0))],
+        lambda lab: lab.scraped.__setitem__(-1, (SECOND, until(1e9))),
+        4,
+    ),
+}
 
-    def answer() -> None:
-        lab.scraped[-1] = (up, until(1e9))
 
-    lab.system.at(3.0, answer)
+@pytest.mark.parametrize("case", WAITS)
+def test_it_waits(lab: FakeLab, tmp_path: Path, case: str) -> None:
+    lab.scraped_until, more, happens, waits_s = WAITS[case]
+    lab.scraped += more
+    lab.system.at(4.0, lambda: happens(lab))
     assert observed(lab, tmp_path) is None
-    assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
+    assert lab.system.elapsed_s == pytest.approx(waits_s, abs=waits_s / 4)
 
 
 def test_a_prometheus_that_fell_behind_keeps_what_it_has(lab: FakeLab, tmp_path: Path) -> None:
     lab.scraped_until = 25.0
     lab.scraped.append((REQUESTS, lambda at: at))
-    problem = observed(lab, tmp_path)
-    assert problem.startswith("observed-late jobs=server, jvm")
+    assert observed(lab, tmp_path).startswith("observed-late jobs=server, jvm")
     observation = load(tmp_path)
     assert not observation.covers("server")
     assert observation.increase("lab_http_requests_total") is None
+
+
+def test_scrapes_that_fail_at_the_end_are_waited_for(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped = [
+        (labels, lambda at: float(at < 20)) if labels.get("job") == "jvm" else (labels, value)
+        for labels, value in lab.scraped
+    ]
+    assert observed(lab, tmp_path) == "observed-late jobs=jvm"
+    assert lab.system.elapsed_s == pytest.approx(15, abs=1)
+    assert (load(tmp_path).covers("server"), load(tmp_path).covers("jvm")) == (True, False)
 
 
 def test_a_prometheus_that_is_away_is_asked_again(lab: FakeLab, tmp_path: Path) -> None:
@@ -205,32 +217,24 @@ def test_the_rise_of_a_counter(case: str) -> None:
     assert Observation((9.0, 16.0), (WHOLE, ENDED)).increase("n", outcome="ok") == pytest.approx(7)
 
 
-def test_a_failed_scrape_has_not_seen_the_window() -> None:
-    for scraped, covered in (
-        (up(8, 14, 20), True),
-        (up(8, 14, 20, failed=(8,)), False),
-        (up(8, 14, 20, failed=(20,)), False),
-        (up(8, 20, failed=(8, 20)), False),
+@pytest.mark.parametrize(
+    ("closes", "scraped", "covered"),
+    [
+        (16.0, up(8, 14, 20), True),
+        (16.0, up(8, 14, 20, failed=(8,)), False),
+        (16.0, up(8, 14, 20, failed=(20,)), False),
+        (16.0, up(8, 20, failed=(8, 20)), False),
         # Nor have those that failed in it, where they are many.
-        (up(8, 10, 12, 14, 16, failed=(10, 12, 14)), False),
+        (16.0, up(8, 10, 12, 14, 16, failed=(10, 12, 14)), False),
         # What is before it and after it is no matter, and of a long window one may be missing.
-        (up(0, 8, 12, 16, 30), True),
-    ):
-        assert Observation((9.0, 16.0), (scraped,)).covers("server") is covered, scraped
-    assert Observation((9.0, 39.0), (up(8, 20, 30, 40),)).covers("server")
-
-
-def test_scrapes_that_fail_at_the_end_are_waited_for(lab: FakeLab, tmp_path: Path) -> None:
-    lab.scraped = [
-        (labels, lambda at: float(at < 20)) if labels.get("job") == "jvm" else (labels, value)
-        for labels, value in lab.scraped
-    ]
-    problem = observed(lab, tmp_path)
-    assert problem == "observed-late jobs=jvm"
-    assert lab.system.elapsed_s == pytest.approx(15, abs=1)
-    observation = load(tmp_path)
-    assert observation.covers("server")
-    assert not observation.covers("jvm")
+        (16.0, up(0, 8, 12, 16, 30), True),
+        (39.0, up(8, 20, 30, 40), True),
+    ],
+)
+def test_a_failed_scrape_has_not_seen_the_window(
+    closes: float, scraped: Series, covered: bool
+) -> None:
+    assert Observation((9.0, closes), (scraped,)).covers("server") is covered
 
 
 def test_points_of_several_series_are_not_mixed() -> None:

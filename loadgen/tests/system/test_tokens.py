@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from lab.system.http import Http, Part
-from lab.system.stack import Urls
 from lab.system.tokens import HEADER, token, token_sums
 
 SECRET = "the secret of a lab"
@@ -57,9 +56,3 @@ def test_parts_know_their_tokens_by_their_sums() -> None:
     assert second.startswith("downstream=")
     assert token(SECRET, "netty") not in first
     assert len({token(SECRET, "netty"), token(SECRET, "vertx"), token("other", "netty")}) == 3
-
-
-def test_the_secret_is_in_no_text() -> None:
-    urls = Urls.read({"LAB_SECRET": SECRET})
-    assert urls.secret == SECRET
-    assert SECRET not in repr(urls)

@@ -8,19 +8,15 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable, WordError
-from lab.model.toxic_script import applied
-from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, ordered
 from lab.system import toxic_verbs
 from lab.system.agent import ToxicsSeen
 from lab.system.toxiproxy import toxic_state
 
-URL = {"LAB_TOXIPROXY_URL": "http://toxiproxy:8474", "LAB_AGENT_URL": "http://loadgen:9464"}
-
 
 def do(verb: str, transport: httpx.BaseTransport, **words: str) -> str:
     out = io.StringIO()
-    toxic_verbs.run(verb, words, URL, out, transport)
+    toxic_verbs.run(verb, words, {}, out, transport)
     return out.getvalue()
 
 
@@ -84,16 +80,6 @@ def test_a_toxic_is_changed_and_removed_by_its_name(toxiproxy: Any) -> None:
     for change in ({"REMOVE": "yes"}, {"LATENCY": "100"}):
         with pytest.raises(LabUnreachable, match=r"'slow' is not in force on .*in force are more"):
             do("toxic", toxiproxy, NAME="slow", **change)
-
-
-def test_a_script_is_played_through_in_thought() -> None:
-    begins = in_force()
-    down = applied(begins, parse_toxic({"TYPE": "down"}))
-    slow = applied(down, parse_toxic({"TYPE": "latency", "LATENCY": "300"}))
-    slower = applied(slow, parse_toxic({"NAME": "latency", "LATENCY": "400"}))
-    assert slower.added_latency_ms == 400
-    up = applied(slower, parse_toxic({"TYPE": "up"}))
-    assert applied(up, parse_toxic({"NAME": "latency", "REMOVE": "yes"})) == begins
 
 
 def test_every_change_makes_the_agent_look_if_there_is_one(toxiproxy: Any) -> None:

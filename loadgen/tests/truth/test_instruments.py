@@ -176,7 +176,6 @@ def measured(
         streams = {"stdout": output, "stderr": subprocess.STDOUT}
         subprocess.run(schedule.argv, input=schedule.stdin.encode(), check=False, **streams)
     wait_ms = sleepers.wait_ms()
-    engine.condense(plan, raw)
     truth = server.since(from_s)
     within = truth.window(schedule.window_offset_s, schedule.window_s)
     return Measured(engine.read(plan, raw), truth, within, wait_ms)

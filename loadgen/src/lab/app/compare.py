@@ -16,7 +16,7 @@ from lab.judge.capacity import Estimate, product, ratio
 from lab.judge.compare import ALIKE, COMPARE, Comparison, Figure, Limits, Overall, compare_all
 from lab.judge.grouping import Cell, Measure, lane_of
 from lab.judge.ruler import control_at
-from lab.kinds.growth import OF_JVM, in_window, of_container
+from lab.kinds.endurance import OF_JVM, resident
 from lab.kinds.kind import Outcome
 from lab.kinds.registry import kind_of
 from lab.kinds.search import RATE, findings
@@ -164,8 +164,8 @@ def _memory(a: Side, b: Side) -> Measure:
             seen = load_or_none(folders[run] / "raw" / trial)
         except RawDataError:
             return None
-        figure = of_container(server) if unread else OF_JVM
-        values = [value for _, value in in_window(seen, figure)] if seen else []
+        figure = resident("container_memory_rss", service=server) if unread else OF_JVM
+        values = [value for _, value in figure.points(seen)] if seen else []
         return statistics.median(values) if values else None
 
     return lambda row: median_bytes(row.run, row.trial, row.server)

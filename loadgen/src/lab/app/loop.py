@@ -14,9 +14,9 @@ from lab.app.recording import Recorder
 from lab.app.tools import Tools
 from lab.errors import Interrupted, LabUnreachable, RawDataError
 from lab.judge.checks import data, state
+from lab.kinds.kind import recorded
 from lab.kinds.loads import arms_of
 from lab.kinds.order import Design
-from lab.kinds.reading.recording import wanted
 from lab.load.measure import measure
 from lab.load.runner import Known, Runner
 from lab.model import Experiment, Row, TrialPlan
@@ -61,7 +61,7 @@ class Loop:
         self.preparation = Preparation(
             run_dir, as_measured(record, run_dir), tools, self.runner, self.progress, self.rows
         )
-        kind = wanted(record.experiment)
+        kind = recorded(record.experiment)
         self.recorder = Recorder(kind, self) if kind else None
         self._others_away = 0
 

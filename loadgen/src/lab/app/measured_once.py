@@ -18,7 +18,7 @@ from lab.store import warm_jvms
 from lab.store.manifest import Manifest
 from lab.store.records import read_object
 from lab.subject.conditions import at_start
-from lab.subject.subject import Edges
+from lab.subject.jvm import Edges
 
 # How often a JVM is warmed up at most. A JVM that is still cold is warmed up again before its next
 # trial: on a busy machine the compiler takes longer.

@@ -11,7 +11,7 @@ from lab.app.tools import Lab, Stages, Tools, say
 from lab.errors import WordError
 from lab.judge.fairness import compare, reasons
 from lab.kinds import order
-from lab.kinds.reading.recording import wanted
+from lab.kinds.kind import recorded
 from lab.kinds.registry import kind_of
 from lab.model import Condition, Experiment, Snapshot
 from lab.model.knobs import READ_BACK
@@ -124,7 +124,7 @@ def read_servers(experiment: Experiment, subjects: Subjects) -> dict[str, Snapsh
     for subject in subjects.values():
         # First: a management port answers 403 to another server's token, without a name.
         subject.check()
-        if wanted(experiment):
+        if recorded(experiment):
             subject.check_recorder()
     return {name: subject.snapshot() for name, subject in subjects.items()}
 

@@ -1,7 +1,6 @@
 """The planted bottlenecks of an experiment's file: [[case]] tables."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -15,6 +14,7 @@ from lab.kinds.reading.settings import (
     Duration,
     Name,
     Rps,
+    file_keys,
     tables,
 )
 from lab.model import AS_IT_IS, NONE, UNKNOWN, Condition, Mode
@@ -27,16 +27,28 @@ ALLOWED = (*RESOURCES, NONE, UNKNOWN)
 KEY = "case"
 
 
-class CaseTable(Struct, frozen=True, kw_only=True):
-    """The keys of [[case]]."""
+class CaseHead(Struct, frozen=True):
+    """The keys of [[case]] that are stored as they are. `expected` are the verdicts that are right.
+    `peak_extra` connections are opened at once in the middle of the window. `rate` is that of an
+    open load; None: closed. `duration_s` None: that of the others. `resource` is what was planted,
+    in the words of the file; `severity` how much the load asks of it, as a multiple of all it can
+    give."""
 
     name: Name
     server: str
+    route: str
     concurrency: Connections
     expected: tuple[str, ...]
-    route: str = "/downstream"
+    peak_extra: Annotated[int, Meta(ge=0, le=MAX_CONNECTIONS)] = 0
     rate: Rps | None = None
-    duration: Duration | None = None
+    duration_s: Duration | None = None
+    resource: str | None = None
+    severity: Annotated[float, Meta(ge=0.01, le=1000)] | None = None
+
+
+class CaseTable(CaseHead, frozen=True, kw_only=True):
+    """The keys of [[case]]."""
+
     knobs: dict[str, int] = {}
     toxics: list[dict[str, str | int | float]] = []
     host: dict[str, str] = {}
@@ -44,37 +56,16 @@ class CaseTable(Struct, frozen=True, kw_only=True):
     generator_cpus: Annotated[float, Meta(ge=0.01, le=999)] | None = None
     # A share of the machine; some must be left for the lab.
     spin: Annotated[float, Meta(ge=0.01, le=0.9)] | None = None
-    peak_extra: Annotated[int, Meta(ge=0, le=MAX_CONNECTIONS)] = 0
-    resource: str | None = None
-    severity: Annotated[float, Meta(ge=0.01, le=1000)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A bottleneck that is planted: the trial is made under `condition`, and its verdict must be
-    one of `expected` (RESOURCES, NONE, UNKNOWN). `peak_extra` connections are opened at once in the
-    middle of the window (0: none). `rate` is that of an open load, in requests per second; None:
-    closed. `duration_s` is the length of its window; None: that of the others. `resource` is what
-    was planted, in the words of the file; `severity` how much the load asks of it, as a multiple of
-    all it can give."""
+class Case(CaseHead, frozen=True, kw_only=True):
+    """A bottleneck that is planted: the trial is made under `condition`."""
 
-    name: str
-    server: str
-    route: str
-    concurrency: int
-    expected: tuple[str, ...]
     condition: Condition = AS_IT_IS
-    peak_extra: int = 0
-    rate: int | None = None
-    duration_s: int | None = None
-    resource: str | None = None
-    severity: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.expected or set(self.expected) - {*ALLOWED}:
+        if not self.expected or {*self.expected} - {*ALLOWED}:
             raise ValueError(f"expected are of {', '.join(ALLOWED)}: {self.expected}")
-        if self.concurrency < 1 or self.peak_extra < 0:
-            raise ValueError("concurrency starts at 1, peak_extra at 0")
         if self.rate is not None and self.peak_extra:
             raise ValueError("a peak is beside a closed load")
 
@@ -102,7 +93,8 @@ def read(asked: Asked) -> tuple[tuple[Case, ...], tuple[str, ...]]:
 
 
 def _case(settings: Settings, servers: Sequence[str]) -> Case:
-    settings.refuse_unknown(CaseTable.__struct_fields__)
+    settings.refuse_unknown(file_keys(CaseTable))
+    settings = settings.with_defaults({"route": "/downstream"})
     table = settings.table("", CaseTable)
     settings.one_of("server", servers, "a server of the lab")
     settings.one_of("expected", ALLOWED)
@@ -110,31 +102,16 @@ def _case(settings: Settings, servers: Sequence[str]) -> Case:
         raise settings.refuse("rate", "is not allowed; allowed: none beside peak_extra")
     with settings.checked("route"):
         parse(table.route)
+    toxics = [{key.upper(): str(text) for key, text in toxic.items()} for toxic in table.toxics]
     try:
         for name, value in table.knobs.items():
             check_knob(name, value)
         for name, text in table.host.items():
             check_host(name, text)
-        toxics = tuple(map(_toxic, table.toxics))
+        for words in toxics:
+            parse_toxic(words)
     except (ValueError, WordError) as failure:
         raise WordError(f"{settings.place}: {failure}") from None
-    return Case(
-        name=table.name,
-        server=table.server,
-        route=table.route,
-        concurrency=table.concurrency,
-        expected=table.expected,
-        condition=Condition(table.knobs, toxics, table.host, table.generator_cpus, table.spin),
-        peak_extra=table.peak_extra,
-        rate=table.rate,
-        duration_s=table.duration,
-        resource=table.resource,
-        severity=table.severity,
-    )
-
-
-def _toxic(table: Mapping[str, object]) -> dict[str, str]:
-    """The words of `make toxic`. Raises WordError."""
-    words = {key.upper(): str(value) for key, value in table.items()}
-    parse_toxic(words)
-    return words
+    condition = Condition(table.knobs, tuple(toxics), table.host, table.generator_cpus, table.spin)
+    head = (getattr(table, name) for name in CaseHead.__struct_fields__)
+    return Case(*head, condition=condition)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -19,13 +19,14 @@ from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
 from lab.kinds.reading.settings import MAX_DURATION_S
 from lab.load.held import SETTLE_S
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, Hold, PerConnection, Row
+from lab.model import AS_IT_IS, Condition, Finding, Hold, PerConnection, Row
 from lab.model.knobs import KNOBS
 
-# The names of the findings, each with its column.
-HEAP, RESIDENT = "live heap per connection", "resident memory per connection"
-COLUMNS = {HEAP: "live_heap_bytes", RESIDENT: "resident_bytes"}
-UNIT = "bytes/connection"
+# The column of each finding.
+COLUMNS = {
+    "live heap per connection": "live_heap_bytes",
+    "resident memory per connection": "resident_bytes",
+}
 # What each connection asks for once.
 ROUTES: dict[Hold, str] = {"idle": "/health", "in-flight": "/downstream"}
 # Two full collections of a large heap on a busy machine, and a margin.
@@ -48,34 +49,27 @@ class Density(Struct, frozen=True):
 
 
 def read(asked: Asked) -> ToMeasure:
-    """The connections that a file describes. Raises WordError."""
+    """The connections that a file describes. Raises WordError for a load without a slope."""
     density = asked.settings.table("density", Density)
-    hold = density.hold
+    hold, place = density.hold, asked.settings.place
     usual = {"load.routes": ROUTES[hold], "load.duration": f"{DEFAULT_WINDOW_S}s"}
     settings = asked.settings.with_defaults(usual)
     load = read_load(copy.replace(asked, settings=settings), ("closed",), exact=True)
-    opening_s = math.ceil(max(load.draft.concurrencies) / OPENED_PER_S[hold])
-    # No work of others takes memory of the server.
-    changes = {"warmup_s": max(LEAST_OPENING_S, opening_s), "patience_s": 0}
-    experiment = load.experiment("density", density, **changes)
-    _check(experiment, hold, settings.place)
-    return experiment, load.notes
-
-
-def _check(experiment: Experiment, hold: Hold, place: str) -> None:
-    """Raises WordError for a load of which no slope can come out."""
-    window_s = experiment.duration_s
-    if len(experiment.concurrencies) < 2:
+    connections, window_s = load.draft.concurrencies, load.draft.duration_s
+    opening_s = max(LEAST_OPENING_S, math.ceil(max(connections) / OPENED_PER_S[hold]))
+    if len(connections) < 2:
         raise WordError(f"{place}: one number of connections has no slope; allowed: two or more")
     least_s, most_s = math.floor(SETTLE_S) + 1, MAX_DURATION_S
     if hold == "in-flight":
-        most_s = LONGEST_DEADLINE_MS // DEADLINE // 1000 - ANSWER_S - (experiment.warmup_s or 0)
+        most_s = LONGEST_DEADLINE_MS // DEADLINE // 1000 - ANSWER_S - opening_s
     if not least_s <= window_s <= most_s:
         raise WordError(
             f"{place}: a window of {window_s} s (DURATION × SCALE) is not allowed: the memory is "
             f"read {SETTLE_S:g} s into it, and requests cannot be in flight for longer than the "
             f"longest deadline; allowed: {least_s}..{most_s} s with so many connections"
         )
+    # No work of others takes memory of the server.
+    return load.experiment("density", density, warmup_s=opening_s, patience_s=0), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -88,7 +82,7 @@ def design(planner: Planner) -> Design:
             server,
             connections,
             launch=launch,
-            condition=_condition(planner, server, hold),
+            condition=_condition(planner, server) if hold == "in-flight" else AS_IT_IS,
             duration_s=experiment.duration_s,
             hold=hold,
         )
@@ -99,12 +93,10 @@ def design(planner: Planner) -> Design:
     return Listed(planner.numbered(plans), repeats=True)
 
 
-def _condition(planner: Planner, server: str, hold: Hold) -> Condition:
+def _condition(planner: Planner, server: str) -> Condition:
     """The lab in which so many requests wait at once: the answers of the downstream come after the
     load, so that none is left before the next trial. A pool has a thread for each."""
     experiment = planner.experiment
-    if hold == "idle":
-        return AS_IT_IS
     answer_ms = 1000 * ((experiment.warmup_s or 0) + experiment.duration_s + ANSWER_S)
     knobs = {"downstream_timeout_ms": DEADLINE * answer_ms}
     size = planner.snapshots[server].setting("pool_size")
@@ -114,26 +106,24 @@ def _condition(planner: Planner, server: str, hold: Hold) -> Condition:
     return Condition(knobs=knobs, toxics=(toxic,))
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     """The slopes of live heap and resident memory over connections, of each server."""
-    return tuple(
-        _finding(name, server, [row for row in outcome.of(server) if row.valid])
-        for server in outcome.experiment.servers
-        for name in COLUMNS
-    )
+    for server in outcome.experiment.servers:
+        rows = [row for row in outcome.of(server) if row.valid]
+        yield from (_finding(name, server, rows) for name in COLUMNS)
 
 
 def _finding(name: str, server: str, rows: Sequence[Row]) -> Finding:
-    column = COLUMNS[name]
-    rows = [row for row in rows if getattr(row, column) is not None]
-    connections = [row.concurrency for row in rows]
+    points = [(row.concurrency, getattr(row, COLUMNS[name])) for row in rows]
+    points = [(connections, size) for connections, size in points if size is not None]
+    connections = [count for count, _ in points]
     value = low = high = None
     if len({*connections}) > 1:
-        slope = slope_of([*map(float, connections)], [float(getattr(row, column)) for row in rows])
+        slope = slope_of([*map(float, connections)], [float(size) for _, size in points])
         value, (low, high) = slope.per_s, ends(slope.interval)
     return PerConnection(
-        *(name, server, 0, value, UNIT, low, high),
-        trials=len(rows),
+        *(name, server, 0, value, "bytes/connection", low, high),
+        trials=len(points),
         fewest=min(connections, default=0),
         most=max(connections, default=0),
     )

@@ -8,76 +8,116 @@ between a server's own legs does not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+
+from msgspec import Struct
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
 from lab.judge.checks.steady import DRIFTS
-from lab.judge.heap import AFTER, is_old
-from lab.kinds.growth import LIVE_HEAP, OF_SERVER, Figure, Points, growth, in_window
-from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, settings_of
+from lab.judge.heap import AFTER, heap_after_collections, is_old, summed
+from lab.judge.intervals import slope_of
+from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner, launches, turned
 from lab.kinds.reading import Asked, read_load
-from lab.kinds.reading.recording import Recorded
 from lab.kinds.reading.settings import Duration
 from lab.load.measure import RECORD
-from lab.model import Finding, Grown, Legs, Remark, Row, TrialRecord
+from lab.model import Finding, Grown, Legs, Observation, Remark, Row, TrialRecord
 from lab.store import series
 from lab.store.records import read_json
 
 # A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
 # longer.
 LEAST_LEG_S = 30
+# Samples a second apart depend on each other. So they are cut into this many parts, and the least
+# of each part is one value: what grows for good raises it, and a burst does not. These depend
+# less on each other, and the interval of the slope is wider for what is left (`slope_of`).
+PARTS = 10
+# Of the time, in which a heap's pages are touched for the first time, and pools fill: no part of
+# the slope.
+SETTLING = 1 / 3
+MIB = 2**20
+HOUR_S = 3600
+# Samples: seconds, and what was there then.
+Points = tuple[tuple[float, float], ...]
 
 
-class EnduranceTable(Recorded, frozen=True, kw_only=True):
-    """The keys of [endurance]."""
+class Endurance(Struct, frozen=True):
+    """A long constant load, cut into legs, so that an interruption loses one."""
 
-    leg: Duration
-
-
-@dataclass(frozen=True, slots=True)
-class Endurance:
-    """A long constant load, cut into legs of `leg_s` seconds, so that an interruption loses one."""
-
-    leg_s: int
-
-    def __post_init__(self) -> None:
-        if self.leg_s < 1:
-            raise ValueError("leg_s starts at 1")
+    leg_s: Duration
 
 
 def read(asked: Asked) -> ToMeasure:
     load = read_load(asked, ("open",), ("routes", "concurrency", "modes", "engines"))
-    leg_s = asked.settings.table("endurance", EnduranceTable).leg
-    endurance = Endurance(min(leg_s, load.draft.duration_s))
-    return load.experiment("endurance", endurance), load.notes
+    endurance = asked.settings.table("endurance", Endurance)
+    shorter = copy.replace(endurance, leg_s=min(endurance.leg_s, load.draft.duration_s))
+    return load.experiment("endurance", shorter), load.notes
 
 
 def design(planner: Planner) -> Design:
     """Every leg of every server and launch. Raises WordError."""
     experiment = planner.experiment
     leg_s = settings_of(Endurance, experiment).leg_s
+    whole, rest = divmod(experiment.duration_s, leg_s)
+    lengths_s = [leg_s] * whole
+    if rest >= LEAST_LEG_S or not whole:
+        lengths_s.append(rest)
+    else:
+        lengths_s[-1] += rest
     plans = [
         planner.single(server, duration_s=length_s, launch=launch, asks_live=True)
         for launch in launches(experiment)
-        for length_s in leg_lengths(experiment.duration_s, leg_s)
+        for length_s in lengths_s
         for server in turned(experiment.servers, launch)
     ]
     return Listed(planner.numbered(plans))
 
 
-def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
-    """The length of each leg in seconds; together they last `duration_s`."""
-    whole, rest = divmod(duration_s, leg_s)
-    lengths = [leg_s] * whole
-    if rest >= LEAST_LEG_S or not lengths:
-        lengths.append(rest)
-    else:
-        lengths[-1] += rest
-    return tuple(lengths)
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What must not grow: the `name` of its finding, the `unit` of its growth, which is `scale` of
+    its samples' unit, and its samples: none where Prometheus does not see it."""
+
+    name: str
+    unit: str
+    scale: float
+    samples: Callable[[Observation], Points] = lambda _: ()
+
+    def points(self, seen: Observation) -> Points:
+        """The samples in the window."""
+        opens, closes = seen.window
+        return tuple((at, value) for at, value in self.samples(seen) if opens <= at <= closes)
+
+
+def _series(metric: str, **labels: str) -> Callable[[Observation], Points]:
+    """The one series with these labels; no points where there is none, or another one."""
+
+    def points(seen: Observation) -> Points:
+        series = seen.series(metric, **labels)
+        return summed(series) if len(series) == 1 else ()
+
+    return points
+
+
+def resident(metric: str, **labels: str) -> Figure:
+    return Figure("growth of resident memory", "MiB/h", MIB, _series(metric, **labels))
+
+
+# What full collections left after each leg, in bytes.
+LIVE_HEAP = Figure("growth of the live heap", "MiB/h", MIB)
+# Of the measured server's process, in bytes.
+OF_JVM = resident("process_resident_memory_bytes", job="jvm")
+OF_SERVER: tuple[Figure, ...] = (
+    Figure("growth of the heap that collections leave", "MiB/h", MIB, heap_after_collections),
+    OF_JVM,
+    Figure("growth of open files", "files/h", 1, _series("process_open_fds", job="jvm")),
+    Figure("growth of threads", "threads/h", 1, _series("jvm_threads_current", job="jvm")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +131,6 @@ class Leg:
     samples: Mapping[str, Points] | None = None
     old: frozenset[float] = frozenset()
     problems: tuple[Remark, ...] = ()
-
-    @property
-    def started_ms(self) -> int | None:
-        """The start of its JVM, None if that is unknown."""
-        return self.record.before.jvm_started_ms if self.record else None
 
     @property
     def load_s(self) -> float:
@@ -134,7 +169,7 @@ def _leg(row: Row, outcome: Outcome) -> Leg:
     opens, _ = whole.window
     # Of all series of a window, which are many.
     samples = {
-        figure.name: tuple((at - opens, value) for at, value in in_window(whole, figure))
+        figure.name: tuple((at - opens, value) for at, value in figure.points(whole))
         for figure in OF_SERVER
     }
     pools = [pool for pool in whole.series(AFTER, job="jvm") if is_old(pool)]
@@ -145,8 +180,8 @@ def _of_launch(server: str, launch: int, legs: Sequence[Leg]) -> Iterator[Findin
     # Two JVMs have no growth in common: the findings are of the JVM with the most legs that count.
     jvms: dict[int, list[Leg]] = {}
     for leg in legs:
-        if leg.started_ms is not None:
-            jvms.setdefault(leg.started_ms, []).append(leg)
+        if leg.record and leg.record.before.jvm_started_ms is not None:
+            jvms.setdefault(leg.record.before.jvm_started_ms, []).append(leg)
     longest = max(jvms.values(), key=_counted, default=[])
     proofs = [leg.record.warmth for leg in longest if leg.record]
     load = Legs(
@@ -159,48 +194,74 @@ def _of_launch(server: str, launch: int, legs: Sequence[Leg]) -> Iterator[Findin
         interruptions=sum(was != now for was, now in pairwise(proofs)),
         old_collected=any(len(leg.old) > 1 for leg in longest),
     )
-    live = _live(longest)
-    points = {LIVE_HEAP: live} if live else {}
-    for figure, samples in (points | {each: _sampled(longest, each) for each in OF_SERVER}).items():
-        grown = growth(samples, figure.scale)
-        value, low, high = (grown.per_h, grown.low, grown.high) if grown else (None, None, None)
-        levels = grown.levels if grown else None
-        yield Grown(figure.name, server, launch, value, figure.unit, low, high, levels, load)
+    for figure in (LIVE_HEAP, *OF_SERVER):
+        points = _points(longest, figure)
+        # A foreign service does not report what lives.
+        if figure is not LIVE_HEAP or points:
+            slope, levels = growth(points, figure.scale)
+            yield Grown(
+                figure.name, server, launch, slope[0], figure.unit, *slope[1:], levels, load
+            )
 
 
 def _counted(legs: Sequence[Leg]) -> int:
     return sum(leg.samples is not None for leg in legs)
 
 
-def _sampled(legs: Sequence[Leg], figure: Figure) -> list[tuple[float, float]]:
-    """The samples of a figure in the windows of these legs, by seconds of load."""
+def _points(legs: Sequence[Leg], figure: Figure) -> Points:
+    """The samples of a figure in the windows of these legs, and the live heap after each leg, by
+    seconds of load."""
     points: list[tuple[float, float]] = []
-    loaded_s = 0.0
-    for leg in legs:
-        if leg.samples is not None and leg.record is not None:
-            opens = loaded_s + leg.record.window_offset_s
+    for leg, ended_s in zip(legs, accumulate(leg.load_s for leg in legs), strict=True):
+        if leg.samples is None or leg.record is None:
+            continue
+        live, opens = leg.record.live_heap_bytes, ended_s - leg.load_s + leg.record.window_offset_s
+        if figure is not LIVE_HEAP:
             points += [(opens + at, value) for at, value in leg.samples[figure.name]]
-        loaded_s += leg.load_s
-    return points
+        elif live is not None:
+            points.append((ended_s, float(live)))
+    return tuple(points)
 
 
-def _live(legs: Sequence[Leg]) -> list[tuple[float, float]]:
-    """The live heap after each leg that counts, by seconds of load. A foreign service does not
-    report it."""
-    points: list[tuple[float, float]] = []
-    loaded_s = 0.0
-    for leg in legs:
-        loaded_s += leg.load_s
-        if leg.samples and leg.record and leg.record.live_heap_bytes is not None:
-            points.append((loaded_s, float(leg.record.live_heap_bytes)))
-    return points
+# How much a figure grows in an hour, once it has settled, with the ends of its 95 % interval (None:
+# too few samples); and what there was in the first part of all, then, and in the last part.
+Slope = tuple[float | None, float | None, float | None]
+Levels = tuple[float, float, float]
+
+
+def growth(points: Points, scale: float) -> tuple[Slope, Levels | None]:
+    """How many `scale` a figure grows in an hour: the slope of the least values of equal parts of
+    its samples, without those in which it settles."""
+    begins = points[0][0] + SETTLING * (points[-1][0] - points[0][0]) if points else 0.0
+    parts = in_parts([(at, value) for at, value in points if at >= begins])
+    if len(parts) < 2:
+        return (None, None, None), None
+    slope = slope_of([at for at, _ in parts], [value for _, value in parts])
+    per_s = (slope.per_s, *ends(slope.interval))
+    value, low, high = (None if each is None else each * HOUR_S / scale for each in per_s)
+    (_, first), (_, settled), (_, last) = in_parts(points)[0], parts[0], parts[-1]
+    return (value, low, high), (first / scale, settled / scale, last / scale)
+
+
+def in_parts(points: Sequence[tuple[float, float]]) -> Points:
+    """The median time and the least value of each of the parts. They have as many samples each, one
+    behind the other: what a leg that is left out lacks falls between two. Not the time of the least
+    value: two of them may be seconds apart, and a slope over seconds is no growth."""
+    cuts = [len(points) * part // PARTS for part in range(PARTS + 1)]
+    parts = (points[begin:end] for begin, end in pairwise(cuts))
+    return tuple(
+        (statistics.median(at for at, _ in part), min(value for _, value in part))
+        for part in parts
+        if part
+    )
 
 
 KIND = Kind(
     name="endurance",
     title="a long constant load",
     uses=tuple(key for key in SHARED if key != "repeat.arms"),
-    table=EnduranceTable,
+    table=Endurance,
+    records=True,
     read=read,
     design=design,
     findings=findings,

@@ -8,37 +8,24 @@ started. A change that takes another JVM has a fresh one for each trial.
 """
 
 import copy
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
-
-from msgspec import Meta
+from dataclasses import dataclass
 
 from lab.judge.resources import RESOURCES
 from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.kinds.order import Design, Planner, lengthened, next_number
-from lab.kinds.proving.inquiry import FIRST, Ask, Explain, Inquiry, most_trials, usable
+from lab.kinds.proving.inquiry import FIRST, Ask, Asks, Explain, Inquiry, most_trials, usable
 from lab.kinds.proving.present import Present
 from lab.kinds.reading import Asked, read_load
-from lab.kinds.reading.recording import Recorded
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, Snapshot, TrialPlan
 from lab.store import manifest
-
-
-class ExplainTable(Recorded, frozen=True):
-    """The keys of [explain]."""
-
-    # 6 pairs are the least that give an interval (lab.judge.intervals).
-    pairs: Annotated[int, Meta(ge=1, le=100)] = 6
-    steps: Annotated[int, Meta(ge=1, le=20)] = 4
-    suspect: str | None = None
 
 
 def read(asked: Asked) -> ToMeasure:
     """The inquiry that words or a file describe. Raises WordError."""
     load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
     asked.settings.one_of("explain.suspect", RESOURCES)
-    table = asked.settings.table("explain", ExplainTable)
+    table = asked.settings.table("explain", Asks)
     explain = Explain(table.pairs, table.steps, table.suspect, load.most)
     experiment = load.experiment("explain", explain)
     if not experiment.question:
@@ -48,7 +35,7 @@ def read(asked: Asked) -> ToMeasure:
     return experiment, load.notes
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Inquiries(Design):
     """One inquiry per server, one server after the other."""
 
@@ -63,52 +50,42 @@ class Inquiries(Design):
     def to_record(self, rows: Sequence[Row]) -> Iterator[str]:
         """See Design: each server's load as it is, once that was named and before anything is
         changed. Never later: it would replace the JVM between the two sides of a pair."""
-        for server in self.planner.experiment.servers:
-            done = [row for row in rows if row.server == server]
-            ask = self._inquiry(server, done).wanted
+        for _, done, ask in self._asks(rows):
             named = ask is None or ask.arm != FIRST
             if done and named and usable(done[-1]) and all(row.arm == FIRST for row in done):
                 yield done[-1].trial
 
     def next(self, rows: Sequence[Row]) -> TrialPlan | None:
-        for server in self.planner.experiment.servers:
-            done = [row for row in rows if row.server == server]
-            ask = self._inquiry(server, done).wanted
-            if ask is not None:
-                launch = _launch(ask, done)
-                plan = self.planner.single(
-                    server, arm=ask.arm, condition=ask.condition, launch=launch
-                )
-                # After the rate was chosen: it stays.
-                connections = ask.condition.connections or plan.concurrency
-                duration_s = self.planner.single(server, connections).duration_s
-                plan = copy.replace(plan, concurrency=connections, duration_s=duration_s)
-                return self.planner.named(lengthened(plan, done), next_number(rows), digits=3)
+        planner = self.planner
+        for server, done, ask in self._asks(rows):
+            if ask is None:
+                continue
+            launch = _launch(ask, done)
+            plan = planner.single(server, arm=ask.arm, condition=ask.condition, launch=launch)
+            # After the rate was chosen: it stays.
+            connections = ask.condition.connections or plan.concurrency
+            duration_s = planner.single(server, connections).duration_s
+            plan = copy.replace(plan, concurrency=connections, duration_s=duration_s)
+            return planner.named(lengthened(plan, done), next_number(rows), digits=3)
         return None
 
-    def _inquiry(self, server: str, rows: Sequence[Row]) -> Inquiry:
+    def _asks(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], Ask | None]]:
+        """Each server with its rows, and the trial that it wants."""
         planner = self.planner
-        offered_rps = planner.single(server).offered_rps
-        snapshot = planner.snapshots[server]
-        inquiry = _inquiry(planner.experiment, server, snapshot, planner.cores, offered_rps)
-        inquiry.replay(rows, planner.conditions)
-        return inquiry
+        for server in planner.experiment.servers:
+            done = [row for row in rows if row.server == server]
+            rate, snapshot = planner.single(server).offered_rps, planner.snapshots[server]
+            inquiry = _inquiry(planner.experiment, server, snapshot, planner.cores, rate)
+            inquiry.replay(done, planner.conditions)
+            yield server, done, inquiry.wanted
 
 
 def _inquiry(
     experiment: Experiment, server: str, snapshot: Snapshot, cores: int, offered_rps: int | None
 ) -> Inquiry:
     explain = settings_of(Explain, experiment)
-    present = Present(
-        snapshot,
-        AS_IT_IS,
-        experiment.routes[0],
-        experiment.concurrencies[0],
-        cores,
-        offered_rps,
-        explain.most_connections,
-        experiment.levers,
-    )
+    load = experiment.routes[0], experiment.concurrencies[0], cores, offered_rps
+    present = Present(snapshot, AS_IT_IS, *load, explain.most_connections, experiment.levers)
     return Inquiry(server, explain, present)
 
 
@@ -146,8 +123,7 @@ def findings_of(
 ) -> Iterator[Finding]:
     """The findings, with the conditions of the trials and the servers as they were before."""
     for server in outcome.experiment.servers:
-        rows = outcome.of(server)
-        if rows:
+        if rows := outcome.of(server):
             rate = rows[0].offered_rps
             inquiry = _inquiry(outcome.experiment, server, snapshots[server], cores, rate)
             inquiry.replay(rows, conditions)
@@ -158,12 +134,9 @@ KIND = Kind(
     name="explain",
     title="a verdict, proven by changing what it names",
     uses=(*(key for key in SHARED if key.startswith("load.")), "repeat.patience"),
-    table=ExplainTable,
-    words={
-        "PAIRS": "explain.pairs",
-        "STEPS": "explain.steps",
-        "SUSPECT": "explain.suspect",
-    },
+    table=Asks,
+    words={"PAIRS": "explain.pairs", "STEPS": "explain.steps", "SUSPECT": "explain.suspect"},
+    records=True,
     # A step takes many trials, and each is compared with its neighbours: they can be short.
     verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),
     read=read,

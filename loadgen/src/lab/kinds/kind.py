@@ -1,11 +1,12 @@
 """The definition of a kind: the settings it reads, the next trial it wants, its findings.
 
-Each kind is a file beside this one that defines KIND (`registry` finds it). How to add one:
+Each kind is in a file beside this one (`registry` finds it). How to add one:
 docs/adding-an-experiment.md.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,24 +17,23 @@ from msgspec import Struct
 from lab.errors import LabError, RawDataError
 from lab.judge.intervals import Interval
 from lab.kinds.order import Design, Planner
-from lab.kinds.reading import Asked, recording
+from lab.kinds.reading import Asked
 from lab.kinds.reading.load import LoadTable, RepeatTable
+from lab.kinds.reading.settings import file_keys
+from lab.kinds.reading.target import refuse_jvm
 from lab.load.measure import PLAN
-from lab.model import Condition, Experiment, Finding, Row, TrialPlan, Verdict
+from lab.model import UNITS, Condition, Experiment, Finding, Row, TrialPlan, Verdict
 from lab.store.records import from_json, read_json
 
 # Keys of [load] and [repeat], of which each kind names those that mean something to it.
-SHARED = (
-    *(f"load.{key}" for key in LoadTable.__struct_fields__),
-    *(f"repeat.{key}" for key in RepeatTable.__struct_fields__),
-)
-# What is to be measured, and notes on loads left out because this machine cannot hold them.
-ToMeasure = tuple[Experiment, tuple[str, ...]]
+SHARED = (*file_keys(LoadTable, "load"), *file_keys(RepeatTable, "repeat"))
 # Keys of the kinds that put a load on every server.
 COMMON = (
     *("load.servers", "load.routes", "load.warmup", "load.engines"),
     *("repeat.launches", "repeat.patience"),
 )
+# What is to be measured, and notes on loads left out because this machine cannot hold them.
+ToMeasure = tuple[Experiment, tuple[str, ...]]
 # Words of make that several kinds take: the setting that each gives.
 WORDS: Mapping[str, str] = {
     "CONC": "load.concurrency",
@@ -53,6 +53,8 @@ WORDS: Mapping[str, str] = {
 }
 # These words take several values, with commas.
 SEVERAL = ("CONC", "SERVER", "ENGINE", "CASE")
+# What is recorded of a server's JVM (lab.app.recording), in the table of a kind that records.
+RECORD = "record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,11 @@ class Kind:
 
     * `title`: what its trials are, for the reports
     * `uses`: the keys of [load] and [repeat] that mean something to it
-    * `table`: the keys of its own table, which has its name, as [stress]; a key `record` is the
-      word RECORD
+    * `table`: the keys of its own table, which has its name, as [stress]
     * `tables`: its own array of tables in a file, as [[case]]; None: none
     * `words`: its own words of make; the setting that each gives
     * `target`: its load may go to a service of the user's own
+    * `records`: it takes the word RECORD
     * `verb`: measures it without a file
     * `read`: what is to be measured; raises WordError
     * `design`: the order of the trials; raises WordError
@@ -121,6 +123,7 @@ class Kind:
     tables: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     target: bool = True
+    records: bool = False
     verb: Verb | None = None
     read: Callable[[Asked], ToMeasure]
     design: Callable[[Planner], Design]
@@ -131,23 +134,43 @@ class Kind:
     @property
     def keys(self) -> tuple[str, ...]:
         """Every key that a file of this kind may have."""
-        own = (f"{self.name}.{key}" for key in self.table.__struct_fields__)
-        return ("question", "hypothesis", "kind", *self.uses, *own)
+        record = (f"{self.name}.{RECORD}",) if self.records else ()
+        head = ("question", "hypothesis", "kind")
+        return (*head, *self.uses, *file_keys(self.table, self.name), *record)
 
     @property
     def all_words(self) -> dict[str, str]:
         """The words of make that go with a file of this kind, but EXP."""
-        keys = (*self.keys, "name", "scale")
-        words = {word: key for word, key in WORDS.items() if key in keys}
-        if (record := f"{self.name}.{recording.KEY}") in keys:
-            words[recording.WORD] = record
+        shared = {**WORDS, "RECORD": f"{self.name}.{RECORD}"}
+        words = {word: key for word, key in shared.items() if key in (*self.keys, "name", "scale")}
         return {**words, **({"TARGET": "target"} if self.target else {}), **self.words}
 
     def to_measure(self, asked: Asked) -> ToMeasure:
-        """What is to be measured, with what is to be recorded. Raises WordError."""
+        """What is to be measured, with what is to be recorded. Raises WordError, also for a
+        recording of a service whose JVM the lab cannot replace."""
         experiment, notes = self.read(asked)
-        experiment, more = recording.with_record(asked, experiment)
-        return experiment, (*notes, *more)
+        settings, key = asked.settings, f"{self.name}.{RECORD}"
+        given = settings.get(key)
+        if given is None:
+            return experiment, notes
+        settings.one_of(key, [*UNITS])
+        unit, foreign = str(given.value), experiment.target is not None
+        if foreign:
+            refuse_jvm(settings, key, experiment.servers[0], asked.here.own)
+        note = (
+            f"RECORD={unit}: a load of each server once more with a recording, beside the trials; "
+            f"then it gets a fresh {'container' if foreign else 'JVM'}"
+        )
+        own = {**experiment.own, RECORD: unit}
+        return copy.replace(experiment, own=own), (*notes, note)
+
+
+def recorded(experiment: Experiment) -> str | None:
+    """What is recorded in a run of this experiment; None: nothing. Raises LabError."""
+    unit = experiment.own.get(RECORD)
+    if unit is None or (isinstance(unit, str) and unit in UNITS):
+        return unit
+    raise LabError(f"{experiment.name}: {RECORD} is one of {', '.join(UNITS)}, not {unit}")
 
 
 def ends(interval: Interval | None) -> tuple[float | None, float | None]:
@@ -158,7 +181,7 @@ def ends(interval: Interval | None) -> tuple[float | None, float | None]:
 def settings_of[T](record: type[T], experiment: Experiment) -> T:
     """The settings of the experiment's kind, as that kind's record. RECORD is none of them: every
     kind has it alike. Raises LabError."""
-    own = {key: value for key, value in experiment.own.items() if key != recording.KEY}
+    own = {key: value for key, value in experiment.own.items() if key != RECORD}
     try:
         return from_json(record, own)
     except ValueError as failure:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lab.judge.compare import family_of_plans
@@ -15,7 +15,6 @@ from lab.kinds.kind import SHARED, Kind, Outcome, ToMeasure, Verb, settings_of
 from lab.kinds.order import Design, Listed, Planner, balanced, launches, turned
 from lab.kinds.reading import Asked, no_auto_rate, read_load
 from lab.kinds.reading.load import RepeatTable
-from lab.kinds.reading.recording import Recorded
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Mode, TrialPlan
 from lab.model.knobs import IMAGE, check_host
 
@@ -52,7 +51,7 @@ def read(asked: Asked) -> ToMeasure:
     by_setting = {name: setting for setting, _, name in arms if setting}
     own = Loads(settings=by_setting) if by_setting else None
     patience_s = load.draft.patience_s
-    if not load.draft.launches and repeat.patience is None:
+    if not load.draft.launches and repeat.patience_s is None:
         # A quick look waits for nothing.
         patience_s = 0
     return load.experiment("loads", own, arms=names, patience_s=patience_s), load.notes
@@ -93,8 +92,7 @@ def design(planner: Planner) -> Design:
         for server in turned(experiment.servers, launch)
     ]
     few = too_few_launches(plans)
-    notes = (*notes, *_short_windows(planner, offers), *([few] if few else []))
-    return Listed(planner.numbered(plans), notes, repeats=True)
+    return Listed(planner.numbered(plans), (*notes, few) if few else notes, repeats=True)
 
 
 def too_few_launches(plans: Sequence[TrialPlan]) -> str:
@@ -109,20 +107,6 @@ def too_few_launches(plans: Sequence[TrialPlan]) -> str:
 
 
 _Offer = tuple[str, int, Mode, int | None]
-
-
-def _short_windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
-    """A warning of each window that may be too short for its latencies."""
-    experiment = planner.experiment
-    for route, concurrency, mode, offered in () if experiment.longer else offers:
-        expected_s = planner.expected_s(experiment.servers, route, concurrency, offered)
-        needed_s = planner.needed_s(experiment.servers, route, expected_s)
-        if needed_s > experiment.duration_s:
-            yield (
-                f"warning: {route} {concurrency} {mode}: a latency of {expected_s:.1f} s is "
-                f"expected, and the window of {experiment.duration_s} s may be too short for it; "
-                f"DURATION={needed_s}s would do"
-            )
 
 
 def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
@@ -161,7 +145,7 @@ KIND = Kind(
     name="loads",
     title="fixed loads",
     uses=SHARED,
-    table=Recorded,
+    records=True,
     # A first look: enough for p95, and for a p99 from 1,000 answers on.
     verb=Verb("bench", connections=2000, defaults={"load.duration": "10s"}),
     read=read,

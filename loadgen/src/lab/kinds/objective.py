@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
 
 from lab.judge.checks import lab_differed, server_failures
 from lab.judge.checks.data import window_short
@@ -16,13 +15,18 @@ from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.judge.slo import judged_ms
 from lab.model import Remark, Row, error_share
 
-# The latencies that an objective may limit, and the share of the answers that each leaves above it.
-PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
+# The latencies that an objective may limit, from the lowest on.
+LATENCIES = ("p50", "p95", "p99", "max")
 DEFAULT_ERRORS = 0.01
+ALLOWED = (
+    "p50, p95, p99 or max < N ms or s, and errors < N %, each once, with commas between them and "
+    "at least one latency; several objectives with semicolons between them"
+)
 _PART = re.compile(
     r"(?P<latency>p50|p95|p99|max)\s*<\s*(?P<time>\d{1,7}(?:\.\d{1,3})?)\s*(?P<unit>ms|s)"
     r"|errors\s*<\s*(?P<errors>\d{1,2}(?:\.\d{1,3})?)\s*%"
 )
+_MS = {"ms": 1, "s": 1000}
 LEAST_CONNECTIONS = 10
 CONNECTIONS = "connections of the load"
 # No logarithm of a latency is known better than this, nor one without a standard error.
@@ -37,6 +41,12 @@ SLOWED = frozenset({backlog.code, compiling.code})
 CUT = frozenset({window_short.code})
 # How late the generator itself was is in each margin.
 LATE = frozenset({generator_late.code, generator_starved.code})
+# What these say differs between the halves of a window, and whether it rises as a queue grows.
+DRIFTING = {goodput_drift.code: ("rps", False), latency_drift.code: ("ms", True)}
+# The least and the most that a margin may be.
+Ends = tuple[float, float]
+MISSED: Ends = (0.0, math.inf)
+ANYTHING: Ends = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,7 @@ class Objective:
     @property
     def limits(self) -> tuple[tuple[str, float], ...]:
         """The latencies that are limited, by name, in ms."""
-        every = ((name, getattr(self, f"{name}_ms")) for name in PERCENTILES)
+        every = ((name, getattr(self, f"{name}_ms")) for name in LATENCIES)
         return tuple((name, limit) for name, limit in every if limit is not None)
 
     @property
@@ -85,46 +95,27 @@ class Objective:
         return ", ".join(parts)
 
 
-def parse(text: str) -> Objective:
-    """An objective as people write it. Raises ValueError."""
+def parse(text: str) -> tuple[Objective, ...]:
+    """Objectives as people write them. Raises ValueError, whose message begins with the text."""
+    try:
+        objectives = tuple(map(_objective, text.split(";")))
+    except ValueError:
+        objectives = ()
+    if not objectives or len({*objectives}) < len(objectives):
+        raise ValueError(f"{text} is not allowed; allowed: {ALLOWED}")
+    return objectives
+
+
+def _objective(text: str) -> Objective:
     limits: dict[str, float] = {}
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
-        if match is None:
+        name = match and ("error_share" if match["errors"] else f"{match['latency']}_ms")
+        if match is None or name in limits:
             raise ValueError
-        if match["errors"]:
-            name, value = "error_share", float(match["errors"]) / 100
-        else:
-            name = f"{match['latency']}_ms"
-            value = float(match["time"]) * (1000 if match["unit"] == "s" else 1)
-        if name in limits:
-            raise ValueError
-        limits[name] = value
+        value = float(match["errors"] or match["time"])
+        limits[str(name)] = value / 100 if match["errors"] else value * _MS[match["unit"]]
     return Objective(**limits)
-
-
-class Objectives(tuple[Objective, ...]):
-    """Objectives with a semicolon between them."""
-
-    __slots__ = ()
-    ALLOWED: ClassVar[str] = (
-        "p50, p95, p99 or max < N ms or s, and errors < N %, each once, with commas between them "
-        "and at least one latency; several objectives with semicolons between them"
-    )
-
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """Raises ValueError."""
-        objectives = cls(map(parse, text.split(";")))
-        if len({*objectives}) < len(objectives):
-            raise ValueError
-        return objectives
-
-
-# The least and the most that a margin may be.
-Ends = tuple[float, float]
-MISSED: Ends = (0.0, math.inf)
-ANYTHING: Ends = (-math.inf, math.inf)
 
 
 def margin(objective: Objective, row: Row) -> Ends | None:
@@ -140,16 +131,14 @@ def margin(objective: Objective, row: Row) -> Ends | None:
         return None
     if server_failures(row.reasons):
         return MISSED
-    if row.bottleneck == CONNECTIONS and row.concurrency < objective.connections(
-        row.offered_rps or 0
-    ):
+    needed = objective.connections(row.offered_rps or 0)
+    if row.bottleneck == CONNECTIONS and row.concurrency < needed:
         return None
-    drifts = [reason for reason in row.reasons if reason.code in DRIFTING]
-    grew = bool(row.overloaded or row.codes & CUT) or any(map(_grew, drifts))
-    slowed = bool(row.codes & SLOWED) or row.others_cpu is not None
-    slowed = slowed or not all(map(_grew, drifts))
     if row.codes - SLOWED - CUT - LATE - DRIFTING.keys():
         return None
+    grows = [_grew(reason) for reason in row.reasons if reason.code in DRIFTING]
+    grew = bool(row.overloaded or row.codes & CUT) or any(grows)
+    slowed = bool(row.codes & SLOWED) or row.others_cpu is not None or not all(grows)
     low, high = _ends(objective, row)
     if _unanswered_s(row) > objective.longest_s:
         low = max(low, 0.0)
@@ -182,14 +171,13 @@ def _ends(objective: Objective, row: Row) -> Ends:
 def _latencies(objective: Objective, row: Row) -> Iterator[Ends]:
     """The generator itself may have been late by its own p99, and the slowest request by its own
     maximum: it is not known how late the requests of a percentile were."""
-    names = list(PERCENTILES)
     for name, limit in objective.limits:
         took_ms = judged_ms(row, name)
         if took_ms == math.inf:
             yield MISSED
         elif took_ms is None:
             # There were too few answers for it: those of lower percentiles are quicker.
-            lower = (judged_ms(row, known) for known in names[: names.index(name)])
+            lower = (judged_ms(row, known) for known in LATENCIES[: LATENCIES.index(name)])
             least, most = max(filter(None, lower), default=0.0), judged_ms(row, "max")
             yield _log(least / limit), math.inf if most is None else _log(most / limit)
         else:
@@ -212,11 +200,7 @@ def _log(ratio: float) -> float:
 
 
 def _grew(reason: Remark) -> bool:
-    """Whether a queue grew in the window by what it says: else one of the warm-up drained."""
+    """True if a queue grew in the window: else one of the warm-up drained."""
     name, up = DRIFTING[reason.code]
     rose = float(reason.values[f"second_{name}"]) > float(reason.values[f"first_{name}"])
     return rose == up
-
-
-# What these say differs between the halves of a window, and whether it rises as a queue grows.
-DRIFTING = {goodput_drift.code: ("rps", False), latency_drift.code: ("ms", True)}

@@ -68,10 +68,10 @@ class Design(ABC):
 
 
 class Listed(Design):
-    """A design that knows all its trials before the first one, but for the length of some windows.
+    """A design that knows all its trials before the first one, except the length of some windows.
 
     Where a window proved too short for the latencies in it, all later trials of that load have the
-    longer one that would have done (`longer_s`).
+    longer one that would have done (`lengthened`).
 
     `repeats`: a trial that is invalid by accident (`checks.by_accident`) is measured once more, and
     at once, while its JVM still runs. That trial is called as the first, with AGAIN after it. No
@@ -103,19 +103,15 @@ class Listed(Design):
         """The last trial of each server, or arm of one, that has no other left."""
         names = {row.trial.removesuffix(AGAIN) for row in rows}
         left = {lane_of(plan) for plan in self.known if plan.trial not in names}
-        following = self.next(rows)
-        if following is not None:
+        if (following := self.next(rows)) is not None:
             # It may be a trial that is measured once more.
             left.add(lane_of(following))
         last = {lane_of(row): row.trial for row in rows}
         yield from (trial for lane, trial in last.items() if lane not in left)
 
     def then(self, plan: TrialPlan) -> str:
-        following = iter(self.known)
-        for known in following:
-            if known.trial == (plan.repeats or plan.trial):
-                return next(following, plan).server
-        return plan.server
+        at = [known.trial for known in self.known].index(plan.repeats or plan.trial)
+        return (*self.known, plan)[at + 1].server
 
     def _left(self, rows: Sequence[Row]) -> Iterator[TrialPlan]:
         by_trial = {row.trial: row for row in rows}
@@ -126,45 +122,41 @@ class Listed(Design):
             row, again = by_trial.get(plan.trial), f"{plan.trial}{AGAIN}"
             if row is None:
                 yield plan
-            elif (
-                self.repeats
-                and again not in by_trial
-                and (_may_repeat(row, rows) or _is_too_short(row, plan, rows[-1].launch))
-            ):
+            elif self.repeats and again not in by_trial and _may_repeat(row, plan, rows):
                 yield copy.replace(plan, trial=again, repeats=plan.trial)
 
 
-def _may_repeat(row: Row, rows: Sequence[Row]) -> bool:
-    """True if a trial was invalid by accident, and its launch's last repeats not all in vain."""
-    launch = [other for other in rows if other.launch == row.launch]
-    repeats = [other.valid for other in launch if other.trial.endswith(AGAIN)]
+def _may_repeat(row: Row, plan: TrialPlan, rows: Sequence[Row]) -> bool:
+    """True if a trial was invalid by accident, and its launch's last repeats not all in vain; or if
+    it is of the launch that runs, and only lacked the longer window that its load has now."""
+    repeats = [
+        each.valid for each in rows if each.launch == row.launch and each.trial.endswith(AGAIN)
+    ]
     in_vain = len(repeats) >= REPEATS_IN_VAIN and not any(repeats[-REPEATS_IN_VAIN:])
-    return not in_vain and by_accident(row.reasons)
+    shorter = row.duration_s is not None and row.duration_s < plan.duration_s
+    now = row.launch == rows[-1].launch and (row.valid or _longer_s(row) > 0)
+    return (not in_vain and by_accident(row.reasons)) or (shorter and now)
 
 
 def _load_of(trial: Row | TrialPlan) -> tuple[str, str, str, int, int | None]:
     return trial.route, trial.engine, trial.mode, trial.concurrency, trial.offered_rps
 
 
-def longer_s(row: Row) -> int | None:
-    """The window that a trial takes, in seconds, whose own was too short: with another try it may
-    be valid. None for any other trial, and where LONGEST_S would not do."""
-    short = [reason for reason in row.reasons if reason.code == window_short.code]
-    others = [reason for reason in row.reasons if reason.code != window_short.code]
-    needed_s = int(short[0].values["needed_s"]) if short else LONGEST_S + 1
-    return needed_s if needed_s <= LONGEST_S and (not others or by_accident(others)) else None
-
-
 def lengthened(plan: TrialPlan, rows: Sequence[Row]) -> TrialPlan:
     """The trial with the window that these rows of its load ask for, if that is longer."""
-    needed_s = max((longer_s(row) or 0 for row in rows), default=0)
-    return copy.replace(plan, duration_s=max(plan.duration_s, needed_s))
+    return copy.replace(plan, duration_s=max(plan.duration_s, *map(_longer_s, rows), 0))
 
 
-def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
-    """True if a trial of this launch only lacked the longer window that its load has now."""
-    shorter = row.duration_s is not None and row.duration_s < plan.duration_s
-    return shorter and row.launch == launch and (row.valid or longer_s(row) is not None)
+def _longer_s(row: Row) -> int:
+    """The window that a trial takes, in seconds, whose own was too short: with another try it may
+    be valid. 0 for any other trial, and where LONGEST_S would not do."""
+    needed_s, others = 0, []
+    for reason in row.reasons:
+        if reason.code == window_short.code:
+            needed_s = needed_s or int(reason.values["needed_s"])
+        else:
+            others.append(reason)
+    return needed_s if needed_s <= LONGEST_S and (not others or by_accident(others)) else 0
 
 
 def next_number(rows: Sequence[Row]) -> int:
@@ -242,10 +234,13 @@ class Planner:
         self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
     ) -> int:
         """How long the window of this load is, on all of these servers."""
+        least_s = self.experiment.duration_s
         if not self.experiment.longer:
-            return self.experiment.duration_s
+            return least_s
         expected_s = self.expected_s(servers, route, concurrency, offered_rps)
-        return max(self.experiment.duration_s, self.needed_s(servers, route, expected_s))
+        call = parse(route) if self.experiment.target is None else None
+        snapshots = (self.snapshots[server] for server in servers)
+        return max(least_s, *(needed_window_s(expected_s, call, each) for each in snapshots))
 
     def expected_s(
         self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
@@ -263,21 +258,14 @@ class Planner:
         )
         return min(REQUEST_TIMEOUT_S, max(expected_ms) / 1000)
 
-    def needed_s(self, servers: Sequence[str], route: str, expected_s: float) -> int:
-        """The window that a mean latency of `expected_s` needs on all of these servers."""
-        call = parse(route) if self.experiment.target is None else None
-        snapshots = (self.snapshots[server] for server in servers)
-        return max(needed_window_s(expected_s, call, snapshot) for snapshot in snapshots)
-
     def offered_rps(self, route: str, concurrency: int) -> int | None:
         """The rate of an open load; None where RATE=auto has no meaning because nothing waits.
 
         One server's snapshot is enough: delay and toxics are the same for all servers.
         """
         experiment = self.experiment
-        if experiment.rate_rps is not None:
-            return experiment.rate_rps
-        return auto_rate_rps(route, concurrency, self.snapshots[experiment.servers[0]])
+        first = self.snapshots[experiment.servers[0]]
+        return experiment.rate_rps or auto_rate_rps(route, concurrency, first)
 
     @property
     def engine(self) -> Engine:

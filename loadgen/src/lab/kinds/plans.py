@@ -48,7 +48,8 @@ def of_verb(
             f"{name}: CONC is missing; give the number of connections, as CONC={verb.connections}"
         )
     defaults = {key: Given(f"{name}: {key}", text) for key, text in verb.defaults.items()}
-    return _asked(kind, name, {**defaults, **_of_words(words, accepted, name)}, name, here, words)
+    given = {**defaults, **_given(words, accepted, name)}
+    return _to_measure(kind, Settings(name, given), name, here, words)
 
 
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
@@ -70,8 +71,8 @@ def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
             allowed = ", ".join(("EXP", *kind.all_words))
             what = f"does not apply to {file} (kind {kind.name}); allowed: {allowed}"
             raise WordError(f"run: {word} {what}")
-    given |= _of_words(others, kind.all_words, "run")
-    return _asked(kind, file, given, path.stem, here, words, tables)
+    settings = Settings(file, given | _given(others, kind.all_words, "run"))
+    return _to_measure(kind, settings, path.stem, here, words, tables)
 
 
 def _flat(loaded: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -83,27 +84,18 @@ def _flat(loaded: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def _asked(
+def _to_measure(
     kind: Kind,
-    place: str,
-    given: Mapping[str, Given],
+    settings: Settings,
     name: str,
     here: Here,
     words: Mapping[str, str],
     tables: object = None,
 ) -> ToMeasure:
-    head = Settings(place, given).table("", Head)
-    return kind.to_measure(
-        Asked(
-            here,
-            Settings(place, given, head.scale),
-            head.name or name,
-            head.question.strip(),
-            head.hypothesis.strip(),
-            as_given(words),
-            tables,
-        )
-    )
+    head = settings.table("", Head)
+    settings.scale = head.scale
+    texts = head.name or name, head.question.strip(), head.hypothesis.strip()
+    return kind.to_measure(Asked(here, settings, *texts, as_given(words), tables))
 
 
 def _find(words: Mapping[str, str], folder: Path) -> Path:
@@ -133,7 +125,7 @@ def _kind(loaded: Mapping[str, object], file: str) -> Kind:
     return kinds()[name]
 
 
-def _of_words(words: Mapping[str, str], keys: Mapping[str, str], verb: str) -> dict[str, Given]:
+def _given(words: Mapping[str, str], keys: Mapping[str, str], verb: str) -> dict[str, Given]:
     return {
         keys[word]: Given(f"{verb}: {word}", text.split(",") if word in SEVERAL else text, True)
         for word, text in words.items()

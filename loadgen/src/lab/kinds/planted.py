@@ -2,19 +2,27 @@
 
 A wrong verdict with strong evidence is the worst, because people would believe it. So the findings
 count such verdicts too.
+
+And A/A with doses: is a difference found that is there, or one that is not? A load of cases whose
+resource is DOSE has arms: some as they are, some slower by a known share, their severity. The first
+arm is compared with each other one, as two servers are, in groups of ROUNDS rounds.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
 
+from lab.judge.compare import compare
 from lab.judge.intervals import share_interval
-from lab.kinds import cases, doses
+from lab.kinds import cases
 from lab.kinds.cases import Case
 from lab.kinds.kind import Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.order import Design, Listed, Planner
@@ -24,12 +32,15 @@ from lab.model import (
     NONE,
     STRONG,
     UNKNOWN,
+    Dosed,
     Experiment,
     Finding,
     Named,
     Row,
     Spike,
     TrialPlan,
+    goodput,
+    p95_of,
 )
 
 UNIT = "share named right"
@@ -42,6 +53,9 @@ CLEAR = 1.1
 PEAK_S = 2
 # A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
 WARM_CONNECTIONS = 80
+DOSE = "dose"
+ROUNDS = 6
+SAME, SLOWER, UNTOLD = "within", "worse", "cannot tell"
 Judged = Sequence[tuple[Case, Row]]
 
 
@@ -130,7 +144,7 @@ def of_trials(experiment: Experiment) -> dict[str, Case]:
     return trials
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     """How often the verdict named right what was planted: in all trials, in those of a severity
     from CLEAR on, for each resource, and for each severity of one. An invalid trial still has a
     verdict, and counts; a trial without a verdict counts as not named. Then what was said of arms
@@ -138,18 +152,23 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     trials = of_trials(outcome.experiment)
     judged = [(trials[row.trial], row) for row in outcome.rows if row.trial in trials]
     if not judged:
-        return ()
-    counts = [_named(NAME, judged)]
+        return
+    yield _named(NAME, judged)
     if clear := [(case, row) for case, row in judged if _is_clear(case)]:
-        counts.append(_named(CLEARLY, clear))
+        yield _named(CLEARLY, clear)
     for resource, group in _groups(judged, planted):
-        counts.append(_named(BY_RESOURCE, group, resource))
-    for (resource, severity, mode), group in sorted(
-        _groups(judged, lambda case: (planted(case), case.severity or 0.0, case.mode)),
-        key=lambda dose: dose[0],
-    ):
-        counts.append(_named(BY_DOSE, group, resource, severity or None, mode))
-    return (*counts, *doses.findings(_arms(outcome.experiment, judged)))
+        yield _named(BY_RESOURCE, group, resource)
+    doses = _groups(judged, lambda case: (planted(case), case.severity or 0.0, case.mode))
+    for (resource, severity, mode), group in sorted(doses, key=lambda dose: dose[0]):
+        yield _named(BY_DOSE, group, resource, severity or None, mode)
+    of_round = len(settings_of(Planted, outcome.experiment).cases)
+    rounds = {name: 1 + at // of_round for at, name in enumerate(trials)}
+    arms = [
+        Arm(case, {rounds[row.trial]: row for other, row in judged if other == case})
+        for case in {case.name: case for case, _ in judged}.values()
+        if case.resource == DOSE
+    ]
+    yield from dosed(arms)
 
 
 def _groups[K](judged: Judged, key: Callable[[Case], K]) -> Iterator[tuple[K, Judged]]:
@@ -187,9 +206,8 @@ def _named(
 ) -> Named:
     hits = [row for case, row in judged if right(case, row)]
     low, high = ends(share_interval(len(hits), len(judged)))
-    share = len(hits) / len(judged)
     return Named(
-        *(name, "", 0, share, UNIT, low, high),
+        *(name, "", 0, len(hits) / len(judged), UNIT, low, high),
         planted=resource,
         severity=severity,
         mode=mode,
@@ -201,31 +219,75 @@ def _named(
     )
 
 
-def _arms(experiment: Experiment, judged: Judged) -> list[doses.Arm]:
-    """The cases whose resource is a dose, each with its rows by round."""
-    trials = of_trials(experiment)
-    of_round = len(settings_of(Planted, experiment).cases)
-    rounds = {name: 1 + at // of_round for at, name in enumerate(trials)}
-    return [
-        doses.Arm(
-            case.server,
-            _load(case),
-            case.severity or 0.0,
-            {rounds[row.trial]: row for other, row in judged if other == case},
-        )
-        for case in {case.name: case for case, _ in judged}.values()
-        if case.resource == doses.NAME
-    ]
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The trials of a case with a dose, by the round in which each was made (from 1)."""
+
+    case: Case
+    rows: Mapping[int, Row]
+
+    @property
+    def load(self) -> str:
+        """The load that the case has in common with its other doses."""
+        parts = [AS_IT_IS.text, f"{self.case.route} with {self.case.concurrency} connections"]
+        if self.case.rate is not None:
+            parts.append(f"{self.case.rate} req/s offered")
+        if self.case.peak_extra:
+            parts.append(f"{self.case.peak_extra} more for {PEAK_S} s")
+        return ", ".join(parts)
 
 
-def _load(case: Case) -> str:
-    """The load that a case has in common with its other doses."""
-    parts = [AS_IT_IS.text, f"{case.route} with {case.concurrency} connections"]
-    if case.rate is not None:
-        parts.append(f"{case.rate} req/s offered")
-    if case.peak_extra:
-        parts.append(f"{case.peak_extra} more for {PEAK_S} s")
-    return ", ".join(parts)
+def dosed(arms: Sequence[Arm]) -> Iterator[Dosed]:
+    """A finding for each arm but the first of its load."""
+    for load in dict.fromkeys(arm.load for arm in arms):
+        first, *others = (arm for arm in arms if arm.load == load)
+        for arm in others:
+            yield _dosed(first, arm)
+
+
+def _dosed(first: Arm, arm: Arm) -> Dosed:
+    counts, dose = Counter(answers(first, arm)), arm.case.severity or 0.0
+    if dose:
+        # An arm without an answer was not called slower either.
+        count, trials = counts[SLOWER], counts.total()
+    else:
+        trials = counts.total() - counts[UNTOLD]
+        count = trials - counts[SAME]
+    low, high = ends(share_interval(count, trials))
+    share = count / trials if trials else None
+    pairs = [(row, arm.rows[at]) for at, row in first.rows.items() if at in arm.rows]
+    pairs = [(a, b) for a, b in pairs if a.valid and b.valid]
+    return Dosed(
+        *(DOSE, arm.case.server, 0, share, "share of answers", low, high),
+        load=arm.load,
+        dose=dose,
+        answers=dict(sorted(counts.items())),
+        goodput_ratio=_ratio([(goodput(a), goodput(b)) for a, b in pairs]),
+        p95_ratio=_ratio([(p95_of(a), p95_of(b)) for a, b in pairs]),
+    )
+
+
+def answers(a: Arm, b: Arm) -> list[str]:
+    """The answer on B in each group of rounds that both arms reached the end of. Trials of one
+    round are a pair, as launches of one round are."""
+    places: list[str] = []
+    last = min(max(arm.rows, default=0) for arm in (a, b))
+    for first in range(1, last - ROUNDS + 2, ROUNDS):
+        rounds = range(first, first + ROUNDS)
+        compared = compare(_rounds(a, rounds), _rounds(b, rounds), "a", "b").answers
+        places.append(compared[0].place if compared else UNTOLD)
+    return places
+
+
+def _rounds(arm: Arm, rounds: range) -> list[Row]:
+    present = [at for at in rounds if at in arm.rows]
+    return [copy.replace(arm.rows[at], launch=at, arm=None) for at in present]
+
+
+def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """The median over rounds of B / A."""
+    ratios = [b / a for a, b in pairs if a and b and math.isfinite(b / a)]
+    return statistics.median(ratios) if ratios else None
 
 
 KIND = Kind(

@@ -1,4 +1,4 @@
-"""The kinds of experiments there are: every file of this folder that defines KIND."""
+"""The kinds of experiments there are: every Kind that a file of this folder defines."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from lab.model import Experiment
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """All kinds by name, in the order of the alphabet. Raises ValueError for a kind that has not
-    the name of its file, and so for two of one name."""
-    by_name = {}
-    for name in sorted(file.name for file in iter_modules(package.__path__)):
-        module = import_module(f"{package.__name__}.{name}")
-        if hasattr(module, "KIND"):
-            if module.KIND.name != name:
-                raise ValueError(f"{module.__file__} defines the kind {module.KIND.name}")
-            by_name[name] = module.KIND
-    return by_name
+    """All kinds by name, in the order of the alphabet. Raises ValueError for two of one name."""
+    by_name: dict[str, Kind] = {}
+    for file in iter_modules(package.__path__):
+        for kind in vars(import_module(f"{package.__name__}.{file.name}")).values():
+            if isinstance(kind, Kind) and by_name.setdefault(kind.name, kind) is not kind:
+                raise ValueError(f"{file.name}.py defines the kind {kind.name}, which is there")
+    return dict(sorted(by_name.items()))
 
 
 def kind_of(experiment: Experiment) -> Kind:

@@ -8,9 +8,8 @@ from lab.errors import LabError, WordError
 from lab.kinds.reading import Asked, Settings
 from lab.kinds.reading.settings import Duration, tables
 from lab.model import ToxicStep
-from lab.model.toxic_script import applied
-from lab.model.toxic_words import YES, Put, parse_toxic
-from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
+from lab.model.toxic_words import YES, applied, parse_toxic
+from lab.model.toxics import DEFAULT_PROXY, Proxy, Toxic, ToxicsInForce
 
 KEY = "toxics"
 # Toxiproxy 2.12 does not answer while such a toxic waits, and the driver cannot wait longer.
@@ -20,7 +19,7 @@ LONGEST_RESET_MS = 1000
 class Step(Struct, frozen=True):
     """The time of a table."""
 
-    at: Duration
+    at_s: Duration
 
 
 def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
@@ -32,27 +31,21 @@ def read(asked: Asked, duration_s: int, steady_s: int) -> tuple[ToxicStep, ...]:
     begins = now = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
     steps: list[ToxicStep] = []
     for settings in tables(asked, KEY):
-        at_s = settings.table("", Step).at
-        words = _words(settings)
-        if at_s < (steps[-1].at_s if steps else steady_s):
-            what = (
-                "is before the step above it"
-                if steps
-                else "leaves less than faults.steady of calm before it"
-            )
-            raise settings.refuse("at", what)
+        at_s, words = settings.table("", Step).at_s, _words(settings)
+        if steps and at_s < steps[-1].at_s:
+            raise settings.refuse("at", "is before the step above it")
+        if at_s < steady_s:
+            raise settings.refuse("at", "leaves less than faults.steady of calm before it")
         if at_s + steady_s + 1 > duration_s:
-            what = (
-                "leaves less than faults.steady of load.duration after it, so nothing could recover"
-            )
-            raise settings.refuse("at", what)
+            what = "leaves less than faults.steady of load.duration after it"
+            raise settings.refuse("at", f"{what}, so nothing could recover")
         try:
             request = parse_toxic(words)
             now = applied(now, request)
         except LabError as failure:
             raise WordError(f"{settings.place}: {failure}") from None
-        if isinstance(request, Put) and request.toxic.type == "reset_peer":
-            wait_ms = request.toxic.attributes["timeout"]
+        if isinstance(request.value, Toxic) and request.value.type == "reset_peer":
+            wait_ms = request.value.attributes["timeout"]
             if wait_ms > LONGEST_RESET_MS:
                 what = f"is not allowed in a script; allowed: 0..{LONGEST_RESET_MS} (ms)"
                 raise settings.refuse("timeout", what)

@@ -12,9 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from msgspec import Meta
+from typing import Literal
 
 from lab.errors import WordError
 from lab.judge.capacity import Capacity, Estimate, Margin
@@ -23,20 +21,9 @@ from lab.judge.ruler import in_units
 from lab.kinds.kind import Outcome, settings_of
 from lab.kinds.objective import Objective, margin
 from lab.kinds.order import Design, Planner, launches, next_number, turned
-from lab.model import (
-    NONE,
-    STRONG,
-    UNKNOWN,
-    Finding,
-    GaveWay,
-    Row,
-    Sustained,
-    TrialPlan,
-    Verdict,
-)
+from lab.model import NONE, STRONG, UNKNOWN, Finding, GaveWay, Row, Sustained, TrialPlan, Verdict
 
 Axis = Literal["rate", "connections"]
-Width = Annotated[float, Meta(ge=0.005, le=0.5)]
 # A launch ends after so many trials. The first one has to find the place.
 MOST_TRIALS, MOST_LATER = 16, 6
 # So many trials show how a launch scatters.
@@ -77,43 +64,40 @@ class Search:
         if not 0 < self.width < 1:
             raise ValueError("width is a share between 0 and 1")
 
-    @property
-    def longest(self) -> Objective:
-        """The objective that leaves a request the longest time: its connections do for all."""
-        return max(self.objectives, key=lambda objective: objective.longest_s)
-
     def load(self, row: Row) -> int:
         """Where a trial stands on the axis."""
         return (row.offered_rps or 0) if self.axis == "rate" else row.concurrency
 
     def offer(self, load: int) -> tuple[int, int]:
-        """The connections and the rate of a load."""
+        """The connections and the rate of a load. The objective that leaves a request the longest
+        time decides: its connections do for all."""
+        longest = max(self.objectives, key=lambda objective: objective.longest_s)
         if self.axis == "connections":
-            return load, self.longest.rate(load)
-        return min(self.longest.connections(load), self.connections), load
+            return load, longest.rate(load)
+        return min(longest.connections(load), self.connections), load
 
     def limits(self) -> dict[str, tuple[float, ...]]:
         """The latencies that decide, by name: those of all objectives."""
-        found: dict[str, tuple[float, ...]] = {}
+        limits: dict[str, tuple[float, ...]] = {}
         for objective in self.objectives:
             for name, limit in objective.limits:
-                found[name] = (*found.get(name, ()), limit)
-        return found
+                limits[name] = (*limits.get(name, ()), limit)
+        return limits
 
     def least_limits(self) -> dict[str, float]:
         return {name: min(limits) for name, limits in self.limits().items()}
 
 
-def margins(
-    search: Search, objective: Objective, rows: Iterable[Row]
-) -> tuple[tuple[Row, Margin], ...]:
+Known = Sequence[tuple[Row, Margin]]
+
+
+def margins(search: Search, objective: Objective, rows: Iterable[Row]) -> Known:
     """The trials of a server that say something of an objective, and what."""
-    known = ((row, margin(objective, row)) for row in rows)
-    return tuple(
+    return [
         (row, Margin(search.load(row), row.launch, *ends))
-        for row, ends in known
-        if ends is not None
-    )
+        for row in rows
+        if (ends := margin(objective, row)) is not None
+    ]
 
 
 def capacities(search: Search, rows: Sequence[Row]) -> dict[Objective, Capacity]:
@@ -131,7 +115,9 @@ def next_load(search: Search, first: int, rows: Sequence[Row], launch: int) -> i
     `first` is the load to begin with."""
     mine = [row for row in rows if row.launch == launch]
     most = MOST_TRIALS if not rows or launch == rows[0].launch else MOST_LATER
-    if len(mine) >= most or _in_vain(search, mine):
+    last = mine[-IN_VAIN:]
+    in_vain = len(last) == IN_VAIN and not capacities(search, last)
+    if len(mine) >= most or in_vain:
         return None
     known = capacities(search, rows)
     if not known:
@@ -141,9 +127,7 @@ def next_load(search: Search, first: int, rows: Sequence[Row], launch: int) -> i
         return next((load for each in known.values() if (load := _often(each, launch))), None)
     widest = max(unsure, key=lambda capacity: capacity.of_launch(launch).width)
     load = min(max(round(widest.next(launch)), 1), search.most)
-    if load == search.most and _met_most(search, mine):
-        return None
-    return load
+    return None if load == search.most and _met_most(search, mine) else load
 
 
 def _is_sure(search: Search, capacity: Capacity, launch: int) -> bool:
@@ -158,12 +142,6 @@ def _often(capacity: Capacity, launch: int) -> int | None:
     near = (margin.load for margin in capacity.margins if margin.launch == launch)
     done = any(BELOW * most <= load <= most / BELOW for load in near)
     return round(most) if most >= 1 and not done else None
-
-
-def _in_vain(search: Search, rows: Sequence[Row]) -> bool:
-    last = rows[-IN_VAIN:]
-    says = (margin(objective, row) for row in last for objective in search.objectives)
-    return len(last) == IN_VAIN and not any(says)
 
 
 def _met_most(search: Search, rows: Sequence[Row]) -> bool:
@@ -217,10 +195,9 @@ class Searches(Design):
     def begin(self, server: str) -> int:
         """The load to begin with: less than what the settings allow by the prediction."""
         search, planner = self.search, self.planner
+        route, snapshot = planner.experiment.routes[0], planner.snapshots[server]
         _, rate = search.offer(search.first)
-        bound = predict(
-            planner.experiment.routes[0], search.connections, None, planner.snapshots[server]
-        ).rps
+        bound = predict(route, search.connections, None, snapshot).rps
         if bound is None or rate <= BEGIN * bound:
             return search.first
         return max(1, round(search.first * BEGIN * bound / rate))
@@ -231,10 +208,7 @@ class Searches(Design):
 
     def _plan(self, server: str, load: int, launch: int, done: Sequence[Row]) -> TrialPlan:
         mode, (connections, rate) = self.planner.experiment.modes[0], self.search.offer(load)
-        same = (
-            (row.server, row.launch, self.search.load(row)) == (server, launch, load)
-            for row in done
-        )
+        key = server, launch, load
         plan = self.planner.plan(
             server,
             self.planner.engine,
@@ -242,7 +216,7 @@ class Searches(Design):
             connections,
             rate if mode == "open" else None,
             launch=launch,
-            draw=sum(same),
+            draw=sum((row.server, row.launch, self.search.load(row)) == key for row in done),
             limits=self.search.limits(),
         )
         return self.planner.named(plan, next_number(done), digits=3)
@@ -251,32 +225,30 @@ class Searches(Design):
 def design(planner: Planner) -> Design:
     """The searches of the experiment. Raises WordError where an engine cannot do the first trial,
     or even a request alone in the server would miss an objective."""
-    found = Searches(planner)
+    searches = Searches(planner)
     route = planner.experiment.routes[0]
     for server in planner.experiment.servers:
         if planner.snapshots[server].spread is not None:
             continue
         alone_ms = 1000 * planner.expected_s([server], route, 1, 1)
-        name, limit = min(found.search.least_limits().items(), key=lambda each: each[1])
+        name, limit = min(searches.search.least_limits().items(), key=lambda each: each[1])
         if limit <= alone_ms:
             raise WordError(
                 f"OBJECTIVE={name}<{limit:g}ms is not allowed: a request of {route} takes "
                 f"{alone_ms:,.0f} ms alone; allowed: more than that"
             )
-    found.next([])
-    return found
+    searches.next([])
+    return searches
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> Iterator[Finding]:
     """The capacity of each server by objective, and what it costs there in units of the control
     parts."""
     search = settings_of(Search, outcome.experiment)
-    found: list[Finding] = []
     for server in outcome.experiment.servers:
-        rows = [row for row in outcome.rows if row.server == server]
+        rows = outcome.of(server)
         for objective in search.objectives if rows else ():
-            found += _of_objective(search, objective, server, rows, outcome)
-    return tuple(found)
+            yield from _of_objective(search, objective, server, rows, outcome)
 
 
 def _of_objective(

@@ -1,4 +1,4 @@
-"""Time as the agent and the control page see it: a seam, so that tests need no waiting."""
+"""The clock of the agent and the control page. Tests have another one, without waiting."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import time
 
 
 class Clock:
-    """Monotonic seconds for intervals, wall seconds for marks and for people."""
+    """Seconds: monotonic, and since 1970."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
         return time.monotonic()
 
     def wall(self) -> float:
@@ -18,5 +17,5 @@ class Clock:
         return time.time()
 
     async def sleep_until(self, monotonic: float) -> None:
-        """Return at that monotonic time; gives way to other tasks even when it has passed."""
+        """Other tasks run at least once, even if that time has passed."""
         await asyncio.sleep(max(0.0, monotonic - time.monotonic()))

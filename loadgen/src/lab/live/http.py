@@ -1,4 +1,4 @@
-"""The bodies of requests that the agent and the control page get, and of their answers."""
+"""Bodies of requests to the agent and the control page, and of their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGEST_BODY = 10_000
 
 
 class Json(JSONResponse):
-    """A dataclass, a Struct, or plain values as JSON."""
+    """Also of dataclasses and Structs."""
 
     def render(self, content: object) -> bytes:
         return msgspec.json.encode(content)
@@ -29,7 +29,7 @@ async def body_of(request: Request, largest: int) -> bytes:
 
 
 async def decoded[T](request: Request, kind: type[T]) -> T:
-    """The body as JSON of this type, of a few kB. Raises WordError."""
+    """The body, JSON of this type. Raises WordError."""
     body = await body_of(request, LARGEST_BODY)
     try:
         return msgspec.json.decode(body, type=kind)
@@ -38,5 +38,5 @@ async def decoded[T](request: Request, kind: type[T]) -> T:
 
 
 async def refuse(_: Request, failure: Exception) -> Json:
-    """The answer where a LabError was raised: the one who asks is wrong, or a part is away."""
+    """The answer to a LabError: 400 for a wrong request, 502 for a part that is away."""
     return Json({"error": str(failure)}, 400 if isinstance(failure, WordError | Refused) else 502)

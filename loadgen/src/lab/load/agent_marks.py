@@ -36,7 +36,7 @@ class AgentMarks:
     ) -> Iterator[Callable[[Phase], None]]:
         """Announce the plan's trial for as long as the context lasts. It gives a function that
         names the phase the trial has come to. The agent forgets the trial after `expires_s`
-        without a call. It probes with PROBE_SHARE of `most_rps`, None: as its own settings say."""
+        without a call. It probes with PROBE_SHARE of `most_rps`, None: at its own rate."""
         announced = Trial(
             run=self._run,
             trial=plan.trial,
@@ -75,11 +75,8 @@ class AgentMarks:
     def toxics_seen(self) -> ToxicsSeen | None:
         """The toxics that the agent saw; None if it does not answer. A lost agent is asked too: it
         may have come back."""
-        try:
-            return self._agent.toxics_seen()
-        except LabUnreachable as failure:
-            self._lose(failure)
-            return None
+        self._lost = False
+        return self._try(self._agent.toxics_seen)
 
     def _send(self) -> None:
         """Wait for the lines that are being sent, and begin to send the next."""
@@ -90,17 +87,15 @@ class AgentMarks:
             lines, self._lines = self._lines, []
             self._sending = self._sender.submit(self._agent.send_lines, lines)
 
-    def _try(self, call: Callable[[], None]) -> None:
+    def _try[T](self, call: Callable[[], T]) -> T | None:
         if self._lost:
-            return
+            return None
         try:
-            call()
+            answer = call()
         except LabUnreachable as failure:
-            self._lose(failure)
-        else:
-            self._warned = False
-
-    def _lose(self, failure: LabUnreachable) -> None:
-        if not self._warned:
-            self._warn(Remark("agent-lost", {"problem": str(failure)}))
-        self._lost = self._warned = True
+            if not self._warned:
+                self._warn(Remark("agent-lost", {"problem": str(failure)}))
+            self._lost = self._warned = True
+            return None
+        self._warned = False
+        return answer

@@ -1,26 +1,29 @@
 """One run of a load engine: started, watched while it runs, and ended in any case. And loads beside
 the trials, that warm a subject up and show what a request of it costs."""
 
+from __future__ import annotations
+
 import copy
 import math
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from lab.errors import NoFigures, RawDataError, WordError
-from lab.load.engines.base import Engine, Schedule, last_line, told_apart
-from lab.model import Reading, TrialPlan
+import msgspec
+
+from lab.load.engines import Engine, Pacer, Schedule
+from lab.load.engines.base import last_line
+from lab.load.engines.histogram import Histogram
+from lab.load.engines.pacer_output import Line, meant
+from lab.model import TrialPlan
 from lab.store.records import write_text, writing
+from lab.subject.jvm import Answered
 from lab.system.host import System
 
 STEP_S = 0.2
-# Of a short load. The engine opens its connections meanwhile.
-LEAD_S = 1
-# After its time an engine may still wait for answers and write its files.
-SHORT_OVERTIME_S = 45.0
 
 
 class EngineRun:
@@ -33,6 +36,7 @@ class EngineRun:
             write_text(folder / name, text)
         self._output = folder / schedule.output
         self._read_bytes = 0
+        self.seconds: list[Line] = []
         self._system = system
         self.started_at = system.now()
         self._started_s = system.monotonic()
@@ -63,8 +67,9 @@ class EngineRun:
             yield elapsed_s
             self._system.sleep(STEP_S)
 
-    def lines(self) -> list[str]:
-        """The whole lines that it wrote since the last call, without their ends."""
+    def hear(self) -> list[str]:
+        """The whole lines that it wrote since the last call, without their ends. The seconds of
+        pacer's are kept; a damaged line is found when the output is read."""
         try:
             with self._output.open("rb") as file:
                 file.seek(self._read_bytes)
@@ -72,19 +77,29 @@ class EngineRun:
         except OSError:
             return []
         self._read_bytes += len(whole) + len(end)
+        for line in whole.splitlines():
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                second = meant(line)
+                if isinstance(second, Line):
+                    self.seconds.append(second)
         return whole.decode(errors="replace").split("\n") if end else []
+
+    def answered(self, first: int = 0, until: int | None = None) -> Answered:
+        """In these seconds of it."""
+        seconds = self.seconds[first:until]
+        raw = Histogram.sum_of(line.raw for line in seconds)
+        late = Histogram.sum_of(line.late for line in seconds)
+        return Answered(
+            count=sum(line.answers for line in seconds),
+            failed=sum(line.http_errors + line.lost for line in seconds),
+            length_s=sum(line.length_s for line in seconds) or math.inf,
+            p50_ms=raw.at_ms(0.5) if raw.count else None,
+            mean_ms=raw.mean_ms,
+            think_ms=late.mean_ms,
+        )
 
     def stop(self) -> None:
         self.process.stop()
-
-
-@dataclass(frozen=True, slots=True)
-class Short[T]:
-    """The engine's reading of a short load, and what was read at both edges of its window."""
-
-    reading: Reading
-    opened: T
-    closed: T
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,59 +113,28 @@ class Bench:
     folder: Path
     progress: Callable[[], None] = lambda: None
 
+    @property
+    def counted(self) -> Bench:
+        """With the engine that counts the answers while it runs."""
+        return copy.replace(self, engine=Pacer())
+
     @contextmanager
     def watched(self, connections: int, seconds: float) -> Iterator[EngineRun]:
-        """One that is watched from outside while it runs."""
+        """A load that is watched while it runs."""
         load = closed_load(self.plan, connections, round(seconds))
-        with self._scratch(), EngineRun(self.system, self._schedule(load), self.folder) as run:
-            yield run
-
-    def short[T](self, connections: int, seconds: float, edge: Callable[[], T]) -> Short[T]:
-        """One that the engine itself measures, after LEAD_S, or after its own warm-up if it cannot
-        leave that out. Raises NoFigures, EngineError, Interrupted, and whatever `edge` raises."""
-        load = closed_load(self.plan, connections, round(seconds), LEAD_S)
-        with self._scratch():
-            try:
-                schedule = self._schedule(load)
-            except WordError:
-                load = copy.replace(load, warmup_s=None)
-                schedule = self._schedule(load)
-            opens_s, edges = schedule.window_offset_s, list[T]()
-            with EngineRun(self.system, schedule, self.folder) as run:
-                for elapsed_s in run.steps(schedule.run_s + SHORT_OVERTIME_S):
-                    self.progress()
-                    if len(edges) < 2 and elapsed_s >= opens_s + len(edges) * load.duration_s:
-                        edges.append(edge())
-                if not run.ended:
-                    raise NoFigures(f"{self.engine.name} did not end its short load in time")
-            if len(edges) == 1:
-                edges.append(edge())
-            try:
-                self.engine.condense(load, self.folder)
-                reading = told_apart(self.engine.read(load, self.folder))
-            except RawDataError as failure:
-                raise NoFigures(f"its load gave no figures: {failure.problem}") from None
-        if not edges or not reading.samples:
-            raise NoFigures("nothing was answered")
-        return Short(reading, *edges)
-
-    def _schedule(self, load: TrialPlan) -> Schedule:
-        return self.engine.schedule(load, self.folder)
-
-    @contextmanager
-    def _scratch(self) -> Iterator[None]:
         shutil.rmtree(self.folder, ignore_errors=True)
         with writing(self.folder):
             self.folder.mkdir(parents=True)
         try:
-            yield
+            with EngineRun(
+                self.system, self.engine.schedule(load, self.folder), self.folder
+            ) as run:
+                yield run
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def closed_load(
-    plan: TrialPlan, connections: int, duration_s: int, warmup_s: int | None = None
-) -> TrialPlan:
+def closed_load(plan: TrialPlan, connections: int, duration_s: int) -> TrialPlan:
     """A closed load on the plan's URL that is no trial: no spike, no script, nothing held."""
     return copy.replace(
         plan,
@@ -159,7 +143,7 @@ def closed_load(
         offered_rps=None,
         predicted_rps=None,
         duration_s=duration_s,
-        warmup_s=warmup_s,
+        warmup_s=None,
         spike=None,
         script=(),
         arrivals="constant",

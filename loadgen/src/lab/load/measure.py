@@ -11,7 +11,7 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.judge.checks import data
 from lab.load.engines import Engine
-from lab.load.engines.base import last_line, told_apart
+from lab.load.engines.base import last_line
 from lab.model import (
     Latency,
     Measurement,
@@ -35,7 +35,7 @@ CLOCK_STEP_S = 0.5
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     """The measurement of the trial in the folder `raw`; without a reading if the engine's output
-    cannot be read. That is condensed first, if that is not done yet.
+    cannot be read.
 
     Raises RawDataError when its record cannot be read, and CannotWrite.
     """
@@ -46,8 +46,7 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     if engine is None:
         raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
     try:
-        engine.condense(record.plan, raw)
-        reading = told_apart(engine.read(record.plan, raw))
+        reading = engine.read(record.plan, raw)
     except RawDataError as failure:
         return Measurement(record, None, data.damaged.remark(problem=failure.said))
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:

@@ -7,7 +7,7 @@ come all at once, and leave with what they wait for, while recovery is read from
 import copy
 from pathlib import Path
 
-from lab.load.bench import EngineRun
+from lab.load.bench import EngineRun, closed_load
 from lab.load.engines.base import Engine, peak_folder
 from lab.model import Peak, Spike, TrialPlan
 from lab.system.host import System
@@ -69,19 +69,11 @@ class Peaks:
     def _start(self, spike: Spike, number: int) -> EngineRun:
         folder = peak_folder(self._raw, number)
         folder.mkdir()
-        plan = copy.replace(
-            self._plan,
-            mode="closed" if spike.extra_rps is None else "open",
-            engine=self._engine.name,
-            concurrency=spike.extra,
-            offered_rps=spike.extra_rps,
-            predicted_rps=None,
-            # Longer than it may run.
-            duration_s=2 * spike.peak_s + 10,
-            warmup_s=0,
-            spike=None,
-            arrivals="constant" if spike.extra_rps is None else self._plan.arrivals,
-            # Random arrivals of its own: the same in each peak would be one draw, told three times.
-            draw=self._plan.draw + number,
-        )
+        # Longer than it may run.
+        plan = closed_load(self._plan, spike.extra, 2 * spike.peak_s + 10)
+        if spike.extra_rps is not None:
+            arrivals = self._plan.arrivals
+            plan = copy.replace(plan, mode="open", offered_rps=spike.extra_rps, arrivals=arrivals)
+        # Random arrivals of its own: the same in each peak would be one draw, told three times.
+        plan = copy.replace(plan, warmup_s=0, draw=plan.draw + number)
         return EngineRun(self._system, self._engine.schedule(plan, folder), folder)

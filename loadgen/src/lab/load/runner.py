@@ -16,7 +16,7 @@ from lab.errors import LabError, LabUnreachable
 from lab.judge.checks import data, state
 from lab.judge.predict import Prediction
 from lab.load.agent_marks import AgentMarks
-from lab.load.bench import STEP_S, EngineRun
+from lab.load.bench import EngineRun
 from lab.load.engines.base import Engine
 from lab.load.held import HeldMemory
 from lab.load.measure import PLAN, RECORD
@@ -25,7 +25,7 @@ from lab.load.window import Edge, Window
 from lab.model import Remark, Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.subject.changes import Journal
-from lab.subject.subject import Subject, Subjects
+from lab.subject.subject import Subject, Subjects, await_answer
 from lab.subject.timeline import Timeline
 from lab.system.agent import Phase
 from lab.system.host import System
@@ -67,28 +67,20 @@ class Known:
     notes: tuple[Remark, ...] = ()
 
 
+@dataclass
 class Runner:
     """Runs trials one after the other. `run` is the name of the run they belong to."""
 
-    def __init__(
-        self,
-        run: str,
-        stack: Stack,
-        system: System,
-        subjects: Subjects,
-        engines: Mapping[str, Engine],
-        watcher: Watcher,
-        journal: Journal,
-    ) -> None:
-        self.stack = stack
-        self.system = system
-        self.subjects = subjects
-        self.engines = engines
-        self.watcher = watcher
-        self.journal = journal
-        self.agent = AgentMarks(run, stack.agent, watcher.remark)
-        # From this many connections on, no start is a good one.
-        self._hopeless: int | None = None
+    run: str
+    stack: Stack
+    system: System
+    subjects: Subjects
+    engines: Mapping[str, Engine]
+    watcher: Watcher
+    journal: Journal
+
+    def __post_init__(self) -> None:
+        self.agent = AgentMarks(self.run, self.stack.agent, self.watcher.remark)
 
     def trial(self, plan: TrialPlan, known: Known, raw: Path) -> None:
         """Run one trial. Its raw folder must not exist yet, and is complete when this returns.
@@ -99,14 +91,10 @@ class Runner:
         ref = read_ref(system.ref())
         clocks = self.stack.clocks(plan.server, system.now)
         trial = _Trial(self, plan, raw)
-        if self._hopeless is not None and plan.concurrency >= self._hopeless:
-            trial.most_starts = 1
         schedule, demand = trial.schedule, known.prediction.demand
         most_rps = 0.0 if schedule.streams else subject.most_rps(plan, demand)
         with self.agent.trial(plan, schedule.run_s + OVERTIME_S, most_rps) as mark:
             run = trial.run(mark)
-        if trial.start_problem is not None:
-            self._hopeless = min(plan.concurrency, self._hopeless or plan.concurrency)
         ended_at = system.now()
         clocks += self.stack.clocks(plan.server, system.now)
         after, after_problem = self._after(plan.server)
@@ -145,9 +133,7 @@ class Runner:
             demand=demand,
             expected_p95_ms=known.prediction.expected_p95_ms,
             unwatched=tuple(script.unwatched(seen, run.started_at, ended_at)),
-            problem=data.engine_overtime.remark(engine=plan.engine, overtime_s=OVERTIME_S)
-            if trial.late
-            else None,
+            problem=trial.late,
             clocks=clocks,
             live_heap_bytes=memory.live_heap_bytes if memory else live_bytes,
             resident_bytes=memory.resident_bytes if memory else None,
@@ -173,14 +159,7 @@ class Runner:
     def snapshot(self, server: str, wait_s: float = RESTART_S) -> Snapshot:
         """The server as it reads back now. Waits for one that is just being restarted. Raises
         LabUnreachable when it stays away for `wait_s`."""
-        until = self.system.monotonic() + wait_s
-        while True:
-            try:
-                return self.subjects[server].snapshot()
-            except LabUnreachable:
-                if self.system.monotonic() >= until:
-                    raise
-            self.system.sleep(STEP_S)
+        return await_answer(self.subjects[server].snapshot, self.system, wait_s)
 
     def _after(self, server: str) -> tuple[Snapshot | None, Remark | None]:
         try:
@@ -221,17 +200,16 @@ class _Trial:
         self._plan = plan
         self._raw = raw
         self.schedule = engine.schedule(plan, raw)
+        self.window_s = self.schedule.window_s
         self._opens_s = opens_s = self.schedule.window_offset_s
-        self._closes_s = opens_s + self.schedule.window_s
+        self._closes_s = opens_s + self.window_s
         self.window = Window()
         self.peaks = Peaks(plan, opens_s, engine, system, raw)
         self.script = Timeline(plan, opens_s, runner.stack, runner.journal, system)
         self.held = HeldMemory(plan, opens_s, subject, runner.stack.toxiproxy)
-        self._written: list[str] = []
-        self.window_s = self.schedule.window_s
         self.run_s = self.wall_s = 0.0
-        self.late = False
-        self.starts, self.most_starts = 0, MOST_STARTS
+        self.late: Remark | None = None
+        self.starts = 0
         self.start_problem: Remark | None = None
         self.undo_problem: Remark | None = None
 
@@ -246,38 +224,39 @@ class _Trial:
                 try:
                     for elapsed_s in run.steps(most_s):
                         self._tick(elapsed_s, run, spinner, mark)
-                        self._show(elapsed_s)
                     self._tick(run.elapsed_s, run, spinner, mark)
-                    self.late = not run.ended
+                    if not run.ended:
+                        name = self._plan.engine
+                        self.late = data.engine_overtime.remark(engine=name, overtime_s=OVERTIME_S)
                 finally:
                     self.peaks.stop()
         finally:
-            self._undo()
+            try:
+                self.script.undo()
+            except LabError as failure:
+                self.undo_problem = state.script_left.remark(problem=str(failure))
+                self._runner.watcher.remark(self.undo_problem)
         self.run_s = run.elapsed_s
         self.wall_s = (self._system.now() - run.started_at).total_seconds()
         return run
 
     @contextmanager
     def _started(self) -> Iterator[EngineRun]:
-        """Start the engine; again, if its start went wrong."""
+        """Start the engine; again, if its start went wrong. It went well as far as is known if the
+        sockets cannot be counted, or the engine has ended: then its output shows the problem."""
+        check = self.schedule.start_check
         while True:
             self.starts += 1
             with EngineRun(self._system, self.schedule, self._raw) as run:
-                self.start_problem = self._wrong_start(run)
-                if self.start_problem is None or self.starts == self.most_starts:
+                self.start_problem = None
+                if check is not None:
+                    self._system.sleep(check.after_s)
+                    sockets = run.process.sockets()
+                    if sockets is not None and sockets < check.least_sockets and not run.ended:
+                        self.start_problem = check.why
+                if self.start_problem is None or self.starts == MOST_STARTS:
                     yield run
                     return
-
-    def _wrong_start(self, run: EngineRun) -> Remark | None:
-        """Why this start is no good one. None also if the sockets cannot be counted, and if the
-        engine has ended already: then its output shows the problem."""
-        check = self.schedule.start_check
-        if check is None:
-            return None
-        self._system.sleep(check.after_s)
-        sockets = run.process.sockets()
-        good = sockets is None or run.ended or sockets >= check.least_sockets
-        return None if good else check.why
 
     def _tick(
         self, elapsed_s: float, run: EngineRun, spinner: Spinner, mark: Callable[[Phase], None]
@@ -291,35 +270,23 @@ class _Trial:
             window.opened = Edge.read(self._subject, run.process, spinner, self._system)
             mark("measure")
         self.held.tick(elapsed_s, run)
-        if window.opened is None or window.closed is not None:
-            return
-        run.process.turns()  # Counts the threads that end before the window does.
-        if elapsed_s >= self._closes_s or run.ended:
-            window.closed = Edge.read(self._subject, run.process, spinner, self._system)
-            if self._closes_s < self._opens_s + self.schedule.window_s and not run.ended:
-                self.window_s = self._closes_s - self._opens_s
-                run.stop()
+        over = elapsed_s >= self._closes_s
+        if window.opened and not window.closed:
+            run.process.turns()  # Counts the threads that end before the window does.
+            if over or run.ended:
+                window.closed = Edge.read(self._subject, run.process, spinner, self._system)
+                if self._closes_s < self._opens_s + self.window_s and not run.ended:
+                    self.window_s = self._closes_s - self._opens_s
+                    run.stop()
+        phase = "finishing" if over else "measuring" if window.opened else "warm-up"
+        self._runner.watcher.progress(self._plan, phase, elapsed_s, self.schedule.run_s)
 
     def _hear(self, run: EngineRun) -> None:
         """Pass on what the engine wrote, and see if that settles the limits of the plan."""
-        lines, window = run.lines(), self.window
-        if not lines:
-            return
-        self._runner.agent.lines(lines)
-        self._written += lines
-        if self._plan.limits and window.opened and not window.closed and not run.ended:
-            settled_s = self._engine.settled_s(self._plan, self._opens_s, self._written)
+        lines, window = run.hear(), self.window
+        if lines:
+            self._runner.agent.lines(lines)
+        if lines and self._plan.limits and window.opened and not window.closed and not run.ended:
+            settled_s = self._engine.settled_s(self._plan, self._opens_s, run.seconds)
             if settled_s is not None:
                 self._closes_s = self._opens_s + settled_s
-
-    def _show(self, elapsed_s: float) -> None:
-        over, opened = elapsed_s >= self._closes_s, elapsed_s >= self._opens_s
-        phase = "finishing" if over else "measuring" if opened else "warm-up"
-        self._runner.watcher.progress(self._plan, phase, elapsed_s, self.schedule.run_s)
-
-    def _undo(self) -> None:
-        try:
-            self.script.undo()
-        except LabError as failure:
-            self.undo_problem = state.script_left.remark(problem=str(failure))
-            self._runner.watcher.remark(self.undo_problem)

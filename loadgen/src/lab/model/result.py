@@ -81,7 +81,7 @@ class Reading:
     should have been sent (open only), and from when it was sent. `failed` are those of the others,
     from when they were sent; None where there were none, and where the engine does not tell them
     apart. Then `raw` and `corrected` have all answers, and are None where too many of these are
-    errors (`engines.base.told_apart`). `all_ms` is the mean time from sent to answer of all
+    errors (`engines.wrk2.MOST_MIXED`). `all_ms` is the mean time from sent to answer of all
     answers, with errors: None where that is the mean of `raw`.
     `ranks` are the latencies that count (`corrected` in an open load, else `raw`) as (ms, how many
     took at most so long), ascending; empty where the engine tells no single ones.

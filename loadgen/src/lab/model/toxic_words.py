@@ -1,12 +1,12 @@
-"""The words of `make toxic …` as a request, checked before anything
-is changed. Pure; every refusal is a WordError of one line: given, allowed, where.
+"""The words of `make toxic …` as a request, checked before anything is changed, and its effect.
+Pure; every refusal is a WordError of one line: given, allowed, where.
 
 | words                              | request                                              |
 |------------------------------------|------------------------------------------------------|
-| TYPE=latency LATENCY=300 [NAME= …] | Put: a toxic as described, whatever had its name      |
-| NAME=latency LATENCY=100           | Change: one in force, only what is given              |
-| NAME=latency REMOVE=yes            | Remove                                                |
-| TYPE=down, TYPE=up                 | Enable: the proxy refuses connections, or takes them  |
+| TYPE=latency LATENCY=300 [NAME= …] | a toxic as described, whatever had its name          |
+| NAME=latency LATENCY=100           | change one in force, only what is given              |
+| NAME=latency REMOVE=yes            | remove it                                            |
+| TYPE=down, TYPE=up                 | the proxy refuses connections, or takes them         |
 """
 
 from __future__ import annotations
@@ -14,10 +14,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import replace
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from lab.errors import WordError
-from lab.model.toxics import DEFAULT_PROXY, DEFAULT_STREAM, STREAMS, TOXIC_TYPES, Attribute, Toxic
+from lab.errors import LabUnreachable, WordError
+from lab.model.toxics import (
+    DEFAULT_PROXY,
+    DEFAULT_STREAM,
+    STREAMS,
+    TOXIC_TYPES,
+    WHOLE_PROXY,
+    Attribute,
+    Proxy,
+    Toxic,
+    ToxicsInForce,
+    ToxicValue,
+)
 
 # Not toxics in Toxiproxy but the proxy itself, refusing connections or taking them.
 DOWN, UP = "down", "up"
@@ -28,54 +39,46 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
-    """Have this toxic on ``proxy``, in place of any of its name."""
-
-    proxy: str
-    toxic: Toxic
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Change of the toxic ``name`` in force what ``words`` say, and leave the rest."""
+class ToxicRequest:
+    """Have ``value`` under the name on the proxy, whatever is there. Without one a toxic in force
+    is changed as ``words`` say, which leave the rest; without words it is removed."""
 
     proxy: str
     name: str
-    words: tuple[tuple[str, str], ...]
+    value: ToxicValue = None
+    words: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, present: Toxic) -> Put:
-        """The toxic as it will be. Raises WordError for a word its type does not have."""
-        words = {
-            "TYPE": present.type,
-            "NAME": present.name,
-            "PROXY": self.proxy,
-            "STREAM": present.stream,
-            **{name.upper(): str(value) for name, value in present.attributes.items()},
-        }
-        changed = parse_toxic({**words, **dict(self.words)})
-        assert isinstance(changed, Put)  # noqa: S101 - its type is one of a toxic
-        if "TOXICITY" in dict(self.words):
-            return changed
-        return Put(changed.proxy, replace(changed.toxic, toxicity=present.toxicity))
+    @property
+    def item(self) -> tuple[str, str]:
+        return self.proxy, self.name
 
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """Take the toxic ``name`` away."""
-
-    proxy: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Enable:
-    """Bring the proxy up, or down."""
-
-    proxy: str
-    enabled: bool
+    def value_on(self, proxy: Proxy) -> ToxicValue:
+        """The value after it. Raises LabUnreachable for a toxic that is not in force, WordError
+        for a word its type does not have."""
+        if self.value is not None:
+            return self.value
+        present = proxy.values.get(self.name)
+        if not isinstance(present, Toxic):
+            known = ", ".join(toxic.name for toxic in proxy.toxics) or "none"
+            raise LabUnreachable(
+                f"toxic {self.name!r} is not in force on {proxy.name}: in force are {known}"
+            )
+        if not self.words:
+            return None
+        words = {"TYPE": present.type, "NAME": present.name, "STREAM": present.stream}
+        words |= {name.upper(): str(value) for name, value in present.attributes.items()}
+        changed = parse_toxic({**words, **self.words}).value
+        assert isinstance(changed, Toxic)  # noqa: S101 - its type is one of a toxic
+        # One that is not given may have more digits than a word.
+        given = "TOXICITY" in self.words
+        return changed if given else replace(changed, toxicity=present.toxicity)
 
 
-type ToxicRequest = Put | Change | Remove | Enable
+def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
+    """The toxics in force after a request. Raises LabUnreachable, WordError."""
+    before = in_force.proxy(request.proxy)
+    after = before.having(request.name, request.value_on(before))
+    return ToxicsInForce(tuple(after if each is before else each for each in in_force.proxies))
 
 
 def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
@@ -90,7 +93,7 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
         raise _refused("toxic", given, ", ".join((*TOXIC_TYPES, DOWN, UP)))
     if toxic_type in (DOWN, UP):
         _only(words, ("TYPE", "PROXY"), f"toxic TYPE={toxic_type}")
-        return Enable(_proxy(words, "toxic"), toxic_type == UP)
+        return ToxicRequest(_proxy(words, "toxic"), WHOLE_PROXY, toxic_type == UP)
     attributes = TOXIC_TYPES[toxic_type]
     where = f"toxic TYPE={toxic_type}"
     _only(words, (*COMMON_WORDS, *(a.name.upper() for a in attributes)), where)
@@ -104,7 +107,7 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
         toxicity=_share(words, where),
         attributes=values,
     )
-    return Put(_proxy(words, where), toxic)
+    return ToxicRequest(_proxy(words, where), toxic.name, toxic)
 
 
 def parse_none(words: Mapping[str, str], verb: str) -> None:
@@ -112,17 +115,17 @@ def parse_none(words: Mapping[str, str], verb: str) -> None:
     _only(words, (), verb)
 
 
-def _removal(words: Mapping[str, str]) -> Remove:
+def _removal(words: Mapping[str, str]) -> ToxicRequest:
     where = "toxic REMOVE=yes"
     _only(words, ("NAME", "PROXY", "REMOVE"), where)
     if words["REMOVE"] != YES:
         raise _refused("toxic", f"REMOVE={words['REMOVE']}", YES)
     if "NAME" not in words:
         raise WordError(f"{where}: NAME is missing; give the toxic's name, as `toxics` shows it")
-    return Remove(_proxy(words, where), _name(words, "NAME", "", where))
+    return ToxicRequest(_proxy(words, where), _name(words, "NAME", "", where))
 
 
-def _change(words: Mapping[str, str]) -> Change:
+def _change(words: Mapping[str, str]) -> ToxicRequest:
     """The checks that need no toxic in force; the toxic's type checks the rest."""
     where = "toxic NAME= without TYPE"
     named = {a.name.upper(): a for attributes in TOXIC_TYPES.values() for a in attributes}
@@ -135,7 +138,7 @@ def _change(words: Mapping[str, str]) -> Change:
     for word, value in change.items():
         if word in named and not re.fullmatch(r"[0-9]{1,15}", value):
             raise _refused(where, f"{word}={value}", "a whole number")
-    return Change(_proxy(words, where), _name(words, "NAME", "", where), tuple(change.items()))
+    return ToxicRequest(_proxy(words, where), _name(words, "NAME", "", where), words=change)
 
 
 def _refused(where: str, given: str, allowed: str) -> WordError:

@@ -11,11 +11,15 @@ from copy import replace
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from lab.errors import LabUnreachable
+
 HOUR_MS = 3_600_000
 LARGEST = 2**31 - 1
 STREAMS = ("downstream", "upstream")
 DEFAULT_STREAM = "downstream"
 DEFAULT_PROXY = "downstream"
+# Among names of toxics: the proxy itself, being up or down.
+WHOLE_PROXY = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,10 @@ class Toxic:
         return float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
 
 
+# A toxic, or None without one; of a WHOLE_PROXY True if it is up.
+ToxicValue = Toxic | bool | None
+
+
 @dataclass(frozen=True, slots=True)
 class Proxy:
     """One proxy and the toxics in force on it; ``enabled`` False refuses connections."""
@@ -111,8 +119,16 @@ class Proxy:
     enabled: bool
     toxics: tuple[Toxic, ...] = ()
 
-    def toxic(self, name: str) -> Toxic | None:
-        return next((toxic for toxic in self.toxics if toxic.name == name), None)
+    @property
+    def values(self) -> Mapping[str, ToxicValue]:
+        return {WHOLE_PROXY: self.enabled, **{toxic.name: toxic for toxic in self.toxics}}
+
+    def having(self, name: str, value: ToxicValue) -> Proxy:
+        if isinstance(value, bool):
+            return replace(self, enabled=value)
+        others = (toxic for toxic in self.toxics if toxic.name != name)
+        toxics = (*others, value) if value else others
+        return replace(self, toxics=tuple(sorted(toxics, key=lambda toxic: toxic.name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +162,13 @@ class ToxicsInForce:
         other = [f"{p}/{t.name}" for p, t in self.toxics if t.added_latency_ms is None]
         return tuple(down + other)
 
-    def proxy(self, name: str) -> Proxy | None:
-        return next((proxy for proxy in self.proxies if proxy.name == name), None)
+    def proxy(self, name: str) -> Proxy:
+        """Raises LabUnreachable naming those there are."""
+        for proxy in self.proxies:
+            if proxy.name == name:
+                return proxy
+        known = ", ".join(proxy.name for proxy in self.proxies) or "none"
+        raise LabUnreachable(f"proxy {name!r} does not exist: toxiproxy has {known}")
 
 
 def ordered(proxies: Iterable[Proxy]) -> ToxicsInForce:

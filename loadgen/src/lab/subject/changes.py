@@ -9,6 +9,7 @@ is the host's, and host/changes.sh puts that back.
 import copy
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, cast
@@ -16,8 +17,8 @@ from typing import Literal, Protocol, cast
 from lab.errors import LabUnreachable
 from lab.model import Json, Remark
 from lab.model.knobs import knobs_of, starting
-from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxics import Toxic, ToxicsInForce
+from lab.model.toxic_words import ToxicRequest, applied
+from lab.model.toxics import WHOLE_PROXY, Toxic, ToxicsInForce
 from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
@@ -84,6 +85,16 @@ def values_of(in_force: ToxicsInForce) -> Values:
         for toxic in proxy.toxics:
             values[proxy.name, toxic.name] = dataclasses.asdict(toxic)
     return values
+
+
+def after(in_force: ToxicsInForce, requests: Iterable[ToxicRequest]) -> Values:
+    """What these requests change, as it is after all of them. Raises LabUnreachable, WordError."""
+    items: list[Item] = []
+    for request in requests:
+        in_force = applied(in_force, request)
+        items.append(request.item)
+    values = values_of(in_force)
+    return {item: values.get(item) for item in items}
 
 
 class Container:
@@ -167,32 +178,21 @@ class Journal:
                 self._forget(entry)
 
     def put_back(self, stack: Stack) -> Remark | None:
-        """Undo what a killed driver changed, unless it was changed since. What does not answer
-        stays in the journal, and is no news."""
-        back, stayed, stuck = [], [], []
+        """Undo what a killed driver changed, unless it was changed since. What does not answer, or
+        cannot be changed, stays in the journal, and is no news."""
+        back: list[str] = []
         for entry in list(self._entries.values()):
-            toxic = entry.kind == "toxic"
             carrier: Carrier = Toxics(stack.toxiproxy)
-            if not toxic:
+            if entry.kind == "knob":
                 carrier = Knobs(Management(stack.http, entry.part))
             item = (entry.part, entry.name)
-            try:
+            with suppress(LabUnreachable):
                 now = carrier.read().get(item)
-            except LabUnreachable:
-                continue
-            try:
                 if now != entry.found and now in entry.left:
                     carrier.write({item: entry.found})
                     back.append(entry.text)
-                elif now != entry.found:
-                    stayed.append(entry.text)
-            except LabUnreachable as failure:
-                stuck.append(f"{entry.text} ({failure})")
-                continue
-            self._forget(entry)
-        news = {"back": back, "stayed": stayed, "stuck": stuck}
-        values = {name: ", ".join(texts) for name, texts in news.items() if texts}
-        return Remark("left-changed", values) if values else None
+                self._forget(entry)
+        return Remark("left-changed", {"back": ", ".join(back)}) if back else None
 
     def _forget(self, entry: Entry) -> None:
         del self._entries[entry.kind, entry.part, entry.name]

@@ -7,17 +7,15 @@ two steps: first `at_start`, which a JVM must be started with, then all of it.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from lab.errors import LabError, LabUnreachable
 from lab.model import Condition, Remark, ToxicState
 from lab.model.knobs import GENERATOR, GENERATOR_CPUS, STARTS_AS, starting
-from lab.model.toxic_script import applied, concerns
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import ToxicsInForce
-from lab.subject.changes import Change, Container, Journal, Toxics, values_of
-from lab.subject.subject import Subject, Subjects
+from lab.subject.changes import Change, Container, Journal, Toxics, after, values_of
+from lab.subject.subject import Subjects
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
 from lab.system.stack import Stack
@@ -27,15 +25,6 @@ from lab.system.toxiproxy import toxic_state
 def at_start(condition: Condition) -> Condition:
     """The part of a condition that a JVM must be started with."""
     return Condition(host=starting(condition.host))
-
-
-@dataclass(frozen=True, slots=True)
-class _Server:
-    """A server that was changed. `knobs` None: it has none."""
-
-    subject: Subject
-    container: Container
-    knobs: Change | None
 
 
 class Conditions:
@@ -57,30 +46,29 @@ class Conditions:
     ) -> None:
         self._stack = stack
         self._subjects = subjects
-        self._host = host
         self._journal = journal
         self._clock = clock
         self._unhurried = unhurried or Clock()
-        self._servers: dict[str, _Server] = {}
-        self._generator = Container(GENERATOR, host)
+        self._containers = {name: Container(name, host) for name in (*subjects, GENERATOR)}
+        # The servers that were changed, with their knobs. None: it has none.
+        self._changed: dict[str, Change | None] = {}
         self._toxics = Change(Toxics(stack.toxiproxy), journal)
         # What was in force without any condition when that was first read.
         self._user_has: ToxicState | None = None
 
     @property
     def as_it_is(self) -> bool:
-        return not self._servers and self._toxics.as_found and self._generator.has == {}
+        as_found = self._toxics.as_found and self._containers[GENERATOR].has == {}
+        return as_found and not self._changed
 
     def recreates(self, server: str, condition: Condition) -> bool:
         """True if the condition takes a new JVM of this server, or may take one."""
-        state = self._servers.get(server)
-        container = state.container if state else Container(server, self._host)
-        return container.replaces(condition.host)
+        return self._containers[server].replaces(condition.host)
 
     def bring(self, server: str, condition: Condition) -> None:
         """Change the lab to this condition, for a trial of this server. Raises LabError; what is
         in force then is read by the next `bring`, or by `restore`."""
-        for other in [name for name in self._servers if name != server]:
+        for other in [name for name in self._changed if name != server]:
             # One that is away costs its own trials, not this one: the next call tries again.
             with suppress(LabUnreachable):
                 self._put_back(other, self._clock)
@@ -89,19 +77,19 @@ class Conditions:
             self.keep_knobs(server)
             self._bring_host(server, condition.host, self._clock)
             self._bring_knobs(server, condition.knobs)
-        elif server in self._servers:
+        elif server in self._changed:
             self._put_back(server, self._clock)
         self._limit_generator(condition.generator_cpus, self._clock)
 
     def keep_knobs(self, server: str) -> None:
         """Before its JVM is replaced: the next `bring` turns its knobs to what they are now, or
         were before they were changed."""
-        if server not in self._servers:
-            subject = self._subjects[server]
-            knobs = Change(subject.knobs, self._journal) if subject.knobs else None
+        if server not in self._changed:
+            carrier = self._subjects[server].knobs
+            knobs = Change(carrier, self._journal) if carrier else None
             if knobs:
                 knobs.keep()
-            self._servers[server] = _Server(subject, Container(server, self._host), knobs)
+            self._changed[server] = knobs
 
     def keep_toxics(self) -> ToxicsInForce:
         """The toxics in force, while no condition's are: they must be the user's, as they were when
@@ -127,7 +115,7 @@ class Conditions:
         parts: list[Callable[[], object]] = [
             partial(self._limit_generator, None, self._unhurried),
             self._toxics.undo,
-            *(partial(self._put_back, server, self._unhurried) for server in self._servers),
+            *(partial(self._put_back, server, self._unhurried) for server in self._changed),
         ]
         remarks = []
         for part in parts:
@@ -143,14 +131,12 @@ class Conditions:
 
     def _put_back(self, server: str, clock: Clock) -> None:
         self._bring_host(server, {}, clock)
-        knobs = self._servers[server].knobs
-        if knobs:
+        if knobs := self._changed[server]:
             knobs.undo()
-        del self._servers[server]
+        del self._changed[server]
 
     def _bring_host(self, server: str, wanted: Mapping[str, str], clock: Clock) -> None:
-        state = self._servers[server]
-        container, subject = state.container, state.subject
+        container, subject = self._containers[server], self._subjects[server]
         replaces = container.replaces(wanted)
         # If a change of it failed, it may be another JVM already: then any will do.
         known = replaces and container.has is not None
@@ -160,26 +146,19 @@ class Conditions:
             subject.await_another(before_ms, clock)
 
     def _bring_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
-        state = self._servers[server]
-        if state.knobs is None:
-            return
-        has = state.container.has or {}
-        settings = has if starting(has) else {}
-        started_as = {knob for name in settings for knob in STARTS_AS.get(name, ())}
-        state.knobs.bring({(server, name): n for name, n in wanted.items()}, leave=started_as)
+        if knobs := self._changed[server]:
+            has = self._containers[server].has or {}
+            settings = has if starting(has) else {}
+            started_as = {knob for name in settings for knob in STARTS_AS.get(name, ())}
+            knobs.bring({(server, name): n for name, n in wanted.items()}, leave=started_as)
 
     def _bring_toxics(self, wanted: tuple[Mapping[str, str], ...]) -> None:
         """Raises LabUnreachable also as `keep_toxics`."""
         self._toxics.undo()
-        if not wanted and self._user_has is None:
-            return
-        before = expected = self.keep_toxics()
-        requests = [parse_toxic(words) for words in wanted]
-        for request in requests:
-            expected = applied(expected, request)
-        after = values_of(expected)
-        items = dict.fromkeys(concerns(request) for request in requests)
-        self._toxics.apply({item: after.get(item) for item in items}, values_of(before))
+        if wanted or self._user_has is not None:
+            now = self.keep_toxics()
+            self._toxics.apply(after(now, map(parse_toxic, wanted)), values_of(now))
 
     def _limit_generator(self, cpus: float | None, clock: Clock) -> None:
-        self._generator.bring({} if cpus is None else {GENERATOR_CPUS: f"{cpus:g}"}, clock)
+        settings = {} if cpus is None else {GENERATOR_CPUS: f"{cpus:g}"}
+        self._containers[GENERATOR].bring(settings, clock)

@@ -20,6 +20,7 @@ a request, such as garbage collection. Trials of several rates replace it (lab.j
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.judge.checks import state
 from lab.model import (
@@ -31,10 +32,8 @@ from lab.model import (
     Value,
     WarmCycle,
     all_of,
-    bucket_quantile,
 )
 from lab.system.host import HostCpu
-from lab.system.management import RouteWork
 
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
@@ -69,21 +68,42 @@ type JitReading = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class CpuTimes:
-    """The counters of CPU time at one moment; `cpu_s` is the server's process', None if unknown."""
+class Counters:
+    """What was counted so far, at one moment: CPU time of the machine and of the server's process,
+    JIT compile time, and `work`, by which its subject knows what was answered. None if unknown."""
 
     at_s: float
     host: HostCpu | None
     cpu_s: float | None
+    compilation_s: float | None
+    work: Any = None
+    jit: JitReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Counters(CpuTimes):
-    """All counters of a server of the lab at one moment, `work` for one route."""
+class Answered:
+    """What was answered in some seconds, with `failed` of the `count` requests; from when a request
+    was sent, and `think_ms` from an answer to the next request of its connection."""
 
-    compilation_s: float
-    work: RouteWork
-    jit: JitReading | None = None
+    count: float
+    failed: float
+    length_s: float
+    p50_ms: float | None
+    mean_ms: float | None = None
+    think_ms: float | None = None
+
+    @property
+    def rps(self) -> float:
+        return self.count / self.length_s
+
+    @property
+    def good(self) -> bool:
+        """True if nearly all of it was answered without an error."""
+        return self.count > 0 and 0 <= self.failed <= MOST_FAILED * self.count
+
+
+# The counters at both edges of a closed load on a warm JVM.
+Edges = tuple[Counters, Counters]
 
 
 def per_second(
@@ -129,45 +149,31 @@ def by_draw_ms(cycles: Sequence[WarmCycle], drawn_sd_ms: float) -> float:
     return 4 * 1.25 * drawn_sd_ms / math.sqrt(max(1.0, fewest))
 
 
-def cycle_between(before: Counters, after: Counters, began_s: float) -> WarmCycle | None:
-    """The cycle between two readings; None if a counter started again from 0."""
-    compiled_s = after.compilation_s - before.compilation_s
-    answered = after.work.requests - before.work.requests
-    failed = after.work.failed - before.work.failed
-    if compiled_s < 0 or answered < 0:
+def cycle_between(
+    before: Counters, after: Counters, answered: Answered, began_s: float
+) -> WarmCycle | None:
+    """The cycle between two readings; None if a compile time is unknown, or started again from
+    0."""
+    rates = per_second(_compiled(before), _compiled(after))
+    if not rates:
         return None
-    # A route has no buckets until its first request.
-    earlier = dict(before.work.buckets)
-    buckets = [(le, count - earlier.get(le, 0.0)) for le, count in after.work.buckets]
-    if failed >= answered:
-        # Errors alone show no work, however steady they are.
-        answered, buckets = 0.0, []
-    p50_s = bucket_quantile(buckets, 0.5)
-    p50_ms = None if p50_s is None else p50_s * 1000
-    edges_s = before.at_s - began_s, after.at_s - began_s
-    rps = answered / (after.at_s - before.at_s)
-    return cycle_of(edges_s, rps, p50_ms, compiled_s, jit_between(before.jit, after.jit))
-
-
-def cycle_of(
-    edges_s: tuple[float, float],
-    rps: float,
-    p50_ms: float | None,
-    compiled_s: float,
-    threads: JitCpu | None = None,
-) -> WarmCycle:
-    """The cycle with these edges, in seconds since the load began."""
-    length_s = edges_s[1] - edges_s[0]
-    elapsed = compiled_s / length_s
-    threads = all_of(threads, elapsed)
+    length_s = after.at_s - before.at_s
+    threads = all_of(jit_between(before.jit, after.jit), rates[0])
+    # Errors alone show no work, however steady they are.
+    works = answered.failed < answered.count
+    p50_ms = answered.p50_ms if works else None
     return WarmCycle(
-        at_s=round(edges_s[1], 3),
+        at_s=round(after.at_s - began_s, 3),
         length_s=round(length_s, 3),
-        rps=round(rps, 3),
+        rps=round(answered.rps, 3) if works else 0.0,
         p50_ms=None if p50_ms is None else round(p50_ms, 3),
-        jit_share=round(elapsed if threads is None else threads.used, 4),
+        jit_share=round(rates[0] if threads is None else threads.used, 4),
         jit_busy=None if threads is None else round(threads.busy, 4),
     )
+
+
+def _compiled(counters: Counters) -> tuple[float, float] | None:
+    return None if counters.compilation_s is None else (counters.at_s, counters.compilation_s)
 
 
 def not_steady(cycles: Sequence[WarmCycle]) -> Remark:
@@ -180,15 +186,10 @@ def not_steady(cycles: Sequence[WarmCycle]) -> Remark:
 
 
 def cost(
-    connections: int,
-    answered: float,
-    idle: tuple[CpuTimes, CpuTimes],
-    light: tuple[CpuTimes, CpuTimes],
-    host_cores: int | None,
+    connections: int, answered: Answered, idle: Edges, light: Edges, host_cores: int | None
 ) -> Demand:
     """The cost of each request answered between the edges of `light`; `idle` are the edges of the
     idle time."""
-    length_s = light[1].at_s - light[0].at_s
     (server, share), (idle_server, idle_share) = _cpus(*light), _cpus(*idle)
     server = None if server is None or idle_server is None else server - idle_server
     host = None
@@ -198,13 +199,13 @@ def cost(
             host = None  # Noise: the machine cannot have used less than one process on it.
 
     def line(cpus: float | None, least: float) -> Line | None:
-        return None if cpus is None or cpus < least else Line(cpus * length_s / answered)
+        return None if cpus is None or cpus < least else Line(cpus / answered.rps)
 
     server_line, host_line = line(server, LEAST_SERVER_CPUS), line(host, LEAST_HOST_CPUS)
-    return Demand(connections, round(answered), server_line, host_line)
+    return Demand(connections, round(answered.count), server_line, host_line)
 
 
-def _cpus(before: CpuTimes, after: CpuTimes) -> tuple[float | None, float | None]:
+def _cpus(before: Counters, after: Counters) -> tuple[float | None, float | None]:
     """CPU seconds per second of the server's process, and the share of all CPUs that the host
     itself used."""
     server = shares = None

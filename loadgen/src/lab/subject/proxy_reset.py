@@ -9,8 +9,9 @@ Taking a proxy down and up closes all of its connections and has it listen again
 
 from lab.errors import LabUnreachable
 from lab.model import Remark
-from lab.model.toxic_script import WHOLE_PROXY
+from lab.model.toxics import WHOLE_PROXY
 from lab.subject.changes import Change, Journal, Toxics
+from lab.subject.subject import await_answer
 from lab.system.host import Clock
 from lab.system.stack import Stack
 
@@ -48,18 +49,6 @@ def clear_proxy(stack: Stack, clock: Clock, journal: Journal) -> Remark | None:
                 try:
                     down.apply({(proxy.name, WHOLE_PROXY): False})
                 finally:
-                    _undo(down, clock)
+                    await_answer(down.undo, clock, UP_S, POLL_S)
         clock.sleep(LOOK_S)
     return Remark("proxy-deaf") if deaf else None
-
-
-def _undo(change: Change, clock: Clock) -> None:
-    """Try for UP_S. Raises LabUnreachable."""
-    until = clock.monotonic() + UP_S
-    while True:
-        try:
-            return change.undo()
-        except LabUnreachable:
-            if clock.monotonic() >= until:
-                raise
-            clock.sleep(POLL_S)

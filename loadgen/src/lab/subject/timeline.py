@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 from lab.errors import LabUnreachable, WordError
 from lab.model import ScriptedToxic, TrialPlan, Unwatched
-from lab.model.toxic_script import applied, concerns
 from lab.model.toxic_words import parse_toxic
-from lab.subject.changes import Change, Journal, Toxics, values_of
+from lab.subject.changes import Change, Journal, Toxics, after, values_of
 from lab.system.agent import ToxicsSeen
 from lab.system.host import System
 from lab.system.stack import Stack
@@ -35,7 +34,7 @@ class Timeline:
         self._change = Change(Toxics(stack.toxiproxy), journal)
         self._system = system
         self._due = [(step, parse_toxic(step.words)) for step in plan.script]
-        self._touched = {concerns(request) for _, request in self._due}
+        self._touched = {request.item for _, request in self._due}
         self.done: tuple[ScriptedToxic, ...] = ()
         # When it changed anything, taking back included.
         self._times: list[Span] = []
@@ -48,8 +47,7 @@ class Timeline:
             try:
                 with self._timed():
                     now = self._toxiproxy.in_force()
-                    wanted, item = applied(now, request), concerns(request)
-                    self._change.apply({item: values_of(wanted).get(item)}, values_of(now))
+                    self._change.apply(after(now, [request]), values_of(now))
             except (LabUnreachable, WordError) as failure:
                 problem = str(failure)
                 self._due = []

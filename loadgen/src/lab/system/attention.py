@@ -1,8 +1,8 @@
-"""Has Prometheus look closely at the server that is measured, and rarely at the others.
+"""Has Prometheus scrape the measured server every second, and the others rarely.
 
-A scrape costs the server as well as Prometheus, and a server that is not measured shares the
-machine with the one that is. The agent lists which are idle (`lab.live.agent.service`). Prometheus
-asks it every second, but heeds what changed only every five.
+A scrape costs CPU time, and the idle servers share the machine with the measured one. The agent
+lists the idle ones (`lab.live.agent.agent`). Prometheus asks it every second, but applies a change
+only every five seconds.
 """
 
 from contextlib import suppress
@@ -11,19 +11,17 @@ from lab.errors import LabUnreachable
 from lab.system.host import System
 from lab.system.stack import Stack
 
-# A close look is this many scrapes in this many seconds: one per second, and one may be lost.
+# A server is scraped closely if it has this many scrapes in this many seconds.
 SCRAPES = 3
 LOOK_S = 4
-# What Prometheus takes at most to heed a change, and to scrape once after that: it asks every
-# second, passes on what changed every five, and reloads every second (compose.yaml).
+# The longest time until Prometheus has applied a change and scraped once after it (compose.yaml).
 HEEDED_S = 8.0
-# Twice that. It is not counted on.
 WAIT_S = 15.0
 POLL_S = 0.25
 
 
 class Attention:
-    """What Prometheus is to look at, for the trials of one run."""
+    """The servers that Prometheus scrapes closely, for the trials of one run."""
 
     def __init__(self, stack: Stack, system: System) -> None:
         self._stack = stack
@@ -32,8 +30,8 @@ class Attention:
         self._since_s: dict[str, float] = {}
 
     def turn(self, *servers: str) -> None:
-        """From now on these are the servers that are measured; none: nothing is. Without an agent
-        Prometheus goes on as it did; the trial's series then show what is missing."""
+        """These servers are measured from now on. Without an agent nothing changes, and the
+        trial's series will show the gap."""
         now = self._system.monotonic()
         before, self._since_s = self._since_s, {}
         with suppress(LabUnreachable):
@@ -41,14 +39,14 @@ class Attention:
             self._since_s = {server: before.get(server, now) for server in servers}
 
     def await_close_look(self, server: str, warm_up_s: float) -> None:
-        """Wait until Prometheus looks closely at one of the lab's servers and at cAdvisor, or
-        surely will before a warm-up of `warm_up_s` is over. At most WAIT_S, and not at all if
-        Prometheus does not answer. Raises Interrupted."""
+        """Wait until Prometheus scrapes the server closely, and cAdvisor, or is certain to do so
+        before a warm-up of `warm_up_s` ends. At most WAIT_S; not at all if Prometheus does not
+        answer. Raises Interrupted."""
         now = self._system.monotonic()
         until = now + WAIT_S
         if server in self._since_s:
             until = min(until, self._since_s[server] + HEEDED_S - warm_up_s)
-        # cAdvisor's has no server.
+        # The series of cAdvisor has no such label.
         query = f'up{{job=~"server|cadvisor",server=~"{server}|"}}[{LOOK_S}s]'
         with suppress(LabUnreachable):
             while self._system.monotonic() < until:

@@ -1,11 +1,8 @@
-"""The JMX exporter beside a JVM under test: what that JVM holds and used so far."""
+"""The JMX exporter of a JVM under test: its size and the CPU time that it has used."""
 
-from prometheus_client.samples import Sample
-
-from lab.errors import LabUnreachable
 from lab.model import Exported
 from lab.model.routes import EXPORTER_PORT
-from lab.system.http import COUNTER_DEADLINE_S, DEADLINE_S, Http, Part
+from lab.system.http import COUNTER_DEADLINE_S, Http, Part
 
 STARTED = "process_start_time_seconds"
 JDK = "jvm_runtime_info"
@@ -34,17 +31,16 @@ class Exporter(Part):
         return self._value(CPU)
 
     def times(self) -> tuple[float, float]:
-        """Both of these, read at once."""
-        samples = self.samples("/metrics", CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
-        return self._first(samples, CPU), self._first(samples, COMPILATION)
+        """CPU time and JIT compile time so far, read at once."""
+        page = self.metrics(CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
+        return page.value(CPU), page.value(COMPILATION)
 
     def resident_bytes(self) -> int:
-        return round(self._value(RESIDENT, DEADLINE_S))
+        return round(self.metrics(RESIDENT).value(RESIDENT))
 
     def leased(self) -> int:
         """Downstream calls under way; 0 if there is no such metric."""
-        samples = self.samples("/metrics", LEASED)
-        return round(samples[0].value) if samples else 0
+        return round(sum(self.metrics(LEASED).values(LEASED)[:1]))
 
     def started_s(self) -> float:
         """When the JVM started, in seconds since 1970."""
@@ -52,13 +48,14 @@ class Exporter(Part):
 
     def exported(self) -> Exported:
         """The JVM as it reads back. Prometheus has this exporter in its list."""
-        names = (STARTED, JDK, MAX_HEAP, POOL_SIZE, LOCK_WATCH, CARRIERS)
-        samples = self.samples("/metrics", *names)
-        heap = [s.value for s in samples if s.name == MAX_HEAP and s.labels == {"area": "heap"}]
-        jdks = [s.labels.get("version") for s in samples if s.name == JDK]
-        pool, watch, carriers = (_single(samples, n) for n in (POOL_SIZE, LOCK_WATCH, CARRIERS))
+        page = self.metrics(STARTED, JDK, MAX_HEAP, POOL_SIZE, LOCK_WATCH, CARRIERS)
+        heap = page.values(MAX_HEAP, area="heap")
+        jdks = [sample.labels.get("version") for sample in page.samples if sample.name == JDK]
+        # Several pools have no size together.
+        singles = [page.values(name) for name in (POOL_SIZE, LOCK_WATCH, CARRIERS)]
+        pool, watch, carriers = (round(v[0]) if len(v) == 1 else None for v in singles)
         return Exported(
-            start_time_ms=round(self._first(samples, STARTED) * 1000),
+            start_time_ms=round(page.value(STARTED) * 1000),
             jdk=jdks[0] if jdks else None,
             max_heap_bytes=round(heap[0]) if heap and heap[0] > 0 else None,
             pool_size=pool if pool and pool > 0 else None,
@@ -67,17 +64,5 @@ class Exporter(Part):
             carriers=carriers,
         )
 
-    def _value(self, name: str, deadline_s: float = COUNTER_DEADLINE_S) -> float:
-        return self._first(self.samples("/metrics", name, deadline_s=deadline_s), name)
-
-    def _first(self, samples: list[Sample], name: str) -> float:
-        for sample in samples:
-            if sample.name == name:
-                return float(sample.value)
-        raise LabUnreachable(f"{self.url}/metrics has no {name}", self.name)
-
-
-def _single(samples: list[Sample], name: str) -> int | None:
-    """The value if there is exactly one."""
-    values = [sample.value for sample in samples if sample.name == name]
-    return round(values[0]) if len(values) == 1 else None
+    def _value(self, name: str) -> float:
+        return self.metrics(name, deadline_s=COUNTER_DEADLINE_S).value(name)

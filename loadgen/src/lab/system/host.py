@@ -1,12 +1,9 @@
-"""The operating system as the driver needs it: time, engine processes, CPU counters.
-
-Everything that `load` needs goes through `System`: tests have one of their own, without processes
-and without waiting.
-"""
+"""Time, engine processes, and the counters of the operating system. Tests replace `System`."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -25,7 +22,7 @@ from lab.system.ref import REF, REF_TIMEOUT_S
 GRACE_S = 3.0
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 NET_SNMP, NET_STAT = Path("/proc/net/snmp"), Path("/proc/net/netstat")
-CPU_PRESSURE = Path("/proc/pressure/cpu")
+STAT, CPU_PRESSURE = Path("/proc/stat"), Path("/proc/pressure/cpu")
 CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
 
 
@@ -48,15 +45,15 @@ class HostCpu:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How long a process' threads waited for a CPU while they could have run, summed over the
-    threads, and in how many turns on one."""
+    """The time that the threads of a process waited for a CPU, and how many turns they got on
+    one, summed over the threads."""
 
     wait_s: float
     slices: int
 
 
 class Process:
-    """A running engine, in a process group of its own; collects its resource usage with wait4."""
+    """A running engine, in a separate process group."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
@@ -75,24 +72,21 @@ class Process:
         return self._status
 
     def cpu_s(self) -> float:
-        """CPU seconds it used so far; after its end, all it used."""
-        if self._status is None:
-            # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
-            with suppress(OSError):
-                text = Path(f"/proc/{self._child.pid}/stat").read_text(encoding="ascii")
-                fields = text.rpartition(")")[2].split()
-                self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """CPU seconds used so far."""
+        stat = "" if self._status is not None else _text(Path(f"/proc/{self._child.pid}/stat"))
+        # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
+        if fields := stat.rpartition(")")[2].split():
+            self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return self._cpu_s
 
     def turns(self) -> Turns | None:
-        """Its turns so far; None if the system has no such figures. A thread that has ended counts
-        as it was at the last call."""
+        """None if the system has no such figures. A thread that has ended counts with its figures
+        of the last call."""
         for path in Path(f"/proc/{self._child.pid}/task").glob("*/schedstat"):
-            # A thread may have ended just now.
-            with suppress(OSError, ValueError):
-                # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats.
-                _, wait_ns, slices = path.read_text(encoding="ascii").split()
-                self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
+            # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats. Nothing
+            # of a thread that has ended just now.
+            if len(figures := _text(path).split()) == 3:
+                self._turns[path.parent.name] = Turns(int(figures[1]) / 1e9, int(figures[2]))
         if not self._turns:
             return None
         turns = self._turns.values()
@@ -101,7 +95,7 @@ class Process:
     def sockets(self) -> int | None:
         count = 0
         try:
-            # One link per open file, a socket's is called socket:[inode] (proc(5)).
+            # Links like socket:[inode] (proc(5)).
             for path in Path(f"/proc/{self._child.pid}/fd").iterdir():
                 with suppress(OSError):  # It may have been closed just now.
                     count += str(path.readlink()).startswith("socket:")
@@ -110,7 +104,7 @@ class Process:
         return count
 
     def stop(self) -> None:
-        """End its process group, by force if need be, and wait for the end."""
+        """End its process group, and wait for the end."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self.poll() is not None:
                 return
@@ -121,22 +115,22 @@ class Process:
 
 
 class Clock:
-    """Time to wait by. No signal cuts its waits short: for putting things back."""
+    """Its waits are not interrupted by signals: for undoing changes."""
 
     def monotonic(self) -> float:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Raises Interrupted when the user asked to stop, if this clock hears that."""
+        """A subclass may raise Interrupted."""
         time.sleep(seconds)
 
 
 class System(Clock):
     """Clock, signals and processes of this machine, for a trial.
 
-    `cpu_stat` are the places to look for the container's own cgroup; `held` are descriptors that
-    engines inherit, so that one that outlives this process holds the lab (`lock`). `shared`: the
-    lab's parts share this machine, else its CPUs say nothing of theirs."""
+    `cpu_stat` are the files where the container's cgroup may be. Engines inherit the `held`
+    descriptors, so that an engine that outlives this process still holds the lab (`lock`).
+    `shared`: all parts of the lab run on this machine; otherwise its CPU counters are unknown."""
 
     def __init__(
         self,
@@ -162,7 +156,7 @@ class System(Clock):
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
-        """Wait in short steps, so that a signal is heard soon."""
+        """Wait in short steps. Raises Interrupted after a signal."""
         until = time.monotonic() + seconds
         while True:
             if self._stop is not None:
@@ -173,8 +167,8 @@ class System(Clock):
             time.sleep(min(left, 0.1))
 
     def start(self, argv: Sequence[str], output: Path, stdin: str = "") -> Process:
-        """Start an engine, standard output and error to the file. It has a session of its own, so
-        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError, CannotWrite."""
+        """Start an engine, standard output and error to the file. Ctrl-C at the terminal does not
+        reach it, as it has another session. Raises EngineError, CannotWrite."""
         with writing(output):
             file = output.open("wb")
         with file, TemporaryFile() as words:
@@ -197,7 +191,7 @@ class System(Clock):
         return os.cpu_count() or 1
 
     def own_cpus(self) -> int:
-        """How many of them this container may use. `pin` does not count."""
+        """How many CPUs this container may use, whatever `pin` has set."""
         pinned = os.sched_getaffinity(0)
         try:
             # The kernel leaves out what the container may not use (sched_setaffinity(2)).
@@ -207,42 +201,36 @@ class System(Clock):
             os.sched_setaffinity(0, pinned)
 
     def host_cpu(self) -> HostCpu | None:
-        """The first line of /proc/stat (proc(5)), which a container sees too; None without it, and
-        for a lab on several machines."""
-        with suppress(OSError):
-            if self._shared:
-                values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-                user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
-                total = user + nice + system + idle + iowait + irq + softirq + steal
-                return HostCpu(total=total, idle=idle + iowait, steal=steal)
-        return None
+        """The first line of /proc/stat (proc(5)). None if it is missing or not `shared`."""
+        line = _text(STAT).partition("\n")[0] if self._shared else ""
+        if not line:
+            return None
+        user, nice, system, idle, iowait, irq, softirq, steal = map(float, line.split()[1:9])
+        total = user + nice + system + idle + iowait + irq + softirq + steal
+        return HostCpu(total=total, idle=idle + iowait, steal=steal)
 
     def pressure_s(self) -> float | None:
-        """For how long at least one thread of the machine waited for a CPU so far
-        (Documentation/accounting/psi.rst: `some`). None without PSI, and as `host_cpu`."""
-        with suppress(OSError, ValueError):
-            if self._shared:
-                some = CPU_PRESSURE.read_text(encoding="ascii").split("\n", 1)[0]
-                return int(some.rpartition("total=")[2]) / 1e6
-        return None
+        """The time in which at least one thread of the machine waited for a CPU
+        (Documentation/accounting/psi.rst: `some`). None without PSI or if not `shared`."""
+        found = re.match("some .*total=([0-9]+)", _text(CPU_PRESSURE)) if self._shared else None
+        return int(found[1]) / 1e6 if found else None
 
     def resent(self) -> int | None:
-        """How many segments TCP has sent again in this network namespace so far, attempts to
-        connect left out (proc(5)). None if unknown."""
+        """TCP segments retransmitted in this network namespace, without SYNs (proc(5)). None if
+        unknown."""
         counts: dict[str, int] = {}
         for path in (NET_SNMP, NET_STAT):
-            with suppress(OSError, ValueError):
-                lines = path.read_text(encoding="ascii").splitlines()
-                for names, values in zip(lines[::2], lines[1::2], strict=False):
-                    numbers = map(int, values.split()[1:])
-                    counts.update(zip(names.split()[1:], numbers, strict=False))
+            lines = _text(path).splitlines()
+            for names, values in zip(lines[::2], lines[1::2], strict=False):
+                numbers = map(int, values.split()[1:])
+                counts.update(zip(names.split()[1:], numbers, strict=False))
         again, connecting = counts.get("RetransSegs"), counts.get("TCPSynRetrans")
         return None if again is None or connecting is None else again - connecting
 
     def crowd(self, seconds: float) -> tuple[float, float] | None:
-        """How much others use the CPUs now: the share of its time that a thread which never rests
-        waits for one, and the share of all CPUs that is busy or stolen beside that thread. None for
-        a lab on several machines, and if a CPU quota kept the thread waiting."""
+        """How much others use the CPUs now: the share of time in which a busy thread waits for a
+        CPU, and the share of all CPUs that is busy or stolen apart from that thread. None if not
+        `shared`, or if a CPU quota stopped the thread."""
         if not self._shared:
             return None
         quota, before = self.throttled_s(), self.host_cpu()
@@ -267,30 +255,34 @@ class System(Clock):
         return done.stdout
 
     def throttled_s(self) -> float | None:
-        """How long a CPU quota kept this container from running so far: `throttled_usec` of
-        cgroups' version 2, `throttled_time` (ns) of version 1. None if unknown."""
+        """The time in which a CPU quota stopped this container: `throttled_usec` of cgroups v2,
+        `throttled_time` (ns) of v1. None if unknown."""
         for path in self._cpu_stat:
-            with suppress(OSError):
-                words = path.read_text(encoding="ascii").split()
-                values = dict(zip(words[::2], words[1::2], strict=False))
-                for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
-                    if name in values:
-                        return int(values[name]) * unit_s
+            words = _text(path).split()
+            values = dict(zip(words[::2], words[1::2], strict=False))
+            for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
+                if name in values:
+                    return int(values[name]) * unit_s
         return None
+
+
+def _text(path: Path) -> str:
+    """A file of the kernel; empty if it cannot be read."""
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""
 
 
 def source_ports(path: Path = PORT_RANGE) -> int | None:
-    """How many ports one address leaves this network namespace (ip(7)); None if unknown."""
-    try:
-        low, high = map(int, path.read_text(encoding="ascii").split())
-    except (OSError, ValueError):
-        return None
-    return high - low + 1
+    """The number of local ports for connections to one address (ip(7)); None if unknown."""
+    ports = [int(port) for port in _text(path).split()]
+    return ports[1] - ports[0] + 1 if ports else None
 
 
 def pin(cpu_set: str) -> None:
-    """Keep this process, and all that it starts from now on, to a set of CPUs; an empty one is all
-    of them. Not the container: a spinner takes its share of the others too. Raises LabError."""
+    """Keep this process and its later children to a set of CPUs; empty: all. The container may
+    still use the others, as a spinner does. Raises LabError."""
     if not cpu_set:
         return
     try:

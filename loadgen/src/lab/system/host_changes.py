@@ -1,9 +1,9 @@
-"""Asks the host for changes that only the host can make for a trial.
+"""Asks the host to change a container, as the driver has no Docker socket, on purpose.
 
-The driver has no Docker socket, on purpose. `host/changes.sh` runs beside it on the host, and they
-share two folders of /lab: only the driver writes to `requests`, only the host to `answers`. A
-request is a symbolic link that leads nowhere. Its name is its number, from 1 on, and its target is
-its text, so that the host opens no file that a container could have put there:
+`host/changes.sh` runs on the host. They share two folders of /lab: only the driver writes to
+`requests`, only the host to `answers`. A request is a symbolic link that leads nowhere. Its name is
+its number, from 1 on, and its target is the text, so that the host opens no file that a container
+could have put there:
 
     SERVER=virtual-threads          a server; no other line: all its settings by default
     SERVER_CPUS=0.5
@@ -50,10 +50,9 @@ def allowed(
     own: Sequence[str] = (),
     levers: Iterable[OwnLever] = (),
 ) -> dict[str, str]:
-    """The names that a line of a request may have, each with what its value may be, as a POSIX
-    extended regular expression. The host's only list: it is written down before a driver starts.
-    `images` are those that the user has named for a server: no other may be started. Only the
-    user's services (`own`) get what `levers` name, and nothing else."""
+    """The names that a line of a request may have, and their values as POSIX extended regular
+    expressions. The host has this list before a driver starts. Only `images` that the user has
+    named may be started. `levers` are for the user's services (`own`)."""
     listed = {**HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
     if images:
         listed[IMAGE] = "|".join(image.replace(".", r"\.") for image in images)
@@ -65,18 +64,16 @@ def allowed(
 
 
 class HostChanges:
-    """Asks for one change after the other. `home` has the two folders; without them, or None, there
-    is no host to ask, as on several machines."""
+    """`home` has the two folders. Without them no host answers, as on several machines."""
 
     def __init__(self, home: Path | None) -> None:
         self._home = home
         self._asked = 0
 
     def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
-        """Recreate the server's container with these settings, all others at their defaults. When
-        this returns the host has done it. Raises LabUnreachable if the host does not answer,
-        Refused if it could not do it, LabError without a host, and Interrupted when the clock
-        does."""
+        """Recreate the server's container with these settings, all others at their defaults; done
+        when this returns. Raises LabUnreachable if the host does not answer, Refused if it failed,
+        LabError without a host, and Interrupted."""
         if self._home is None or not (self._home / "requests").is_dir():
             raise LabError("host settings need `make`: nobody on the host answers")
         self._asked += 1
@@ -89,7 +86,7 @@ class HostChanges:
         until = clock.monotonic() + DEADLINE_S
         while (code := _read(answer)) is None:
             if clock.monotonic() >= until:
-                # Too late is not done later, behind the driver's back.
+                # Otherwise the host could still do it later.
                 _write(request, WITHDRAWN)
                 raise LabUnreachable(f"the host did not answer within {DEADLINE_S:.0f} s: {asked}")
             clock.sleep(POLL_S)
@@ -99,7 +96,7 @@ class HostChanges:
 
 
 def _write(request: Path, text: str) -> None:
-    """There as a whole, also in the place of another text."""
+    """Atomic, also over another text."""
     part = request.with_name("part")
     try:
         part.symlink_to(text)

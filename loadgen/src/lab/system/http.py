@@ -3,12 +3,14 @@
 A part that does not answer, or not as its contract says, is a LabUnreachable that names the part.
 """
 
+from __future__ import annotations
+
 import math
+import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import suppress
-from contextvars import ContextVar
-from ssl import SSLContext
+from dataclasses import dataclass
 from typing import Any
 
 import httpcore
@@ -22,26 +24,13 @@ from lab.model.routes import RECORDER_PORT
 from lab.system.tokens import HEADER, PORTS, RECORDER, token
 
 DEADLINE_S = 5.0
-# Of a counter that is read at the edges of a trial's window: late is worse than not at all.
+# For counters at the edges of a trial's window: late is worse than none.
 COUNTER_DEADLINE_S = 2.0
 # The longest answer of a server is a recording of its JVM: 14,000 different stacks of 64 frames,
 # the most that Flight Recorder keeps of one.
 MOST_BYTES = 64 << 20
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
-# When the call of this thread must have ended.
-_until_s: ContextVar[float] = ContextVar("_until_s", default=math.inf)
-
-
-class NoAnswer(LabUnreachable):
-    """Nothing at `url` answers, or what answers is not HTTP. `late`: not in time."""
-
-    def __init__(self, part: str, url: str, failure: Exception, deadline_s: float) -> None:
-        self.late = isinstance(failure, httpx.TimeoutException)
-        # Some failures of httpx have no text of their own.
-        text = str(failure) or type(failure).__name__
-        late = f" (in {deadline_s:g} s)" if self.late else ""
-        super().__init__(f"{url} does not answer: {text}{late}", part)
 
 
 class TokenAuth(httpx.Auth):
@@ -58,59 +47,41 @@ class TokenAuth(httpx.Auth):
         yield request
 
 
-class Stream(httpcore.NetworkStream):
-    """A connection each step of which ends with the call: httpx counts its own deadline again from
-    each byte, and a head may come byte by byte."""
+class _Network(httpcore.SyncBackend):
+    """Connections whose reads end with the deadline of their thread's call, however slowly bytes
+    drip: httpx counts its timeout again from each byte."""
 
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
-        self._stream = stream
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left_s(timeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left_s(timeout))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
-        return Stream(self._stream.start_tls(ssl_context, server_hostname, _left_s(timeout)))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-
-class _Backend(httpcore.SyncBackend):
-    def connect_tcp(self, *args: Any, **options: Any) -> httpcore.NetworkStream:
-        return Stream(super().connect_tcp(*args, **options))
-
-
-class _Transport(httpx.HTTPTransport):
     def __init__(self) -> None:
-        # Only a service of the user's own speaks TLS, often with a certificate of its own making.
-        # Nothing secret is sent to it.
-        context = httpx.create_ssl_context(verify=False, trust_env=False)
-        super().__init__(verify=context, trust_env=False)
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=context,
-            max_connections=100,
-            max_keepalive_connections=20,
-            keepalive_expiry=5.0,
-            network_backend=_Backend(),
-        )
+        self.call = threading.local()
+
+    def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return self._timed(super().connect_tcp(*args, **kwargs))
+
+    def _timed(self, stream: httpcore.NetworkStream) -> httpcore.NetworkStream:
+        read, start_tls = stream.read, stream.start_tls
+
+        def read_in_time(most_bytes: int, timeout: float | None = None) -> bytes:
+            left_s = self.call.until_s - time.monotonic()
+            if left_s <= 0:
+                raise httpcore.ReadTimeout("not all of it came")
+            return read(most_bytes, left_s if timeout is None else min(left_s, timeout))
+
+        def start_timed_tls(*args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+            return self._timed(start_tls(*args, **kwargs))
+
+        vars(stream).update(read=read_in_time, start_tls=start_timed_tls)
+        return stream
 
 
-def _left_s(most_s: float | None) -> float:
-    left_s = _until_s.get() - time.monotonic()
-    if left_s <= 0:
-        raise httpcore.ReadTimeout("not all of it came")
-    return min(left_s, most_s or left_s)
+class NoAnswer(LabUnreachable):
+    """No HTTP answer from `url`. `late`: not in time."""
+
+    def __init__(self, part: str, url: str, failure: Exception, deadline_s: float) -> None:
+        self.late = isinstance(failure, httpx.TimeoutException)
+        # Some failures of httpx have no text of their own.
+        text = str(failure) or type(failure).__name__
+        late = f" (in {deadline_s:g} s)" if self.late else ""
+        super().__init__(f"{url} does not answer: {text}{late}", part)
 
 
 class Http:
@@ -118,8 +89,13 @@ class Http:
     tokens of the lab's parts follow from `secret`."""
 
     def __init__(self, transport: httpx.BaseTransport | None = None, secret: str = "") -> None:
+        # Only a user's service speaks TLS, often with a self-signed certificate. It gets no token.
+        self._network = _Network()
+        if transport is None:
+            transport = httpx.HTTPTransport(verify=False, trust_env=False)
+            transport._pool._network_backend = self._network
         self._client = httpx.Client(
-            transport=transport or _Transport(),
+            transport=transport,
             auth=TokenAuth(secret),
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             event_hooks={"response": [_plain]},
@@ -133,21 +109,17 @@ class Http:
         self, part: str, method: str, url: str, deadline_s: float, most_bytes: int, **request: Any
     ) -> httpx.Response:
         """The whole answer, whatever its status. Raises NoAnswer."""
-        until_s, body = time.monotonic() + deadline_s, bytearray()
-        until = _until_s.set(until_s)
+        self._network.call.until_s = time.monotonic() + deadline_s
+        body = bytearray()
         try:
             with self._client.stream(method, url, timeout=deadline_s, **request) as answer:
                 for chunk in answer.iter_bytes():
                     body += chunk
                     if len(body) > most_bytes:
                         raise httpx.ReadError(f"it has more than {most_bytes} bytes")
-                    if time.monotonic() > until_s:
-                        raise httpx.ReadTimeout("not all of it came")
-        # Beside its own errors httpx lets through those of idna, of codecs and of numbers.
+        # httpx also lets through errors of idna, codecs and numbers.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OverflowError) as failure:
             raise NoAnswer(part, url, failure, deadline_s) from None
-        finally:
-            _until_s.reset(until)
         status, headers = answer.status_code, answer.headers
         return httpx.Response(status, headers=headers, content=bytes(body), request=answer.request)
 
@@ -165,16 +137,12 @@ class Part:
         self,
         method: str,
         path: str,
-        json: object = None,
         deadline_s: float = DEADLINE_S,
-        *,
-        content: str | None = None,
-        form: Mapping[str, str] | None = None,
         most_bytes: int = MOST_BYTES,
+        **request: Any,
     ) -> httpx.Response:
-        """The answer, whatever its status, to `json`, to `content` as it is, or to a `form`."""
-        sent = {"json": json, "content": content, "data": form}
-        return self._http.ask(self.name, method, self.url + path, deadline_s, most_bytes, **sent)
+        """The answer, whatever its status."""
+        return self._http.ask(self.name, method, self.url + path, deadline_s, most_bytes, **request)
 
     def call(
         self,
@@ -182,10 +150,10 @@ class Part:
         path: str,
         json: object = None,
         deadline_s: float = DEADLINE_S,
-        content: str | None = None,
+        **request: Any,
     ) -> httpx.Response:
         """As `ask`. Raises Refused, with the part's own words, for an answer that is no success."""
-        answer = self.ask(method, path, json, deadline_s, content=content)
+        answer = self.ask(method, path, deadline_s, json=json, **request)
         if answer.is_success:
             return answer
         problem = f"{self.url}{path} answers {answer.status_code}"
@@ -210,13 +178,13 @@ class Part:
         except (msgspec.MsgspecError, ValueError, RecursionError) as failure:
             raise LabUnreachable(f"{answer.url} has a wrong {what}: {failure}", self.name) from None
 
-    def samples(self, path: str, *names: str, deadline_s: float = DEADLINE_S) -> list[Sample]:
-        """The samples of these names on a page of metrics, all of them finite.
+    def metrics(self, *names: str, deadline_s: float = DEADLINE_S) -> Metrics:
+        """The samples of these names on its page of metrics, all of them finite.
 
         Only lines that may be wanted are parsed: a server's page of 1,200 lines takes 10 ms as a
         whole and 0.1 ms so, and it is read while the lab measures.
         """
-        answer = self.call("GET", path, None, deadline_s)
+        answer = self.call("GET", "/metrics", None, deadline_s)
         lines = answer.content.decode("utf-8", "replace").splitlines()
         wanted = "".join(f"{line}\n" for line in lines if line.startswith(names))
         try:
@@ -229,11 +197,33 @@ class Part:
             if not math.isfinite(sample.value):
                 problem = f"{answer.url}: {sample.name} is {sample.value}"
                 raise LabUnreachable(problem, self.name)
-        return samples
+        return Metrics(self.name, f"{answer.url}", samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Samples of a part."""
+
+    part: str
+    url: str
+    samples: list[Sample]
+
+    def values(self, name: str, **labels: str) -> list[float]:
+        return [
+            float(sample.value)
+            for sample in self.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        ]
+
+    def value(self, name: str, **labels: str) -> float:
+        """The first of them. Raises LabUnreachable without any."""
+        for value in self.values(name, **labels):
+            return value
+        raise LabUnreachable(f"{self.url} has no {name}", self.part)
 
 
 def _plain(answer: httpx.Response) -> None:
-    """Takes headers away that httpx would act on: it makes the next request out of a Location, even
-    where it is to follow none, and what it unpacks has no bound."""
+    """Removes headers that httpx acts on: it parses a Location even if it follows none, and it
+    unpacks without a limit."""
     for header in ("Location", "Content-Encoding"):
         answer.headers.pop(header, None)

@@ -9,13 +9,13 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lab.errors import LabError
 
 FOLDER = "lock"
-# Whoever only looks (`make up`) shares it for an instant: ask again.
+# `make up` takes a shared lock for an instant to look: try again.
 TRIES = 5
 PAUSE_S = 0.1
 
@@ -23,10 +23,8 @@ PAUSE_S = 0.1
 @contextmanager
 def claimed(folder: Path) -> Iterator[tuple[int, ...]]:
     """Hold the lab while the context lasts. Yields the descriptors that hold it, for processes
-    that may outlive this one: none if there is no such folder, and nothing is held then.
-
-    Raises LabError at once while another measurement holds it.
-    """
+    that may outlive this one; none without the folder. Raises LabError if another measurement
+    holds it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
@@ -35,20 +33,13 @@ def claimed(folder: Path) -> Iterator[tuple[int, ...]]:
     except OSError as failure:
         raise LabError(f"cannot open {folder}: {failure.strerror}") from None
     try:
-        if not _locked(descriptor):
+        for _ in range(TRIES):
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(PAUSE_S)
+        else:
             raise LabError("another measurement is under way; wait for its end")
         yield (descriptor,)
     finally:
         os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    for number in range(TRIES):
-        if number:
-            time.sleep(PAUSE_S)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        return True
-    return False

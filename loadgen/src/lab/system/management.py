@@ -1,5 +1,4 @@
-"""A server of the lab on its management port: who it is, its settings, what it counted; and what
-the recorder in a JVM recorded."""
+"""A server of the lab on its management port: identity, settings, counters and recordings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,14 +13,11 @@ from lab.store.records import from_json
 from lab.system.http import COUNTER_DEADLINE_S, Http, Part
 
 PORT = 8081
-# A full collection of a large heap, thousands of threads to start, or a recording to start or to
-# read, on a busy machine.
+# For a full collection, thousands of new threads, or a recording, on a busy machine.
 SLOW_DEADLINE_S = 60.0
 IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
-# In the answer of the servers and of the downstream to GET /time: ms since 1970.
-TIME_MS = "unix_ms"
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Plain = Whole | float | str | bool | None
 Settings = dict[str, Plain | list[Plain] | dict[str, Plain]]
@@ -29,25 +25,33 @@ Settings = dict[str, Plain | list[Plain] | dict[str, Plain]]
 
 @dataclass(frozen=True, slots=True)
 class RouteWork:
-    """A server's counters of one route since its start. `buckets` are (upper bound in seconds,
-    requests that took no longer) pairs; `failed` requests had another outcome than ok."""
+    """A server's counters of one route since its start. `buckets` are pairs of an upper bound in
+    seconds and the requests that took no longer."""
 
     requests: float
     buckets: tuple[tuple[float, float], ...]
     failed: float = 0.0
 
 
+class Timed(Part):
+    """A part that shows the clock of its machine: the servers and the downstream."""
+
+    def time_s(self) -> float:
+        """Seconds since 1970, to a millisecond."""
+        return self.field(self.call("GET", "/time"), "unix_ms", float) / 1000
+
+
 class Recorder(Part):
-    """What records a JVM: a server of the lab itself, elsewhere an agent in that JVM. Every method
-    raises LabUnreachable, Refused where it records already or not at all."""
+    """Records a JVM: a server of the lab, or the agent in a user's JVM. Every method raises
+    LabUnreachable, Refused if it records already or not at all."""
 
     def start_recording(self, kind: str, most_s: int) -> None:
         """`kind` is one of lab.model.UNITS. It ends after `most_s` seconds."""
         self.call("POST", f"/recording/{kind}", {"seconds": most_s}, SLOW_DEADLINE_S)
 
     def end_recording(self, kind: str, window: tuple[float, float]) -> tuple[Recording, str]:
-        """What was recorded in the window (seconds since 1970), and the page of the flame graph, as
-        untrusted as the JVM is."""
+        """The recording of the window (seconds since 1970), and the page of the flame graph, as
+        untrusted as the JVM."""
         opens, closes = (round(at * 1000) for at in window)
         span = {"from_ms": opens, "to_ms": closes}
         answer = self.call("POST", "/recording/end", span, SLOW_DEADLINE_S)
@@ -59,7 +63,7 @@ class Recorder(Part):
             raise LabUnreachable(f"its recording is wrong: {failure}", self.name) from None
 
 
-class Management(Recorder):
+class Management(Recorder, Timed):
     """The management port of one of the lab's servers. Every method raises LabUnreachable."""
 
     def __init__(self, http: Http, server: str) -> None:
@@ -75,56 +79,48 @@ class Management(Recorder):
         return self.field(self.call("GET", "/settings"), "settings", Settings)
 
     def change_knobs(self, wanted: Mapping[str, int]) -> None:
-        """Change knobs of the running server, all or none, and read them back. Raises Refused."""
+        """Change knobs, all or none, and read them back. Raises Refused."""
         self.call("PATCH", "/settings", dict(wanted), SLOW_DEADLINE_S)
         now = self.settings()
         for name, value in wanted.items():
             if now.get(name) != value:
                 raise LabUnreachable(f"{name} reads back {now.get(name)}, not {value}", self.name)
 
-    def time_s(self) -> float:
-        """What the clock of its machine says, in seconds since 1970, to a millisecond."""
-        return self.field(self.call("GET", "/time"), TIME_MS, float) / 1000
-
     def round_trip_ms(self) -> float:
-        """One round trip of the network between it and what it calls."""
+        """A network round trip between the server and the service that it calls."""
         return self.field(self.call("GET", "/round-trip"), "microseconds", float) / 1000
 
     def restart(self) -> None:
         self.call("POST", "/restart")
 
     def collect_garbage(self) -> int:
-        """Make its JVM collect everything; the bytes of heap that are live then."""
+        """Run a full collection; the live heap after it, in bytes."""
         answer = self.call("POST", "/gc", deadline_s=SLOW_DEADLINE_S)
         return self.field(answer, "heap_used_bytes", int)
 
     def in_flight(self) -> int:
-        """Requests it still works on, queued ones included."""
-        return round(sum(sample.value for sample in self.samples("/metrics", IN_FLIGHT)))
+        """Requests in work or in the queue."""
+        return round(sum(self.metrics(IN_FLIGHT).values(IN_FLIGHT)))
 
     def jit(self) -> tuple[float, float]:
-        """The CPU seconds that the threads of its JIT compiler used so far, and the seconds in
-        which they waited for a CPU."""
-        samples = self.samples("/metrics", RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
-        seconds = {
-            sample.name: float(sample.value)
-            for sample in samples
-            if sample.labels.get("threads") == "compiler"
-        }
-        if len(seconds) < 2:
-            raise LabUnreachable(f"{self.url}/metrics has no {RUN} of the compiler", self.name)
-        return seconds[RUN], seconds[RUNQ]
+        """CPU seconds of the JIT compiler's threads, and the seconds in which they waited for a
+        CPU."""
+        page = self.metrics(RUN, RUNQ, deadline_s=COUNTER_DEADLINE_S)
+        return page.value(RUN, threads="compiler"), page.value(RUNQ, threads="compiler")
 
     def work(self, route: str) -> RouteWork:
-        """Its counters of a route, whose query is ignored."""
+        """The query of the route is ignored."""
         path = route.partition("?")[0]
-        requests, failed, buckets = 0.0, 0.0, []
-        for sample in self.samples("/metrics", REQUESTS, BUCKETS):
-            if sample.labels.get("route") != path:
-                continue
-            if sample.name == REQUESTS:
-                requests += sample.value
-                failed += sample.value if sample.labels.get("outcome") != "ok" else 0.0
-            elif sample.labels.get("phase") == "total":
-                buckets.append((float(sample.labels["le"]), float(sample.value)))
-        return RouteWork(requests, tuple(sorted(buckets)), failed)
+        page = self.metrics(REQUESTS, BUCKETS)
+        requests = sum(page.values(REQUESTS, route=path))
+        ok = sum(page.values(REQUESTS, route=path, outcome="ok"))
+        total = {"route": path, "phase": "total"}.items()
+        try:
+            buckets = sorted(
+                (float(sample.labels["le"]), float(sample.value))
+                for sample in page.samples
+                if sample.name == BUCKETS and total <= sample.labels.items()
+            )
+        except (KeyError, ValueError):
+            raise LabUnreachable(f"{page.url} has a wrong {BUCKETS}", self.name) from None
+        return RouteWork(requests, tuple(buckets), requests - ok)

@@ -1,4 +1,4 @@
-"""The network to another part of the lab, as TCP measures it."""
+"""The network path to another part of the lab, as TCP measures it."""
 
 import socket
 import struct
@@ -17,7 +17,7 @@ _UNTIMED = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """One round trip of the network, in ms, and the largest packet that the way takes, in bytes."""
+    """One round trip in ms, and the largest packet in bytes."""
 
     ms: float
     mtu: int
@@ -27,8 +27,8 @@ Reach = Callable[[str, int], Reached | None]
 
 
 def reach(host: str, port: int) -> Reached | None:
-    """Connect, and send nothing: the kernels of both sides answer, so no process of either is
-    waited for. None without a connection, and if the system has no such figures."""
+    """Connect, and send nothing: only the kernels of both sides take part. None without a
+    connection, or if the system has no such figures."""
     timed = []
     for _ in range(CONNECTIONS):
         try:

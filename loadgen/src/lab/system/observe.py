@@ -1,7 +1,6 @@
-"""Fetches a trial's window as Prometheus saw it, once, and keeps it in the trial's raw folder.
+"""Fetches the samples of a trial's window from Prometheus, once, into the trial's raw folder.
 
-The samples are kept as they were scraped, so every later question goes to the same samples, with
-or without the lab. With a margin on both sides, a counter's rise is known at the exact edges.
+A margin on both sides gives the increase of a counter at the exact edges.
 """
 
 import re
@@ -23,17 +22,17 @@ WAIT_S = 15.0
 POLL_S = 0.25
 # A longer window is thinned to at most MOST_SAMPLES of each series.
 MOST_SAMPLES = 600
-# The machine's CPUs and memory, of which a window often holds no scraped sample: as the rules say
+# The machine's CPUs and memory, which are rarely scraped: as recorded by the rules
 # (prometheus/rules/containers.yml).
 MACHINE = '{__name__=~"machine:machine_.+"}'
-# When each container was read, with its samples' own times.
+# Shows when each container was read.
 CONTAINERS = 'container_cpu_usage_seconds_total{job="cadvisor"}'
 
 
 def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, ...]:
-    """The series that are kept: everything of the measured server and of the parts around it, but
-    request times and clients of the trial's own route only. For a foreign service: its JVM, its
-    container and its clients, if there are such."""
+    """The series that are kept: all of the measured server and of the parts around it; request
+    times and clients of the trial's route only. For a foreign service: its JVM, the containers
+    and its clients."""
     path = route.partition("?")[0]
     clients = f'{{job="loadgen",server=~"{_escaped(server)}|",route=~"{_escaped(path)}|"}}'
     jvm = f'{{job="jvm",server="{server}"}}'
@@ -58,11 +57,9 @@ def _escaped(text: str) -> str:
 def observe(
     record: TrialRecord, window_s: float, raw: Path, stack: Stack, system: System
 ) -> Remark | None:
-    """Keep the series of a trial's window, `window_s` long, in its raw folder.
-
-    Waits until Prometheus has samples from after the window, at most WAIT_S. Returns what is wrong
-    with what it kept, or why it kept nothing. Raises Interrupted.
-    """
+    """Keep the series of a trial's window, `window_s` long, in its raw folder. Waits until
+    Prometheus has samples from after the window, at most WAIT_S. Returns what is missing. Raises
+    Interrupted."""
     opens, closes = (moment.timestamp() for moment in record.window(window_s))
     wanted = selectors(record.plan.server, record.plan.route, foreign=record.before.foreign)
     try:
@@ -81,8 +78,8 @@ def observe(
 
 
 def _asker(stack: Stack, system: System) -> Callable[[str, float], tuple[Series, ...]]:
-    """Asks Prometheus for the series of a query until a time. One that is away is asked again for
-    WAIT_S from now on: it may come back with what it had. Then it raises LabUnreachable."""
+    """Asks Prometheus for the series of a query until a time, and again for WAIT_S from now on if
+    it does not answer: it may come back with its samples."""
     given_up = system.monotonic() + WAIT_S
 
     def ask(query: str, until_s: float) -> tuple[Series, ...]:
@@ -98,7 +95,7 @@ def _asker(stack: Stack, system: System) -> Callable[[str, float], tuple[Series,
 
 
 def _late(record: TrialRecord, closes: float, stack: Stack, system: System) -> Sequence[str]:
-    """Wait until every job has samples from `closes` or later, on each of its machines; those that
+    """Wait until every job has samples from `closes` or later, on each machine; the jobs that
     have none in time."""
     awaited, server = (*jobs(record), "loadgen"), _escaped(record.plan.server)
     ask, given_up = _asker(stack, system), system.monotonic() + WAIT_S

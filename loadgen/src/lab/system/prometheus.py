@@ -32,7 +32,7 @@ class Target(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def up(self) -> bool | None:
-        """None: it was not scraped yet, as where its interval has just been changed."""
+        """None: not scraped yet, as after a change of its interval."""
         return None if self.health == "unknown" else self.health == "up"
 
 
@@ -53,8 +53,8 @@ class _Results(msgspec.Struct):
 class Prometheus(Part):
     """Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http, url: str) -> None:
-        super().__init__(http, "prometheus", url)
+    def __init__(self, http: Http) -> None:
+        super().__init__(http, "prometheus", "http://prometheus:9090")
 
     def version(self) -> str:
         answer = self.call("GET", "/api/v1/status/buildinfo")
@@ -65,8 +65,7 @@ class Prometheus(Part):
         return self.field(answer, "data", _Targets).active_targets
 
     def series(self, selector: str, until_s: float) -> tuple[Series, ...]:
-        """The scraped samples of a range selector that ends at `until_s` (seconds since 1970),
-        without samples that are not finite."""
+        """The finite samples of a range selector that ends at `until_s` (seconds since 1970)."""
         form = {"query": selector, "time": f"{until_s:.3f}"}
         series = []
         for found in self._query(form, QUERY_DEADLINE_S):
@@ -77,20 +76,18 @@ class Prometheus(Part):
         return tuple(series)
 
     def values(self, expr: str, deadline_s: float) -> tuple[tuple[dict[str, str], float], ...]:
-        """The instant query's answer now: the labels and the value of each series."""
+        """The labels and the value of each series now."""
         results = self._query({"query": expr}, deadline_s)
         return tuple((found.metric, self._number(found.value[1])) for found in results)
 
     def time_s(self) -> float:
-        """What its clock says now, in seconds since 1970, to a millisecond."""
+        """Its clock, in seconds since 1970, to a millisecond."""
         for _, value in self.values("vector(time())", DEADLINE_S):
             return value
         raise LabUnreachable("it has no time", self.name)
 
     def _query(self, form: Mapping[str, str], deadline_s: float) -> list[_Found]:
-        answer = self.ask(
-            "POST", "/api/v1/query", None, deadline_s, form=form, most_bytes=QUERY_BYTES
-        )
+        answer = self.ask("POST", "/api/v1/query", deadline_s, QUERY_BYTES, data=form)
         if not answer.is_success:
             why = self.field(answer, "error", str)
             raise LabUnreachable(f"it refused {form['query']!r}: {why}", self.name)

@@ -1,4 +1,4 @@
-"""Reads what the program `ref` (go/ref) measured of this machine."""
+"""Reads the output of the program `ref` (go/ref): how fast this machine computes."""
 
 import json
 
@@ -11,7 +11,7 @@ PROBES = ("compute_one", "compute_all", "wake", "net")
 
 
 def read_ref(output: str | None) -> Ref | None:
-    """The figures in its output. None without it, or if a probe counted nothing."""
+    """None without output, or if a probe counted nothing."""
     if output is None:
         return None
     found = json.loads(output)

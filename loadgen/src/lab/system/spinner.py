@@ -1,11 +1,9 @@
-"""Takes a share of the machine's CPUs away while a trial lasts: one process for each CPU, beside
-the load engine in the driver's container.
+"""Uses a share of the machine's CPUs during a trial: one process for each CPU, in the driver's
+container.
 
-A spinner is no container under a quota, because that would need the host for every trial, and an
-image, a service and a way to put it back. These processes end with the driver, and it is known
-exactly how much CPU they got. The engine shares the container's weight with them, which is greater
-than that of any other part (compose.yaml). If the engine starves anyway, its checks make the trial
-invalid.
+Processes need no help of the host, end with the driver, and their CPU time is known exactly. The
+engine shares the container's weight with them, which is greater than that of any other part
+(compose.yaml). If the engine starves anyway, its checks make the trial invalid.
 
     python -m lab.system.spinner PARENT SHARE SECONDS     one process: a duty cycle on one CPU
 """
@@ -22,18 +20,18 @@ from lab.errors import LabError
 from lab.system.host import Process, System
 
 PERIOD_S = 0.05
-# A share that it could not get is made up for this long; then it is lost.
+# CPU time that it could not get is made up for this long.
 CATCH_UP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Spinner:
-    """The processes under way; none if nothing is to be taken."""
+    """The running processes."""
 
     processes: Sequence[Process] = ()
 
     def taken_s(self) -> float | None:
-        """CPU seconds per CPU of the machine that were taken so far; None without processes."""
+        """CPU seconds used so far per CPU of the machine; None without processes."""
         if not self.processes:
             return None
         return sum(process.cpu_s() for process in self.processes) / len(self.processes)
@@ -41,9 +39,9 @@ class Spinner:
 
 @contextmanager
 def spinning(system: System, share: float | None, most_s: float) -> Iterator[Spinner]:
-    """Take this share of every CPU (None: of none) until the block is left, however that is, and
-    for `most_s` seconds at most. Raises LabError if this container may not use every CPU: then
-    only some parts of the lab would lose their share."""
+    """Use this share of every CPU (None: of none) while the context lasts, at most `most_s`
+    seconds. Raises LabError if this container may not use every CPU: then only some parts of the
+    lab would lose CPU time."""
     cpus = system.cpus() if share is not None else 0
     if cpus and system.own_cpus() < cpus:
         raise LabError(
@@ -59,8 +57,7 @@ def spinning(system: System, share: float | None, most_s: float) -> Iterator[Spi
 
 
 def spin(parent: int, share: float, seconds: float) -> None:
-    """Use this share of a CPU for so many seconds; no longer than the process `parent`, which
-    started this one, is there."""
+    """Use this share of a CPU for so many seconds, as long as the `parent` process runs."""
     until, owed_s = time.monotonic() + seconds, 0.0
     while (begun := time.monotonic()) < until and os.getppid() == parent:
         owed_s = min(owed_s + share * PERIOD_S, share * CATCH_UP_S)
@@ -73,6 +70,6 @@ def spin(parent: int, share: float, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    # The driver that starts it may be kept to some of the CPUs.
+    # The driver may be pinned.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     spin(int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))

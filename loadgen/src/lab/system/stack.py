@@ -1,78 +1,41 @@
-"""The running lab around the servers: a client for each part, and what a trial depends on.
-
-Everything is read back from the parts themselves; nothing is assumed from configuration. One
-thread.
-"""
+"""The running lab around the servers: a client for each part. All state is read back from the
+parts; nothing is assumed from configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import httpx
 import msgspec
 
-from lab.errors import LabUnreachable, WordError
-from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Spread, ToxicState, Way, address
+from lab.errors import LabUnreachable
+from lab.model import TO_CALLED, TO_SERVER, ClockOffset, Spread, ToxicState, Way
 from lab.system.agent import Agent
-from lab.system.http import DEADLINE_S, Http, Part
-from lab.system.management import PORT, TIME_MS, Management
+from lab.system.http import DEADLINE_S, Http
+from lab.system.management import PORT, Management, Timed
 from lab.system.network import Reach, reach
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
 
-# The quickest of these answers is the surest.
+# The quickest answer is the most exact.
 CLOCK_QUESTIONS = 3
 
 
 def project_of(environ: Mapping[str, str]) -> str:
-    """The name of this lab, which Compose calls its project."""
+    """The name of this lab: its Compose project."""
     return environ.get("LAB_PROJECT") or "concurrency-lab"
 
 
-@dataclass(frozen=True, slots=True)
-class Urls:
-    """Where the parts of the lab are, besides the servers (which are reached by name), and the
-    secret that their tokens follow from."""
-
-    prometheus: str
-    toxiproxy: str
-    downstream: str
-    agent: str
-    secret: str = field(default="", repr=False)
-
-    @classmethod
-    def read(cls, environ: Mapping[str, str]) -> Urls:
-        """From LAB_*_URL and LAB_SECRET; the defaults are the names inside the lab's network.
-        Raises WordError."""
-
-        def url(name: str, default: str) -> str:
-            try:
-                given = address.parse(environ.get(name, default))
-            except ValueError as failure:
-                raise WordError(f"{name}={failure}") from None
-            return f"{given.url}{given.path}".rstrip("/")
-
-        return cls(
-            prometheus=url("LAB_PROMETHEUS_URL", "http://prometheus:9090"),
-            toxiproxy=url("LAB_TOXIPROXY_URL", "http://toxiproxy:8475"),
-            downstream=url("LAB_DOWNSTREAM_URL", "http://downstream:8081"),
-            agent=url("LAB_AGENT_URL", "http://loadgen:9464"),
-            secret=environ.get("LAB_SECRET", ""),
-        )
-
-
-class Downstream(Part):
+class Downstream(Timed):
     """Every method raises LabUnreachable."""
 
-    def __init__(self, http: Http, url: str) -> None:
-        super().__init__(http, "downstream", url)
+    def __init__(self, http: Http) -> None:
+        super().__init__(http, "downstream", "http://downstream:8081")
 
     def delay(self) -> tuple[float, Spread | None]:
-        """The delay in ms that it says it has; its mean and its spread if it draws one for each
-        call."""
+        """The delay in ms; its mean and its spread if each call has another one."""
         answer = self.call("GET", "/settings")
         facts = self.decoded(answer, dict[str, float | str])
         words = facts.get("delay_ms")
@@ -84,28 +47,25 @@ class Downstream(Part):
             raise LabUnreachable(f"its delay is wrong: {failure}", self.name) from None
         return self.field(answer, "mean_ms", float), spread
 
-    def time_s(self) -> float:
-        return self.field(self.call("GET", "/time"), TIME_MS, float) / 1000
-
 
 class Stack:
-    """The running lab, on one machine or on `several`. `transport` (httpx.MockTransport) and
-    `reach` are the seams for tests."""
+    """The running lab, on one machine or on `several`. `secret` gives the tokens of the parts.
+    Tests replace `transport` (httpx.MockTransport) and `reach`."""
 
     def __init__(
         self,
-        urls: Urls,
+        secret: str = "",
         transport: httpx.BaseTransport | None = None,
         *,
         several: bool = False,
         reach: Reach = reach,
     ) -> None:
         self._several, self._reach = several, reach
-        self.http = Http(transport, urls.secret)
-        self.agent = Agent(self.http, urls.agent)
-        self.prometheus = Prometheus(self.http, urls.prometheus)
-        self.toxiproxy = Toxiproxy(self.http, urls.toxiproxy)
-        self.downstream = Downstream(self.http, urls.downstream)
+        self.http = Http(transport, secret)
+        self.agent = Agent(self.http)
+        self.prometheus = Prometheus(self.http)
+        self.toxiproxy = Toxiproxy(self.http)
+        self.downstream = Downstream(self.http)
 
     def close(self) -> None:
         self.http.close()
@@ -114,16 +74,15 @@ class Stack:
         return toxic_state(self.toxiproxy.in_force())
 
     def away(self) -> tuple[str, ...]:
-        """The machines of a lab on several from which Prometheus gets no answer now. None if it
-        answers nothing itself."""
+        """The machines from which Prometheus gets no answer now; empty if it does not answer."""
         with suppress(LabUnreachable):
             found = self.prometheus.values('up{job="cadvisor",machine!=""} == 0', DEADLINE_S)
             return tuple(sorted(labels["machine"] for labels, _ in found))
         return ()
 
     def clocks(self, server: str, now: Callable[[], datetime]) -> tuple[ClockOffset, ...]:
-        """The clocks of the lab beside that of `now`: that of Prometheus, and on several machines
-        those of the server and the downstream. Without those that do not answer."""
+        """How far the clock of Prometheus is from `now`; on several machines also those of the
+        server and the downstream. Only of parts that answer."""
         asked: dict[str, Callable[[], float]] = {"Prometheus": self.prometheus.time_s}
         if self._several:
             asked["the server"] = Management(self.http, server).time_s
@@ -141,7 +100,7 @@ class Stack:
         return tuple(clocks)
 
     def ways(self, server: str) -> tuple[Way, ...]:
-        """The network between the machines of a lab on several."""
+        """The network between several machines."""
         if not self._several:
             return ()
         there, called_ms = self._reach(server, PORT), None

@@ -1,8 +1,8 @@
-"""Who may use which part of the lab: a token for each, known to driver and agent alone.
+"""A token for each part of the lab, known to the driver and the agent alone.
 
-`make` keeps a secret for each lab (LAB_SECRET). The token of a part follows from the secret and the
-part's name, and is sent to that part only, so a part that turns hostile learns no other token. The
-parts themselves have no secret: they know their tokens by their SHA-256 (LAB_TOKEN_SUMS).
+`make` keeps a secret for each lab (LAB_SECRET). The token of a part is derived from the secret and
+the part's name, and sent to that part only, so a hostile part learns no other token. The parts know
+only the SHA-256 of their tokens (LAB_TOKEN_SUMS).
 """
 
 import hashlib
@@ -13,13 +13,13 @@ from lab.model.routes import RECORDER_PORT
 
 HEADER = "Lab-Token"
 # Management ports of the servers and the downstream; Toxiproxy's API, behind its front; the agent;
-# the recorder in the JVM of a service of the user's own.
+# the recorder in a user's JVM.
 PORTS = frozenset((8081, 8475, 9464, RECORDER_PORT))
-# What the front of the published ports adds to requests of the host. No host can have this name.
+# The front of the published ports adds its token to requests of the host. No host has this name.
 PAGE = "the control page"
-# The recorder has one token, whatever JVM it is in: it does not know that service's name.
+# One token for every recorder: it does not know the service's name.
 RECORDER = "recorder"
-# Parts with a token beside the servers and the agent.
+# Further parts with a token, next to the servers and the agent.
 PARTS = ("downstream", "toxiproxy", RECORDER)
 
 

@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from datetime import datetime
 from typing import TextIO
 
 import httpx
 
 from lab.errors import LabUnreachable, harmless
-from lab.model.toxic_script import WHOLE_PROXY
 from lab.model.toxic_words import parse_none, parse_toxic
-from lab.model.toxics import Proxy, Toxic, units_of
-from lab.system.agent import Agent, ToxicsSeen
-from lab.system.http import Http
-from lab.system.stack import Urls
-from lab.system.toxiproxy import Toxiproxy
+from lab.model.toxics import WHOLE_PROXY, Proxy, Toxic, units_of
+from lab.system.agent import ToxicsSeen
+from lab.system.stack import Stack
 
 COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
+TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def run(
@@ -28,53 +25,44 @@ def run(
 ) -> None:
     """Do one of the verbs and print the result to `out`. `words` are the user's KEY=VALUE words for
     it. Raises WordError before anything is changed, and LabUnreachable."""
-    urls = Urls.read(environ)
-    with closing(Http(transport, urls.secret)) as http:
-        toxiproxy = Toxiproxy(http, urls.toxiproxy)
+    with closing(Stack(environ.get("LAB_SECRET", ""), transport)) as stack:
         if verb == "toxic":
-            proxies: Sequence[Proxy] = [toxiproxy.apply(parse_toxic(words))]
+            proxies: Sequence[Proxy] = [stack.toxiproxy.apply(parse_toxic(words))]
         else:
             parse_none(words, verb)
             reset = verb == "toxics-reset"
-            proxies = (toxiproxy.reset() if reset else toxiproxy.in_force()).proxies
+            proxies = (stack.toxiproxy.reset() if reset else stack.toxiproxy.in_force()).proxies
         try:
             # The agent looks now, so that what the next verb changes again was seen too.
-            seen = Agent(http, urls.agent).toxics_seen()
+            seen = stack.agent.toxics_seen()
         except LabUnreachable:
             seen = ToxicsSeen(answers=False, watched=None)
         out.write(render(proxies, seen))
 
 
 def render(proxies: Sequence[Proxy], seen: ToxicsSeen) -> str:
-    """A table of plain lines: one per toxic, or one per proxy without any. Since when is empty
-    where the agent cannot tell."""
-    before = ""
-    if seen.answers and seen.watched:
-        before = f"before {_time(seen.watched[0])}"
+    """A table of plain lines: one per toxic, or one per proxy without any. `since` is empty if
+    unknown."""
+    before = f"before {seen.watched[0]:{TIME}}" if seen.answers and seen.watched else ""
     rows = [COLUMNS]
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
-        changes = {toxic: at for at, name, toxic in seen.changes if name == proxy.name}
+        changes = seen.last_changes(proxy.name)
+        since = {name: f"{at:{TIME}}" for name, at in changes.items()}
         if not proxy.toxics:
-            last = max(changes.values()) if proxy.enabled and changes else changes.get(WHOLE_PROXY)
-            rows.append((proxy.name, state, "none", "", "", "", "", _time(last) if last else ""))
+            last = max(since.values(), default="") if proxy.enabled else since.get(WHOLE_PROXY, "")
+            rows.append((proxy.name, state, "none", "", "", "", "", last))
         for toxic in proxy.toxics:
-            share, values = f"{toxic.toxicity:g}", _attributes(toxic)
-            since = _time(changes[toxic.name]) if toxic.name in changes else before
-            rows.append(
-                (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, since)
-            )
-    shown = [i for i in range(len(COLUMNS)) if any(row[i] for row in rows[1:])]
-    widths = {i: max(len(row[i]) for row in rows) for i in shown}
-    lines = ["  ".join(row[i].ljust(widths[i]) for i in shown).rstrip() for row in rows]
+            kind = (toxic.name, toxic.type, toxic.stream, f"{toxic.toxicity:g}")
+            when = since.get(toxic.name, before)
+            rows.append((proxy.name, state, *kind, _attributes(toxic), when))
+    shown = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in shown]
+    lines = ("  ".join(cells).rstrip() for cells in zip(*padded, strict=True))
     return "".join(f"{harmless(line)}\n" for line in lines)
 
 
 def _attributes(toxic: Toxic) -> str:
     units = units_of(toxic.type)
-    values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes.items()]
+    values = (f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes.items())
     return ", ".join(value.rstrip() for value in values)
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kinds.conftest import LIMIT, SERVERS, SHIPPED, Files, refusal
+from lab.kinds.disturb import Faults
 from lab.kinds.endurance import Endurance
-from lab.kinds.faults import Faults
 from lab.kinds.kind import settings_of
 from lab.kinds.loads import Loads, arms_of
 from lab.kinds.objective import Objective
@@ -71,13 +71,6 @@ def test_the_page_names_every_key_word_and_experiment() -> None:
         assert f"| `{path.stem}` |" in page, path
 
 
-def test_the_sweep_is_what_others_did() -> None:
-    sweep = shipped("sweep")
-    assert sweep.servers == ("fixed-pool", "virtual-threads")
-    assert (sweep.concurrencies, sweep.modes) == ((50, 200, 1000, 2000, 5000), ("closed", "open"))
-    assert (sweep.duration_s, sweep.launches, sweep.kind) == (15, 1, "loads")
-
-
 def test_what_a_file_does_not_say_has_the_defaults_of_bench(files: Files) -> None:
     assert files.experiment(LOADS) == Experiment(
         name="x", question="why?", hypothesis="so.", words=("EXP=x",), servers=SERVERS,
@@ -99,27 +92,17 @@ def test_every_key_of_a_load_is_taken(files: Files) -> None:
     assert (of.engines, of.launches, of.arms) == (("pacer", "wrk2"), 6, ("a", "b"))
     assert of.own == {"record": "cpu"}
     assert settings_of(Loads, of) == Loads()
-
-
-def test_arms_may_be_values_of_a_setting(files: Files) -> None:
-    of = files.experiment(LOADS + '[repeat]\nlaunches = 6\narms = ["FRONTS=1", "FRONTS=2"]\n')
+    # Arms may be values of a setting.
+    of = files.experiment(LAUNCHED + 'arms = ["FRONTS=1", "FRONTS=2"]\n')
     assert of.arms == ("1", "2")
     assert arms_of(of) == Loads(settings={"1": "FRONTS", "2": "FRONTS"})
 
 
 def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
-    of = files.experiment(
-        LOADS, SERVER="event-loop", CONC="5,6", ROUTE="/", MODE="open", RATE="70", DURATION="9s",
-        WARMUP="3s", ENGINE="wrk2", LAUNCHES="2", NAME="mine", RECORD="alloc",
-    )  # fmt: skip
-    assert (of.servers, of.concurrencies, of.routes) == (("event-loop",), (5, 6), ("/",))
-    assert (of.modes, of.rate_rps, of.duration_s, of.longer) == (("open",), 70, 9, False)
-    assert (of.warmup_s, of.engines, of.launches) == (3, ("wrk2",), 2)
-    assert (of.name, of.words[:2], of.own) == (
-        "mine",
-        ("EXP=x", "SERVER=event-loop"),
-        {"record": "alloc"},
-    )
+    """As drawn in test_properties; and these."""
+    of = files.experiment(LOADS, SERVER="event-loop", NAME="mine", RECORD="alloc")
+    assert (of.name, of.servers) == ("mine", ("event-loop",))
+    assert (of.words[:2], of.own) == (("EXP=x", "SERVER=event-loop"), {"record": "alloc"})
     closed = files.experiment(STRESS, MODE="closed")
     assert (closed.modes, closed.concurrencies) == (("closed",), (100,))
     # A closed load needs no rate of the file.
@@ -156,7 +139,7 @@ def test_faults_are_taken_with_their_script(files: Files) -> None:
     of = files.experiment(FAULTS + SLOW + FAST)
     begins = ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"})
     ends = ToxicStep(20, {"NAME": "latency", "REMOVE": "yes"})
-    assert settings_of(Faults, of) == Faults((begins, ends), 0.25, 5)
+    assert settings_of(Faults, of) == Faults(0.25, 5, steps=(begins, ends))
     assert (of.engines, of.modes, of.duration_s) == (("pacer",), ("open",), 60)
     quick = files.experiment(FAULTS + SLOW + FAST, SCALE="0.5")
     assert [step.at_s for step in settings_of(Faults, quick).steps] == [5, 10]
@@ -182,11 +165,8 @@ REFUSED: list[tuple[str, dict[str, str], str, str]] = [
     # Keys.
     (EXPLAIN + "[explain]\npair = 6\n", {}, f"{FILE}explain.pair is not a key", "explain.pairs"),
     (LOADS + "concurency = [5]\n", {}, f"{FILE}load.concurency is not a key", "load.servers, load"),
-    ("names = 1\n" + LOADS, {}, f"{FILE}names is not a key", "question, hypothesis"),
-    (LOADS + "[other]\nx = 1\n", {}, f"{FILE}other.x is not a key", "question"),
     (LOADS + "[stress]\nfirst = 1\n", {}, f"{FILE}stress.first is not a key", "question"),
     (STRESS + "[load]\nconcurrency = [5]\n", {}, f"{FILE}load.concurrency is not", "load.servers"),
-    (DENSITY + '[load]\nmodes = ["open"]\n', {}, f"{FILE}load.modes is not a key", "load.servers"),
     ("target = 'http://a/'\n" + LOADS, {}, f"{FILE}target is not a key", "question"),
     ("load = 5\n" + HEAD, {}, f"{FILE}load is not a key", "load.servers"),
     (HEAD + "[load\n", {}, f"{FILE}is not TOML: ", ""),
@@ -194,26 +174,19 @@ REFUSED: list[tuple[str, dict[str, str], str, str]] = [
     (HEAD.replace("why?", " "), {}, f"{FILE}question is missing or empty", ""),
     ('question = "why?"\n', {}, f"{FILE}hypothesis is missing or empty", ""),
     (HEAD, {}, f"{FILE}load.concurrency is missing", ""),
-    (DENSITY, {}, f"{FILE}load.concurrency is missing", ""),
     (STRESS.replace("first = 100\n", ""), {}, f"{FILE}stress.first is missing", ""),
     ('kind = "load"\n' + LOADS, {}, f"{FILE}kind=load is not allowed", "capacity, density, endur"),
-    ("kind = 1\n" + LOADS, {}, f"{FILE}kind=1 is not allowed", "capacity"),
     # Types and bounds.
     (HEAD + "[load]\nconcurrency = 5\n", {}, "load.concurrency=5 ", "a list of 1..1000000"),
     (HEAD + "[load]\nconcurrency = []\n", {}, "load.concurrency= is empty", "one or more"),
     (HEAD + "[load]\nconcurrency = [5, 5]\n", {}, "load.concurrency=5,5 names the same twice", ""),
     (LOADS + 'servers = ["c"]\n', {}, "load.servers=c is not a server of the lab", "fixed-pool"),
     (LOADS + 'routes = ["/x"]\n', {}, "load.routes=/x is not a route of the servers", "/, "),
-    (LOADS + 'modes = ["both", "up"]\n', {}, "load.modes=both,up ", "a list of both, closed, open"),
-    (LOADS + "rate = 0\n", {}, "load.rate=0 is not allowed", "auto, 1..10000000 requests"),
-    (LOADS + 'duration = "0s"\n', {}, "load.duration=0s is not allowed", "1s..24h"),
     (LOADS + 'engines = ["ab"]\n', {}, "load.engines=ab is not allowed", "wrk2, pacer"),
     (LAUNCHED + 'arms = ["A"]\n', {}, "repeat.arms=A is not allowed", "a list of a name"),
     (LAUNCHED + 'arms = ["FRONTS=x"]\n', {}, "repeat.arms=FRONTS=x is not allowed", ""),
     (STRESS.replace("p95<500ms", "p95<0ms"), {}, "stress.objective=p95<0ms is not", "p50, p95"),
-    (DENSITY.replace("idle", "slow"), {}, "density.hold=slow is not allowed", "idle, in-flight"),
     # What does not go together.
-    (LOADS + 'rate = 5\nmodes = ["closed"]\n', {}, "load.rate=5 is not allowed: a closed load", ""),
     (LOADS + 'modes = ["open"]\nroutes = ["/file"]\n', {}, "/file does not wait now", "RATE=n"),
     (LOADS + '[repeat]\narms = ["a", "b"]\n', {}, "repeat.arms=a,b needs fresh JVMs", "launches"),
     (LAUNCHED + 'arms = ["FRONTS=1", "LOOPS=1"]\n', {}, "has two arms of one value", ""),
@@ -243,16 +216,10 @@ REFUSED: list[tuple[str, dict[str, str], str, str]] = [
     (FAULTS + RESET, {}, "toxics 1: timeout=5000 is not allowed", "0..1000 (ms)"),
     # Words.
     (LOADS, {"SCALE": "0"}, "run: SCALE=0 is not allowed", "0.001..10"),
-    (LOADS, {"NAME": "A"}, "run: NAME=A is not allowed", "up to 40 of a-z"),
     (LOADS, {"SPEED": "1"}, "run: SPEED does not apply to experiments/x.toml (kind l", "EXP, CONC"),
-    (LOADS, {"PAIRS": "6"}, "run: PAIRS does not apply to experiments/x.toml (kind loads)", "EXP"),
-    (STRESS, {"CONC": "5"}, "run: CONC does not apply to experiments/x.toml (kind stress)", "EXP"),
-    (SPIKE, {"DURATION": "5s"}, "run: DURATION does not apply", ""),
     (SPIKE, {"ENGINE": "wrk2"}, "run: ENGINE=wrk2 is not exact to the second", "ENGINE=pacer"),
     (DENSITY, {"RECORD": "cpu"}, "run: RECORD does not apply to experiments/x.toml", ""),
     (EXPLAIN, {"SUSPECT": "disk"}, "run: SUSPECT=disk is not allowed", "accept queue, c"),
-    (EXPLAIN, {"LAUNCHES": "6"}, "run: LAUNCHES does not apply to experiments/x.toml (kind ex", ""),
-    (EXPLAIN, {"CONC": "5,6"}, "run: CONC=5,6 is more than one", "one in this kind"),
 ]
 
 

@@ -1,17 +1,26 @@
-"""The words of make and of the command line, and the list of servers."""
+"""The words of make and of the command line, and the servers and profiles that they need."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from kinds.conftest import refusal
+from kinds.conftest import SHIPPED, refusal
 from lab.errors import LabUnreachable
 from lab.kinds.explain import Explain
 from lab.kinds.kind import settings_of
 from lab.kinds.loads import Loads
 from lab.kinds.plans import of_verb
-from lab.kinds.reading import Here, given_settings, read_servers, read_words
+from lab.kinds.reading import (
+    Here,
+    given_settings,
+    needed_profiles,
+    read_servers,
+    read_words,
+)
 from lab.model import Experiment
+from support.repo import REPO
 
 SERVERS = ("fixed-pool", "virtual-threads")
 LIMIT = 20_000
@@ -20,8 +29,7 @@ CONNECTIONS = "a list of 1..1000000"
 
 
 def asked(verb: str, words: dict[str, str], limit: int = LIMIT) -> Experiment:
-    experiment, _ = of_verb(verb, words, Here(SERVERS, limit))
-    return experiment
+    return of_verb(verb, words, Here(SERVERS, limit))[0]
 
 
 def bench(**words: str) -> Experiment:
@@ -91,18 +99,19 @@ def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
         ("bench", {"CONC": "9501"}, "more than this machine holds", "1..9500 on /downstream"),
         ("bench", {"SERVER": ""}, "SERVER= is not", "fixed-pool, virtual-threads"),
         ("bench", {"ROUTE": "downstream"}, "ROUTE=downstream is not a route", "/"),
-        ("bench", {"ROUTE": "http://elsewhere/"}, "ROUTE=http://elsewhere/", ""),
         ("bench", {"ROUTE": "/block?ms=100"}, "/block takes wait_ms=0..60000", ""),
         ("bench", {"ROUTE": "/", "CONC": "19001"}, "more than this machine holds", "1..19000 on /"),
         ("bench", {"MODE": "open,closed"}, "MODE=open,closed ", "a list of both, closed, open"),
         ("bench", {"RATE": "0"}, "RATE=0 ", "auto, 1..10000000 requests per second"),
+        ("bench", {"RATE": "10000001"}, "RATE=10000001 ", "auto, 1..10000000 requests"),
         ("bench", {"RATE": "10", "MODE": "closed"}, "a closed load has no rate", ""),
         ("bench", {"DURATION": "0s"}, "DURATION=0s ", "1s..24h"),
+        ("bench", {"DURATION": "25h"}, "DURATION=25h ", "1s..24h"),
         ("bench", {"ENGINE": "wrk2,wrk2"}, "ENGINE=wrk2,wrk2 names the same twice", ""),
         ("bench", {"ARRIVALS": "poisson", "MODE": "closed"}, "a closed load has no arrivals", ""),
         ("bench", {"ARRIVALS": "poisson", "ENGINE": "wrk2"}, "sends no poisson", "ENGINE=pacer"),
         ("bench", {"SCALE": "0.1"}, "unknown word SCALE", "CONC, SERVER"),
-        ("bench", {"RECORD": "wall"}, "RECORD=wall ", "alloc, cpu, lock"),
+        ("bench", {"RECORD": "wall"}, "RECORD=wall ", "cpu, alloc, lock"),
         ("bench", {"NAME": "up\n"}, "NAME=up ", "up to 40 of a-z"),
         ("explain", {"LAUNCHES": "6"}, "unknown word LAUNCHES", "CONC, SERVER"),
     ],
@@ -126,12 +135,11 @@ def test_without_a_word_or_descriptors_nothing_is_measured() -> None:
     ("words", "line", "expected"),
     [
         ([], "CONC=200 NAME=a\\ b GRAFANA_PORT=4000", {"CONC": "200", "NAME": "a b"}),
-        ([], r"CONC=5 SUSPECT=worker\ pool", {"CONC": "5", "SUSPECT": "worker pool"}),
         # What make puts before a blank is its own; other words may be quoted.
         ([], r"TARGET=http://a\ b/ NAME='a b'", {"TARGET": "http://a b/", "NAME": "a b"}),
         (["CONC=7"], "CONC=200", {"CONC": "7"}),
     ],
-    ids=["a setting of the lab", "two words", "quotes", "the command line wins"],
+    ids=["a setting of the lab", "quotes", "the command line wins"],
 )
 def test_words_of_make_without_settings_of_the_lab(
     words: list[str], line: str, expected: dict[str, str]
@@ -141,14 +149,9 @@ def test_words_of_make_without_settings_of_the_lab(
 
 
 def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
-    environ = {
-        "LAB_WORDS": "CONC=200 NOFILE=300 GRAFANA_ADMIN_PASSWORD=x LOOPS=4 LOADGEN_CPUSET=0 "
-        "TOXIPROXY_GOMAXPROCS=2",
-        "LAB_SETTING_NAMES": "NOFILE LOADGEN_CPUSET LOOPS GRAFANA_ADMIN_PASSWORD "
-        "TOXIPROXY_GOMAXPROCS",
-    }
-    assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0", "TOXIPROXY_GOMAXPROCS=2")
-    assert given_settings(environ, ("LOOPS",)) == ("LOOPS=4",)
+    words = "CONC=200 NOFILE=300 GRAFANA_ADMIN_PASSWORD=x LOOPS=4 LOADGEN_CPUSET=0"
+    assert given_settings({"LAB_WORDS": words}) == ("NOFILE=300", "LOADGEN_CPUSET=0")
+    assert given_settings({"LAB_WORDS": words}, ("LOOPS",)) == ("LOOPS=4",)
     assert given_settings({}) == ()
 
 
@@ -184,3 +187,53 @@ def test_a_missing_or_broken_target_list_is_refused(tmp_path: Path, text: str | 
     says = "list of servers" if text is None else r"core\.json"
     with pytest.raises(LabUnreachable, match=says):
         read_servers(tmp_path, {})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    shutil.copytree(REPO / "prometheus" / "servers", tmp_path / "servers")
+    shutil.copytree(SHIPPED, tmp_path / "experiments")
+    for name, manifest in (
+        ("measured", {"experiment": {}, "servers": {"vertx": {}}}),
+        ("begun", {"experiment": {"servers": ["netty", "vertx"]}, "servers": {}}),
+        ("of-core", {"experiment": {"servers": ["netty"]}, "servers": {"netty": {}}}),
+    ):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "manifest.json").write_text(json.dumps(manifest))
+    wrong = ("servers = 3", "[load]\nservers = 3", 'servers = "vertx"', "x = [")
+    for number, text in enumerate(wrong):
+        (tmp_path / f"experiments/wrong{number}.toml").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "running", "expected"),
+    [
+        ({"SERVER": "fixed-pool,vertx"}, "", "", "frameworks"),
+        ({"SERVER": "fixed-pool,thread-per-connection"}, "", "", ""),
+        ({"SERVER": "vertx,jdk-pool"}, "", "", "frameworks more"),
+        ({"EXP": "frameworks"}, "", "", "frameworks"),
+        ({"EXP": "sweep"}, "", "", ""),
+        ({"EXP": "frameworks", "SERVER": "netty"}, "", "", ""),
+        ({"RESUME": "measured"}, "", "", "frameworks"),
+        ({"RESUME": "begun"}, "", "", "frameworks"),
+        ({"RESUME": "of-core"}, "", "", ""),
+        # The verb itself says what is wrong.
+        ({"EXP": "nosuch", "RESUME": "../nosuch"}, "", "", ""),
+        *(({"EXP": f"wrong{number}"}, "", "", "") for number in range(4)),
+        # A profile is asked for by name, or stays up.
+        ({}, "frameworks", "", "frameworks"),
+        ({}, "", "loadgen helidon", "frameworks"),
+    ],
+)
+def test_profiles_of_the_servers_named(
+    words: dict[str, str], asked: str, running: str, expected: str, home: Path
+) -> None:
+    needed = needed_profiles(words, asked.split(), running.split(), home)
+    assert needed == tuple(expected.split())
+
+
+@pytest.mark.parametrize("name", ["framework", "frameworks.*", "core"])
+def test_a_wrong_profile_is_one_line_with_what_is_allowed(name: str, home: Path) -> None:
+    said = refusal(needed_profiles, {}, (name,), (), home)
+    assert said == f"PROFILE={name} is not a profile; allowed: frameworks, more"

@@ -14,13 +14,24 @@ from lab.live.control.guard import SECURITY, Guard, page_hosts
 
 Headers = dict[str, str]
 JSON = {"lab-control": "1", "content-type": "application/json"}
-# What the host asks through the front, a container that says it is the host, and the driver.
+# What the host asks through the front, and what the driver does.
 HOST = {"host": "localhost:9464", "lab-token": "of the page", **JSON}
 DRIVER = {"host": "loadgen:9464", "lab-token": "of the agent", **JSON}
-OF_THE_TRIAL = ("GET /trial", "PUT /trial", "DELETE /trial", "PUT /load")
+OF_THE_TRIAL = ("PUT /trial", "DELETE /trial", "PUT /load")
 OF_THE_DRIVER = (*OF_THE_TRIAL, "GET /toxics", "PUT /attention")
 OPEN = ("GET /health", "GET /metrics", "GET /targets/servers", "GET /targets/cadvisor")
+POSTED = tuple(call.replace("GET", "POST") for call in OPEN)
 CALLS = ("GET /", "GET /api/live", "GET /api/servers", "POST /api/toxics", "DELETE /api/bench")
+CHANGES = ("POST /api/toxics", "PATCH /api/toxics", "DELETE /api/toxics")
+# Names that were made to point to this machine, and its own without the port.
+REBOUND = ("rebound.example:9464", "127.0.0.1.example:9464", "localhost:9464.example")
+REBOUND = (*REBOUND, "127.0.0.1", "127.0.0.1:80", "")
+SELF = {"origin": "http://localhost:9464"}
+LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+FRAME = LINK | {"sec-fetch-dest": "iframe"}
+IMAGE = {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+AWAY = ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"})
+HERE = ({"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}, {})
 
 
 def ask(call: str, headers: Headers, **tokens: str) -> httpx.Response:
@@ -49,105 +60,91 @@ def refusal(call: str, headers: Headers, **tokens: str) -> str | None:
     return None if answer.status_code == 200 else str(answer.json()["error"])
 
 
-def test_the_page_is_served_under_the_names_of_this_machine() -> None:
-    for host in ("127.0.0.1:9464", "localhost:9464", "LOCALHOST:29464", "[::1]:29464"):
-        assert refusal("GET /", HOST | {"host": host}) is None, host
-    # The health check needs no name.
-    assert refusal("GET /health", {"host": "lab"}) is None
-    assert "Host" in str(refusal("POST /health", {"host": "lab", **JSON}))
+def hosts(*names: str) -> tuple[Headers, ...]:
+    return tuple({"host": name} for name in names)
 
 
-REBOUND = ("rebound.example:9464", "127.0.0.1.example:9464", "localhost:9464.example")
+def tokens(*given: str) -> tuple[Headers, ...]:
+    return tuple({"lab-token": token} for token in given)
 
 
-@pytest.mark.parametrize("host", [*REBOUND, "127.0.0.1", "127.0.0.1:80", ""])
-@pytest.mark.parametrize("call", [*CALLS, "GET /metrics"])
-def test_a_name_that_was_made_to_point_here_gets_nothing(host: str, call: str) -> None:
-    assert "Host" in str(refusal(call, HOST | {"host": host}))
+# Calls, and headers of which each comes on top of the first; what the refusal says, None: served.
+CASES: dict[str, tuple[tuple[str, ...], Headers, tuple[Headers, ...], str | None]] = {
+    "the names of this machine": (
+        ("GET /",),
+        HOST,
+        hosts("127.0.0.1:9464", "localhost:9464", "LOCALHOST:29464", "[::1]:29464"),
+        None,
+    ),
+    "the health check needs no name": (("GET /health",), {"host": "lab"}, ({},), None),
+    "and changes nothing": (("POST /health",), {"host": "lab", **JSON}, ({},), "Host"),
+    "a name that points here": ((*CALLS, "GET /metrics"), HOST, hosts(*REBOUND), "Host"),
+    "the driver": ((*OF_THE_DRIVER, *OPEN), DRIVER, ({},), None),
+    "no page inside the lab": (CALLS, DRIVER, ({},), "is not served under this name"),
+    "Prometheus": (OPEN, DRIVER, tokens("", "of the page", "of the agents"), None),
+    "changes as Prometheus": (POSTED, DRIVER, tokens("", "of the page", "of the agents"), ""),
+    "another container": (
+        OF_THE_DRIVER,
+        DRIVER,
+        tokens("", "of the page", "of the agents"),
+        "is for the driver, which has the agent's token",
+    ),
+    "a container that says it is the host": (
+        CALLS,
+        HOST | SELF,
+        tokens("", "of the agent", "of the pages"),
+        "not for the lab's network",
+    ),
+    "a trial by the host": (("PUT /trial",), HOST, ({},), "is for the driver, inside the lab"),
+    "a link": (("GET /",), HOST | LINK, (*AWAY, *HERE), None),
+    "a frame": (("GET /",), HOST | FRAME, AWAY, "another site"),
+    "an image": (("GET /", "GET /api/servers"), HOST | IMAGE, AWAY, "another site"),
+    "an image of the page": (("GET /", "GET /api/servers"), HOST | IMAGE, HERE, None),
+    "a link to what is no page": (
+        ("GET /api/servers", "GET /metrics", "GET /trial"),
+        HOST | LINK,
+        AWAY,
+        "another site",
+    ),
+    "the page changes": (CHANGES, HOST, ({}, SELF, SELF | HERE[0]), None),
+    "another origin changes": (
+        CHANGES,
+        HOST,
+        tuple(
+            {"origin": origin}
+            for origin in (
+                *("http://evil.example", "null"),
+                *("http://localhost:3000", "https://localhost:9464"),
+            )
+        ),
+        "Origin",
+    ),
+    "another site changes": (CHANGES, HOST, AWAY, "another site"),
+    "without the header": (CHANGES, HOST, ({"lab-control": "0"}, {"lab-control": ""}), "lab-contr"),
+    "a form": (
+        CHANGES,
+        HOST,
+        ({"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}),
+        "application/json",
+    ),
+}
 
 
-def test_inside_the_lab_there_is_the_agent_and_no_page() -> None:
-    for call in (*OF_THE_DRIVER, *OPEN):
-        assert refusal(call, DRIVER) is None, call
-    for call in CALLS:
-        assert "is not served under this name" in str(refusal(call, DRIVER)), call
+@pytest.mark.parametrize("case", CASES)
+def test_who_may_ask_for_what(case: str) -> None:
+    calls, headers, more, says = CASES[case]
+    for call in calls:
+        for each in more:
+            found = refusal(call, headers | each)
+            assert (found is None) is (says is None), (call, each)
+            assert says is None or says in str(found), (call, each)
 
 
-@pytest.mark.parametrize("given", ["", "of the page", "of the agents"])
-def test_without_the_agents_token_everyone_reads_what_prometheus_needs(given: str) -> None:
-    container = DRIVER | {"lab-token": given}
-    for call in OPEN:
-        assert refusal(call, container) is None
-        assert refusal(call.replace("GET", "POST"), container)
-    for call in OF_THE_DRIVER:
-        needs = f"{call} is for the driver, which has the agent's token"
-        assert refusal(call, container) == needs
-
-
-@pytest.mark.parametrize("given", ["", "of the agent", "of the pages"])
-@pytest.mark.parametrize("call", CALLS)
-def test_a_container_that_says_it_is_the_host_gets_no_page(given: str, call: str) -> None:
-    container = HOST | {"lab-token": given, "origin": "http://localhost:9464"}
-    assert "not for the lab's network" in str(refusal(call, container))
-
-
-def test_an_empty_token_is_none_and_a_trial_is_announced_inside_the_lab_only() -> None:
-    no_token = HOST | {"lab-token": ""}
-    assert refusal("GET /", no_token, page_token="") == "only `make up` gives a lab its tokens"
-    assert refusal("PUT /trial", DRIVER | {"lab-token": ""}, agent_token="")
-    assert refusal("PUT /trial", HOST) == "PUT /trial is for the driver, inside the lab"
-
-
-LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-IMAGE = {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
-
-
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-@pytest.mark.parametrize(
-    ("path", "more", "is_served"),
-    [
-        ("/", LINK, True),
-        ("/", LINK | {"sec-fetch-dest": "iframe"}, False),
-        ("/", IMAGE, False),
-        ("/api/servers", IMAGE, False),
-        ("/api/servers", LINK, False),
-        ("/metrics", LINK, False),
-        ("/trial", LINK, False),
-    ],
-)
-def test_another_site_may_link_to_the_page_and_nothing_else(
-    site: str, path: str, more: Headers, is_served: bool
-) -> None:
-    headers = HOST | more
-    assert (refusal(f"GET {path}", headers | {"sec-fetch-site": site}) is None) == is_served
-    for page in ("same-origin", "none"):
-        assert refusal(f"GET {path}", headers | {"sec-fetch-site": page}) is None
-
-
-@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        ({}, None),
-        ({"origin": "http://localhost:9464"}, None),
-        ({"origin": "http://localhost:9464", "sec-fetch-site": "same-origin"}, None),
-        ({"origin": "http://evil.example"}, "Origin"),
-        ({"origin": "null"}, "Origin"),
-        ({"origin": "http://localhost:3000"}, "Origin"),
-        ({"origin": "https://localhost:9464"}, "Origin"),
-        ({"sec-fetch-site": "cross-site"}, "another site"),
-        ({"sec-fetch-site": "same-site"}, "another site"),
-        ({"lab-control": "0"}, "lab-control"),
-        ({"lab-control": ""}, "lab-control"),
-        ({"content-type": "text/plain"}, "application/json"),
-        ({"content-type": "application/x-www-form-urlencoded"}, "application/json"),
-    ],
-)
-def test_the_page_may_change_things_and_no_other_site(
-    method: str, more: Headers, says: str | None
-) -> None:
-    found = refusal(f"{method} /api/toxics", HOST | more)
-    assert found is None if says is None else says in str(found)
+def test_an_empty_token_is_none() -> None:
+    no_token = {"lab-token": ""}
+    says = "only `make up` gives a lab its tokens"
+    assert refusal("GET /", HOST | no_token, page_token="") == says
+    assert refusal("PUT /trial", DRIVER | no_token, agent_token="")
 
 
 def test_no_other_site_is_told_that_it_may() -> None:

@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError, WordError
-from lab.load.engines.base import told_apart
-from lab.load.engines.wrk2 import OUTPUT, Wrk2, good_bounds, pause_s, start_check
-from lab.load.engines.wrk2_output import Spectrum, parse
+from lab.load.engines.wrk2 import (
+    OUTPUT,
+    Spectrum,
+    Wrk2,
+    good_bounds,
+    parse,
+    pause_s,
+    start_check,
+)
 from lab.model import Counts, Reading, TrialPlan, good_share
 from load.engines.conftest import plan
 from support.fakes import cells
@@ -62,21 +68,26 @@ def test_a_goodput_that_is_only_known_within_bounds_is_said(raw: Raw) -> None:
     # 240 of 2402 answers were 503, 380 of them in the window: none of these, or 240.
     reading = read(raw, "02c-mixed-10pct-503")
     assert good_share(reading) == pytest.approx(1 - 240 / 2402)
-    assert cells(reading.remarks) == ["errors-of-run least=0.368421 most=1 run=0.900083"]
-    # Where all were errors there is nothing to doubt.
-    assert not read(raw, "02-all-500").remarks
-
-
-@pytest.mark.parametrize(("capture", "errors"), [("02c-mixed-10pct-503", 240), ("02-all-500", 381)])
-def test_latencies_that_may_be_of_errors_are_left_out(raw: Raw, capture: str, errors: int) -> None:
-    mixed = read(raw, capture)
-    reading = told_apart(mixed)
+    assert cells(reading.remarks) == [
+        "errors-of-run least=0.368421 most=1 run=0.900083",
+        "latencies-mixed errors=240 answers=380 allowed=0.001",
+    ]
+    # Their latencies may be those of errors.
     assert (reading.corrected, reading.raw) == (None, None)
-    assert mixed.corrected is not None
-    left_out = f"latencies-mixed errors={errors} answers={mixed.samples} allowed=0.001"
-    assert cells(reading.remarks)[-1] == left_out
-    healthy = read(raw, "01b-healthy-U")
-    assert told_apart(healthy) is healthy
+    # Where all were errors there is nothing to doubt.
+    all_errors = read(raw, "02-all-500")
+    assert cells(all_errors.remarks) == ["latencies-mixed errors=381 answers=381 allowed=0.001"]
+
+
+@pytest.mark.parametrize(("errors", "kept"), [(19, True), (20, False)])
+def test_a_few_errors_move_nothing(raw: Raw, errors: int, kept: bool) -> None:
+    path = raw("01b-healthy-U") / OUTPUT
+    line = f"  Non-2xx or 3xx responses: {errors}\nRequests/sec:"
+    path.write_text(path.read_text().replace("Requests/sec:", line))
+    # 19 of 19,500 answers are 0.097 %. The mean of all is that of Little's law.
+    reading = Wrk2().read(plan(), path.parent)
+    assert (reading.raw is not None, reading.corrected is not None) == (kept, kept)
+    assert reading.answer_ms == pytest.approx(5.711)
 
 
 def test_the_bounds_of_the_share_of_successes() -> None:
@@ -166,7 +177,7 @@ def test_what_is_wrong_with_a_run_is_said(raw: Raw, capture: str, says: str) -> 
         ("10-refused-at-start", "unable to connect to 127.0.0.1:9999"),
         ("10g-unresolvable", "unable to resolve"),
         ("10b-no-rate", "Throughput MUST be specified"),
-        ("10d-bad-duration", "refused its command line"),
+        ("10d-bad-duration", "Usage:"),
     ],
 )
 def test_a_run_that_did_not_start_is_refused(raw: Raw, capture: str, says: str) -> None:
@@ -182,19 +193,40 @@ def test_another_plan_than_the_run_s_is_refused(raw: Raw) -> None:
     assert "Uncorrected" in closed.problem
 
 
-@pytest.mark.parametrize("keep", [1, 3, 22, 60, 100, 180, 182, 183, 184])
-def test_a_damaged_file_is_refused_at_its_line(raw: Raw, keep: int) -> None:
-    folder = raw("01b-healthy-U")
-    whole = (folder / OUTPUT).read_text()
-    lines = whole.splitlines()
+@pytest.mark.parametrize("keep", [0, 1, 3, 22, 60, 100, 180, 182, 183, 184])
+def test_a_file_that_is_cut_off_is_refused(raw: Raw, keep: int) -> None:
+    path = raw("01b-healthy-U") / OUTPUT
+    lines = path.read_text().splitlines()
     assert len(lines) == 185
-    # Truncated, and with a line that wrk2 never prints.
-    never = whole.replace("Requests/sec:", "Demands/sec:")
-    for text, line in (("\n".join(lines[:keep]), keep), (never, 184), ("", 0)):
-        (folder / OUTPUT).write_text(text)
-        with pytest.raises(RawDataError) as refused:
-            Wrk2().read(plan(), folder)
-        assert refused.value.line == line
+    path.write_text("\n".join(lines[:keep]))
+    with pytest.raises(RawDataError) as refused:
+        Wrk2().read(plan(), path.parent)
+    assert (refused.value.line, refused.value.problem) == (
+        keep or None,
+        "is no whole output of wrk2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("Requests/sec:", "Demands/sec:", "is no whole output of wrk2"),
+        ("Recorded Latency", "Latency", "has no Recorded Latency (run with -L)"),
+        ("Total count    =        19500", "Total count    =        19499", "the spectra disagree"),
+    ],
+)
+def test_what_wrk2_never_prints_is_refused(raw: Raw, old: str, new: str, problem: str) -> None:
+    path = raw("01b-healthy-U") / OUTPUT
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    assert problem in refuse_file(path)
+
+
+def refuse_file(path: Path) -> str:
+    with pytest.raises(RawDataError) as refused:
+        Wrk2().read(plan(), path.parent)
+    return refused.value.problem
 
 
 def test_a_summary_rounded_to_minutes_cannot_leave_the_rows_around_it() -> None:

@@ -184,28 +184,6 @@ def labels_in(expr: str) -> set[str]:
     return found
 
 
-def values_in(expr: str) -> set[tuple[str, str, str]]:
-    """Series, label and value of an expression's matchers; patterns, variables and "" are none."""
-    found: set[tuple[str, str, str]] = set()
-    for name, matchers in re.findall(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}", expr):
-        for label, how, text in re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers):
-            values = text.split("|") if "~" in how else [text]
-            found |= {(name, label, one) for one in values if re.fullmatch(r"[\w-]+", one)}
-    return found
-
-
-def test_the_names_labels_and_values_of_an_expression_are_found() -> None:
-    expr = (
-        'sum by (server, le) (rate(a_bucket{x="b", y=~"$c"}[$__rate_interval])) '
-        'or on () label_replace(vector(0), "d", "e", "", "") / p:q:r5s > 0'
-        " and on () max(f[100y] offset -50y) + g offset ${shift}s"
-    )
-    assert names_in(expr) == {"a_bucket", "p:q:r5s", "f", "g"}
-    assert labels_in(expr) == {"server", "le", "x", "y"}
-    expr = 'rate(a{x="b", y=~"$c", z=~"d|e"}[5s]) / p:q{x!="", z!~".*f"} * on (x) g'
-    assert values_in(expr) == {("a", "x", "b"), ("a", "z", "d"), ("a", "z", "e")}
-
-
 def test_the_files_are_what_the_code_builds() -> None:
     on_disk = {file.name: file.read_text() for file in dashboards.FOLDER.glob("*.json")}
     assert on_disk == dict(build()), "run `make dashboards` and commit the result"
@@ -245,15 +223,6 @@ def labels(by_job: Metrics, rules: Rules) -> dict[str, set[str]]:
         if name.startswith("process_"):  # Of several jobs.
             found[name].add("job")
     return found
-
-
-def test_the_labels_that_tell_lines_apart_are_found() -> None:
-    labels = {"a": {"server", "x", "y"}, "x_y:b:sum": {"x", "y"}}
-    assert apart('a{x="1", server=~"$server"}', labels) == {"server", "y"}
-    assert apart("max by (server, x) (a or on (server) x_y:b:sum)", labels) == {"server", "x"}
-    assert apart("sum(a) / sum(x_y:b:sum)", labels) == set()
-    assert apart('x_y:b:sum{x="1"} or on (y) a{y="1"}', labels) == {"server", "__name__"}
-    assert apart("rate(a[5s]) or 0 * rate(a[9s])", labels) == {"server", "x", "y"}
 
 
 def test_lines_have_different_names(asked: Asked, labels: dict[str, set[str]]) -> None:
@@ -410,27 +379,6 @@ def test_what_draws_zero_for_nothing_is_known_to_the_tests(asked: Asked) -> None
     assert len(zeros) > 4
     assert [query.expr for query in zeros if query.bare is None] == []
     assert not any("vector(0)" in (query.bare or "") for query in zeros)
-
-
-def test_every_label_value_exists(
-    compose: Any, scraping: Any, boards: Boards, rules: Rules, vocabulary: Metrics
-) -> None:
-    everywhere = {
-        "service": set(compose["services"]),
-        "job": {job["job_name"] for job in scraping["scrape_configs"]},
-    }
-
-    def known(name: str, label: str) -> set[str]:
-        """The values that a label has in a series, also one that is recorded of others."""
-        if label in everywhere:
-            return everywhere[label]
-        if name in rules:
-            return set().union(*(known(of, label) for of in names_in(rules[name])))
-        return set(vocabulary.get(name, {}).get("values", {}).get(label, ()))
-
-    for where, expr in expressions(boards, rules):
-        for name, label, value in values_in(expr):
-            assert value in known(name, label), (where, name, label)
 
 
 def test_the_values_of_a_label_are_those_of_its_code(repo: Path, vocabulary: Metrics) -> None:

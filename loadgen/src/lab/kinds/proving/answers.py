@@ -6,18 +6,11 @@ from collections.abc import Mapping, Sequence
 from copy import replace
 
 from lab.judge.compare import MARGIN, UNEVEN
-from lab.judge.intervals import (
-    LEAST_VALUES,
-    MedianOf,
-    RatioOf,
-    pseudo_median_of,
-    ratio_of_pairs,
-)
+from lab.judge.intervals import LEAST_VALUES, MedianOf, RatioOf, pseudo_median_of, ratio_of_pairs
 from lab.judge.quantities import HOST_CROWDED
 from lab.kinds.kind import ends
 from lab.kinds.proving.levers import HOST_CPU, Change
 from lab.kinds.proving.present import Present
-from lab.kinds.proving.ties import no_room
 from lab.model import Answer, Remark, Row, around_server_us, goodput, p95_of
 
 # A spinner that got less than this share of the CPUs has taken too little to be felt.
@@ -57,8 +50,13 @@ def answer_of_rise(
             return "inconclusive", Remark("unseen", {"variable": ", ".join(change.unseen)})
         if change.keeps:
             return "inconclusive", Remark("few-threads", change.keeps)
-        if room := no_room(resources, change, now, [rps for rps, _ in goodputs(before)]):
-            return "inconclusive", room
+        measured = statistics.median(rps for rps, _ in goodputs(before))
+        bound = now.near(change.step, measured) if measured else None
+        # A resource with a bound of its own above the goodput was no limit anyway.
+        if bound and not all(now.slack(resource, measured) for resource in resources):
+            times = {"times": bound.rps / measured}
+            bounds = {"bound": bound.resource, "formula": bound.formula}
+            return "inconclusive", Remark("no-room", {**times, **bounds})
         if change.at_most and change.at_most <= 1 + 2 * MARGIN:
             return "inconclusive", Remark("small-step", {"times": change.at_most})
     if answered[0] == "confirmed" and change.saves_ms:

@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from copy import replace
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from lab.judge.checks.data import mostly_errors, no_success
 from lab.judge.intervals import LEAST_VALUES
-from lab.judge.resources import RESOURCES
 from lab.kinds.proving.answers import (
     Answered,
     answer_of_fall,
@@ -28,9 +30,8 @@ from lab.kinds.proving.answers import (
     uneven,
     with_ends,
 )
-from lab.kinds.proving.levers import GENERATOR, HOST_CPU, Change, together
+from lab.kinds.proving.levers import GENERATOR, HOST_CPU, Change, lever, together
 from lab.kinds.proving.present import MOST_CONNECTIONS, Present
-from lab.kinds.proving.ties import Tied, behind, tied_with
 from lab.model import NONE, UNKNOWN, Condition, Finding, Limit, Remark, Row, Tried, goodput
 from lab.model.knobs import starting
 
@@ -41,24 +42,24 @@ ROUNDS = 2
 # The arm of the first trial, of the load as it is.
 FIRST = "1-named"
 LIMITS, NEXT = "bottleneck", "next bottleneck"
+# What changes in one step, and why it is more than one resource (None: it is one).
+Tied = tuple[tuple[str, ...], Remark | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Explain:
-    """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
-    `suspect`: the resource to try first instead of the verdict's own. `most_connections`: how many
-    this machine holds."""
+class Asks(Struct, frozen=True):
+    """The keys of [explain]: `pairs` of trials for each resource that is tried, at most `steps`
+    resources per server. `suspect`: the resource to try first instead of the verdict's own."""
 
-    pairs: int
-    steps: int
+    # 6 pairs are the least that give an interval (lab.judge.intervals).
+    pairs: Annotated[int, Meta(ge=1, le=100)] = 6
+    steps: Annotated[int, Meta(ge=1, le=20)] = 4
     suspect: str | None = None
-    most_connections: int = MOST_CONNECTIONS
 
-    def __post_init__(self) -> None:
-        if self.pairs < 1 or self.steps < 1:
-            raise ValueError("pairs and steps start at 1")
-        if self.suspect is not None and self.suspect not in RESOURCES:
-            raise ValueError(f"{self.suspect} is not a resource")
+
+class Explain(Asks, frozen=True):
+    """What is asked, and how many connections this machine holds."""
+
+    most_connections: int = MOST_CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Inquiry:
             resource = suspect or self.now.lifted_by(named.bottleneck or UNKNOWN)
             if self._is_over(named, None if suspect or tied else resource):
                 return
-            resources, tie = tied or tied_with(resource, self.now, goodput(named))
+            resources, tie = tied or self._tied_with(resource, goodput(named))
             change = together(resources, self.now)
             strength = named.strength if named.bottleneck in resources else None
             head = f"step {self._number}", self.server, 0, None, "×", None, None
@@ -155,13 +156,43 @@ class Inquiry:
                 continue
             if suspect in (None, named.bottleneck):
                 more = len(self.steps) < self.explain.steps and not change.takes
-                tied = behind(resources, after, self.now) if more and step.value else None
+                tied = self._behind(resources, after) if more and step.value else None
                 if tied is None:
                     values = {"resources": ", ".join(resources), "answer": step.answer}
                     self._end(UNKNOWN, Remark("not-confirmed", values), *step.why)
                     return
             # A suspect was not the limit: the verdict of the same trial is next.
             suspect = None
+
+    def _tied_with(self, resource: str, measured: float | None) -> Tied:
+        """The resource, with those that by the prediction bind right behind it at the goodput
+        `measured`. One with a bound of its own above that is no limit, and has none behind it."""
+        resources: tuple[str, ...] = (resource,)
+        why = None
+        while measured and not self.now.slack(resource, measured):
+            change = together(resources, self.now)
+            if isinstance(change, Remark) or change.takes:
+                break
+            bound = self.now.near(change.step, measured)
+            if bound is None or bound.resource in resources or not self._can_rise(bound.resource):
+                break
+            times = bound.rps / measured
+            why = Remark("little-room", {"alone": ", ".join(resources), "times": times})
+            resources = (*resources, bound.resource)
+        return resources, why
+
+    def _behind(self, resources: tuple[str, ...], after: Sequence[Row]) -> Tied | None:
+        """What to change together after a change of `resources` that was no help: these, and the
+        resource that most of its trials `after` name. None where that cannot be raised."""
+        name, count = Counter(row.bottleneck or UNKNOWN for row in after).most_common(1)[0]
+        if name in resources or 2 * count <= len(after) or not self._can_rise(name):
+            return None
+        why = Remark("named-with-change", {"named": name, "changed": ", ".join(resources)})
+        return (*resources, name), why
+
+    def _can_rise(self, resource: str) -> bool:
+        change = lever(resource, self.now)
+        return isinstance(change, Change) and not change.takes
 
     def _valid(self, ask: Ask) -> Generator[Ask, Row, Row]:
         """A valid trial, or the last of TRIES invalid ones."""

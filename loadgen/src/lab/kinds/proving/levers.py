@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import replace
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from lab.judge.predict import (
     UNPINNED,
@@ -89,7 +90,8 @@ def lever(resource: str, now: Present) -> Change | Remark:
     """The change of a resource, or why there is none."""
     if now.snapshot.foreign and resource not in (CONNECTIONS, HOST_CPU):
         return _of_service(resource, now)
-    return LEVERS[resource](now) if resource in LEVERS else _none(resource)
+    known = LEVERS.get(resource)
+    return known(now) if known else Remark("no-lever", {"resource": resource})
 
 
 def together(resources: Sequence[str], now: Present) -> Change | Remark:
@@ -102,10 +104,11 @@ def together(resources: Sequence[str], now: Present) -> Change | Remark:
         lift = lever(resource, replace(now, condition=whole.lift))
         if isinstance(step, Remark) or isinstance(lift, Remark):
             return step if isinstance(step, Remark) else lift
+        pairs = zip(step.settings, lift.settings, strict=True)
         whole = Change(
             step.step,
             lift.lift,
-            (*whole.settings, *map(_lifted, step.settings, lift.settings)),
+            (*whole.settings, *(replace(now, lift=lifted.lift) for now, lifted in pairs)),
             whole.at_most and step.at_most and min(whole.at_most, step.at_most),
             unseen=(*whole.unseen, *step.unseen),
             saves_ms=whole.saves_ms + step.saves_ms,
@@ -115,20 +118,11 @@ def together(resources: Sequence[str], now: Present) -> Change | Remark:
     return whole
 
 
-def _lifted(step: SettingChange, lift: SettingChange) -> SettingChange:
-    return replace(step, lift=lift.lift)
-
-
-def _none(resource: str) -> Remark:
-    return Remark("no-lever", {"resource": resource})
-
-
 def _of_service(resource: str, now: Present) -> Change | Remark:
     own = now.levers.get(resource)
     if own is None:
-        if resource not in LEVERS:
-            return _none(resource)
-        return Remark("no-lever-of-subject", {"resource": resource})
+        code = "no-lever-of-subject" if resource in LEVERS else "no-lever"
+        return Remark(code, {"resource": resource})
     enough = now.connections if resource in POOLS else None
     change = change_of(own, now.condition.host, enough, now.cpus)
     if isinstance(change, Remark):
@@ -166,15 +160,11 @@ def _more(
     return Change(write(step), write(lift), (changed,), step / value if bounds else None)
 
 
-def _knob(
-    name: str, now: Present, enough: float, *, times: int = 2, least: int = 0, bounds: bool = True
-) -> Change | Remark:
-    """More of a knob, or of a setting of .env (in capitals) that the server reads back."""
+def _knob(name: str, now: Present, enough: float, **changes: Any) -> Change | Remark:
+    """More of a knob, or of a setting of .env (in capitals) that the server reads back; `changes`
+    as of `_more`."""
     most = MOST[READ_BACK[name][0] if name in READ_BACK else name]
-    write = partial(now.with_value, name)
-    return _more(
-        name, now.value(name), write, most, enough, times=times, least=least, bounds=bounds
-    )
+    return _more(name, now.value(name), partial(now.with_value, name), most, enough, **changes)
 
 
 def _planted(name: str, now: Present) -> Change | None:
@@ -209,14 +199,15 @@ def _carriers(now: Present) -> Change | Remark:
 
 def _pinned(now: Present) -> Change | Remark:
     release = release_of(now.snapshot.own_identity.jdk)
-    fixed = release is not None and release < UNPINNED
-    more = partial(_knob, "virtual_thread_parallelism", now, now.connections)
-    return _planted("pin_ms", now) or (Remark("fixed-carriers") if fixed else more())
+    if planted := _planted("pin_ms", now):
+        return planted
+    if release is not None and release < UNPINNED:
+        return Remark("fixed-carriers")
+    return _knob("virtual_thread_parallelism", now, now.connections)
 
 
 def _event_loop(now: Present) -> Change | Remark:
-    read_back = str(now.snapshot.settings.get("block_the_loop")).lower()
-    blocked = now.condition.host.get("BLOCK_THE_LOOP", read_back)
+    blocked = str(now.host("BLOCK_THE_LOOP", "block_the_loop")).lower()
     if blocked not in ("true", "spin"):
         return _knob("LOOPS", now, now.cpus)
     free = now.with_host(BLOCK_THE_LOOP="false")
@@ -224,13 +215,12 @@ def _event_loop(now: Present) -> Change | Remark:
 
 
 def _server_cpu(now: Present) -> Change | Remark:
-    given = now.condition.host.get("SERVER_CPUS")
-    quota = float(given) if given is not None else now.snapshot.cpu_quota
+    quota = now.condition.host.get("SERVER_CPUS") or now.snapshot.cpu_quota
     # A JVM sees whole CPUs: a quota that is unknown may be up to one less.
-    cpus = quota if quota is not None else float(now.snapshot.own_identity.cpus)
+    cpus = now.snapshot.own_identity.cpus if quota is None else quota
     change = _more(
         "SERVER_CPUS",
-        min(cpus, now.cpus),
+        min(float(cpus), now.cpus),
         lambda to: now.with_host(SERVER_CPUS=f"{to:g}"),
         now.cpus,
         now.cpus,
@@ -294,8 +284,7 @@ def _file_descriptors(now: Present) -> Change | Remark:
 
 
 def _ports(now: Present) -> Change | Remark:
-    given = now.condition.host.get("SERVER_PORTS")
-    settings = now.snapshot.settings if given is None else {"local_ports": given}
+    settings = {"local_ports": now.host("SERVER_PORTS", "local_ports")}
     every = LAST_PORT - FIRST_PORT + 1
     return _more(
         "local ports",
@@ -318,8 +307,7 @@ def _connections(now: Present) -> Change | Remark:
 
 def _direct(now: Present) -> Change | Remark:
     """Calls past Toxiproxy. What it costs is gone with it, and how it sets connections up."""
-    given = now.condition.host.get("SERVER_DOWNSTREAM_URL")
-    url = given if given is not None else now.snapshot.settings.get("downstream_url")
+    url = now.host("SERVER_DOWNSTREAM_URL", "downstream_url")
     if url != PROXIED:
         return Remark("already-direct" if url == DIRECT else "not-through-proxy")
     # A toxic of which a bound is known would be gone, too.

@@ -3,7 +3,9 @@
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from lab.judge.compare import MARGIN
 from lab.judge.predict import predict
 from lab.model import OFFERED, Bound, Condition, OwnLever, Snapshot, ToxicState
 from lab.model.knobs import DIRECT, READ_BACK
@@ -60,6 +62,11 @@ class Present:
         knob = self.condition.knobs.get(setting, self.snapshot.setting(setting))
         return int(self.condition.host.get(name, 0)) or knob
 
+    def host(self, name: str, read_back: str) -> Any:
+        """A setting of .env in force: that of the condition, or what the server says of it."""
+        given = self.condition.host.get(name)
+        return given if given is not None else self.snapshot.settings.get(read_back)
+
     def bounds(self, condition: Condition) -> tuple[Bound, ...]:
         """The hard bounds of the load under a condition, the tightest first; only what is offered
         of a service that is not the lab's."""
@@ -76,6 +83,17 @@ class Present:
         prediction = predict(self.route, connections, self.offered_rps, snapshot)
         # Whatever holds beside it, no more is answered than is offered.
         return prediction.holding or tuple(b for b in prediction.bounds if b.resource == OFFERED)
+
+    def near(self, condition: Condition, measured_rps: float) -> Bound | None:
+        """What binds under a condition so near to a goodput that it hardly rises; None where
+        nothing is predicted to."""
+        bound = next(iter(self.bounds(condition)), None)
+        return bound if bound and bound.rps <= (1 + MARGIN) * measured_rps else None
+
+    def slack(self, resource: str, measured_rps: float) -> bool:
+        """True if a resource has a bound of its own that is above what was measured."""
+        bounds = [each.rps for each in self.bounds(self.condition) if each.resource == resource]
+        return bool(bounds) and bounds[0] > (1 + MARGIN) * measured_rps
 
     def with_value(self, name: str, to: float) -> Condition:
         """The condition with another value of a knob, or of a setting of .env."""

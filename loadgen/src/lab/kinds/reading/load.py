@@ -5,28 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from lab.errors import WordError
 from lab.kinds.reading import target as targets
-from lab.kinds.reading.settings import (
-    MAX_RATE_RPS,
-    Arm,
-    Asked,
-    Connections,
-    Duration,
-    Pause,
-    Settings,
-)
-from lab.kinds.reading.subject import given_target
+from lab.kinds.reading.settings import MAX_RATE_RPS, Asked, Connections, Duration, Pause, Settings
 from lab.load.engines import ENGINES
 from lab.model import MODES, Arrivals, Experiment, Mode
-from lab.model.routes import Route, RouteCall, foreign, parse
+from lab.model.routes import Route, foreign, parse
 from lab.store.records import to_json
 from lab.store.run_dir import find_run_dir
 
@@ -40,24 +30,27 @@ BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
 EXACT = "pacer"
 # Descriptors a server needs besides those of requests: jars, listeners, management, probe.
 SPARE_DESCRIPTORS = 1000
-
-
-class Rate(str):
-    """The rate of an open load: `auto`, a number, or a share of a capacity."""
-
-    __slots__ = ()
-    ALLOWED: ClassVar[str] = (
-        f"auto, 1..{MAX_RATE_RPS} requests per second, or 1%..150% of a CAPACITY"
-    )
-
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """Raises ValueError."""
-        number = re.fullmatch(r"[1-9]\d{0,7}", text, re.ASCII)
-        share = re.fullmatch(r"([1-9]\d?|1[0-4]\d|150)%", text, re.ASCII)
-        if not (text == "auto" or share or (number and int(text) <= MAX_RATE_RPS)):
-            raise ValueError
-        return cls(text)
+_RPS = r"[1-9][0-9]{0,6}|10000000"
+# `auto`, a number, or a share of a capacity.
+Rate = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(auto|{_RPS}|([1-9][0-9]?|1[0-4][0-9]|150)%)\Z",
+        description=f"auto, 1..{MAX_RATE_RPS} requests per second, or 1%..150% of a CAPACITY",
+    ),
+]
+ExtraRate = Annotated[
+    str,
+    Meta(pattern=rf"^(auto|{_RPS})\Z", description=f"auto, 1..{MAX_RATE_RPS} requests per second"),
+]
+# The name of an arm, or a setting of .env with the value that names it, as FRONTS=2.
+Arm = Annotated[
+    str,
+    Meta(
+        pattern=r"^([A-Z_]+=)?[a-z0-9][a-z0-9-]{0,39}\Z",
+        description="a name of a-z, 0-9 and '-', or a setting with its value, as FRONTS=2",
+    ),
+]
 
 
 class LoadTable(Struct, frozen=True):
@@ -67,11 +60,11 @@ class LoadTable(Struct, frozen=True):
     routes: tuple[str, ...] = ("/downstream",)
     concurrency: tuple[Connections, ...] = ()
     modes: tuple[Literal["open", "closed", "both"], ...] = ()
-    rate: Rate = Rate("auto")
+    rate: Rate = "auto"
     capacity: str = ""
     arrivals: Arrivals = "constant"
-    duration: Duration | None = None
-    warmup: Pause | None = None
+    duration_s: Duration | None = None
+    warmup_s: Pause | None = None
     engines: tuple[str, ...] = ()
 
 
@@ -80,7 +73,7 @@ class RepeatTable(Struct, frozen=True):
 
     launches: Annotated[int, Meta(ge=0, le=100)] = 0
     arms: tuple[Arm, ...] = ()
-    patience: Pause | None = None
+    patience_s: Pause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,6 @@ class Load:
     `notes` say which connections were left out, and where a target is."""
 
     draft: Experiment
-    calls: tuple[RouteCall, ...]
     most: int
     held: str
     notes: tuple[str, ...]
@@ -123,9 +115,9 @@ def read_load(
     settings.one_of("load.engines", [engine.name for engine in ENGINES])
     with settings.checked("load.routes"):
         calls = tuple(map(parse, table.routes))
-    servers, routes = table.servers or tuple(here.servers), table.routes
+    servers, routes, launches = table.servers or tuple(here.servers), table.routes, repeat.launches
     modes = tuple(mode for mode in BOTH if {mode, "both"} & {*table.modes}) or modes
-    launches, target = repeat.launches, given_target(settings, here.subjects)
+    target = targets.given(settings, here.subjects)
     if target is None:
         settings.one_of("load.servers", here.servers, "a server of the lab")
     else:
@@ -141,8 +133,16 @@ def read_load(
     concurrencies, notes = _that_fit(settings, table.concurrency, most, held)
     if not searched and not concurrencies:
         raise settings.missing("load.concurrency")
+    rate_rps = _rate(asked, table, servers)
+    if modes == ("closed",):
+        if table.arrivals != "constant":
+            what = "is not allowed: a closed load has no arrivals"
+            raise settings.refuse("load.arrivals", what)
+        wanted = settings.by_user("load.rate") or not settings.by_user("load.modes")
+        if rate_rps is not None and wanted:
+            raise settings.refuse("load.rate", "is not allowed: a closed load has no rate")
+        rate_rps = None
     patience_s = min(DEFAULT_PATIENCE_S, settings.scaled(DEFAULT_PATIENCE_S))
-    owned = target is not None and target.server in here.own
     draft = Experiment(
         name=asked.name,
         question=asked.question,
@@ -152,31 +152,36 @@ def read_load(
         routes=routes,
         concurrencies=concurrencies or (1,),
         modes=modes,
-        rate_rps=_rate(asked, table, servers),
+        rate_rps=rate_rps,
         arrivals=table.arrivals if "open" in modes else "constant",
-        duration_s=table.duration or settings.scaled(DEFAULT_DURATION_S),
+        duration_s=table.duration_s or settings.scaled(DEFAULT_DURATION_S),
         longer=not settings.by_user("load.duration"),
-        warmup_s=table.warmup,
+        warmup_s=table.warmup_s,
         engines=table.engines or ((EXACT,) if exact else ()),
         launches=launches,
-        patience_s=patience_s if repeat.patience is None else repeat.patience,
+        patience_s=patience_s if repeat.patience_s is None else repeat.patience_s,
         scale=settings.scale,
-        target=target.url if target else None,
-        requests=target.requests if target else (),
-        ready=target.ready if target else None,
-        levers=target.levers if target and owned else {},
-        subject=target.subject if target else None,
     )
-    for name, values in (
-        ("routes", routes), ("concurrency", concurrencies), ("modes", modes),
-        ("engines", table.engines),
-    ):  # fmt: skip
-        if name in single and len(values) > 1 and settings.get(f"load.{name}"):
+    if target:
+        draft = copy.replace(
+            draft,
+            target=target.url,
+            requests=target.requests,
+            ready=target.ready,
+            levers=target.levers if target.server in here.own else {},
+            subject=target.subject,
+        )
+        notes = (*notes, *([target.note] if target.note else ()))
+    several = {"routes": routes, "concurrency": concurrencies, "modes": modes,
+               "engines": table.engines}  # fmt: skip
+    for name in single:
+        if len(several[name]) > 1 and settings.get(f"load.{name}"):
             raise settings.refuse(f"load.{name}", "is more than one; allowed: one in this kind")
-    if target and target.note:
-        notes = (*notes, target.note)
-    load = Load(draft, calls, most, held, notes)
-    return _possible(load, table, settings, searched=searched, exact=exact)
+    _refuse_engines(settings, draft, table.engines, exact=exact)
+    waits = any(call.wait_ms != 0 for call in calls)
+    if modes == ("open",) and rate_rps is None and not waits and not searched:
+        raise no_auto_rate(routes[0])
+    return Load(draft, most, held, notes)
 
 
 def max_concurrency(route: Route, file_limit: int) -> int:
@@ -242,36 +247,18 @@ def no_auto_rate(path: str) -> WordError:
     )
 
 
-def _possible(
-    load: Load, table: LoadTable, settings: Settings, *, searched: bool, exact: bool
-) -> Load:
-    """The load, where its settings go together. Raises WordError."""
-    draft = load.draft
-    if draft.modes == ("closed",):
-        if table.arrivals != "constant":
-            what = "is not allowed: a closed load has no arrivals"
-            raise settings.refuse("load.arrivals", what)
-        if draft.rate_rps is not None:
-            if settings.by_user("load.rate") or not settings.by_user("load.modes"):
-                what = "is not allowed: a closed load has no rate"
-                raise settings.refuse("load.rate", what)
-            load = copy.replace(load, draft=copy.replace(draft, rate_rps=None))
-    if table.engines and table.engines != (EXACT,):
-        for what in _only_exact(draft, exact=exact):
-            raise settings.refuse("load.engines", f"{what}; allowed: ENGINE={EXACT}")
-    waits = any(call.wait_ms != 0 for call in load.calls)
-    if draft.modes == ("open",) and draft.rate_rps is None and not waits and not searched:
-        raise no_auto_rate(draft.routes[0])
-    return load
-
-
-def _only_exact(draft: Experiment, *, exact: bool) -> Iterator[str]:
-    """What the other engines cannot do of a load."""
-    if exact:
-        yield "is not exact to the second, which this kind needs"
-    if any(request.expect for request in draft.requests):
-        yield f"checks no answers, and {draft.routes[0]} expects some"
-    if draft.requests:
-        yield f"sends GET of one path only, and {draft.routes[0]} is more"
-    if draft.arrivals != "constant":
-        yield f"sends no {draft.arrivals} arrivals"
+def _refuse_engines(
+    settings: Settings, draft: Experiment, engines: tuple[str, ...], *, exact: bool
+) -> None:
+    """Raises WordError for an engine that cannot do the load: all but EXACT have limits."""
+    route = draft.routes[0]
+    expects = any(request.expect for request in draft.requests)
+    problems = {
+        "is not exact to the second, which this kind needs": exact,
+        f"checks no answers, and {route} expects some": expects,
+        f"sends GET of one path only, and {route} is more": bool(draft.requests),
+        f"sends no {draft.arrivals} arrivals": draft.arrivals != "constant",
+    }
+    for problem, holds in problems.items():
+        if holds and engines not in ((), (EXACT,)):
+            raise settings.refuse("load.engines", f"{problem}; allowed: ENGINE={EXACT}")

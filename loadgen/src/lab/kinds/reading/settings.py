@@ -1,31 +1,30 @@
-"""Settings: what a word or a line of a file gives, read as the types of a msgspec.Struct.
+"""Settings: what a word or a line of a file gives, read as the fields of a msgspec.Struct.
 
-A word and a key of a file that mean the same are read alike, and texts do for numbers. What is
-wrong gets one line (WordError) with the place, the given value and the allowed values.
+A word and a key of a file that mean the same are read alike. A field that ends with _s is a
+duration, whose key has no such ending. A wrong value is refused in one line (WordError) with the
+place, the value and what is allowed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct, inspect
 
 from lab.errors import WordError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 MAX_DURATION_S = 24 * 3600
 MAX_RATE_RPS = 10_000_000
 MAX_CONNECTIONS = 1_000_000
 _DURATION = re.compile(r"([0-9]{1,6})(s|m|h)?")
 _SECONDS = {"s": 1, None: 1, "m": 60, "h": 3600}
+_IN_UNITS = "24h in whole seconds, minutes or hours, as 15s or 2m"
 # So many characters of a value are shown in a message.
 _SHOWN = 60
 
@@ -36,39 +35,18 @@ Name = Annotated[
         description="up to 40 of a-z, 0-9 and '-', starting with a letter or digit",
     ),
 ]
-# The name of an arm, or a setting of .env with the value that names it, as FRONTS=2.
-Arm = Annotated[
-    str,
-    Meta(
-        pattern=r"^([A-Z_]+=)?[a-z0-9][a-z0-9-]{0,39}\Z",
-        description="a name of a-z, 0-9 and '-', or a setting with its value, as FRONTS=2",
-    ),
-]
 Connections = Annotated[int, Meta(ge=1, le=MAX_CONNECTIONS)]
 Rps = Annotated[int, Meta(ge=1, le=MAX_RATE_RPS)]
+# A time in seconds, which SCALE multiplies.
+Duration = Annotated[int, Meta(ge=1, le=MAX_DURATION_S, description=f"1s..{_IN_UNITS}")]
+# A time in seconds that may be 0, and that SCALE leaves as it is.
+Pause = Annotated[int, Meta(ge=0, le=MAX_DURATION_S, description=f"0s..{_IN_UNITS}")]
 
 
-class Duration(int):
-    """A time in seconds that SCALE multiplies."""
-
-    LEAST: ClassVar[int] = 1
-    ALLOWED: ClassVar[str] = "1s..24h in whole seconds, minutes or hours, as 15s or 2m"
-
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """Raises ValueError."""
-        match = _DURATION.fullmatch(text)
-        value = int(match[1]) * _SECONDS[match[2]] if match else -1
-        if not cls.LEAST <= value <= MAX_DURATION_S:
-            raise ValueError
-        return cls(value)
-
-
-class Pause(Duration):
-    """A time in seconds that may be 0, and that SCALE leaves as it is."""
-
-    LEAST = 0
-    ALLOWED = "0s..24h in whole seconds, minutes or hours, as 15s or 2m"
+def file_keys(table: type[Struct], name: str = "") -> tuple[str, ...]:
+    """The keys of a table in a file, as load.servers; without a name those of no table."""
+    keys = (field.removesuffix("_s") for field in table.__struct_fields__)
+    return tuple(f"{name}.{key}" if name else key for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +59,14 @@ class Given:
     by_user: bool = False
 
     @property
-    def text(self) -> str:
-        values = self.value if isinstance(self.value, list) else [self.value]
-        text = ",".join(map(str, values)).replace("\n", " ")
-        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    def values(self) -> list[str]:
+        return [*map(str, self.value if isinstance(self.value, list) else [self.value])]
 
     def refuse(self, problem: str) -> WordError:
         """The refusal; `problem` follows the given value."""
-        return WordError(f"{self.place}={self.text} {problem}")
+        text = ",".join(self.values).replace("\n", " ")
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        return WordError(f"{self.place}={shown} {problem}")
 
 
 class Settings:
@@ -133,10 +111,7 @@ class Settings:
     def one_of(self, key: str, allowed: Sequence[str], what: str = "allowed") -> None:
         """Raises WordError where a value that was given is none of these."""
         given = self.given.get(key)
-        if given is None:
-            return
-        values = given.value if isinstance(given.value, list) else [given.value]
-        if any(str(value) not in allowed for value in values):
+        if given is not None and not {*given.values} <= {*allowed}:
             raise given.refuse(f"is not {what}; allowed: {', '.join(allowed)}")
 
     @contextmanager
@@ -152,20 +127,25 @@ class Settings:
         """The settings of a table, as [load]; those without a table for an empty name. Raises
         WordError."""
         values = {}
-        for field in msgspec.structs.fields(kind):
-            key = f"{name}.{field.name}" if name else field.name
+        for field, key in zip(msgspec.structs.fields(kind), file_keys(kind, name), strict=True):
             if key in self.given:
-                values[field.name] = self._read(self.given[key], field.type)
+                values[field.name] = self._read(self.given[key], field)
             elif field.required:
                 raise self.missing(key)
         return kind(**values)
 
-    def _read(self, given: Given, kind: Any) -> Any:
-        value, listed = given.value, get_origin(kind) is tuple
+    def _read(self, given: Given, field: msgspec.structs.FieldInfo) -> Any:
+        value, kind = given.value, field.type
+        listed = get_origin(kind) is tuple
         if listed and isinstance(value, str):
             value = [value]
+        if field.name.endswith("_s"):
+            match = _DURATION.fullmatch(str(value))
+            value = int(match[1]) * _SECONDS[match[2]] if match else -1
+        elif not isinstance(value, list | dict) and not listed:
+            value = str(value)
         try:
-            values = msgspec.convert(value, kind, strict=False, dec_hook=self._custom)
+            values = msgspec.convert(value, kind, strict=False)
         except (msgspec.ValidationError, UnicodeEncodeError):
             allowed = allowed_text(inspect.type_info(kind))
             raise given.refuse(f"is not allowed; allowed: {allowed}") from None
@@ -173,11 +153,7 @@ class Settings:
             raise given.refuse("is empty; allowed: one or more")
         if listed and len({*map(str, values)}) < len(values):
             raise given.refuse("names the same twice")
-        return values
-
-    def _custom(self, kind: Any, value: object) -> object:
-        custom = kind.read(str(value))
-        return Duration(self.scaled(custom)) if kind is Duration else custom
+        return self.scaled(values) if Duration in (kind, *get_args(kind)) else values
 
 
 def allowed_text(kind: inspect.Type) -> str:
@@ -189,8 +165,6 @@ def allowed_text(kind: inspect.Type) -> str:
             return f"{least}..{most}" if least is not None else "a number"
         case inspect.LiteralType(values=values):
             return ", ".join(map(str, values))
-        case inspect.CustomType(cls=custom):
-            return str(getattr(custom, "ALLOWED", custom.__name__))
         case inspect.VarTupleType(item_type=item):
             return f"a list of {allowed_text(item)}"
         case inspect.DictType(key_type=key, value_type=value):

@@ -1,14 +1,17 @@
-"""The user's KEY=VALUE words, and which servers there are."""
+"""The user's KEY=VALUE words, and the servers and compose profiles that they need."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from lab.errors import LabUnreachable, WordError
+from lab.errors import LabUnreachable, RawDataError, WordError
+from lab.store.records import read_object
 
 _SERVER = re.compile(r"[a-z0-9][a-z0-9.-]*")
 # Settings of .env on which figures depend and which no server shows.
@@ -20,7 +23,6 @@ _NOT_READ_BACK = (
     "DOWNSTREAM_CPUSET",
     "OBSERVATION_CPUSET",
     "TOXIPROXY_GOMAXPROCS",
-    "LAB_PROBE_RPS",
 )
 
 
@@ -28,13 +30,18 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
     """The user's KEY=VALUE words: of the command line, and of LAB_WORDS (make's words).
 
     Words of LAB_WORDS named in LAB_SETTING_NAMES are settings of the lab, not of a verb, and
-    are left out. A word of the command line wins. Raises WordError.
+    are left out. A word of the command line wins. Raises WordError, also for an address that make
+    or the shell would change: they take quotes, backslashes and $ out of a word.
     """
     settings = set(environ.get("LAB_SETTING_NAMES", "").split())
-    _refuse_changed(environ.get("LAB_WORDS", ""))
+    for word in re.findall(r"(?:\\.|\S)+", environ.get("LAB_WORDS", "")):
+        if word.startswith("TARGET=") and re.search(r"[\"'$]|\\(?!\s)", word):
+            raise WordError(
+                f"{word} is not an address; allowed: no $, quote or backslash in it (write %24, "
+                "%22, %27, %5C), and quotes of the shell around it"
+            )
     words = {key: value for key, value in _from_make(environ) if key not in settings}
-    words.update(_split(word) for word in argv)
-    return words
+    return words | dict(map(_split, argv))
 
 
 def given_settings(
@@ -51,17 +58,6 @@ def _from_make(environ: Mapping[str, str]) -> list[tuple[str, str]]:
         return [_split(word) for word in shlex.split(given)]
     except ValueError as failure:
         raise WordError(f"cannot read the words {given!r}: {failure}") from None
-
-
-def _refuse_changed(from_make: str) -> None:
-    """Raises WordError for an address that make or the shell would change: they take quotes,
-    backslashes and $ out of a word."""
-    for word in re.findall(r"(?:\\.|\S)+", from_make):
-        if word.startswith("TARGET=") and re.search(r"[\"'$]|\\(?!\s)", word):
-            raise WordError(
-                f"{word} is not an address; allowed: no $, quote or backslash in it (write %24, "
-                "%22, %27, %5C), and quotes of the shell around it"
-            )
 
 
 def _split(word: str) -> tuple[str, str]:
@@ -109,3 +105,36 @@ def _targets(path: Path) -> tuple[str, ...]:
     if not names or any(not _SERVER.fullmatch(name) for name in names):
         raise LabUnreachable(f"{path}: targets must be one or more service names, not {names}")
     return names
+
+
+def needed_profiles(
+    words: Mapping[str, str], asked: Iterable[str], running: Iterable[str], home: Path
+) -> tuple[str, ...]:
+    """The compose profiles of servers that are `asked` for by name, or have a server that the
+    words name (SERVER, EXP or RESUME) or that is `running`: the host asks before containers start.
+    `home` holds servers/, experiments/ and results/. Other wrong words name no server here. Raises
+    WordError for a profile that there is not, LabUnreachable without readable lists of servers."""
+    lists = {name: servers for name, servers in server_lists(home / "servers") if name != "core"}
+    asked = tuple(asked)
+    for name in asked:
+        if name not in lists:
+            raise WordError(f"PROFILE={name} is not a profile; allowed: {', '.join(lists)}")
+    used = {*running, *words.get("SERVER", "").split(",")}
+    if "EXP" in words and "SERVER" not in words:
+        used |= _servers_in(home / "experiments" / f"{words['EXP']}.toml")
+    if "RESUME" in words:
+        used |= _servers_in(home / "results" / words["RESUME"] / "manifest.json")
+    return tuple(name for name, servers in lists.items() if name in asked or used & set(servers))
+
+
+def _servers_in(path: Path) -> set[str]:
+    """The names under `servers` in an experiment or a manifest, at the top or one level below: a
+    list, or the keys of a table. Anything else names none: the verb itself says what is wrong."""
+    try:
+        toml = path.suffix == ".toml"
+        loaded: Mapping[str, Any] = tomllib.loads(path.read_text()) if toml else read_object(path)
+    except (OSError, ValueError, RecursionError, RawDataError):
+        return set()
+    parts = [loaded, *(part for part in loaded.values() if isinstance(part, dict))]
+    named = [part.get("servers") for part in parts]
+    return {str(name) for names in named if isinstance(names, list | dict) for name in names}

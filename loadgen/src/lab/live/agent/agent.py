@@ -1,11 +1,11 @@
-"""The agent: what it is asked over HTTP, and what it knows.
+"""The agent: its HTTP routes and its state.
 
 * GET /metrics     Prometheus text
 * GET /health      503 when a background task has died
-* PUT /trial       announce or refresh a trial (lab.system.agent.Trial); GET shows it, or 404
+* PUT /trial       announce or refresh a trial (lab.system.agent.Trial)
 * DELETE /trial    the trial is over: the probe stops, the marks go
-* PUT /load        lines of the load's engine, as they are; 409 while no trial runs
-* PUT /attention   a driver has turned to these servers (lab.system.agent.Attention)
+* PUT /load        lines of the load's engine; 409 while no trial runs
+* PUT /attention   a driver measures these servers (lab.system.agent.Attention)
 * GET /toxics      looks at Toxiproxy, then answers (lab.system.agent.ToxicsSeen)
 * GET /targets/servers    for Prometheus (http_sd): the servers that are up; `__idle` if another
                    one is measured
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -32,21 +32,20 @@ from lab.live.clock import Clock
 from lab.live.http import Json, body_of, decoded
 from lab.system.agent import Attention, Trial
 
-# A toxic must show within seconds. One small request per second costs nothing on either side.
+# A toxic must show within seconds, and a small request per second costs nothing.
 INTERVAL_S = 1.0
-# A line has a few hundred buckets, some thousand under overload; several come after a stall.
+# A line has a few hundred buckets, some thousand under overload. After a stall several come.
 LARGEST_LINES = 4_000_000
 
 
 class Agent:
-    """Lives in one event loop. ``probe_rps`` is the rate of the probe, unless a trial allows less;
-    ``servers`` gives those that are up now; ``machines`` are those of a lab on several."""
+    """Lives in one event loop. ``servers`` gives those that are up now; ``machines`` are those of a
+    lab on several."""
 
     def __init__(
         self,
         clock: Clock,
         watch: ToxicsWatch,
-        probe_rps: float,
         servers: Callable[[], Sequence[str]],
         project: str,
         machines: Sequence[str] = (),
@@ -58,7 +57,7 @@ class Agent:
         self._machines = machines
         self._metrics = AgentMetrics(clock, lambda: self.trial, watch)
         self._load = LoadLines(clock, self._metrics)
-        self._probe = Probe(probe_rps, clock, self._metrics)
+        self._probe = Probe(clock, self._metrics)
         self._trial: Trial | None = None
         self._trial_until = -math.inf
         self._attended: tuple[str, ...] = ()
@@ -82,8 +81,8 @@ class Agent:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        """Each second, look at the toxics, and stop the probe of a trial that nobody refreshed,
-        because its driver is gone."""
+        """Each second, look at the toxics, and stop the probe of an expired trial, whose driver is
+        gone."""
         due = self._clock.monotonic()
         while True:
             if self.trial is None:
@@ -97,7 +96,6 @@ class Agent:
         return [
             Route("/metrics", self._show_metrics),
             Route("/health", self._show_health),
-            Route("/trial", self._show_trial, methods=["GET"]),
             Route("/trial", self._announce_trial, methods=["PUT"]),
             Route("/trial", self._end_trial, methods=["DELETE"]),
             Route("/load", self._take_lines, methods=["PUT"]),
@@ -115,10 +113,6 @@ class Agent:
         if self._task is None or self._task.done() or self._probe.is_broken:
             return Json({"status": "down", "reason": "a background task ended"}, 503)
         return Json({"status": "up"})
-
-    async def _show_trial(self, _: Request) -> Response:
-        trial = self.trial
-        return Response(status_code=404) if trial is None else Json(trial)
 
     async def _announce_trial(self, request: Request) -> Response:
         trial = await decoded(request, Trial)
@@ -153,25 +147,23 @@ class Agent:
         return Json(self._watch.seen)
 
     async def _show_servers(self, _: Request) -> Response:
-        """Prometheus need not look closely at a server while another one is measured. While nobody
-        measures none is idle: whoever loads one by hand wants to see it."""
+        """Servers are idle while another one is measured. Without a measurement none is: a user
+        may load one by hand."""
         measured: tuple[str, ...] = ()
         if self.trial is not None:
             measured = (self.trial.server,)
         elif self._clock.monotonic() < self._attended_until:
             measured = self._attended
-        return Json(
-            [
-                {
-                    "targets": [server],
-                    "labels": {"__idle": "yes"} if measured and server not in measured else {},
-                }
-                for server in self._servers()
-            ]
-        )
+        servers = self._servers()
+        idle = {*servers} - {*measured} if measured else set()
+        return _targets({name: {"__idle": "yes"} if name in idle else {} for name in servers})
 
     async def _show_cadvisor(self, _: Request) -> Response:
-        labels = {f"cadvisor-{name}:8080": {"machine": name} for name in self._machines}
-        targets = labels or {"cadvisor:8080": {}}
-        project = {"project": self._project}
-        return Json([{"targets": [at], "labels": project | more} for at, more in targets.items()])
+        machines = {f"cadvisor-{name}:8080": {"machine": name} for name in self._machines}
+        targets = machines or {"cadvisor:8080": {}}
+        return _targets({at: {"project": self._project, **more} for at, more in targets.items()})
+
+
+def _targets(labels: Mapping[str, Mapping[str, str]]) -> Response:
+    """For http_sd: the labels of each address."""
+    return Json([{"targets": [at], "labels": more} for at, more in labels.items()])

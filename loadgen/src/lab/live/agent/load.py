@@ -1,8 +1,8 @@
-"""What the engine of a load writes while it runs: its lines of JSON, one a second.
+"""The lines of JSON that the engine of a load (go/pacer) writes, one per second.
 
-The lines are those of pacer (go/pacer). The driver hands them on as they are, up to 0.2 s
-after they were written. A scrape a second would find none, one or two of them new, and a rate over
-a few scrapes would flicker. So a second counts from HOLD_S after its end, on one even clock.
+The driver passes them on up to 0.2 s after they were written. A scrape per second would find none,
+one or two new ones, and a rate over a few scrapes would flicker. Therefore a second counts from
+HOLD_S after its end, on one even clock.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.live.agent.metrics import KEPT_S, LEVELS, SINCE, AgentMetrics, Figures, Latencies
@@ -18,23 +17,8 @@ from lab.live.clock import Clock
 from lab.load.engines.pacer_output import Head, Line, meant
 from lab.system.agent import Phase, Trial
 
-# More than a line may be late by, and less than anybody waits for.
+# Longer than a line can be late.
 HOLD_S = 0.5
-
-
-@dataclass(slots=True)
-class _Load:
-    """The load of one trial. ``began`` is when it began (monotonic), as the promptest line shows;
-    ``ends_s`` is the end of its last second."""
-
-    trial: str
-    warmup_s: float
-    figures: Figures
-    began: float = math.inf
-    ends_s: float = 0.0
-
-    def phase(self, second: int) -> Phase:
-        return "warmup" if second < self.warmup_s else "measure"
 
 
 class LoadLines:
@@ -43,50 +27,60 @@ class LoadLines:
     def __init__(self, clock: Clock, metrics: AgentMetrics) -> None:
         self._clock = clock
         self._metrics = metrics
-        self._load: _Load | None = None
+        # The load under way: its trial, its begin (monotonic) by the promptest line, and the end of
+        # its last second.
+        self._figures: Figures | None = None
+        self._trial = ""
+        self._warmup_s = self._ends_s = 0.0
+        self._began = math.inf
         # When each second counts; the end of a load has no line.
-        self._held: deque[tuple[float, _Load, Line | None]] = deque()
+        self._held: deque[tuple[float, Line | None]] = deque()
 
     def take(self, trial: Trial, body: bytes) -> None:
-        """Whole lines of the trial's engine, in their order; the first ever is its header. What is
-        no JSON is for the driver. Raises WordError."""
-        for line in body.splitlines():
-            if line.startswith(b"{"):
+        """Whole lines of the trial's engine in their order, the header first. Other lines than
+        JSON are for the driver. Raises WordError."""
+        for text in body.splitlines():
+            if text.startswith(b"{"):
                 try:
-                    self._take(trial, line)
+                    line = meant(text)
                 except (ValueError, RecursionError) as failure:
                     raise WordError(f"no line of an engine: {failure}") from None
+                if isinstance(line, Head):
+                    self._begin(trial, line)
+                elif self._trial == trial.trial:
+                    self._hold(line if isinstance(line, Line) else None)
+                else:
+                    raise WordError("the first line of this load is missing")
 
     def count(self) -> None:
-        """Count every second that is due by now. Comes before each scrape."""
-        while self._held and self._held[0][0] <= self._clock.monotonic():
-            _, load, line = self._held.popleft()
+        """Count every second that is due. Before each scrape."""
+        while self._figures and self._held and self._held[0][0] <= self._clock.monotonic():
+            _, line = self._held.popleft()
             if line is None:  # Nothing is in flight any more.
-                load.figures.counts.update(dict.fromkeys(LEVELS, 0))
+                self._figures.counts.update(dict.fromkeys(LEVELS, 0))
             else:
-                _count(line, load.figures, self._latencies(load, line.second))
+                phase: Phase = "warmup" if line.second < self._warmup_s else "measure"
+                _count(line, self._figures, self._figures.keep(phase, self._kept_until()))
 
-    def _take(self, trial: Trial, text: bytes) -> None:
-        line, now = meant(text), self._clock.monotonic()
-        if isinstance(line, Head):
-            is_open = trial.mode == "open"
-            counts = (*LEVELS, "connect_failures", *(["requests_offered"] if is_open else []))
-            since = SINCE if is_open else ("sent",)
-            figures = self._metrics.begin(trial, "load", counts, since)
-            self._load = _Load(trial.trial, line.load.warmup_s if line.load else 0.0, figures)
-            self._latencies(self._load, 0)
-            return
-        load = self._load
-        if load is None or load.trial != trial.trial:
-            raise WordError("the first line of this load is missing")
-        if isinstance(line, Line):
-            load.ends_s = line.second + line.length_s
-            load.began = min(load.began, now - load.ends_s)
-        counts_at = min(now, load.began + load.ends_s) + HOLD_S
-        self._held.append((counts_at, load, line if isinstance(line, Line) else None))
+    def _begin(self, trial: Trial, head: Head) -> None:
+        is_open = trial.mode == "open"
+        counts = (*LEVELS, "connect_failures", *(["requests_offered"] if is_open else []))
+        since = SINCE if is_open else ("sent",)
+        self._figures = self._metrics.begin(trial, "load", counts, since)
+        self._trial, self._held = trial.trial, deque()
+        self._began, self._ends_s = math.inf, 0.0
+        self._warmup_s = head.load.warmup_s if head.load else 0.0
+        self._figures.keep("warmup" if self._warmup_s > 0 else "measure", self._kept_until())
 
-    def _latencies(self, load: _Load, second: int) -> dict[str, Latencies]:
-        return load.figures.keep(load.phase(second), self._clock.monotonic() + KEPT_S)
+    def _hold(self, line: Line | None) -> None:
+        now = self._clock.monotonic()
+        if line is not None:
+            self._ends_s = line.second + line.length_s
+            self._began = min(self._began, now - self._ends_s)
+        self._held.append((min(now, self._began + self._ends_s) + HOLD_S, line))
+
+    def _kept_until(self) -> float:
+        return self._clock.monotonic() + KEPT_S
 
 
 def _count(line: Line, figures: Figures, latencies: Mapping[str, Latencies]) -> None:

@@ -22,8 +22,8 @@ from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
 from lab.system.agent import Trial
 
-# Bounds are 5 % apart from 0.1 to 1 s, and 20 % outside: a percentile read from them is that exact.
-# The servers' contract has the same list (a test compares them).
+# 5 % apart from 0.1 to 1 s, and 20 % outside: so exact is a percentile that is read from them. The
+# servers' contract has the same list (a test compares them).
 # fmt: off
 BUCKETS_S = (
     0.001, 0.00115, 0.00139, 0.00168, 0.00203, 0.00246, 0.00297, 0.00359, 0.00435, 0.00526,
@@ -37,20 +37,20 @@ BUCKETS_S = (
 )
 # fmt: on
 _BOUNDS = (*map(str, BUCKETS_S), "+Inf")
-# Whose figures they are: those of the load itself, or of the probe beside it.
+# The figures are those of the load, or of the probe.
 SOURCES = ("load", "probe")
 OUTCOMES = ("ok", "http_error", "timeout", "error")
-# From when a latency counts: when the request was due (corrected), or when it was sent (raw).
+# A latency counts from when the request was due (corrected), or sent (raw).
 SINCE = ("due", "sent")
 LEVELS = ("requests_in_flight", "requests_waiting", "connections_open")
-# Many scrapes of a second each.
+# Ten scrapes.
 KEPT_S = 10.0
 CLIENT = ("server", "route", "mode", "source")
 TRIAL = ("run", "trial", "server", "route", "engine", "mode", "concurrency", "phase")
 TOXIC = ("proxy", "toxic", "type", "stream", "attribute")
 ROUTE, PROXY = ("server", "route"), ("proxy",)
-# Each metric: its type, text and labels. Latencies are those of answers without an error, and of
-# the probe's requests that timed out. What toxics add is absent while that of one is unknown.
+# Each metric: type, text and labels. Latencies are those of answers without an error, and of the
+# probe's requests that timed out. What toxics add is absent if it is unknown of one of them.
 METRICS = {
     "lab_client_requests_in_flight": (Gauge, "Sent and not answered yet.", CLIENT),
     "lab_client_requests_waiting": (Gauge, "Due, not sent: no connection was free.", CLIENT),
@@ -69,28 +69,27 @@ METRICS = {
     "lab_toxics_changed_timestamp_seconds": (Gauge, "When last seen to change; 0: not yet.", PROXY),
     "lab_toxic_attribute": (Gauge, "Attributes in Toxiproxy's units, and toxicity.", TOXIC),
 }
-# The name of a metric, the values of its labels, and its value (of a histogram: buckets and sum).
+# A metric, the values of its labels, and its value; for a histogram buckets and sum.
 Sample = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Latencies:
-    """Latencies by the bucket of BUCKETS_S they fall in, the last one without a bound."""
+    """Latencies by bucket of BUCKETS_S; the last one has no bound."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
     sum_s: float = 0.0
 
     def add(self, latency_s: float, count: int = 1) -> None:
-        """Count them; their sum is the caller's, who may know it better."""
+        """The caller adds to `sum_s`, and may know it more exactly."""
         self.counts[bisect_left(BUCKETS_S, latency_s)] += count
 
 
 @dataclass(slots=True)
 class Figures:
-    """What one client of a trial counts, from zero on: those of `counts` that it knows, and
-    requests by outcome. Only latencies are by phase and by `since`, as a rate over two series, of
-    which one begins, is too low for a while. `until` is when (monotonic) the latencies of a phase
-    are no longer exported; without any nothing is."""
+    """The counts of one client of a trial, from zero on. Only latencies are by phase and `since`: a
+    rate over two series, of which one begins, is too low for a while. The latencies of a phase are
+    exported up to its `until` (monotonic), and all figures up to the last of them."""
 
     client: tuple[str, ...]
     counts: dict[str, float]
@@ -100,15 +99,14 @@ class Figures:
     until: dict[str, float] = field(default_factory=dict)
 
     def keep(self, phase: str, until: float) -> dict[str, Latencies]:
-        """The latencies of a phase by `since`, from zero on if it is new."""
+        """The latencies of a phase by `since`."""
         self.until[phase] = until
         return self.phases.setdefault(phase, {since: Latencies() for since in self.since})
 
 
 class AgentMetrics(Collector):
-    """All metrics: of a trial while one runs, of the toxics while Toxiproxy answers, and of what
-    the client of a trial sees. That is the load itself if its engine streams its figures, or else
-    the probe."""
+    """The metrics of a trial while it runs, of the toxics while Toxiproxy answers, and of the
+    client of a trial: the load itself if its engine streams its figures, else the probe."""
 
     def __init__(self, clock: Clock, trial: Callable[[], Trial | None], watch: ToxicsWatch) -> None:
         self._clock = clock
@@ -119,7 +117,7 @@ class AgentMetrics(Collector):
     def begin(
         self, trial: Trial, source: str, counts: Iterable[str], since: Sequence[str]
     ) -> Figures:
-        """The client of a trial begins, at zero, in the place of the one before it."""
+        """A client begins at zero, and replaces the one before."""
         client = (trial.server, trial.route, trial.mode, source)
         self._figures = Figures(client, dict.fromkeys(counts, 0.0), since)
         return self._figures
@@ -155,12 +153,13 @@ class AgentMetrics(Collector):
                 yield "lab_trial_offered_rps", where, trial.offered_rps
 
     def _of_toxics(self) -> Iterator[Sample]:
-        changed = {proxy: at.timestamp() for at, proxy, _ in sorted(self._watch.seen.changes)}
         for proxy in self._watch.in_force.proxies if self._watch.in_force else ():
             where = (proxy.name,)
+            times = self._watch.seen.last_changes(proxy.name).values()
+            changed = max(times).timestamp() if times else 0.0
             yield "lab_toxiproxy_proxy_enabled", where, proxy.enabled
             yield "lab_toxics_in_force", where, len(proxy.toxics)
-            yield "lab_toxics_changed_timestamp_seconds", where, changed.get(proxy.name, 0.0)
+            yield "lab_toxics_changed_timestamp_seconds", where, changed
             added_ms = [t.added_latency_ms for t in proxy.toxics if t.added_latency_ms is not None]
             if len(added_ms) == len(proxy.toxics):
                 yield "lab_toxics_added_latency_seconds", where, sum(added_ms) / 1000

@@ -1,13 +1,13 @@
 """The live probe: a slow Poisson stream of requests to the route under test.
 
-wrk2 shows its latencies only when it ends. Requests whose arrivals form a Poisson
-process see the time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals
-See Time Averages", Operations Research 30(2), 1982). So a few requests per second show the latency
-of a client while a trial runs. An engine that streams its figures needs no probe (`load`).
+wrk2 shows its latencies only when it ends. Requests whose arrivals form a Poisson process see the
+time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals See Time
+Averages", Operations Research 30(2), 1982). A few requests per second show the latency of a client
+while a trial runs. An engine that streams its figures needs no probe (`load`).
 
-This holds only as long as arrivals do not wait for answers. Requests are sent at their drawn times,
-each as its own task, on as many connections as that takes. A latency counts from the time the
-request was *meant* to be sent, so a late probe does not look fast.
+Arrivals must not wait for answers: each request is a task at its drawn time, on as many connections
+as that needs. A latency counts from the time the request was *meant* to be sent, so a late probe
+does not look fast.
 """
 
 from __future__ import annotations
@@ -25,27 +25,26 @@ from lab.live.agent.metrics import KEPT_S, AgentMetrics, Figures
 from lab.live.clock import Clock
 from lab.system.agent import Trial
 
+RATE_RPS = 20.0
 TIMEOUT_S = 30.0
-# With so many unanswered, further requests are skipped and counted: the probe understates latency.
+# With so many unanswered, further requests are skipped and counted; latency is then understated.
 MOST_IN_FLIGHT = 2_000
-# It sends the same in both phases.
+# The same requests in both phases.
 NO_PHASE = ""
 
 
 class Probe:
-    """Sends requests for one trial after the other, `rate_rps` in the mean unless a trial allows
-    less. Lives in one event loop."""
+    """Sends requests for one trial after the other, at RATE_RPS unless a trial allows less. Lives
+    in one event loop."""
 
     def __init__(
         self,
-        rate_rps: float,
         clock: Clock,
         metrics: AgentMetrics,
-        client: Callable[[], Client] = Client,
+        client: Callable[[str], Client] = Client,
         draw: random.Random | None = None,
         most_in_flight: int = MOST_IN_FLIGHT,
     ) -> None:
-        self._rate_rps = rate_rps
         self._clock = clock
         self._metrics = metrics
         self._new_client = client
@@ -61,11 +60,11 @@ class Probe:
     def start(self, trial: Trial) -> None:
         """Send to ``trial.url`` from now on, and end the stream before."""
         self.stop()
-        rate_rps = min(self._rate_rps, math.inf if trial.probe_rps is None else trial.probe_rps)
+        rate_rps = RATE_RPS if trial.probe_rps is None else min(RATE_RPS, trial.probe_rps)
         if rate_rps > 0:
             counts = ("requests_in_flight", "requests_skipped")
             figures = self._metrics.begin(trial, "probe", counts, ("due",))
-            # It may be slow: it has its series as long as it runs.
+            # Its rate may be low: its series last as long as it runs.
             figures.keep(NO_PHASE, math.inf)
             sending = self._send(trial.url, rate_rps, figures)
             self._stream = asyncio.create_task(sending, name="probe"), figures
@@ -80,7 +79,7 @@ class Probe:
 
     async def _send(self, url: str, rate_rps: float, figures: Figures) -> None:
         due = self._clock.monotonic()
-        with closing(self._new_client()) as client:
+        with closing(self._new_client(url)) as client:
             async with asyncio.TaskGroup() as requests:
                 while True:
                     due += self._draw.expovariate(rate_rps)
@@ -88,13 +87,13 @@ class Probe:
                     if figures.counts["requests_in_flight"] >= self._most_in_flight:
                         figures.counts["requests_skipped"] += 1
                     else:
-                        requests.create_task(self._request(client, url, figures, due))
+                        requests.create_task(self._request(client, figures, due))
 
-    async def _request(self, client: Client, url: str, figures: Figures, due: float) -> None:
+    async def _request(self, client: Client, figures: Figures, due: float) -> None:
         figures.counts["requests_in_flight"] += 1
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                status = await client.get(url)
+                status = await client.get()
             outcome = "ok" if status < 400 else "http_error"
         except TimeoutError:
             outcome = "timeout"
@@ -103,7 +102,7 @@ class Probe:
         finally:
             figures.counts["requests_in_flight"] -= 1
         figures.outcomes[outcome] += 1
-        # A failed connection has no latency, and a status that is an error has none of an answer.
+        # Neither a failed connection nor an error status has the latency of an answer.
         if outcome in ("ok", "timeout"):
             latencies = figures.phases[NO_PHASE]["due"]
             latency_s = self._clock.monotonic() - due

@@ -34,14 +34,10 @@ from lab.model.knobs import KNOBS, check_knob, knobs_of
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import STREAMS, TOXIC_TYPES, Proxy
 from lab.system.agent import Trial
-from lab.system.http import Http
 from lab.system.management import Management
-from lab.system.prometheus import Prometheus
-from lab.system.toxiproxy import Toxiproxy
+from lab.system.stack import Stack
 
 STATIC = Path(__file__).with_name("static")
-# The page draws so many changes of toxics: more than two minutes have, unless a script makes them.
-MOST_CHANGES = 200
 
 
 class ToxicWords(Struct, forbid_unknown_fields=True):
@@ -52,16 +48,13 @@ class ToxicWords(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Control:
-    """The parts of the page, wired. Lives in one event loop. ``links`` are the lab's other pages:
-    their ports on the host, by name."""
+    """Lives in one event loop. ``links`` are the ports on the host of the lab's other pages."""
 
     links: Mapping[str, int]
     servers: Sequence[str]
     trial: Callable[[], Trial | None]
     watch: ToxicsWatch
-    toxiproxy: Toxiproxy
-    http: Http
-    prometheus: Prometheus
+    stack: Stack
     # One change at a time.
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -93,14 +86,13 @@ class Control:
         )
 
     async def _live(self, _: Request) -> Response:
-        numbers, problem = await asyncio.to_thread(read_numbers, self.prometheus)
+        numbers, problem = await asyncio.to_thread(read_numbers, self.stack.prometheus)
         in_force = self.watch.in_force
         return Json(
             {
                 "trial": self.trial(),
                 "proxies": None if in_force is None else in_force.proxies,
-                "changes": self.watch.seen.changes,
-                "history": self.watch.seen.history[-MOST_CHANGES:],
+                "history": self.watch.seen.history,
                 "numbers": numbers,
                 "problem": problem,
             }
@@ -111,9 +103,9 @@ class Control:
         return Json({"servers": await asyncio.gather(*asked)})
 
     def _knobs_of(self, server: str) -> Mapping[str, object]:
-        """The knobs in force, of those that the server has. `problem`: why they are unknown."""
+        """The knobs that the server has. `problem`: why they are unknown."""
         try:
-            values = knobs_of(Management(self.http, server).settings())
+            values = knobs_of(Management(self.stack.http, server).settings())
         except LabUnreachable as failure:
             return {"server": server, "values": {}, "problem": failure.problem}
         return {"server": server, "values": values, "problem": None}
@@ -130,15 +122,15 @@ class Control:
         except ValueError as failure:
             raise WordError(str(failure)) from None
         async with self._changing:
-            await asyncio.to_thread(Management(self.http, server).change_knobs, knobs)
+            await asyncio.to_thread(Management(self.stack.http, server).change_knobs, knobs)
         return Json(await asyncio.to_thread(self._knobs_of, server))
 
     async def _change_toxic(self, request: Request) -> Response:
         wanted = parse_toxic((await decoded(request, ToxicWords)).words)
-        return await self._changed(lambda: (self.toxiproxy.apply(wanted),))
+        return await self._changed(lambda: (self.stack.toxiproxy.apply(wanted),))
 
     async def _reset_toxics(self, _: Request) -> Response:
-        return await self._changed(lambda: self.toxiproxy.reset().proxies)
+        return await self._changed(lambda: self.stack.toxiproxy.reset().proxies)
 
     async def _changed(self, change: Callable[[], Sequence[Proxy]]) -> Response:
         """Make a change, and answer with the proxies it reads back. From then on /api/live has

@@ -1,4 +1,4 @@
-"""Decides who may ask the agent for what. Every request passes here first.
+"""Checks every request to the agent first.
 
 Two kinds of stranger reach the port. A container of the lab's network can send any header; a page
 open in the user's browser reaches the port that the lab publishes, by cross-site requests (another
@@ -35,7 +35,7 @@ API = "/api/"
 OPEN_PATHS = ("/metrics", "/targets/servers", "/targets/cadvisor")
 AGENT_PATHS = ("/trial", "/load", "/toxics", "/attention", *OPEN_PATHS)
 NOT_OF_THE_HOST = "the page is for the host, at the published port, not for the lab's network"
-# It tells nothing, and the container's own health check asks it.
+# For the container's health check.
 HEALTH = "/health"
 SECURITY = {
     # Parts of two versions of the page do not work together.

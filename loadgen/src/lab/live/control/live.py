@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from lab.errors import LabUnreachable
 from lab.system.prometheus import Prometheus
 
-# By server, then by name of EXPRESSIONS. A number without a value now is left out.
+# By server, then by name of EXPRESSIONS.
 Numbers = Mapping[str, Mapping[str, float]]
 DEADLINE_S = 2.0
 _PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
@@ -16,8 +16,8 @@ _CLIENT = "server_route_source_outcome:lab_client_requests:rate5s"
 _ALL = "server_route:lab_http_requests:rate5s"
 _OUTCOME = "server_route_outcome:lab_http_requests:rate5s"
 _CLIENT_P95 = "server_route_source_since:lab_client_request_seconds:p95_5s"
-# A Prometheus that was restarted finds what it had recorded in the last minutes, and gives it as
-# current. An idle server is scraped every 15 s.
+# A restarted Prometheus shows samples of the last minutes as current. An idle server is scraped
+# every 15 s.
 OLD_S, OLD_SCRAPE_S = 10, 35
 
 
@@ -27,7 +27,7 @@ def _now(series: str, old_s: int = OLD_S) -> str:
 
 # By name on the page: an expression with one series per server (prometheus/rules).
 EXPRESSIONS: Mapping[str, str] = {
-    # Of an open load that from when requests were due, which is never less than the other.
+    # In an open load that from when requests were due, which is never less than the other.
     "client_p95_s": f"max by (server) ({_now(_CLIENT_P95)})",
     "client_rps": f"sum by (server) ({_now(_CLIENT + '{source="load"}')})",
     "client_errors_rps": f"sum by (server) ({_now(_CLIENT + '{source="load",outcome!="ok"}')})",
@@ -45,7 +45,7 @@ QUERY = " or ".join(
 
 
 def read_numbers(prometheus: Prometheus) -> tuple[Numbers, str | None]:
-    """The numbers, or the problem if there are none. Never raises."""
+    """The numbers, or the problem."""
     numbers: dict[str, dict[str, float]] = {}
     try:
         for labels, value in prometheus.values(QUERY, DEADLINE_S):

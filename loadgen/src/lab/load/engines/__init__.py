@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from lab.load.engines.base import Engine, Schedule
-from lab.load.engines.histogram import Second
 from lab.load.engines.pacer import Pacer
 from lab.load.engines.wrk2 import Wrk2
 
-__all__ = ["ENGINES", "Engine", "Pacer", "Schedule", "Second", "engines_of"]
+__all__ = ["ENGINES", "Engine", "Pacer", "Schedule", "engines_of"]
 
 ENGINES: tuple[Engine, ...] = (Wrk2(), Pacer())
 

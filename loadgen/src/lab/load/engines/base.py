@@ -1,25 +1,18 @@
 """The interface of a load engine: a command line out, raw files in."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from copy import replace
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from lab.judge.checks import data
-from lab.load.engines.histogram import Second
-from lab.model import Peak, Reading, Remark, TrialPlan, answered
+from lab.load.engines.pacer_output import Line
+from lab.model import Peak, Reading, Remark, TrialPlan
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
 PROBE_DEADLINE_S = 10.0
-# Some engines count the latencies of errors among those of answers. Then at most this share of the
-# answers may be errors: a tenth of what p99 leaves above it. Quick or slow, they then move no
-# percentile by more.
-MOST_MIXED = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +56,13 @@ class Engine(Protocol):
         """How to run the plan. Raises WordError when the plan's warm-up is impossible."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
-        """The reading of the plan and the raw files alone. Raises RawDataError."""
+        """The reading of the plan and the raw files alone. Large files are replaced by small ones
+        with the same information, if that is not done yet. Raises RawDataError and CannotWrite; the
+        large files stay."""
 
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Replace large raw files by small ones with the same information, if that is not done
-        yet. Raises RawDataError and CannotWrite; the large files stay."""
-        return
-
-    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:
-        """Every second of the run, warm-up included; none if the engine has only sums. Raises
-        RawDataError."""
-        return ()
-
-    def settled_s(
-        self,
-        plan: TrialPlan,
-        opens_s: float,
-        lines: Sequence[str],
-    ) -> int | None:
+    def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
         """The length of the window in whole seconds if it may end here, by the plan's `limits`.
-        `lines` are all of its output so far, and the window began `opens_s` after the start."""
+        `seconds` are all of the run so far, and the window began `opens_s` after the start."""
         return None
 
     def peak(self, raw: Path, number: int, peak: Peak) -> Peak:
@@ -95,24 +75,9 @@ def peak_folder(raw: Path, number: int) -> Path:
     return raw / f"peak-{number}"
 
 
-def told_apart(reading: Reading) -> Reading:
-    """The reading without latencies if these may be the errors': the engine counts both in one,
-    and more than MOST_MIXED of the answers are errors. If it counts errors in its whole run only,
-    all of them may be in the window."""
-    errors = min(answered(reading)[1], reading.samples)
-    if reading.all_ms is not None or errors <= MOST_MIXED * reading.samples:
-        return reading
-    mixed = data.latencies_mixed.remark(errors=errors, answers=reading.samples, allowed=MOST_MIXED)
-    remarks = (*reading.remarks, mixed)
-    all_ms = reading.answer_ms
-    return replace(reading, raw=None, corrected=None, all_ms=all_ms, remarks=remarks)
-
-
-def first_line(argv: tuple[str, ...], marker: str) -> str | None:
-    """The first line with `marker` in it that a command prints, whatever its exit status: wrk2
-    exits with 1 after printing its version."""
-    if shutil.which(argv[0]) is None:
-        return None
+def printed(argv: tuple[str, ...]) -> str:
+    """What a command prints, whatever its exit status: wrk2 exits with 1 after its version. Empty
+    if it does not run on this machine."""
     try:
         done = subprocess.run(
             argv,
@@ -124,9 +89,8 @@ def first_line(argv: tuple[str, ...], marker: str) -> str | None:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    lines = (done.stdout + done.stderr).splitlines()
-    return next((line.strip() for line in lines if marker in line), None)
+        return ""
+    return done.stdout + done.stderr
 
 
 def last_line(output: Path, otherwise: str) -> str:

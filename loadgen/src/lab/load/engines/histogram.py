@@ -1,11 +1,11 @@
-"""Latency histograms, in microseconds, of an engine that reports single values."""
+"""Latency histograms as pacer writes them, and the errors of their percentiles."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 
 from lab.model import Latency
@@ -15,31 +15,33 @@ BLOCK_S = 3
 RESAMPLES = 200
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Histogram:
-    """Latencies in microseconds, by the upper end of their bucket, with their exact sum and
-    maximum. The buckets are HdrHistogram's with three significant digits (2048 sub-buckets)."""
+    """Latencies in microseconds with their exact sum and maximum. A bucket is (upper end, count),
+    ascending: those of an HdrHistogram with three significant digits (2048 sub-buckets)."""
 
-    buckets: Counter[int] = field(default_factory=Counter)
     sum_us: int = 0
     max_us: int = 0
+    buckets: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def sum_of(cls, histograms: Iterable[Histogram]) -> Histogram:
-        whole = cls()
+        sum_us = max_us = 0
+        buckets: Counter[int] = Counter()
         for histogram in histograms:
-            whole.buckets.update(histogram.buckets)
-            whole.sum_us += histogram.sum_us
-            whole.max_us = max(whole.max_us, histogram.max_us)
-        return whole
+            sum_us += histogram.sum_us
+            max_us = max(max_us, histogram.max_us)
+            for upper_us, count in histogram.buckets:
+                buckets[upper_us] += count
+        return cls(sum_us, max_us, tuple(sorted(buckets.items())))
 
     @property
     def count(self) -> int:
-        return self.buckets.total()
+        return sum(count for _, count in self.buckets)
 
     @property
     def mean_ms(self) -> float | None:
-        return self.sum_us / self.count / 1000 if self.count else None
+        return self.sum_us / self.count / 1000 if self.buckets else None
 
     def at_ms(self, percentile: float) -> float:
         """The smallest value, in ms, that this share (0..1) of all values does not exceed. Raises
@@ -52,10 +54,10 @@ class Histogram:
 
     def ranks(self) -> tuple[tuple[float, int], ...]:
         """(ms, how many values are at most that), ascending."""
-        values = sorted(self.buckets)
-        seen = accumulate(self.buckets[value] for value in values)
+        seen = accumulate(count for _, count in self.buckets)
         return tuple(
-            (min(us, self.max_us) / 1000, rank) for us, rank in zip(values, seen, strict=True)
+            (min(upper_us, self.max_us) / 1000, rank)
+            for (upper_us, _), rank in zip(self.buckets, seen, strict=True)
         )
 
     def latency(self) -> Latency | None:
@@ -73,10 +75,11 @@ def log_errors(seconds: Sequence[Histogram], shares: Sequence[float]) -> tuple[f
     # Imported here: it takes a quarter of a second.
     import numpy as np
 
-    values = np.array(sorted({value for second in seconds for value in second.buckets}))
+    values = np.array([upper_us for upper_us, _ in Histogram.sum_of(seconds).buckets])
     if len(seconds) < 2 or not len(values):
         return (math.inf,) * len(shares)
-    counts = np.array([[second.buckets[value] for value in values] for second in seconds])
+    known = [dict(second.buckets) for second in seconds]
+    counts = np.array([[buckets.get(value, 0) for value in values] for buckets in known])
     block_s = min(BLOCK_S, len(seconds) // 2)
     blocks = math.ceil(len(seconds) / block_s)
     first = np.random.default_rng(1).integers(len(seconds), size=(RESAMPLES, blocks, 1))
@@ -88,19 +91,3 @@ def log_errors(seconds: Sequence[Histogram], shares: Sequence[float]) -> tuple[f
         float(np.log(values[(windows >= share * windows[:, -1:]).argmax(axis=1)]).std())
         for share in shares
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Second:
-    """The answers that ended in one second of a run; `second` counts from its start.
-
-    `http_errors` are those of the `answers` that were errors. `corrected` counts from when a
-    request was due (empty in a closed load). `lost` counts the requests that ended without an
-    answer.
-    """
-
-    second: int
-    answers: int
-    http_errors: int
-    corrected: Histogram
-    lost: int

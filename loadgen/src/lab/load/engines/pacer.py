@@ -26,8 +26,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from lab.errors import RawDataError
 from lab.judge.capacity import NEAR
 from lab.judge.checks import data
@@ -37,18 +35,17 @@ from lab.load.engines.base import (
     REQUEST_TIMEOUT_S,
     Engine,
     Schedule,
-    first_line,
     last_line,
     peak_folder,
+    printed,
 )
-from lab.load.engines.histogram import Histogram, Second, log_errors
+from lab.load.engines.histogram import Histogram, log_errors
 from lab.load.engines.pacer_output import (
     OUTPUT,
     PACKED,
     Line,
     Output,
     is_whole,
-    meant,
     output_in,
     pack,
     read_output,
@@ -92,7 +89,8 @@ class Pacer(Engine):
     name: str = "pacer"
 
     def version(self) -> str | None:
-        return first_line(("pacer", "--version"), "pacer ")
+        lines = printed(("pacer", "--version")).splitlines()
+        return next((line for line in lines if line.startswith("pacer ")), None)
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         warm_up_s = usual_warm_up_s(plan) if plan.warmup_s is None else plan.warmup_s
@@ -110,8 +108,13 @@ class Pacer(Engine):
         )
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        # What a machine wrote that did not come to its end stays as it is.
+        shares = [path for path in sorted(raw.glob(f"{SHARE}*{PLAIN}")) if is_whole(path)]
+        for plain in (raw / OUTPUT, *shares):
+            if plain.exists():
+                pack(plain)
         output = _whole(plan, raw)
-        reading = reading_of(plan, output.seconds, _window(plan, output), output.end)
+        reading = reading_of(plan, output, _window(plan, output))
         numbers = range(1, plan.spike.repeats + 1) if plan.spike else ()
         peaks = [(number, self.peak(raw, number, Peak(0, 0))) for number in numbers]
         return replace(
@@ -122,33 +125,32 @@ class Pacer(Engine):
             remarks=(*reading.remarks, *spike_remarks(plan, peaks)),
         )
 
-    def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """What a machine wrote that did not come to its end stays as it is."""
-        shares = [path for path in sorted(raw.glob(f"{SHARE}*{PLAIN}")) if is_whole(path)]
-        for plain in (raw / OUTPUT, *shares):
-            if plain.exists():
-                pack(plain)
+    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Line, ...]:
+        """Every second of the run, warm-up included. Raises RawDataError."""
+        return _whole(plan, raw).seconds
 
-    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:
-        return tuple(
-            Second(
-                second=line.second,
-                answers=line.answers,
-                http_errors=line.http_errors,
-                corrected=line.corrected.histogram if line.corrected else Histogram(),
-                lost=line.lost,
-            )
-            for line in _whole(plan, raw).seconds
-        )
-
-    def settled_s(self, plan: TrialPlan, opens_s: float, lines: Sequence[str]) -> int | None:
-        if self.others:
-            return None  # Several machines end together only at their time.
-        try:
-            found = [meant(line.encode()) for line in lines]
-        except msgspec.DecodeError:
-            return None  # A damaged line is found when the output is read.
-        return _settled_s(plan, opens_s, [line for line in found if isinstance(line, Line)])
+    def settled_s(self, plan: TrialPlan, opens_s: float, seconds: Sequence[Line]) -> int | None:
+        """How many seconds show on which side of its limits each latency of the plan is, or what it
+        is to SETTLED. Several machines end together only at their time."""
+        window = seconds[round(opens_s) :]
+        # It costs CPU time that the server may need, so it is done now and then.
+        if self.others or not window or len(window) % LEAST_WINDOW_S:
+            return None
+        latencies = [line.counted for line in window]
+        whole = Histogram.sum_of(latencies)
+        shares = [SHARES.get(name, 1.0) for name in plan.limits]
+        if whole.count < max(needed_samples(min(share, SHARES["p99"])) for share in shares):
+            return None
+        if len(window) < PLANNED_LATENCIES * whole.sum_us / whole.count / 1e6:
+            return None
+        errors = log_errors(latencies, shares)
+        for limits_ms, share, error in zip(plan.limits.values(), shares, errors, strict=True):
+            took_ms = whole.at_ms(share)
+            away = min(abs(math.log(took_ms / limit_ms)) for limit_ms in limits_ms)
+            known = error <= SETTLED and len(window) >= 2 * LEAST_WINDOW_S
+            if not known and not away - 2 * error > NEAR:
+                return None
+        return len(window)
 
     def peak(self, raw: Path, number: int, peak: Peak) -> Peak:
         """It began when its own pacer began to put load on, and not when that was started."""
@@ -160,7 +162,7 @@ class Pacer(Engine):
         except RawDataError as failure:
             return replace(peak, problems=(data.damaged.remark(problem=failure.said),))
         seconds, run_s = output.seconds, output.end.run_s
-        late = Histogram.sum_of(line.late.histogram for line in seconds).latency()
+        late = Histogram.sum_of(line.late for line in seconds).latency()
         peak_began_s, trial_began_s = output.head.unix_s, _began_s(raw)
         if peak_began_s is not None and trial_began_s is not None:
             started_s = round(peak_began_s - trial_began_s, 3)
@@ -280,33 +282,9 @@ def _shares(plan: TrialPlan, raw: Path, whole: Output) -> Iterator[Share]:
     for path in paths:
         output = read_output(path)
         sent += output.end.sent
-        late = Histogram.sum_of(line.late.histogram for line in _window(plan, output))
+        late = Histogram.sum_of(line.late for line in _window(plan, output))
         name = path.name.removeprefix(SHARE).removesuffix(f"{PLAIN}.gz")
         yield Share(name, late.mean_ms, late.latency())
     if paths and sent != whole.end.sent:
         problem = f"{sent} requests were sent by its machines, {whole.end.sent} in all"
         raise RawDataError(raw / PACKED, None, problem)
-
-
-def _settled_s(plan: TrialPlan, opens_s: float, lines: Sequence[Line]) -> int | None:
-    """How many seconds of the window show on which side of its limits each latency of the plan is,
-    or what it is to SETTLED; None if these are not enough. `lines` are all of the run so far."""
-    window = lines[round(opens_s) :]
-    # It costs CPU time that the server may need, so it is done now and then.
-    if not window or len(window) % LEAST_WINDOW_S:
-        return None
-    seconds = [line.counted.histogram for line in window]
-    whole = Histogram.sum_of(seconds)
-    shares = [SHARES.get(name, 1.0) for name in plan.limits]
-    if whole.count < max(needed_samples(min(share, SHARES["p99"])) for share in shares):
-        return None
-    if len(window) < PLANNED_LATENCIES * whole.sum_us / whole.count / 1e6:
-        return None
-    errors = log_errors(seconds, shares)
-    for limits_ms, share, error in zip(plan.limits.values(), shares, errors, strict=True):
-        took_ms = whole.at_ms(share)
-        away = min(abs(math.log(took_ms / limit_ms)) for limit_ms in limits_ms)
-        known = error <= SETTLED and len(window) >= 2 * LEAST_WINDOW_S
-        if not known and not away - 2 * error > NEAR:
-            return None
-    return len(window)

@@ -1,7 +1,4 @@
-"""The lines that pacer writes, one a second: read whole, or refused.
-
-What does not add up is damaged: a line, a histogram and the totals at the end are compared.
-"""
+"""The lines that pacer writes, one a second: read whole, or refused."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,27 +15,6 @@ OUTPUT = "pacer.jsonl"
 PACKED = "pacer.jsonl.gz"
 FORMAT = 2
 _ENDED = b'{"ended"'
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """A histogram: its buckets are (upper end in microseconds, count)."""
-
-    sum_us: int = 0
-    max_us: int = 0
-    buckets: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def histogram(self) -> Histogram:
-        return Histogram(Counter(dict(self.buckets)), self.sum_us, self.max_us)
-
-    @property
-    def count(self) -> int:
-        return sum(count for _, count in self.buckets)
-
-    @property
-    def mean_ms(self) -> float | None:
-        return self.sum_us / self.count / 1000 if self.buckets else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +55,10 @@ class Line:
     unfinished: int
     waiting: int
     connections: int
-    raw: Times
-    failed: Times
-    late: Times
-    corrected: Times | None
+    raw: Histogram
+    failed: Histogram
+    late: Histogram
+    corrected: Histogram | None
     unexpected: tuple[tuple[int, int, int], ...] = ()
     oldest_us: int = 0
     run_us: int | None = None
@@ -101,24 +77,20 @@ class Line:
         return sum(self.socket_errors.values()) + self.timeouts
 
     @property
-    def counted(self) -> Times:
+    def counted(self) -> Histogram:
         """The latencies that count: from when a request was due in an open load."""
         return self.corrected or self.raw
 
     @property
     def wrong(self) -> str | None:
-        statuses = sum(self.statuses.values())
-        if statuses != self.answers or self.failed.count != self.http_errors:
-            return f"its statuses and latencies are not those of {self.answers} answers"
-        if {self.raw.count, self.counted.count} != {self.ok}:
-            return f"its latencies are not those of {self.ok} answers without an error"
-        if sum(count for *_, count in self.unexpected) > self.http_errors:
-            return f"more of its answers were not as expected than the {self.http_errors} errors"
-        if self.late.count != self.sent:
-            return f"it has the lateness of {self.late.count} of {self.sent} requests"
-        if self.sent_in_10ms and sum(self.sent_in_10ms) != self.sent:
-            return f"{sum(self.sent_in_10ms)} of {self.sent} requests were sent in its parts"
-        return None
+        return _uneven(
+            ("statuses", sum(self.statuses.values()), self.answers),
+            ("latencies of errors", self.failed.count, self.http_errors),
+            ("latencies of answers", self.raw.count, self.ok),
+            ("corrected latencies", self.counted.count, self.ok),
+            ("times of sending", self.late.count, self.sent),
+            ("requests in its parts", sum(self.sent_in_10ms or (self.sent,)), self.sent),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +107,27 @@ class End:
     timeouts: int
     unfinished: int
     cpu_s: float
+
+    def wrong(self, seconds: Sequence[Line]) -> str | None:
+        """Why it does not sum up the seconds, or all requests."""
+        lost = sum(self.socket_errors.values())
+        begun = self.due if any(line.corrected for line in seconds) else self.sent
+        over = self.ok + self.http_errors + lost + self.timeouts + self.unfinished
+        return _uneven(
+            ("sent", sum(line.sent for line in seconds), self.sent),
+            ("due", sum(line.due for line in seconds), self.due),
+            ("ok", sum(line.ok for line in seconds), self.ok),
+            ("http_errors", sum(line.http_errors for line in seconds), self.http_errors),
+            ("timeouts", sum(line.timeouts for line in seconds), self.timeouts),
+            ("socket errors", summed(line.socket_errors for line in seconds).total(), lost),
+            ("requests accounted for", over, begun),
+        )
+
+
+def _uneven(*sums: tuple[str, int, int]) -> str | None:
+    """The first of these sums that is not what it should be."""
+    problems = (f"{name}: {count}, not {due}" for name, count, due in sums if count != due)
+    return next(problems, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,59 +156,38 @@ def meant(line: bytes) -> Head | Line | End:
 def read_output(path: Path) -> Output:
     """The lines of a plain or a condensed file. Raises RawDataError unless they are complete and
     add up."""
+    head: Head | None = None
+    seconds: list[Line] = []
+    end: End | None = None
     lines = _lines(path)
-    found: list[Head | Line | End] = []
-    for number, line in enumerate(lines, 1):
+    for number, text in enumerate(lines, 1):
+        problem = None
         try:
-            found.append(meant(line))
+            line = meant(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as failure:
-            text = line.decode(errors="replace")[:200]
-            raise RawDataError(path, number, f"is no line of pacer: {failure}: {text}") from None
-        problem = _out_of_place(found)
+            shown = text.decode(errors="replace")[:200]
+            raise RawDataError(path, number, f"is no line of pacer: {failure}: {shown}") from None
+        if end is not None:
+            problem = "goes on after its last line"
+        elif isinstance(line, Head) != (number == 1):
+            problem = "begins without its first line, or has it twice"
+        elif isinstance(line, Head):
+            head = line
+            problem = None if head.format == FORMAT else f"format {head.format} is not this lab's"
+        elif isinstance(line, Line):
+            if line.second != len(seconds):
+                problem = f"is second {line.second} after {len(seconds)} seconds"
+            seconds.append(line)
+            problem = problem or line.wrong
+        else:
+            end = line
+            problem = end.wrong(seconds)
         if problem is not None:
             raise RawDataError(path, number, problem)
-    match found:
-        case [Head() as head, *_, End() as end]:
-            output = Output(head, tuple(line for line in found if isinstance(line, Line)), end)
-        case _:
-            problem = "ends before its last line (was pacer killed, or the disk full?)"
-            raise RawDataError(path, len(lines) or None, problem)
-    problem = _wrong_totals(output)
-    if problem is not None:
-        raise RawDataError(path, None, problem)
-    return output
-
-
-def _out_of_place(lines: Sequence[Head | Line | End]) -> str | None:
-    """What is wrong with the last of these lines."""
-    last, seconds = lines[-1], len(lines) - 2
-    if isinstance(last, Head) != (len(lines) == 1):
-        return "begins without its first line, or has it twice"
-    if len(lines) > 1 and isinstance(lines[-2], End):
-        return "goes on after its last line"
-    if isinstance(last, Head) and last.format != FORMAT:
-        return f"format {last.format} is not one of this lab's"
-    if isinstance(last, Line):
-        if last.second != seconds:
-            return f"is second {last.second} after {seconds} seconds"
-        return last.wrong
-    return None
-
-
-def _wrong_totals(output: Output) -> str | None:
-    """Why the last line does not sum up the seconds, or all requests."""
-    seconds, end = output.seconds, output.end
-    for name in ("sent", "due", "ok", "http_errors", "timeouts"):
-        total, last = sum(getattr(line, name) for line in seconds), getattr(end, name)
-        if total != last:
-            return f"{total} {name} in its seconds, {last} at its end"
-    lost = summed(line.socket_errors for line in seconds)
-    if lost != Counter(end.socket_errors):
-        return f"{lost.total()} socket errors in its seconds, others at its end"
-    closed = not seconds or seconds[0].corrected is None
-    begun = end.sent if closed else end.due
-    over = end.ok + end.http_errors + lost.total() + end.timeouts + end.unfinished
-    return None if begun == over else f"{begun} requests began, and {over} are accounted for"
+    if head is None or end is None:
+        problem = "ends before its last line (was pacer killed, or the disk full?)"
+        raise RawDataError(path, len(lines) or None, problem)
+    return Output(head, tuple(seconds), end)
 
 
 def summed(counts: Iterable[Mapping[str, int]]) -> Counter[str]:

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lab import model
 from lab.judge.checks import generator
 from lab.judge.checks import load as checks
 from lab.judge.quantities import allowed_ms
 from lab.judge.slo import SHARES
 from lab.load.engines.histogram import Histogram, log_errors
-from lab.load.engines.pacer_output import End, Line, summed
-from lab.model import Counts, Peak, Reading, Remark, TrialPlan
+from lab.load.engines.pacer_output import Line, Output, summed
+from lab.model import Counts, Peak, Reading, Remark, Second, TrialPlan
 
 # From this share of a second's requests on, those that were never sent are a note: 10 ms of the
 # load.
@@ -31,37 +30,45 @@ _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
 SHOWN = 40
 
 
-def reading_of(
-    plan: TrialPlan, seconds: Sequence[Line], window: Sequence[Line], end: End
-) -> Reading:
-    """`seconds` are all of the run."""
-    raw = Histogram.sum_of(line.raw.histogram for line in window)
-    corrected = Histogram.sum_of(line.corrected.histogram for line in window if line.corrected)
-    failed = Histogram.sum_of(line.failed.histogram for line in window)
-    late = Histogram.sum_of(line.late.histogram for line in window)
+def reading_of(plan: TrialPlan, output: Output, window: Sequence[Line]) -> Reading:
+    seconds, end = output.seconds, output.end
+    raw, failed, late, corrected = (
+        Histogram.sum_of(getattr(line, name) or Histogram() for line in window)
+        for name in ("raw", "failed", "late", "corrected")
+    )
     is_open = plan.mode == "open"
     answers = raw.count + failed.count
     unexpected = _unexpected(window) if any(request.expect for request in plan.requests) else None
+    # Of the unfinished requests those count that were sent.
+    waiting = seconds[-1].waiting if seconds else 0
     return Reading(
         window_s=plan.duration_s,
         samples=answers,
         achieved_rps=answers / plan.duration_s,
         corrected=corrected.latency() if is_open else None,
         raw=raw.latency(),
-        counts=_counts(seconds, end),
+        counts=Counts(
+            sent=end.sent,
+            ok=end.ok,
+            http_errors=end.http_errors,
+            socket_errors=sum(end.socket_errors.values()),
+            timeouts=end.timeouts,
+            unfinished=end.unfinished - waiting,
+            accounted_s=end.run_s,
+        ),
         failed=failed.latency(),
         all_ms=(raw.sum_us + failed.sum_us) / answers / 1000 if answers else None,
         ranks=(corrected if is_open else raw).ranks(),
         **_percentile_errors(window),
-        window_ok=sum(line.ok for line in window),
-        window_http_errors=sum(line.http_errors for line in window),
+        window_ok=raw.count,
+        window_http_errors=failed.count,
         window_lost=sum(line.lost for line in window),
         unexpected=None if unexpected is None else unexpected.total(),
         lag_ms=late.mean_ms,
         late=late.latency(),
         due=sum(line.due for line in window) if is_open else None,
         hangs=_hangs(window),
-        seconds=tuple(_each_second(window)),
+        seconds=tuple(Second(line.answers, line.ok, line.counted.mean_ms) for line in window),
         dispersion=_dispersion(window),
         generator_run_s=_seconds_of(plan, [line.run_us for line in window]),
         generator_runq_s=_seconds_of(plan, [line.runq_us for line in window]),
@@ -69,35 +76,14 @@ def reading_of(
             *own_limits(window),
             *_failures(seconds, window),
             *_unseen(plan, window),
-            *_reopened(window),
             *_read_late(plan, late, raw),
             *_misses(plan, window),
         ),
     )
 
 
-def _counts(seconds: Sequence[Line], end: End) -> Counts:
-    """Of the whole run. Of the unfinished requests those count that were sent."""
-    waiting = seconds[-1].waiting if seconds else 0
-    return Counts(
-        sent=end.sent,
-        ok=end.ok,
-        http_errors=end.http_errors,
-        socket_errors=sum(end.socket_errors.values()),
-        timeouts=end.timeouts,
-        unfinished=end.unfinished - waiting,
-        accounted_s=end.run_s,
-    )
-
-
-def _each_second(window: Sequence[Line]) -> Iterator[model.Second]:
-    for line in window:
-        yield model.Second(line.answers, line.ok, line.counted.mean_ms)
-
-
 def _percentile_errors(window: Sequence[Line]) -> dict[str, Any]:
-    histograms = [line.counted.histogram for line in window]
-    errors = log_errors(histograms, tuple(SHARES.values()))
+    errors = log_errors([line.counted for line in window], tuple(SHARES.values()))
     known = (error if math.isfinite(error) else None for error in errors)
     return {f"{name}_error": error for name, error in zip(SHARES, known, strict=True)}
 
@@ -139,14 +125,18 @@ def _failures(seconds: Sequence[Line], window: Sequence[Line]) -> Iterator[Remar
 
 
 def _unseen(plan: TrialPlan, window: Sequence[Line]) -> Iterator[Remark]:
-    """Clients that no latency shows: those that were never connected, and those that wait for an
-    answer for much longer than any took."""
+    """What no latency shows: clients that were never connected, and those that wait for an answer
+    for much longer than any took; and how often an answer costs a new connection."""
     connected = sum(line.connections for line in window) / len(window) if window else 0
     if connected < CONNECTED * plan.concurrency:
         yield checks.connections_closed.remark(opened=connected, planned=plan.concurrency)
     if not plan.hold and _hangs(window):
         waited_s, longest_s = window[-1].oldest_us / 1e6, _longest_us(window) / 1e6
         yield checks.request_waits.remark(waited_s=waited_s, longest_s=longest_s)
+    reopened = sum(line.reopened for line in window)
+    answers = sum(line.answers for line in window)
+    if reopened and reopened >= REOPENED * answers:
+        yield checks.reopened.remark(times=reopened, answers=answers)
 
 
 def _hangs(window: Sequence[Line]) -> bool:
@@ -156,14 +146,6 @@ def _hangs(window: Sequence[Line]) -> bool:
 
 def _longest_us(window: Sequence[Line]) -> int:
     return max((max(line.raw.max_us, line.failed.max_us) for line in window), default=0)
-
-
-def _reopened(window: Sequence[Line]) -> Iterator[Remark]:
-    """If an answer often costs a new connection, which is in no latency."""
-    reopened = sum(line.reopened for line in window)
-    answers = sum(line.answers for line in window)
-    if reopened and reopened >= REOPENED * answers:
-        yield checks.reopened.remark(times=reopened, answers=answers)
 
 
 def _read_late(plan: TrialPlan, late: Histogram, raw: Histogram) -> Iterator[Remark]:

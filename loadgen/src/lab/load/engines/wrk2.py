@@ -7,12 +7,10 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs show what its output me
   lengthened by that much. Every other number covers the whole run.
 * The connections of a thread open 5 ms apart. Each thread holds connections / threads, rounded
   down, so the number of threads must divide the connections.
-* A thread that oversleeps its start opens all its connections at once: its event loop (src/ae.c,
-  aeProcessEvents) takes a first timer that is already late for one due in 999 ms. That happened in
-  two of three starts at 400 connections on 2 cores. The thread then sends in bursts for the whole
-  run: an A/A of 6 launches (open, 1800/s) had a p95 of 203 to 226 ms with such starts, and of 203.3
-  to 203.9 ms without. `start_check` finds them: half a second later the thread has no socket. With
-  many connections no start is a good one, and a note says so.
+* A thread that oversleeps its start opens all its connections at once, and sends in bursts for the
+  whole run: its event loop (src/ae.c, aeProcessEvents) takes a first timer that is already late for
+  one due in 999 ms (docs/method.md has figures). `start_check` finds them: half a second later the
+  thread has no socket. With many connections no start is a good one, and a note says so.
 * `-U` prints both spectra. Spectra are in milliseconds; the lines above them use us, ms, s, m.
 * "timeout N" counts stuck connections at every check, not requests: a note, never a count.
 * Of the "Socket errors", only "read" counts requests that were sent: their connection broke before
@@ -27,14 +25,15 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs show what its output me
 """
 
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import RawDataError, WordError
 from lab.judge.checks import data, load
-from lab.load.engines.base import REQUEST_TIMEOUT_S, Engine, Schedule, StartCheck, first_line
-from lab.load.engines.wrk2_output import Output, parse
-from lab.model import Counts, Reading, Remark, TrialPlan
+from lab.load.engines.base import REQUEST_TIMEOUT_S, Engine, Schedule, StartCheck, printed
+from lab.model import Counts, Latency, Reading, Remark, TrialPlan
 
 CALIBRATION_S = 10.0
 STAGGER_S = 0.005
@@ -43,8 +42,32 @@ MAX_THREADS = 8
 # No server answers this many per connection, so every connection is always late.
 CLOSED_RATE_RPS = 10_000_000
 OUTPUT = "wrk2.txt"
-# From so many connections on no start of an open load is a good one: it sends in bursts.
+# From so many connections on no start is a good one: it sends in bursts.
 BURSTS_FROM = 1000
+# The latencies of errors are among those of answers, so at most this share of the answers may be
+# errors: a tenth of what p99 leaves above it. Quick or slow, they then move no percentile by more.
+MOST_MIXED = 0.001
+
+_UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_REFUSAL = re.compile(r"^(?:unable to (?:connect|resolve|create thread).*|Usage:)", re.MULTILINE)
+_WHOLE = re.compile(
+    r" +(?P<threads>\d+) threads and (?P<connections>\d+) connections\n"
+    r"(?P<latencies>(?:.*\n)*?)"
+    r" +(?P<requests>\d+) requests in (?P<run>\d+\.\d+)(?P<unit>us|ms|s|m|h), .*\n"
+    r"(?P<errors>(?: .*\n)*)"
+    r"Requests/sec: .*\nTransfer/sec: "
+)
+_SPECTRUM = re.compile(
+    r"HdrHistogram - (\w+) Latency[^#]*"
+    r"#\[Mean +=\s+(-?nan|-?\d+\.\d+), StdDeviation.*\n"
+    r"#\[Max +=\s+(\d+\.\d+), Total count +=\s+(\d+)\]"
+)
+_SUMMARY = re.compile(r"^ *(\d+\.\d+)% +(\d+\.\d+)(us|ms|s|m|h) *$", re.MULTILINE)
+_ROW = re.compile(r"^ +(\d+\.\d+) +([01]\.\d+) +\d+ +(?:\d+\.\d+|inf)$", re.MULTILINE)
+_SOCKET = re.compile(
+    r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
+)
+_STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
 
 
 class Wrk2(Engine):
@@ -54,9 +77,9 @@ class Wrk2(Engine):
 
     def version(self) -> str | None:
         """Its version line, which says wrk. Only wrk2 explains --rate below it."""
-        line = first_line(("wrk2", "-v"), "Copyright")
-        rated = line and first_line(("wrk2", "-v"), "--rate")
-        return f"wrk2 ({line})" if rated else None
+        text = printed(("wrk2", "-v"))
+        lines = (line.strip() for line in text.splitlines() if "Copyright" in line)
+        return f"wrk2 ({next(lines, '')})" if "--rate" in text else None
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         threads = threads_for(plan.concurrency, plan.cores)
@@ -91,34 +114,139 @@ class Wrk2(Engine):
         window_s = whole_run_s(plan) - calibrated_s
         if output.calibrations != output.threads:
             window_s = output.run_s
-        samples = output.recorded.count
+        samples, errors = output.recorded.count, output.http_errors
+        corrected = output.recorded.latency() if plan.mode == "open" else None
+        uncorrected = output.uncorrected.latency() if output.uncorrected else None
+        # Errors are counted in the whole run only, so all of them may be in the window.
+        mixed = min(errors, samples) > MOST_MIXED * samples
         return Reading(
             window_s=window_s,
             samples=samples,
             achieved_rps=samples / window_s,
-            corrected=output.recorded.latency(path) if plan.mode == "open" else None,
-            raw=output.uncorrected.latency(path) if output.uncorrected else None,
+            corrected=None if mixed else corrected,
+            raw=None if mixed else uncorrected,
+            all_ms=uncorrected.mean_ms if mixed and uncorrected else None,
             counts=Counts(
                 sent=None,
-                ok=output.requests - output.http_errors,
-                http_errors=output.http_errors,
+                ok=output.requests - errors,
+                http_errors=errors,
                 socket_errors=output.socket_errors,
                 timeouts=None,
                 unfinished=None,
                 accounted_s=output.run_s,
             ),
             pause_s=pause_s(plan, output.threads),
-            remarks=tuple(_remarks(output)),
+            remarks=tuple(_remarks(output, mixed)),
         )
 
 
-def _remarks(output: Output) -> Iterator[Remark]:
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """One printed histogram: (percentile 0..1, value in ms) rows, ascending."""
+
+    summary: tuple[tuple[float, float], ...]
+    rows: tuple[tuple[float, float], ...]
+    mean_ms: float
+    max_ms: float
+    count: int
+
+    def at(self, percentile: float) -> float:
+        """The value at a percentile (0..1), in ms: that of its row. Else the summary's, which is
+        exact but may be rounded to seconds or minutes, and so is kept between the rows around it.
+        Else interpolated between those rows."""
+        p0, v0 = max((row for row in self.rows if row[0] <= percentile), default=self.rows[0])
+        p1, v1 = min((row for row in self.rows if row[0] >= percentile), default=self.rows[-1])
+        for known, value in self.summary:
+            if p0 < percentile < p1 and abs(known - percentile) < 5e-7:
+                return min(max(value, v0), v1)
+        return v1 if p1 <= p0 else v0 + (v1 - v0) * (percentile - p0) / (p1 - p0)
+
+    def latency(self) -> Latency | None:
+        if self.count == 0:
+            return None
+        return Latency(self.mean_ms, self.at(0.50), self.at(0.95), self.at(0.99), self.max_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The figures that one run of wrk2 printed. `attempts` to connect or to send that failed, and
+    connections found waiting at `timeouts` checks, are no numbers of requests."""
+
+    threads: int
+    connections: int
+    calibrations: int
+    recorded: Spectrum
+    uncorrected: Spectrum | None
+    requests: int
+    run_s: float
+    socket_errors: int
+    attempts: int
+    timeouts: int
+    http_errors: int
+
+
+def parse(path: Path) -> Output:
+    """The text of a run with -L, and -U for the uncorrected spectrum. Raises RawDataError unless it
+    is complete."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    lines = text.splitlines()
+    if refusal := _REFUSAL.search(text):
+        # What it does not like of its command line comes before its usage.
+        why = lines[0].strip() if refusal[0] == "Usage:" else refusal[0]
+        raise RawDataError(path, text.count("\n", 0, refusal.start()) + 1, f"did not run: {why}")
+    whole = _WHOLE.search(text)
+    if whole is None:
+        raise RawDataError(path, len(lines) or None, "is no whole output of wrk2")
+    spectra = {found[1]: _spectrum(found) for found in _SPECTRUM.finditer(whole["latencies"])}
+    recorded, uncorrected = spectra.get("Recorded"), spectra.get("Uncorrected")
+    if recorded is None or not all(spectrum.rows for spectrum in spectra.values()):
+        raise RawDataError(path, None, "has no Recorded Latency (run with -L)")
+    if uncorrected is not None and recorded.count != uncorrected.count:
+        counts = f"{recorded.count} and {uncorrected.count} samples"
+        raise RawDataError(path, None, f"the spectra disagree: {counts}")
+    socket, status = _SOCKET.search(whole["errors"]), _STATUS.search(whole["errors"])
+    connect, read, write, timeouts = map(int, socket.groups()) if socket else (0, 0, 0, 0)
+    return Output(
+        threads=int(whole["threads"]),
+        connections=int(whole["connections"]),
+        calibrations=whole["latencies"].count("Thread calibration:"),
+        recorded=recorded,
+        uncorrected=uncorrected,
+        requests=int(whole["requests"]),
+        run_s=float(whole["run"]) * _UNITS_S[whole["unit"]],
+        socket_errors=read,
+        attempts=connect + write,
+        timeouts=timeouts,
+        http_errors=int(status[1]) if status else 0,
+    )
+
+
+def _spectrum(found: re.Match[str]) -> Spectrum:
+    summary = _SUMMARY.findall(found[0])
+    return Spectrum(
+        summary=tuple(
+            (float(percent) / 100, float(value) * _UNITS_S[unit] * 1000)
+            for percent, value, unit in summary
+        ),
+        rows=tuple((float(share), float(ms)) for ms, share in _ROW.findall(found[0])),
+        mean_ms=float(found[2]),
+        max_ms=float(found[3]),
+        count=int(found[4]),
+    )
+
+
+def _remarks(output: Output, mixed: bool) -> Iterator[Remark]:
     """What was counted, but not in requests, and what makes the figures others."""
     if output.attempts:
         yield load.wrk2_attempts.remark(attempts=output.attempts)
     if output.timeouts:
         yield load.wrk2_waiting.remark(timeout_s=REQUEST_TIMEOUT_S, checks=output.timeouts)
     threads, planned, samples = output.threads, output.connections, output.recorded.count
+    if planned >= BURSTS_FROM:
+        yield load.wrk2_bursts.remark()
     if planned % threads:
         opened = planned // threads * threads
         yield load.wrk2_connections.remark(opened=opened, planned=planned, threads=threads)
@@ -129,6 +257,9 @@ def _remarks(output: Output) -> Iterator[Remark]:
         if least < most:
             run = 1 - output.http_errors / output.requests
             yield data.errors_of_run.remark(least=least, most=most, run=run)
+    if mixed:
+        errors = min(output.http_errors, samples)
+        yield data.latencies_mixed.remark(errors=errors, answers=samples, allowed=MOST_MIXED)
 
 
 def threads_for(concurrency: int, cores: int) -> int:
@@ -160,8 +291,10 @@ def good_bounds(requests: int, errors: int, samples: int) -> tuple[float, float]
     return 1 - min(samples, errors) / samples, 1 - max(0, errors - before) / samples
 
 
-def start_check(concurrency: int, threads: int) -> StartCheck:
+def start_check(concurrency: int, threads: int) -> StartCheck | None:
     """The sockets of all threads, less half of those of a thread that overslept its start."""
+    if concurrency >= BURSTS_FROM:
+        return None
     each = min(concurrency // threads, math.ceil(START_CHECK_S / STAGGER_S))
     return StartCheck(
         after_s=START_CHECK_S,

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from lab.judge.heap import heap_after_collections
-from lab.model import Observation, SeriesError, bucket_quantile
+from lab.model import Observation, Series, SeriesError, bucket_quantile
 
 # More samples than these of a line a page does not show.
 MOST_SAMPLES = 240
@@ -139,8 +139,12 @@ class _Reader:
     def _p95(self, metric: str, labels: Mapping[str, str]) -> Iterator[tuple[float, float]]:
         opens, closes = self.seen.window
         counts: dict[tuple[float, float], dict[float, float]] = defaultdict(dict)
-        for le in {series.labels.get("le", "") for series in self.seen.series(metric, **labels)}:
-            for start, end, rise in self.seen.steps(metric, **{**labels, "le": le}):
+        buckets: dict[str, list[Series]] = defaultdict(list)
+        for series in self.seen.series(metric, **labels):
+            buckets[series.labels.get("le", "")].append(series)
+        for le, found in buckets.items():
+            # Of the hundreds of series of a trial only these few are looked at.
+            for start, end, rise in Observation(self.seen.window, tuple(found)).steps(metric):
                 counts[start, end][_bound(le)] = rise
         steps = [(*ends, rises) for ends, rises in sorted(counts.items())]
         for _, end, rises in _joined(steps, max(min(P95_S, (closes - opens) / 2), self.step_s)):

@@ -151,10 +151,10 @@ export function toxics(info, look) {
     follow();
     const problem = now ? "Toxiproxy does not answer" : "unknown: the lab does not answer";
     // Only what changed is drawn again, and a button keeps the focus it has.
-    const state = JSON.stringify([proxies, now?.changes, problem]);
+    const state = JSON.stringify([proxies, now?.history, problem]);
     if (state === drawn) return;
     drawn = state;
-    const since = new Map(now?.changes.map(([at, ...toxic]) => [toxic.join("/"), at]));
+    const since = new Map(now?.history.map(([at, ...toxic]) => [toxic.join("/"), at]));
     const items = proxies?.flatMap((proxy) => listed(proxy, since, editToxic, remove));
     const focused = list.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
     list.replaceChildren(...(items ?? [alarm(problem)]));

@@ -1,20 +1,36 @@
-"""How long a load takes to recover from a disturbance, by its answers in each second.
+"""Load with disturbances in it, and how long a server takes to recover: `spike` and `faults`.
 
-A disturbance is a spike of load (`spike`) or a fault of the downstream (`faults`).
+A spike is load that suddenly multiplies. A fault begins with the step of a script that adds the
+first toxic (or takes the downstream down), and ends with the step that removes the last one. The
+trial's own load keeps its rate; recovery is measured from its latency in each second, so this needs
+the engine that reports every second, and begins and ends a peak at once: pacer.
 """
 
+from __future__ import annotations
+
+import copy
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from lab.errors import RawDataError
 from lab.judge.checks.data import damaged
 from lab.judge.intervals import interval_of
-from lab.kinds.kind import Outcome, ends
+from lab.judge.predict import auto_rate_rps
+from lab.kinds import script
+from lab.kinds.kind import COMMON, Kind, Outcome, ToMeasure, ends, settings_of
 from lab.kinds.objective import gave_way
-from lab.load.engines import Pacer, Second
+from lab.kinds.order import Design, Planner
+from lab.kinds.reading import Asked, read_load
+from lab.kinds.reading.load import ExtraRate
+from lab.kinds.reading.settings import Connections, Duration
+from lab.load.engines import Pacer
 from lab.load.engines.histogram import Histogram
+from lab.load.engines.pacer_output import Line
 from lab.load.measure import RECORD
 from lab.model import (
     Calm,
@@ -28,13 +44,15 @@ from lab.model import (
     Recovery,
     Remark,
     Row,
+    ScriptedToxic,
+    Spike,
+    ToxicStep,
     TrialRecord,
     needed_samples,
 )
 from lab.store.records import read_json
 
 NAME = "recovery time"
-MEDIAN = "recovery time, median"
 UNIT = "s"
 P95 = 0.95
 # A server that does not keep up in the calm has no state to recover to.
@@ -49,13 +67,117 @@ ERROR_SHARE = 0.01
 Event = tuple[Peak, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Steady:
+class Steady(Struct, frozen=True):
     """What counts as recovered: `steady_s` seconds on end with a p95 of at most (1 + `tolerance`)
     times the p95 of the calm, and with as many answers as in the calm."""
 
-    tolerance: float
-    steady_s: int
+    tolerance: Annotated[float, Meta(ge=0.001, le=100)]
+    steady_s: Duration
+
+
+class SpikeTable(Steady, frozen=True, kw_only=True):
+    """The keys of [spike]."""
+
+    extra: Connections
+    extra_rate: ExtraRate = "auto"
+    calm_s: Duration
+    peak_s: Duration
+    repeats: Annotated[int, Meta(ge=1, le=100)]
+
+
+class Faults(Steady, frozen=True, kw_only=True):
+    """The script of toxics, and what counts as recovered."""
+
+    steps: tuple[ToxicStep, ...]
+
+    def __post_init__(self) -> None:
+        if not self.steps or any(b.at_s < a.at_s for a, b in pairwise(self.steps)):
+            raise ValueError("there are steps, in the order of time")
+
+
+def read_spike(asked: Asked) -> ToMeasure:
+    """The spikes that a file describes, up to what this machine holds. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "concurrency"), exact=True)
+    table, settings = asked.settings.table("spike", SpikeTable), asked.settings
+    base, notes = load.draft.concurrencies[0], load.notes
+    extra = min(table.extra, load.most - base)
+    if extra < 1:
+        what = f"beside {base} is more than this machine holds; allowed in all: {load.held}"
+        raise settings.refuse("spike.extra", what)
+    if extra < table.extra:
+        wanted = f"spikes to {base + extra} instead of {base + table.extra} connections"
+        notes = (*notes, f"{wanted}: this machine holds {load.held}")
+    if table.steady_s > table.calm_s:
+        raise settings.refuse(
+            "spike.calm", "is shorter than spike.steady, so nothing could recover"
+        )
+    rate = table.extra_rate
+    spike = Spike(
+        extra=extra,
+        extra_rps=None if rate == "auto" else max(1, int(rate) * extra // table.extra),
+        calm_s=table.calm_s,
+        peak_s=table.peak_s,
+        repeats=table.repeats,
+        tolerance=table.tolerance,
+        steady_s=table.steady_s,
+    )
+    return load.experiment("spike", spike, duration_s=spike.total_s), notes
+
+
+def design_spike(planner: Planner) -> Design:
+    """One trial per server and launch. Raises WordError."""
+    experiment = planner.experiment
+    spike = settings_of(Spike, experiment)
+    if spike.extra_rps is None:
+        extra_rps = None
+        if experiment.rate_rps is None:
+            first = planner.snapshots[experiment.servers[0]]
+            extra_rps = auto_rate_rps(experiment.routes[0], spike.extra, first)
+        if not extra_rps:
+            # The same rate per connection as the load beside it.
+            rate = planner.single(experiment.servers[0]).offered_rps or 0
+            extra_rps = max(1, rate * spike.extra // experiment.concurrencies[0])
+        spike = copy.replace(spike, extra_rps=extra_rps)
+    return planner.one_per_launch(duration_s=spike.total_s, spike=spike)
+
+
+def findings_of_spikes(outcome: Outcome) -> Iterator[Finding]:
+    spike = settings_of(Spike, outcome.experiment)
+    steady = Steady(spike.tolerance, spike.steady_s)
+    return _findings("spike", steady, lambda record: [(p, ()) for p in record.peaks], outcome)
+
+
+def read_faults(asked: Asked) -> ToMeasure:
+    """The load and the script that a file describes. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "concurrency"), exact=True)
+    steady = asked.settings.table("faults", Steady)
+    steps = script.read(asked, load.draft.duration_s, steady.steady_s)
+    return load.experiment(
+        "faults", Faults(steady.tolerance, steady.steady_s, steps=steps)
+    ), load.notes
+
+
+def design_faults(planner: Planner) -> Design:
+    """One trial per server and launch. Raises WordError."""
+    return planner.one_per_launch(script=settings_of(Faults, planner.experiment).steps)
+
+
+def findings_of_faults(outcome: Outcome) -> Iterator[Finding]:
+    faults = settings_of(Faults, outcome.experiment)
+    return _findings("fault", faults, lambda record: [*faults_of(record.script)], outcome)
+
+
+def faults_of(steps: Sequence[ScriptedToxic]) -> Iterator[Event]:
+    """Each fault's actual start and end, and its changes of the toxics."""
+    began: float | None = None
+    changes: list[str] = []
+    for step in steps:
+        began = step.started_s if began is None else began
+        if step.clear:
+            yield Peak(began, step.ended_s), tuple(changes) or (step.change,)
+            began, changes = None, []
+        else:
+            changes.append(step.change)
 
 
 def recoveries(
@@ -92,11 +214,10 @@ def recoveries(
         fewer = by_chance(len(span) * per_second) if random else 0.0
         return answered >= (CALM_KEPT_UP * len(span) - late_s) * per_second - fewer
 
-    def is_calm(at: int) -> bool:
-        return p95_ms.get(at, math.inf) <= limit_ms and kept_up(range(at, at + 1))
-
     def above(span: range) -> int:
-        return sum(not is_calm(at) for at in span)
+        return sum(
+            p95_ms.get(at, math.inf) > limit_ms or not kept_up(range(at, at + 1)) for at in span
+        )
 
     def as_before(first: int) -> bool:
         span = range(first, first + steady.steady_s)
@@ -153,22 +274,19 @@ def by_chance(expected: float) -> float:
     return DEVIATIONS * math.sqrt(expected)
 
 
-def is_good(second: Second) -> bool:
+def is_good(second: Line) -> bool:
     """Error answers do not count, however fast, nor does a second that lost as many requests."""
     failed = second.http_errors + second.lost
     return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
 
 
-def findings_of(
-    name: str,
-    steady: Steady,
-    events: Callable[[TrialRecord], Sequence[Event]],
-    outcome: Outcome,
+def _findings(
+    name: str, steady: Steady, events: Callable[[TrialRecord], Sequence[Event]], outcome: Outcome
 ) -> Iterator[Finding]:
     """The recovery time after each disturbance (spike, fault) of each server and launch, and their
-    median: over the disturbances of a launch, then over launches. A trial that is invalid, or whose
-    raw files cannot be read, has none. A launch in which the server itself failed counts as not
-    recovered. Raises RawDataError without its trial.json."""
+    median: over the disturbances of a launch, then over launches, with the interval over launches.
+    A trial that is invalid, or whose raw files cannot be read, has none. A launch in which the
+    server itself failed counts as not recovered. Raises RawDataError without its trial.json."""
     for server in outcome.experiment.servers:
         rows, after_s = outcome.of(server), dict[int, list[float]]()
         for row in rows:
@@ -177,9 +295,19 @@ def findings_of(
                 if isinstance(finding, Recovered):
                     seconds = math.inf if finding.value is None else finding.value
                     after_s.setdefault(row.launch, []).append(seconds)
+        launches = {row.launch for row in rows}
         failed = {row.launch for row in rows if not row.valid and gave_way(row)}
         each = [seconds for launch, seconds in after_s.items() if launch not in failed]
-        yield from _median(name, server, each, len({row.launch for row in rows}), len(failed))
+        medians = [*map(statistics.median, each), *[math.inf] * len(failed)]
+        if not medians:
+            continue
+        middle = statistics.median(medians)
+        # What happened in launches that say nothing may be why they do not.
+        untold = len(launches) - len(medians)
+        interval = None if math.inf in medians else interval_of(medians, untold)
+        value = middle if math.isfinite(middle) else None
+        counts = sum(map(len, each)), len(each), len(launches), len(failed)
+        yield Recoveries(f"{NAME}, median", server, 0, value, UNIT, *ends(interval), name, *counts)
 
 
 def _of_trial(
@@ -208,7 +336,7 @@ def _of_trial(
     except (RawDataError, ValueError) as failure:
         yield none(damaged.remark(problem=str(failure)))
         return
-    good = {at: each.corrected for at, each in every.items() if each.answers and is_good(each)}
+    good = {at: each.counted for at, each in every.items() if each.answers and is_good(each)}
     peaks, random = [peak for peak, _ in made], plan.arrivals != "constant"
     problem = calm_problem(good, (opens, peaks[0].started_s), plan.offered_rps, random)
     if problem is not None:
@@ -235,27 +363,34 @@ def _of_trial(
         )
 
 
-def _felt(row: Row, seconds: Sequence[Second]) -> Felt:
-    slowest_us = max((second.corrected.max_us for second in seconds), default=0)
+def _felt(row: Row, seconds: Sequence[Line]) -> Felt:
+    slowest_us = max((second.counted.max_us for second in seconds), default=0)
     errors = sum(second.http_errors for second in seconds)
     answers = sum(second.answers for second in seconds)
-    slowest_ms = slowest_us / 1000 or None
-    return Felt(slowest_ms, errors, answers, row.timeouts or 0, row.socket_errors or 0)
+    return Felt(
+        slowest_us / 1000 or None, errors, answers, row.timeouts or 0, row.socket_errors or 0
+    )
 
 
-def _median(
-    name: str, server: str, each: Sequence[Sequence[float]], launches: int, failed: int
-) -> Iterator[Finding]:
-    """The median recovery of a server: over the disturbances of each launch, then over launches,
-    with the interval over launches. Nothing without disturbances. In `failed` of the `launches` the
-    server itself failed: these did not recover."""
-    if not each and not failed:
-        return
-    medians = [*map(statistics.median, each), *[math.inf] * failed]
-    middle = statistics.median(medians)
-    # What happened in launches that say nothing may be why they do not.
-    interval = None if math.inf in medians else interval_of(medians, launches - len(medians))
-    low, high = ends(interval)
-    value = middle if math.isfinite(middle) else None
-    counts = sum(map(len, each)), len(each), launches, failed
-    yield Recoveries(MEDIAN, server, 0, value, UNIT, low, high, name, *counts)
+USES = (*COMMON, "load.concurrency", "load.rate", "load.capacity", "load.arrivals")
+SPIKE = Kind(
+    name="spike",
+    title="spikes beside a constant load",
+    uses=USES,
+    table=SpikeTable,
+    records=True,
+    read=read_spike,
+    design=design_spike,
+    findings=findings_of_spikes,
+)
+FAULTS = Kind(
+    name="faults",
+    title="toxics that come and go under a constant load",
+    uses=(*USES, "load.duration"),
+    table=Steady,
+    tables=script.KEY,
+    records=True,
+    read=read_faults,
+    design=design_faults,
+    findings=findings_of_faults,
+)
