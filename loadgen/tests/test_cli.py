@@ -171,11 +171,6 @@ def test_a_second_measurement_is_one_line_and_changes_nothing(
     assert list(results.iterdir()) == []
 
 
-def test_no_list_of_servers_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert do(["doctor"], {"LAB_HOME": str(tmp_path)}) == 1
-    assert "list of servers" in capsys.readouterr().err
-
-
 def test_a_plan_tells_the_tokens_and_not_the_secret(planned: Verb) -> None:
     out = planned(LAB_SECRET="abc")
     told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
