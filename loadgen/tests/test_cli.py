@@ -69,8 +69,8 @@ def planned(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
         ("['help']", 130, WITHOUT_VERBS),
         ("['plan', 'bench', 'CONC=10']", 320, WITHOUT_LAB),
         ("['plan', 'capacity', 'OBJECTIVE=p99<1s']", 320, WITHOUT_LAB),
-        ("['report', 'RUN=gone']", 600, HEAVY),
-        ("['doctor', 'X=1']", 600, HEAVY),
+        ("['report', 'RUN=gone']", 760, HEAVY),
+        ("['compare', 'A=gone']", 760, HEAVY),
     ],
 )
 def test_a_verb_loads_no_more_than_it_needs(

@@ -163,7 +163,7 @@ def test_no_file_of_a_run_holds_a_secret_header(ready: Bench, tmp_path: Path) ->
     ready.lab.engine = Writing("pacer")
     requests = (Request("/y", "POST", {"Authorization": "Bearer 5ecret"}, "c"),)
     of_file = {"routes": ("POST /y",), "requests": requests, "ready": "/health", "subject": "shop"}
-    ready.interrupt(110.0, **{**TARGETED, **of_file})
+    ready.interrupt(50.0, **{**TARGETED, **of_file})
     stored = manifest.read(ready.run_dir).experiment
     assert stored.requests[0].headers == {"Authorization": NOT_STORED}
     experiment = with_secrets(ready.run_dir.name, stored, subjects)
@@ -210,7 +210,7 @@ def test_resumed_a_container_of_another_or_an_unknown_image_is_refused(
         ready.on(services={"my-service": service})
 
     runs("1")
-    ready.interrupt(110.0, **TARGETED)
+    ready.interrupt(50.0, **TARGETED)
     runs(image)
     if said:
         with pytest.raises(LabError, match=said):
