@@ -66,7 +66,7 @@ def planned(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
 @pytest.mark.parametrize(
     ("verb", "most", "unwanted"),
     [
-        ("['help']", 130, WITHOUT_VERBS),
+        ("['help']", 100, WITHOUT_VERBS),
         ("['plan', 'bench', 'CONC=10']", 320, WITHOUT_LAB),
         ("['plan', 'capacity', 'OBJECTIVE=p99<1s']", 320, WITHOUT_LAB),
         ("['report', 'RUN=gone']", 760, HEAVY),
