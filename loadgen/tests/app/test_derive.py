@@ -14,6 +14,7 @@ from lab.store import csv, manifest
 from lab.store.records import write_json
 from support.fakes import IDENTITY, FakeEngine, cells, plan, record, rounded, snapshot
 from support.runs import Jittery, derived_again, plans, write_manifest, write_raw
+from support.table import read_rows
 
 TABLES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json")
 FILES = (*TABLES, "REPORT.md", "answer.txt", "report.html", "figures")
@@ -63,12 +64,12 @@ def test_again_or_elsewhere_the_bytes_are_the_same_and_no_edit_stays(
 
 def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> None:
     of = manifest.read(run_dir)
-    for raw in sorted((run_dir / "raw").iterdir()):
-        csv.append(run_dir / "trials.csv", read_trial(of, raw, [Jittery()]).row)
+    raws = sorted((run_dir / "raw").iterdir())
+    csv.write(run_dir / csv.NAME, [read_trial(of, raw, [Jittery()]).row for raw in raws])
     written = (run_dir / "trials.csv").read_bytes()
     derived = derive(run_dir, [Jittery()])
     assert (run_dir / "trials.csv").read_bytes() == written
-    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
+    assert read_rows(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
 
 
 def test_a_trial_that_never_ended_or_is_a_copy_is_left_out_and_named(run_dir: Path) -> None:

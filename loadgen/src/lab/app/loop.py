@@ -111,7 +111,7 @@ class Loop:
                 host = host_id(self.record.host) or "unknown"
                 progress.say(f"{about}, to results/{self.run_dir.name}, host {host}")
             row = self._trial(plan)
-            csv.append(self.run_dir / csv.NAME, row)
+            csv.write(self.run_dir / csv.NAME, [*rows, row])
             if not rows:
                 point_latest(self.run_dir)
             rows.append(row)

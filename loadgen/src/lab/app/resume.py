@@ -19,7 +19,7 @@ from lab.kinds.loads import arms_of
 from lab.model import Experiment
 from lab.store import csv, manifest, recording
 from lab.store.manifest import Manifest
-from lab.store.records import read_object, write_text, writing
+from lab.store.records import read_object, writing
 
 
 def resume(run_dir: Path, experiment: Experiment, lab: Lab, stages: Stages | None = None) -> int:
@@ -53,7 +53,6 @@ def resume(run_dir: Path, experiment: Experiment, lab: Lab, stages: Stages | Non
     written = {*csv.trials(run_dir / csv.NAME)}
     rows = [row for row in judged(run_dir, tools.engines).result.rows if row.trial in written]
     put_away(run_dir, {row.trial for row in rows}, lab.system.now())
-    write_text(run_dir / csv.NAME, csv.text(rows))
     lab.console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     conditions = Outcome(experiment, rows, run_dir).conditions
     design = new_design(experiment, record.servers, tools, conditions)

@@ -14,8 +14,8 @@ from lab.kinds import order
 from lab.kinds.kind import recorded
 from lab.kinds.registry import kind_of
 from lab.model import Condition, Experiment, Snapshot
+from lab.model.host_facts import MACHINES
 from lab.model.knobs import READ_BACK
-from lab.model.machines import MACHINES
 from lab.report import remarks
 from lab.store import manifest
 from lab.store.records import read_object

@@ -20,8 +20,8 @@ from lab.kinds.reading import given_settings
 from lab.load.engines import Engine, engines_of
 from lab.load.engines.base import cores
 from lab.model import Experiment, Json, Remark
+from lab.model.host_facts import GENERATORS, MACHINES
 from lab.model.knobs import READ_BACK
-from lab.model.machines import GENERATORS, MACHINES
 from lab.report import remarks
 from lab.store.run_dir import check_space
 from lab.subject.changes import Journal
