@@ -13,6 +13,7 @@ from lab.load.engines.pacer import PACKED, Pacer
 from lab.load.engines.pacer_output import read_output
 from lab.subject.jvm import Answered
 from support.fakes import FakeEngine, FakeLab, plan
+from support.pacer import second
 from support.repo import REPO
 from support.system import FakeSystem
 
@@ -51,14 +52,17 @@ def test_an_engine_that_wrote_nothing_has_no_lines(system: FakeSystem, tmp_path:
     path.unlink()
     assert run.hear() == []
     path.write_text("one\n\ntw")
-    assert (run.hear(), run.hear(), run.words, run.seconds) == (["one", ""], [], "tw", [])
+    assert (run.hear(keep=True), run.hear(), run.words) == (["one", ""], [], "tw")
+    # Nothing is kept of a long load.
+    path.write_text(f"one\n\n{json.dumps(second(0, [1.0]))}\n")
+    assert (len(run.hear()), run.seconds) == (1, [])
 
 
 def test_what_pacer_counts_is_known_while_it_runs(lab: FakeLab, tmp_path: Path) -> None:
     lab.answers, lab.errors = lambda connections: (10.0 * connections, [100, 300], 5), 0.1
     with bench(lab.system, lab.engine, tmp_path).counted.watched(7, 4) as run:
         for _ in run.steps(3.1):
-            run.hear()
+            run.hear(keep=True)
         # 70 a second, of which 7 failed; those count from when they were sent.
         assert run.answered(1) == Answered(140, 14, 2.0, pytest.approx(100, rel=1e-3), ANY, 5.0)
         assert run.answered(1).mean_ms == pytest.approx(200, rel=0.02)
@@ -69,7 +73,7 @@ def test_what_pacer_counts_is_known_while_it_runs(lab: FakeLab, tmp_path: Path) 
 def test_a_recorded_load_counts_as_its_engine_says(system: FakeSystem, tmp_path: Path) -> None:
     run, [packed] = run_of(system, 1.0, tmp_path), STORED.glob(f"*/{PACKED}")
     (tmp_path / "out.txt").write_bytes(gzip.decompress(packed.read_bytes()))
-    run.hear()
+    run.hear(keep=True)
     output = read_output(packed)
     assert run.seconds == list(output.seconds)
     assert run.answered().count == output.end.ok + output.end.http_errors

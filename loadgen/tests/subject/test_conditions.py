@@ -256,11 +256,18 @@ def test_whatever_fails_the_rest_is_put_back(
     assert (lab.toxics, lab.pool_sizes["a"]) == ([], 200)
 
 
-def test_a_change_is_cut_short_and_putting_back_not(conditions: Conditions, lab: FakeLab) -> None:
-    conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
+def test_a_change_is_cut_short_and_putting_back_not(
+    conditions: Conditions, lab: FakeLab, host: FakeHost
+) -> None:
+    conditions.bring("a", Condition(host=BACKLOG))
     lab.system.interrupt_at = 0.0
     assert conditions.restore() == []
     assert lab.identities["a"].start_time_ms == 1002
+    # It waits for the JVM, which is not there yet.
+    change = host.change
+    host.change = lambda *asked: (change(*asked), lab.down.add("a"))
     with pytest.raises(Interrupted):
-        conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
+        conditions.bring("a", Condition(host=BACKLOG))
+    host.change = change
+    lab.down.clear()
     assert conditions.restore() == []

@@ -165,6 +165,10 @@ def test_without_an_exporter_a_fixed_time_proves_nothing(lab: FakeLab, tmp_path:
     assert warmth.problem.cell == "warmth-unproven server=my-service port=9404"
     assert len(lab.system.started) == 1
     assert lab.system.elapsed_s == pytest.approx(FIXED_WARM_S, abs=1)
+    # A load that ends says why.
+    lab.system.at(13.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
+    lab.system.pacer = lambda *_: "pacer: no descriptor left\n"
+    assert warm_up(lab, tmp_path).problem.values["problem"] == "pacer: no descriptor left"
 
 
 def test_one_connection_gives_r0_and_a_load_the_cost(outside: FakeLab, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from lab.subject.jvm import (
     steady,
 )
 from lab.subject.lab_server import LabServer
-from lab.subject.subject import LEAD_EACH_S, LEAD_S, OPENING_S, RESTART_S, SETTLE_S
+from lab.subject.subject import OPENING_EACH_S, OPENING_S, RESTART_S, SETTLE_S
 from lab.system.host import HostCpu
 from lab.system.management import Management
 from lab.system.network import Reached
@@ -285,7 +285,7 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_and_others_cost(
     monkeypatch.setattr(system, "host_cpu", host_cpu)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
     assert measured(light, tmp_path) == Demand(200, 2000, LINE, Line(pytest.approx(0.002)))
-    length_s = IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S
+    length_s = IDLE_S + OPENING_S + 200 * OPENING_EACH_S + LIGHT_S
     assert system.elapsed_s == pytest.approx(length_s, abs=0.5)
     assert system.processes[0].stopped_early
 

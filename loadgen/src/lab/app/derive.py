@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import RawDataError
+from lab.judge import trial as judging
 from lab.judge.checks import judge
 from lab.judge.checks.data import damaged
 from lab.judge.compare import lanes
-from lab.judge.cpu_split import cpu_split
 from lab.judge.resources import verdict_of
 from lab.judge.row import row_of
 from lab.judge.ruler import drift
-from lab.judge.thread_times import thread_times
-from lab.judge.time_split import time_split
 from lab.kinds.kind import Kind, Outcome
 from lab.kinds.loads import arms_of
 from lab.kinds.registry import kind_of
@@ -106,19 +104,11 @@ def read_trial(measured: Manifest, raw: Path, engines: Sequence[Engine]) -> Tria
         if reading := measurement.reading:
             reading = replace(reading, remarks=(*reading.remarks, _damage(failure)))
             measurement = replace(measurement, reading=reading)
-    judgement = judge(measurement, observation, start_of(measured, plan))
-    verdict = verdict_of(measurement, judgement, observation)
-    row = row_of(
-        measured.run,
-        measurement,
-        judgement,
-        verdict,
-        cpu_split(measurement, observation),
-        time_split(measurement, observation),
-        thread_times(plan.server, observation),
-        host_id(measured.host),
-    )
-    return Trial(measurement, judgement, verdict, row)
+    judged = judging.Trial(measurement, observation or judging.UNOBSERVED, start_of(measured, plan))
+    judged = replace(judged, judgement=judge(judged))
+    verdict = verdict_of(judged)
+    row = row_of(measured.run, judged, verdict, host_id(measured.host))
+    return Trial(measurement, judged.judgement, verdict, row)
 
 
 def derive(run_dir: Path, engines: Sequence[Engine]) -> Result:

@@ -7,9 +7,9 @@ from pathlib import Path
 from lab.app.measured_once import Jvm, MeasuredOnce
 from lab.app.tools import Tools
 from lab.judge.checks import data, state
-from lab.judge.fairness import compare, reasons
 from lab.judge.predict import Prediction, predict
 from lab.judge.ruler import demand_of
+from lab.judge.same_lab import fairness
 from lab.kinds.registry import kind_of
 from lab.load.runner import Known, Runner
 from lab.model import AS_IT_IS, Condition, Demand, Fairness, Remark, Row, Snapshot, TrialPlan
@@ -180,8 +180,8 @@ class Preparation:
         if self._changes_lab or plan.condition != AS_IT_IS:
             return ()
         self._servers[plan.server] = before
-        self.common = compare(self._servers)
-        return reasons(self.common)
+        self.common = fairness(self._servers)
+        return state.unequal(self.common)
 
     def _predict(self, plan: TrialPlan, before: Snapshot, demand: Demand | None) -> Prediction:
         """The bounds of the trial; none of a load that is held."""

@@ -9,7 +9,8 @@ from types import MappingProxyType
 from lab.app.loop import Loop, announcement, run_s
 from lab.app.tools import Lab, Stages, Tools, say
 from lab.errors import WordError
-from lab.judge.fairness import compare, reasons
+from lab.judge.checks.state import unequal
+from lab.judge.same_lab import fairness
 from lab.kinds import order
 from lab.kinds.kind import recorded
 from lab.kinds.registry import kind_of
@@ -53,11 +54,11 @@ def run(
     toxics = (f"toxics in force: {'; '.join(in_force)}",) if in_force else ()
     warnings = (f"warning: {server}: {answer}" for (server, _), answer in wrong.items())
     notes = (*notes, *toxics, *warnings)
-    common = compare(servers)
+    common = fairness(servers)
     if kind_of(experiment).changes_lab:
         # Servers are not compared then.
         common = copy.replace(common, unequal={})
-    unfair = (f"warning: no row will be valid: {remarks.text(why)}" for why in reasons(common))
+    unfair = (f"warning: no row will be valid: {remarks.text(why)}" for why in unequal(common))
     for line in (*notes, *unfair):
         say(console, line)
     started_at, host = lab.system.now(), read_object(lab.place.host_file)

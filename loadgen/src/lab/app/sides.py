@@ -17,9 +17,16 @@ from lab.app.call import Call
 from lab.app.derive import judged
 from lab.errors import LabError, WordError
 from lab.judge import compare
-from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
-from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots, services
+from lab.judge.same_lab import (
+    PARTS,
+    Difference,
+    Kind,
+    between_labs,
+    between_models,
+    between_snapshots,
+    services,
+)
 from lab.kinds.loads import arms_of
 from lab.load.engines import Engine
 from lab.model import Remark, Row

@@ -16,7 +16,6 @@ import msgspec
 
 from lab.load.engines import Engine, Pacer, Schedule
 from lab.load.engines.base import last_line
-from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer_output import Line, meant
 from lab.model import TrialPlan
 from lab.store.records import write_text, writing
@@ -67,9 +66,9 @@ class EngineRun:
             yield elapsed_s
             self._system.sleep(STEP_S)
 
-    def hear(self) -> list[str]:
-        """The whole lines that it wrote since the last call, without their ends. The seconds of
-        pacer's are kept; a damaged line is found when the output is read."""
+    def hear(self, keep: bool = False) -> list[str]:
+        """The whole lines that it wrote since the last call, without their ends. `keep`: pacer's
+        are seconds to be asked for later; a damaged line is found when the output is read."""
         try:
             with self._output.open("rb") as file:
                 file.seek(self._read_bytes)
@@ -77,7 +76,7 @@ class EngineRun:
         except OSError:
             return []
         self._read_bytes += len(whole) + len(end)
-        for line in whole.splitlines():
+        for line in whole.splitlines() if keep else ():
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 second = meant(line)
                 if isinstance(second, Line):
@@ -86,16 +85,14 @@ class EngineRun:
 
     def answered(self, first: int = 0, until: int | None = None) -> Answered:
         """In these seconds of it."""
-        seconds = self.seconds[first:until]
-        raw = Histogram.sum_of(line.raw for line in seconds)
-        late = Histogram.sum_of(line.late for line in seconds)
+        whole = Line.sum_of(self.seconds[first:until])
         return Answered(
-            count=sum(line.answers for line in seconds),
-            failed=sum(line.http_errors + line.lost for line in seconds),
-            length_s=sum(line.length_s for line in seconds) or math.inf,
-            p50_ms=raw.at_ms(0.5) if raw.count else None,
-            mean_ms=raw.mean_ms,
-            think_ms=late.mean_ms,
+            count=whole.answers,
+            failed=whole.http_errors + whole.lost,
+            length_s=whole.length_s or math.inf,
+            p50_ms=whole.raw.at_ms(0.5) if whole.ok else None,
+            mean_ms=whole.raw.mean_ms,
+            think_ms=whole.late.mean_ms,
         )
 
     def stop(self) -> None:

@@ -33,8 +33,6 @@ from lab.system.ref import read_ref
 from lab.system.spinner import Spinner, spinning
 from lab.system.stack import Stack
 
-# Two of three starts of wrk2 went wrong at 400 connections on 2 cores; 12 in a row are 1 in 130.
-MOST_STARTS = 12
 # After its time an engine may still wait for answers and write its files.
 OVERTIME_S = 120.0
 # A JVM that died comes back in seconds; then its new start time shows what happened.
@@ -172,18 +170,18 @@ class Runner:
     def _live_heap(self, plan: TrialPlan, subject: Subject) -> tuple[int | None, Remark | None]:
         """What lives in the server's heap, if the plan asks; why that is unknown. A server may
         still be closing the connections of the load, so the least of some looks counts."""
-        found: list[int] = []
+        looks: list[int] = []
         problem = None
         try:
-            while plan.asks_live and len(found) < LIVE_LOOKS:
-                self.system.sleep(LIVE_LOOK_S if found else 0)
+            while plan.asks_live and len(looks) < LIVE_LOOKS:
+                self.system.sleep(LIVE_LOOK_S if looks else 0)
                 live_bytes = subject.live_heap()
                 if live_bytes is None:
                     break
-                found.append(live_bytes)
+                looks.append(live_bytes)
         except LabUnreachable as failure:
             problem = data.live_heap_unread.remark(problem=str(failure))
-        return min(found, default=None), problem
+        return min(looks, default=None), problem
 
 
 class _Trial:
@@ -254,7 +252,7 @@ class _Trial:
                     sockets = run.process.sockets()
                     if sockets is not None and sockets < check.least_sockets and not run.ended:
                         self.start_problem = check.why
-                if self.start_problem is None or self.starts == MOST_STARTS:
+                if check is None or self.start_problem is None or self.starts == check.most:
                     yield run
                     return
 
@@ -283,7 +281,7 @@ class _Trial:
 
     def _hear(self, run: EngineRun) -> None:
         """Pass on what the engine wrote, and see if that settles the limits of the plan."""
-        lines, window = run.hear(), self.window
+        lines, window = run.hear(keep=bool(self._plan.limits)), self.window
         if lines:
             self._runner.agent.lines(lines)
         if lines and self._plan.limits and window.opened and not window.closed and not run.ended:

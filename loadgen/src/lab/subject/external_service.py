@@ -162,7 +162,7 @@ class ExternalService(Subject):
         with bench.watched(1, 2 * MOST_ALONE_S) as run:
             for elapsed_s in run.steps(MOST_ALONE_S + subject.OPENING_S):
                 bench.progress()
-                run.hear()
+                run.hear(keep=True)
                 answers = sum(line.answers for line in run.seconds[1:])
                 if elapsed_s >= ALONE_S + subject.OPENING_S and answers >= LEAST_ALONE:
                     break
@@ -171,7 +171,7 @@ class ExternalService(Subject):
     def work(self, bench: Bench, run: EngineRun | None) -> tuple[EngineRun | None, int]:
         if run is None:
             return None, 0
-        run.hear()
+        run.hear(keep=True)
         return run, len(run.seconds)
 
     def answered(self, before: Counters, after: Counters) -> Answered | None:

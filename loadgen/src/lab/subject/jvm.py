@@ -150,12 +150,11 @@ def by_draw_ms(cycles: Sequence[WarmCycle], drawn_sd_ms: float) -> float:
 
 
 def cycle_between(
-    before: Counters, after: Counters, answered: Answered, began_s: float
+    before: Counters, after: Counters, answered: Answered | None, began_s: float
 ) -> WarmCycle | None:
-    """The cycle between two readings; None if a compile time is unknown, or started again from
-    0."""
+    """The cycle between two readings; None if a counter is unknown, or started again from 0."""
     rates = per_second(_compiled(before), _compiled(after))
-    if not rates:
+    if not rates or answered is None:
         return None
     length_s = after.at_s - before.at_s
     threads = all_of(jit_between(before.jit, after.jit), rates[0])

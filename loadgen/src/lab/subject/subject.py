@@ -35,14 +35,12 @@ ROUTE_DEADLINE_S = 30.0
 NOT_SERVED = (404, 405)
 # A JVM is warmed up with the load it will have, but with at most this many connections.
 WARM_CONNECTIONS = 1000
-# The engine opens its connections before the first cycle: what rises meanwhile is its load.
+# The engine opens its connections first: what rises meanwhile is its load. wrk2 opens those of each
+# of two threads 5 ms apart.
 OPENING_S = 1.0
+OPENING_EACH_S = 0.0025
 # A server that answered nothing in so many cycles will not answer.
 HOPELESS_CYCLES = 6
-# The engine opens its connections before a light load: wrk2 those of each of two threads 5 ms
-# apart.
-LEAD_S = 1.0
-LEAD_EACH_S = 0.0025
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +210,7 @@ class Subject(ABC):
                 if len(edges) > 1:
                     before, after = edges[-2:]
                     answered = self.answered(before, after)
-                    cycle = (
-                        jvm.cycle_between(before, after, answered, began_s) if answered else None
-                    )
+                    cycle = jvm.cycle_between(before, after, answered, began_s)
                     if cycle is None:
                         return state.cold_restarted.remark()
                     cycles.append(cycle)
@@ -254,7 +250,7 @@ class Subject(ABC):
     def _light_load(self, bench: Bench, connections: int) -> Edges | None:
         """The counters at both edges of LIGHT_S under the load; None if it ended early."""
         with bench.watched(connections, 10 * jvm.LIGHT_S) as run:
-            bench.system.sleep(LEAD_S + LEAD_EACH_S * connections)
+            bench.system.sleep(OPENING_S + OPENING_EACH_S * connections)
             opened = self.counters(bench, run)
             bench.system.sleep(jvm.LIGHT_S)
             closed = self.counters(bench, run)

@@ -18,10 +18,11 @@ PROBE_DEADLINE_S = 10.0
 @dataclass(frozen=True, slots=True)
 class StartCheck:
     """A bad start has fewer than `least_sockets` sockets open after `after_s`. The engine is then
-    started again; `why` is kept if that did not help."""
+    started again, `most` times in all; `why` is kept if that did not help."""
 
     after_s: float
     least_sockets: int
+    most: int
     why: Remark
 
 

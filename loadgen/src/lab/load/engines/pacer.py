@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from lab.errors import RawDataError
 from lab.judge.capacity import NEAR
 from lab.judge.checks import data
-from lab.judge.quantities import PLANNED_LATENCIES
+from lab.judge.predict import PLANNED_LATENCIES
 from lab.judge.slo import SHARES
 from lab.load.engines.base import (
     REQUEST_TIMEOUT_S,
@@ -162,7 +162,8 @@ class Pacer(Engine):
         except RawDataError as failure:
             return replace(peak, problems=(data.damaged.remark(problem=failure.said),))
         seconds, run_s = output.seconds, output.end.run_s
-        late = Histogram.sum_of(line.late for line in seconds).latency()
+        whole = Line.sum_of(seconds)
+        late = whole.late.latency()
         peak_began_s, trial_began_s = output.head.unix_s, _began_s(raw)
         if peak_began_s is not None and trial_began_s is not None:
             started_s = round(peak_began_s - trial_began_s, 3)
@@ -173,10 +174,10 @@ class Pacer(Engine):
             peak,
             connections=max((line.connections for line in seconds), default=None),
             untried=untried / run_s if run_s else None,
-            due=output.end.due if any(line.corrected for line in seconds) else None,
-            sent=output.end.sent,
+            due=whole.due if whole.corrected else None,
+            sent=whole.sent,
             late_p95_ms=late.p95_ms if late else None,
-            problems=tuple(own_limits(seconds)),
+            problems=tuple(own_limits(whole)),
         )
 
 
@@ -282,7 +283,7 @@ def _shares(plan: TrialPlan, raw: Path, whole: Output) -> Iterator[Share]:
     for path in paths:
         output = read_output(path)
         sent += output.end.sent
-        late = Histogram.sum_of(line.late for line in _window(plan, output))
+        late = Line.sum_of(_window(plan, output)).late
         name = path.name.removeprefix(SHARE).removesuffix(f"{PLAIN}.gz")
         yield Share(name, late.mean_ms, late.latency())
     if paths and sent != whole.end.sent:

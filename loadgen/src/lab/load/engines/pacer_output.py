@@ -1,9 +1,14 @@
 """The lines that pacer writes, one a second: read whole, or refused."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import replace
+from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,11 +20,13 @@ OUTPUT = "pacer.jsonl"
 PACKED = "pacer.jsonl.gz"
 FORMAT = 2
 _ENDED = b'{"ended"'
+# Of a line: as they are at its end.
+LEVELS = ("second", "unfinished", "waiting", "connections", "untried", "oldest_us")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Of the load that it was given."""
+class Load:
+    """The load that it was given."""
 
     warmup_s: float
 
@@ -30,7 +37,7 @@ class Head:
 
     pacer: str
     format: int
-    load: Words | None = None
+    load: Load | None = None
     unix_s: float | None = None
 
 
@@ -81,6 +88,13 @@ class Line:
         """The latencies that count: from when a request was due in an open load."""
         return self.corrected or self.raw
 
+    @classmethod
+    def sum_of(cls, lines: Sequence[Line]) -> Line:
+        """As one: what was counted is added up, and levels are those of the last."""
+        names = (field.name for field in fields(cls) if field.name not in LEVELS)
+        sums = {name: _sum([getattr(line, name) for line in lines]) for name in names}
+        return replace(lines[-1], **sums) if lines else NOTHING
+
     @property
     def wrong(self) -> str | None:
         return _uneven(
@@ -91,6 +105,10 @@ class Line:
             ("times of sending", self.late.count, self.sent),
             ("requests in its parts", sum(self.sent_in_10ms or (self.sent,)), self.sent),
         )
+
+
+_NONE = Histogram()
+NOTHING = Line(0, 0.0, 0, 0, 0, 0, {}, {}, 0, {}, 0, 0, 0, _NONE, _NONE, _NONE, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +131,24 @@ class End:
         lost = sum(self.socket_errors.values())
         begun = self.due if any(line.corrected for line in seconds) else self.sent
         over = self.ok + self.http_errors + lost + self.timeouts + self.unfinished
+        names = ("sent", "due", "ok", "http_errors", "timeouts")
+        sums = [(name, sum(getattr(line, name) for line in seconds)) for name in names]
         return _uneven(
-            ("sent", sum(line.sent for line in seconds), self.sent),
-            ("due", sum(line.due for line in seconds), self.due),
-            ("ok", sum(line.ok for line in seconds), self.ok),
-            ("http_errors", sum(line.http_errors for line in seconds), self.http_errors),
-            ("timeouts", sum(line.timeouts for line in seconds), self.timeouts),
+            *((name, count, getattr(self, name)) for name, count in sums),
             ("socket errors", summed(line.socket_errors for line in seconds).total(), lost),
             ("requests accounted for", over, begun),
         )
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """None if one is unknown."""
+    if not values or None in values:
+        return None
+    if isinstance(values[0], Histogram):
+        return Histogram.sum_of(values)
+    if isinstance(values[0], Mapping):
+        return summed(values)
+    return tuple(chain(*values)) if isinstance(values[0], tuple) else sum(values)
 
 
 def _uneven(*sums: tuple[str, int, int]) -> str | None:
