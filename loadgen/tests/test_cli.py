@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock, patch
 
@@ -13,17 +14,19 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from lab.app.call import Call, Screen
-from lab.app.verbs import DO
+from lab.app import verbs
+from lab.app.tools import Screen, screen
 from lab.cli import VERBS, do
 from lab.errors import CannotWrite
-from lab.kinds.plans import verbs
+from lab.kinds import plans
 from lab.system.lock import claimed
 from lab.system.tokens import PAGE, PARTS, token, token_sums
 
-# Libraries that take most of a second to load, and those that no list of verbs needs.
+# Libraries that take most of a second to load, and those that are not needed without a lab, or for
+# the list of verbs.
 HEAVY = {"scipy", "numpy", "vl_convert"}
-NEEDLESS = HEAVY | {"httpx", "msgspec", "rich", "uvicorn", "starlette", "prometheus_client"}
+WITHOUT_LAB = HEAVY | {"httpx", "rich", "uvicorn", "starlette", "prometheus_client"}
+WITHOUT_VERBS = WITHOUT_LAB | {"msgspec"}
 
 # Of words and settings, what is printed.
 type Verb = Callable[..., str]
@@ -61,22 +64,30 @@ def planned(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Verb:
 
 
 @pytest.mark.parametrize(
-    ("code", "unwanted"),
+    ("verb", "most", "unwanted"),
     [
-        ("from lab.cli import do; do([], {})", NEEDLESS),
-        ("import lab.app.verbs", HEAVY),
-        ("import lab.app.doctor", HEAVY),
+        ("['help']", 100, WITHOUT_VERBS),
+        ("['plan', 'bench', 'CONC=10']", 320, WITHOUT_LAB),
+        ("['plan', 'capacity', 'OBJECTIVE=p99<1s']", 320, WITHOUT_LAB),
+        ("['report', 'RUN=gone']", 760, HEAVY),
+        ("['compare', 'A=gone']", 760, HEAVY),
     ],
 )
-def test_no_verb_loads_what_it_seldom_needs(code: str, unwanted: set[str]) -> None:
-    shown = f"{code}\nimport json, sys\nprint(json.dumps([*sys.modules]))"
+def test_a_verb_loads_no_more_than_it_needs(
+    verb: str, most: int, unwanted: set[str], home: dict[str, str]
+) -> None:
+    code = f"import sys; from lab.cli import do; do({verb}, {home})"
+    shown = f"{code}\nprint('modules', *sys.modules)"
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
-    assert {name.partition(".")[0] for name in json.loads(done.stdout)} & unwanted == set()
+    loaded = done.stdout.rpartition("modules ")[2].split()
+    assert {name.partition(".")[0] for name in loaded} & unwanted == set()
+    assert len(loaded) <= most
 
 
-def test_every_verb_is_listed_and_leads_to_a_function() -> None:
-    assert DO.keys() | {"plan", "agent"} == VERBS.keys()
-    assert verbs().keys() <= DO.keys()
+def test_every_verb_leads_to_a_function() -> None:
+    assert plans.verbs().keys() <= VERBS.keys()
+    for module, name, _ in VERBS.values():
+        assert not module or callable(getattr(import_module(f"lab.app.{module}"), name))
 
 
 @pytest.mark.parametrize("argv", [[], ["bensh"], ["--help"]])
@@ -160,11 +171,6 @@ def test_a_second_measurement_is_one_line_and_changes_nothing(
     assert list(results.iterdir()) == []
 
 
-def test_no_list_of_servers_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert do(["doctor"], {"LAB_HOME": str(tmp_path)}) == 1
-    assert "list of servers" in capsys.readouterr().err
-
-
 def test_a_plan_tells_the_tokens_and_not_the_secret(planned: Verb) -> None:
     out = planned(LAB_SECRET="abc")
     told = dict(line[4:].split("=", 1) for line in out.splitlines() if line.startswith("env "))
@@ -212,7 +218,7 @@ def test_a_plan_says_what_a_users_service_allows(home: dict[str, str], planned: 
 def test_a_disk_that_refuses_is_one_line(
     failure: Exception, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with patch.dict(DO, {"bench": Mock(side_effect=failure)}):
+    with patch.object(verbs, "measure", Mock(side_effect=failure)):
         assert do(["bench"], {}) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
@@ -224,7 +230,7 @@ def test_no_text_of_others_reaches_the_terminal_as_it_is(
     evil = "\x1b]52;c;YQ==\x07\x1b[2J\x9b2J\r\u202e"
     shown = "\\x1b]52;c;YQ==\\x07\\x1b[2J\\x9b2J\\r\\u202e"
     assert shown in refused("bench", f"CONC={evil}")
-    console, table = Call("compare", {}, home).console, Table("name")
+    console, table = screen(home), Table("name")
     table.add_row(evil)
     for text in (Text(f"{evil}\na", style="red"), f"{evil} a", table):
         console.print(text)
@@ -234,6 +240,6 @@ def test_no_text_of_others_reaches_the_terminal_as_it_is(
     assert said.replace("\n", "").isprintable()
     # The lab's own colours do.
     out = io.StringIO()
-    screen = Screen(file=out, force_terminal=True, color_system="standard")
-    screen.print(Text("a\x1b[2Jb", style="red"))
+    colours = Screen(file=out, force_terminal=True, color_system="standard")
+    colours.print(Text("a\x1b[2Jb", style="red"))
     assert out.getvalue() == "\x1b[31ma\\x1b[2Jb\x1b[0m\n"

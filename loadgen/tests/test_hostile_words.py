@@ -12,7 +12,6 @@ from random import Random
 
 import pytest
 
-from lab.app.call import Call
 from lab.cli import VERBS, do
 from support.repo import REPO
 
@@ -59,9 +58,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "results/latest").symlink_to("20260131T120000Z-bench")
     shutil.copytree(REPO / "experiments", tmp_path / "experiments")
     shutil.copytree(REPO / "subjects", tmp_path / "subjects")
-    monkeypatch.setattr(Call, "lab", lambda _: contextlib.nullcontext())
-    for measures in ("verbs.run", "verbs.resume", "gate.run"):
-        monkeypatch.setattr(f"lab.app.{measures}", lambda *_, **__: 0)
+    for name in ("verbs.run", "verbs.resume", "gate.run"):
+        monkeypatch.setattr(f"lab.app.{name}", lambda *_, **__: 0)
+    for module in ("verbs", "gate"):
+        monkeypatch.setattr(f"lab.app.{module}.open_lab", lambda _: contextlib.nullcontext())
     # Nine seconds each time.
     monkeypatch.setattr("lab.app.ref.ref_lines", lambda _: iter(()))
     return tmp_path

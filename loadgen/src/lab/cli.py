@@ -8,27 +8,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 from lab.errors import LabError, WordError
 
-# The verbs, and all the words of each. None: what does the verb knows them.
-VERBS: Mapping[str, tuple[str, ...] | None] = {
-    "bench": None,
-    "capacity": None,
-    "explain": None,
-    "run": None,
-    "report": ("RUN",),
-    "compare": ("A", "B"),
-    "gate": None,
-    "toxics": None,
-    "toxic": None,
-    "toxics-reset": None,
-    "doctor": (),
-    "ref": (),
-    "plan": None,
+# The verbs: module and function of lab.app that do each, and all its words. None: these know them.
+VERBS: Mapping[str, tuple[str, str, tuple[str, ...] | None]] = {
+    "bench": ("verbs", "measure", None),
+    "capacity": ("verbs", "measure", None),
+    "explain": ("verbs", "measure", None),
+    "run": ("verbs", "measure", None),
+    "report": ("verbs", "report", ("RUN",)),
+    "compare": ("compare", "compare", ("A", "B")),
+    "gate": ("gate", "gate", None),
+    "toxics": ("verbs", "toxics", None),
+    "toxic": ("verbs", "toxics", None),
+    "toxics-reset": ("verbs", "toxics", None),
+    "doctor": ("doctor", "doctor", ()),
+    "ref": ("ref", "ref", ()),
+    # It is given the verb that is planned, and its words.
+    "plan": ("plan", "plan", None),
     # Also called while make's words are those of another verb.
-    "host-facts": None,
-    "agent": (),
+    "host-facts": ("plan", "facts", None),
+    "agent": ("", "", ()),
 }
 
 
@@ -58,17 +60,15 @@ def do(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
 def _do(verb: str, given: Sequence[str], environ: Mapping[str, str]) -> int:
     from lab.app.call import Call
-    from lab.app.verbs import DO, plan
     from lab.kinds.reading import read_words, refuse_unknown
     from lab.system.host import pin
 
     pin(environ.get("LAB_CPUSET", ""))
+    module, name, words = VERBS[verb]
     if verb == "plan":
-        # It is given the verb that is planned, and its words.
-        name, *given = given or ("up",)
-        return plan(Call(name, read_words(given, environ), environ), VERBS.get(name, ()))
+        verb, *given = given or ("up",)
+        words = VERBS[verb][2] if verb in VERBS else ()
     call = Call(verb, read_words(given, environ), environ)
-    words = VERBS[verb]
     if words is not None:
         refuse_unknown(call.words, words, verb)
     if verb == "agent":
@@ -76,4 +76,5 @@ def _do(verb: str, given: Sequence[str], environ: Mapping[str, str]) -> int:
 
         service.run(environ)
         return 0
-    return DO[verb](call)
+    done: int = getattr(import_module(f"lab.app.{module}"), name)(call)
+    return done

@@ -111,7 +111,7 @@ def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None
 
     slow, quick = read_sides(call, engines, "A", "B")
     a, b = costing(slow, 2.0), costing(quick, 1.0)
-    (found,) = compare_sides(a, b, engines).capacities
+    (found,) = compare_sides(a, b).capacities
     assert found.ratio is not None
     assert found.ratio.value == pytest.approx(2, rel=0.05)
     assert found.control_us == pytest.approx((200, 100))
@@ -120,7 +120,7 @@ def test_two_runs_are_compared_at_one_speed_of_the_machine(ready: Bench) -> None
     assert found.place == "within"
     assert "at one speed of the machine: within" in "\n".join(ratio_lines(found))
     # The trials of one run take turns, so they need no unit.
-    (found,) = compare_sides(a, copy.replace(b, folder=a.folder), engines).capacities
+    (found,) = compare_sides(a, copy.replace(b, folder=a.folder)).capacities
     assert (found.in_units, found.place) == (None, "better")
 
 
@@ -149,8 +149,7 @@ def test_a_plan_names_the_trials_and_measures_nothing(
     ready: Bench, changes: dict[str, object], said: str, first: str
 ) -> None:
     experiment = copy.replace(EXPERIMENT, **changes)
-    where, engines = ready.where, [ready.lab.engine]
-    assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
+    assert run(experiment, ready.where, (), ready.stages, only_plan=True) == 0
     assert said in ready.said
     assert first in ready.said
     assert list(Path(ready.place.results).glob("*-bench")) == []

@@ -8,9 +8,8 @@ import pytest
 from lab.app.call import Call
 from lab.app.compare import UNTOLD, WORSE, compare
 from lab.app.derive import derive
-from lab.app.gate import judge
 from lab.app.verbs import report
-from lab.errors import LabError, WordError
+from lab.errors import WordError
 from lab.model import TrialPlan
 from support.fakes import FakeEngine
 from support.runs import NAME, Jittery, plans, write_manifest, write_raw
@@ -75,41 +74,21 @@ def test_compare_prints_a_table_that_fits(home: Path, capsys: pytest.CaptureFixt
     assert max(map(len, table)) <= 80
 
 
-def test_report_says_what_it_rebuilt_and_ends_with_whether_any_trial_is_valid(
+def test_report_makes_every_file_again_and_ends_with_whether_any_trial_is_valid(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, engine = home / "results", FakeEngine()
     assert report(called("report", home), [Jittery()]) == 0
     (results / NAME / "REPORT.md").write_text("edited")
-    before = capsys.readouterr().out
     assert report(called("report", home, RUN=NAME), [Jittery()]) == 0
-    said = capsys.readouterr().out
-    assert ["rebuilt: REPORT.md" in text for text in (before, said)] == [False, True]
-    assert f"results/{NAME}: 28 trials, 28 of them valid" in said
+    assert (results / NAME / "REPORT.md").read_text() != "edited"
+    assert f"results/{NAME}: 28 trials, 28 of them valid" in capsys.readouterr().out
     engine.broken = "no such line"
     assert report(called("report", home), [engine]) == UNTOLD
     with pytest.raises(WordError):
         report(called("report", home, RUN="nowhere"))
-
-
-NESTED = "[" * 100_000
-
-
-@pytest.mark.parametrize("text", [NESTED, f'{{"experiment": {NESTED}'])
-def test_a_nested_manifest_is_one_line_for_every_verb(home: Path, text: str) -> None:
-    damaged = home / "results" / "20260201T120000Z-damaged"
-    write_raw(write_manifest(damaged.parent, damaged.name), plans(launches=1))
-    (damaged / "manifest.json").write_text(text)
-    a, b = f"{NAME}:a", f"{damaged.name}:a"
-    for call, verb in (
-        (called("report", home, RUN=damaged.name), report),
-        (called("compare", home, A=a, B=b), compare),
-        (called("gate", home, BASE=a, CANDIDATE=b), judge),
-    ):
-        with pytest.raises(LabError) as refused:
-            verb(call, [Jittery()])
-        assert "damaged/manifest.json" in str(refused.value)
-        assert "\n" not in str(refused.value)
-    # The list of runs is made all the same.
-    report(called("report", home, RUN=NAME), [Jittery()])
-    assert damaged.name in (home / "results" / "index.html").read_text()
+    # The list of runs has one that cannot be read, too.
+    (results / "20260201T120000Z-damaged").mkdir()
+    (results / "20260201T120000Z-damaged" / "manifest.json").write_text("[" * 100_000)
+    report(called("report", home), [Jittery()])
+    assert "Z-damaged" in (results / "index.html").read_text()

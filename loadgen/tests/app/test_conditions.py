@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lab.app.as_measured import start_of
-from lab.errors import Interrupted, LabUnreachable, WordError
+from lab.app.derive import start_of
+from lab.errors import LabUnreachable, WordError
 from lab.kinds.cases import Case
 from lab.kinds.explain import Explain
 from lab.kinds.loads import Loads
@@ -16,9 +16,7 @@ from lab.kinds.planted import Planted
 from lab.model import AS_IT_IS, Condition, Snapshot, TrialPlan, Warmth
 from lab.store import manifest
 from lab.store.records import to_json
-from lab.store.series import NAME as SERIES
 from lab.subject.changes import Change, Journal, Toxics
-from lab.system.observe import observe
 from support.bench import WARM, Bench
 from support.fakes import toxic
 from support.felt import planned
@@ -53,24 +51,8 @@ def test_an_inquiry_changes_what_was_named(ready: Bench, monkeypatch: pytest.Mon
     assert [plan["condition"]["knobs"] for plan in plans] == [{}, {}, {"pool_size": 400}]
     assert json.loads((ready.run_dir / "comparison.json").read_text())["comparisons"] == []
     assert "step 1, worker pool" in ready.said
-
-
-def test_a_resumed_run_decides_by_its_series(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def seen(raw: Path) -> dict[str, object]:
-        return {"bottleneck": "worker pool" if (raw / SERIES).exists() else "unknown"}
-
-    def stopped(*_: object) -> str | None:
-        raise Interrupted
-
-    rejudged(monkeypatch, seen)
-    ready.observe = stopped
-    with pytest.raises(Interrupted):
-        ready.run(**EXPLAIN)
-    assert ready.rows == []
-    ready.observe = observe
-    assert ready.resume() == 0
-    assert ready.column("trial") == TRIALS
-    assert ready.column("bottleneck") == ["worker pool"] * 3
+    # Knobs take no other JVM.
+    assert {*ready.column("launch")} == {"0"}
 
 
 def jvms(ready: Bench) -> list[tuple[str, int, int]]:
@@ -108,13 +90,6 @@ def test_a_step_of_settings_has_a_jvm_for_each_trial_with_the_users_knobs(
     # None is replaced that has just begun.
     assert asked == ["SERVER=a\nSERVER_BACKLOG=16\n", "SERVER=a\n"] * 2
     assert ready.lab.restarts == ["a"] * 4
-
-
-def test_a_step_of_knobs_has_one_jvm(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    rejudged(monkeypatch, lambda raw: {"bottleneck": "worker pool", "strength": "strong"})
-    assert ready.run(**{**EXPLAIN, "own": to_json(Explain(2, 1))}) == 0
-    assert {*ready.column("launch")} == {"0"}
-    assert len({started for _, started, _ in jvms(ready)}) == 1
 
 
 BACKLOG = Condition(host={"SERVER_BACKLOG": "1"})
@@ -188,13 +163,6 @@ def test_a_container_that_cannot_start_costs_its_trial(ready: Bench, tmp_path: P
     bad, good = ready.column("invalid_reasons")
     assert bad.startswith("not-begun problem=the%20host%20refused%20a%20with%20SERVER_BACKLOG")
     assert good == ""
-
-
-def test_an_interrupted_run_leaves_the_lab_as_it_was(ready: Bench) -> None:
-    ready.interrupt(5.0, **planted(LIMITED))
-    assert (ready.lab.pool_sizes["a"], ready.lab.toxics) == (200, [])
-    first, *_, last = ready.lab.patches
-    assert [first, last] == [("a", {"pool_size": 20}), ("a", {"pool_size": 200})]
 
 
 def test_what_cannot_be_put_back_is_one_warning(ready: Bench) -> None:

@@ -71,4 +71,4 @@ def test_an_engine_runs_here_or_not(
 def test_the_limits_of_the_machine_are_judged(lab: FakeLab, tmp_path: Path) -> None:
     found = list(examine(lab.stack, ("a",), tmp_path / "gone", 4000, 1, [lab.engine]))
     assert [level for level, _ in found[-3:]] == ["warn", "warn", "FAIL"]
-    assert "CONC=1500" in found[-3].text
+    assert "CONC=1500" in found[-3][1]

@@ -1,6 +1,5 @@
 """What a failure costs: a disk that fails at any write, files that were damaged, a power cut."""
 
-import contextlib
 import copy
 import re
 import shutil
@@ -12,8 +11,7 @@ from typing import Any
 import pytest
 
 from lab.app.derive import derive
-from lab.app.run_record import RESERVE, RESERVE_BYTES, ending
-from lab.errors import Interrupted, LabError, RawDataError
+from lab.errors import LabError, RawDataError
 from lab.kinds.objective import Objective
 from lab.kinds.search import Search
 from lab.load.engines import ENGINES
@@ -98,26 +96,6 @@ def test_whichever_write_fails_the_rows_stay_and_the_run_goes_on_later(
         assert bench.column(*same) == whole.column(*same), where
 
 
-@pytest.mark.parametrize("failure", [None, LabError("a fault"), Interrupted("stopped")])
-def test_a_full_disk_has_room_for_how_the_run_ended(ready: Bench, failure: LabError | None) -> None:
-    reserve, ended = ready.place.results / RESERVE, []
-
-    def end(status: str) -> None:
-        assert not reserve.exists()
-        ended.append(status)
-        if failure is not None:
-            raise ValueError("no report")
-
-    with contextlib.suppress(LabError), ending(reserve.parent, end, ready.console):
-        assert reserve.stat().st_size == RESERVE_BYTES
-        if failure is not None:
-            raise failure
-    status = {None: "complete", Interrupted: "interrupted"}.get(failure and type(failure), "failed")
-    assert ended == [status]
-    # The first error is the one that is raised.
-    assert ("ValueError: no report" in ready.said) == (failure is not None)
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -154,7 +132,7 @@ def test_a_damaged_file_costs_one_trial_and_no_report(
     for name in RECORDS:
         (raw / name).write_text("{")
     derived = derive(run_dir, ENGINES)
-    assert derived.result.unfinished == (raw.name,)
+    assert derived.unfinished == (raw.name,)
     assert [row.trial for row in derived.rows] == [row.trial for row in rows[1:]]
 
 

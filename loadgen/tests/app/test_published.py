@@ -34,26 +34,26 @@ def test_every_column_of_a_trial_is_kept_or_known_to_be_of_no_use() -> None:
     assert {*published.TRIALS} == {*Row.columns()} - of_no_use
 
 
-def test_the_command_has_the_settings_that_the_run_had_otherwise() -> None:
+def test_a_command_brings_the_run_again() -> None:
     usual = {"downstream_delay_ms": 200.0, "spread": None, "settings": {"cpu_quota": None}}
     slow = {**usual, "downstream_delay_ms": 2000.0, "settings": {"cpu_quota": 0.5}}
     drawn = {**usual, "spread": {"words": "lognormal:mean=200,p99=400"}}
-    assert [*published.otherwise([usual, usual])] == []
-    assert [*published.otherwise([slow, slow])] == ["DOWNSTREAM_DELAY_MS=2000", "SERVER_CPUS=0.5"]
-    assert [*published.otherwise([drawn])] == ["DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=400"]
-    # Servers of two settings have no word for both.
-    assert [*published.otherwise([usual, slow])] == []
     # A pool's size is asked of the servers that have one.
     large, poolless = ({**usual, "settings": {"pool_size": size}} for size in (5000, None))
-    assert [*published.otherwise([large, poolless])] == ["SERVER_POOL_SIZE=5000"]
-
-
-def test_a_command_names_the_jdk_that_is_not_the_usual_one() -> None:
-    of = {"experiment": {"kind": "loads", "words": ["CONC=10"]}, "jdk": ["21.0.13.1+2-1-deb13u1"]}
-    assert published.command(of) == "make bench CONC=10 JDK=21"
-    assert published.command({**of, "jdk": ["25.0.5.1"]}) == "make bench CONC=10"
-    of = {"experiment": {"words": ["EXP=limits"]}, "settings": ["DOWNSTREAM_DELAY_MS=2000"]}
-    assert published.command(of) == "make run EXP=limits DOWNSTREAM_DELAY_MS=2000"
+    for servers, words in (
+        ([usual, usual], []),
+        ([slow, slow], ["DOWNSTREAM_DELAY_MS=2000", "SERVER_CPUS=0.5"]),
+        ([drawn], ["DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=400"]),
+        # Servers of two settings have no word for both.
+        ([usual, slow], []),
+        ([large, poolless], ["SERVER_POOL_SIZE=5000"]),
+    ):
+        assert [*published.otherwise(servers)] == words
+    run = {"experiment": {"kind": "loads", "words": ["CONC=10"]}, "jdk": ["21.0.13.1+2-1-deb13u1"]}
+    assert published.command(run) == "make bench CONC=10 JDK=21"
+    assert published.command({**run, "jdk": ["25.0.5.1"]}) == "make bench CONC=10"
+    run = {"experiment": {"words": ["EXP=limits"]}, "settings": ["DOWNSTREAM_DELAY_MS=2000"]}
+    assert published.command(run) == "make run EXP=limits DOWNSTREAM_DELAY_MS=2000"
 
 
 def test_a_row_of_a_case_has_the_numbers_of_that_case() -> None:

@@ -34,7 +34,7 @@ def loaded(ready: Bench) -> list[str]:
 
 def sides(ready: Bench) -> list[str | None]:
     """The trial beside which each recording is judged."""
-    found = derive(ready.run_dir, [ready.lab.engine]).result.recorded
+    found = derive(ready.run_dir, [ready.lab.engine]).recorded
     return [trial.beside and trial.beside.trial for trial in found]
 
 
@@ -55,12 +55,7 @@ def test_each_servers_last_load_is_recorded_once_and_beside_the_trials(ready: Be
     # No other part of the run knows of it, and judged again it says the same.
     for name in ("trials.csv", "trials.jsonl", "findings.json", "comparison.json"):
         assert RECORDED not in (ready.run_dir / name).read_text(), name
-    assert ready.derived_again() == ()
-
-
-def test_each_arm_of_a_server_is_recorded(ready: Bench) -> None:
-    assert ready.run(**CPU, servers=("a",), arms=("one", "two"), launches=1) == 0
-    assert sorted(name.split("-")[2] for name in recorded(ready)) == ["one", "two"]
+    assert ready.derived_again() == set()
 
 
 def test_a_search_records_the_last_rate_that_each_server_met(ready: Bench) -> None:
@@ -147,8 +142,8 @@ def test_a_damaged_recording_costs_itself_only(ready: Bench, name: str, content:
     ready.run(**CPU)
     (ready.run_dir / "recorded" / BOTH[0] / name).write_text(content)
     derived = derive(ready.run_dir, [ready.lab.engine])
-    assert [one.recording is None for one in derived.result.recorded] == [True, False]
-    assert name in derived.result.recorded[0].problem
+    assert [one.recording is None for one in derived.recorded] == [True, False]
+    assert name in derived.recorded[0].problem
     assert len(derived.rows) == 4
 
 

@@ -2,8 +2,7 @@
 
 import copy
 import re
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,7 +15,7 @@ from lab.errors import LabError, LabUnreachable, WordError
 from lab.model import Row
 from lab.report import page
 from support.bench import RUN, Bench
-from support.fakes import START, FakeLab, toxic
+from support.fakes import FakeLab, of_model, toxic
 from support.runs import HOST_FILE
 
 TWO_OPEN: dict[str, object] = {"concurrencies": (100, 200), "modes": ("open",)}
@@ -67,20 +66,48 @@ def test_the_manifest_has_what_the_run_was_made_with_and_what_was_equal(ready: B
     assert begin == ["[1/4] a ope", "[2/4] b ope", "[3/4] a clo", "[4/4] b clo"]
 
 
-def test_a_patient_run_waits_for_a_quiet_machine_before_each_trial(ready: Bench) -> None:
-    ready.lab.system.crowds = [(0.5, 0.0), (0.0, 0.0), (0.0, 0.4), (0.0, 0.0)]
-    ready.run(servers=("a",), patience_s=300)
-    assert ready.lab.system.crowds == []
+def test_a_bench_of_five_servers_fits_a_screen_and_has_a_line_for_each_trial(ready: Bench) -> None:
+    names = ("fixed-pool", "virtual-threads", "event-loop", "thread-per-connection", "netty")
+    ready.lab.identities = {name: of_model(name) for name in names}
+    ready.lab.pool_sizes = dict.fromkeys(names, None) | {"fixed-pool": 200}
+    assert ready.run(servers=names) == 0
+    lines = ready.text.getvalue().splitlines()
+    assert len(lines) <= 40
+    assert len([line for line in lines if re.match(r"\[\d+/10\] ", line)]) == 10
 
 
-def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
+# What others do: the share that a thread waits, and that of the CPUs that are busy beside it.
+QUIET, STOLEN, BUSY = (0.09, 0.29), (0.1, 0.0), (0.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("crowds", "patience_s", "looks_left", "warnings"),
+    [
+        ([BUSY, STOLEN, QUIET, QUIET, BUSY], 300, 1, 0),
+        # Without patience nothing is looked at, and what is unknown is not waited for.
+        ([BUSY], 0, 1, 0),
+        ([None, None], 300, 0, 0),
+        # The first trial waits 5 s, the second the 7 that are left, which are two pauses.
+        ([STOLEN, QUIET, *[BUSY] * 9], 12, 7, 1),
+    ],
+)
+def test_trials_wait_until_others_leave_the_cpus_or_the_patience_of_all_has_ended(
+    ready: Bench, crowds: list[Any], patience_s: float, looks_left: int, warnings: int
+) -> None:
+    ready.lab.system.crowds = crowds
+    ready.run(servers=("a",), patience_s=patience_s)
+    assert len(crowds) == looks_left
+    assert ready.text.getvalue().count("(PATIENCE)") == warnings
+
+
+def test_the_agent_is_told_the_path_of_a_route_and_one_percent_of_the_bound(ready: Bench) -> None:
     ready.lab.pool_sizes["a"] = 20
-    ready.run(servers=("a",), modes=("closed",))
-    # 20 threads / 0.2 s.
-    assert ready.lab.probe_rates == {1.0}
-    ready.lab.probe_rates.clear()
-    ready.run(servers=("a",), routes=("/compute",))
-    assert ready.lab.probe_rates == {None}
+    ready.run(routes=("/block?wait_ms=100", "/compute"), servers=("a",), modes=("closed",))
+    assert ready.column("route") == ["/block?wait_ms=100", "/compute"]
+    # As the servers label it.
+    assert ready.lab.marked_routes == {"/block", "/compute"}
+    # 20 threads / 0.1 s; nothing is known of what computes.
+    assert ready.lab.probe_rates == {2.0, None}
 
 
 def test_without_the_agent_one_line_warns_and_no_trial_is_believed(ready: Bench) -> None:
@@ -191,73 +218,53 @@ def back_with_another_jvm(lab: FakeLab) -> None:
     lab.system.at(lab.system.elapsed_s + 10, lambda: lab.new_jvm("a"))
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (lambda lab: lab.new_jvm("a"), "^jvm-restarted"),
-        (back_with_another_jvm, "^jvm-restarted$"),
-        (lambda lab: setattr(lab, "enabled", False), "^changed what=toxics"),
-        (lambda lab: lab.pool_sizes.update(a=300), "^changed what=pool_size"),
-        (
-            lambda lab: lab.settings.update(a={"downstream_connections": None}),
-            "^settings-unread settings=downstream_connections",
-        ),
-        (lambda lab: lab.down.add("a"), "^server-gone"),
-    ],
-)
-def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
-    ready: Bench, fault: Callable[[FakeLab], None], reason: str
-) -> None:
-    ready.lab.system.at(15.0, lambda: fault(ready.lab))
-    row = ready.run_one()
-    assert row["valid"] == "false"
-    assert re.search(reason, row["invalid_reasons"])
-    assert re.search(r"\[1/1\] a open 200 at \S+: .*, invalid: ", ready.text.getvalue())
-
-
-@pytest.mark.parametrize(("seconds", "valid"), [(-1, "true"), (1, "true"), (12, "false")])
-def test_a_toxic_of_a_moment_is_caught(ready: Bench, seconds: int, valid: str) -> None:
-    # The agent looks every second: what it sees in the first may be older than the load.
-    since = (START + timedelta(seconds=seconds)).isoformat()
-    change = {"proxy": "downstream", "toxic": "latency", "since": since}
-    ready.lab.system.at(15.0, lambda: ready.lab.toxic_changes.append(change))
-    assert ready.run_one()["valid"] == valid
-
-
 IN_FORCE = "downstream/latency latency jitter=0 latency=300 stream=downstream toxicity=1"
 
 
+ONE, THREE, BOTH = (200,), (100, 200, 300), ("a", "b")
+
+
 @pytest.mark.parametrize(
-    ("at_s", "fault", "servers", "reason"),
+    ("at_s", "fault", "servers", "loads", "reason"),
     [
+        # Within a trial …
+        (15, back_with_another_jvm, "a", ONE, "jvm-restarted"),
+        (15, lambda lab: setattr(lab, "enabled", False), "a", ONE, "changed what=toxics .*"),
+        (15, lambda lab: lab.pool_sizes.update(a=300), "a", ONE, "changed what=pool_size .*"),
         (
-            *(30.0, lambda lab: lab.toxics.append(toxic()), ("a", "b")),
-            f"differs what=toxics was=none now={IN_FORCE}",
+            *(15, lambda lab: lab.settings.update(a={"downstream_connections": None}), "a", ONE),
+            "settings-unread settings=downstream_connections.*",
+        ),
+        (15, lambda lab: lab.down.add("a"), "a", ONE, "server-gone .*"),
+        # … and between two, which makes all later ones invalid.
+        (
+            *(30, lambda lab: lab.toxics.append(toxic()), BOTH, THREE),
+            f".*differs what=toxics was=none now={IN_FORCE}.*",
         ),
         (
-            *(30.0, lambda lab: lab.pool_sizes.update(a=20), ("a",)),
-            "differs what=pool_size was=200 now=20",
+            *(30, lambda lab: lab.pool_sizes.update(a=20), "a", THREE),
+            ".*differs what=pool_size was=200 now=20.*",
         ),
         # While a is measured: its own read-back, before and after, cannot see it.
         (
-            *(15.0, lambda lab: lab.settings.update(b={"downstream_connections": 7}), ("a", "b")),
-            "limit=downstream_connections servers=a=20000 b=7",
+            *(15, lambda lab: lab.settings.update(b={"downstream_connections": 7}), BOTH, THREE),
+            ".*limit=downstream_connections servers=a=20000 b=7.*",
         ),
     ],
-    ids=["a toxic", "a knob", "a knob of one server"],
 )
-def test_what_changes_between_trials_makes_those_after_it_invalid(
+def test_what_changes_makes_the_rows_from_then_on_invalid(
     ready: Bench,
     at_s: float,
     fault: Callable[[FakeLab], None],
-    servers: tuple[str, ...],
+    servers: Sequence[str],
+    loads: tuple[int, ...],
     reason: str,
 ) -> None:
     ready.lab.system.at(at_s, lambda: fault(ready.lab))
-    ready.run(servers=servers, modes=("open",), concurrencies=(100, 200, 300))
-    first, *_, last = ready.rows
-    assert (first["valid"], last["valid"]) == ("true", "false")
-    assert reason in unquote(last["invalid_reasons"])
+    ready.run(servers=tuple(servers), modes=("open",), concurrencies=loads)
+    first, *_, last = [ready.rows[0], *ready.rows]
+    assert (first["valid"] == "true", last["valid"]) == (loads == THREE, "false")
+    assert re.fullmatch(reason, unquote(last["invalid_reasons"]))
     # Judged again from what is stored it says the same.
     assert "trials.csv" not in ready.derived_again()
 
@@ -297,26 +304,11 @@ def test_the_answer_comes_before_the_figures(ready: Bench, monkeypatch: pytest.M
     assert "report.html" not in before
 
 
-def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:
-    ready.lab.engine.broken = "ends before the spectrum"
-    assert ready.run(servers=("a",), modes=("open",)) == 1
-    [row] = ready.rows
-    assert (row["valid"], row["achieved_rps"], row["p95_ms"]) == ("false", "", "")
-    assert unquote(row["invalid_reasons"]) == "damaged problem=fake.txt:7: ends before the spectrum"
-
-
 def test_a_queue_left_behind_is_waited_for_and_said(ready: Bench) -> None:
     ready.lab.in_flight = 5000
     ready.run_one()
     assert ready.lab.system.elapsed_s >= 55
     assert "still had requests in flight" in ready.report
-
-
-def test_the_agent_is_told_the_path_of_a_route(ready: Bench) -> None:
-    ready.run(routes=("/block?wait_ms=100",), servers=("a",), modes=("closed",))
-    # As the servers label it.
-    assert ready.rows[0]["route"] == "/block?wait_ms=100"
-    assert ready.lab.marked_routes == {"/block"}
 
 
 @pytest.mark.parametrize(
@@ -359,22 +351,6 @@ def test_a_setting_that_a_server_lacks_is_a_note_and_one_that_all_lack_refused(
     ready.place = copy.replace(ready.place, read_back=("FRONTS=2",))
     with pytest.raises(WordError, match=r"^FRONTS=2: a, b has no such setting$"):
         ready.run(name="again")
-
-
-@pytest.mark.parametrize(
-    ("changes", "cells", "notes"),
-    [
-        ({}, "closed , closed ", 1),
-        ({"rate_rps": 300}, "open 300.000, open 300.000, closed , closed ", 0),
-    ],
-)
-def test_a_route_without_any_wait_has_an_open_load_at_a_given_rate_only(
-    ready: Bench, changes: dict[str, object], cells: str, notes: int
-) -> None:
-    assert ready.run(routes=("/compute",), **changes) == 0
-    assert ready.cells("mode", "predicted_rps") == cells
-    said = [note for note in ready.manifest["notes"] if note.startswith("no open load of ")]
-    assert len(said) == notes
 
 
 def test_an_unequal_limit_makes_every_row_invalid(ready: Bench) -> None:

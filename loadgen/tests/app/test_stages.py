@@ -20,16 +20,6 @@ COLD = Warmth(False, WARM.cycles, cold_unsteady.remark(limit_s=60.0))
 BOTH = ("wrk2", "pacer")
 
 
-def cold_at_first(ready: Bench) -> Callable[..., Warmth]:
-    """A warm-up whose first JVM stays cold."""
-
-    def warm(plan: TrialPlan, *_: object) -> Warmth:
-        ready.warmed.append(plan.server)
-        return WARM if len(ready.warmed) > 1 else COLD
-
-    return warm
-
-
 def given(**changes: object) -> Experiment:
     """A closed load, which wrk2 fits."""
     return copy.replace(EXPERIMENT, modes=("closed",), **changes)
@@ -85,7 +75,11 @@ def test_the_engine_is_the_one_asked_for_or_the_one_that_fits_the_load(
 
 
 def test_a_cold_jvm_is_warmed_up_again_and_its_load_measured_again(ready: Bench) -> None:
-    ready.warm = cold_at_first(ready)
+    def cold_at_first(plan: TrialPlan, *_: object) -> Warmth:
+        ready.warmed.append(plan.server)
+        return WARM if len(ready.warmed) > 1 else COLD
+
+    ready.warm = cold_at_first
     ready.run(**CLOSED, concurrencies=(100, 200))
     cells = "01-a-closed-c100 false, 01-a-closed-c100-again true, 02-a-closed-c200 true"
     assert ready.cells("trial", "valid") == cells
@@ -106,9 +100,18 @@ def test_a_jvm_that_never_gets_warm_is_not_warmed_up_for_ever(ready: Bench) -> N
     assert len(ready.warmed) > 3
 
 
-def replaced(ready: Bench, times: int) -> Bench:
-    """Its JVM is replaced in the light load, after the proof, so many times."""
-
+@pytest.mark.parametrize(
+    ("times", "warmed", "reasons", "binding"),
+    [
+        (1, 2, ["", ""], ["host CPU", "host CPU"]),
+        # One that is replaced again is cold, and nothing is known of what a request costs there.
+        # The next trial finds a JVM that stays, and warms it up.
+        (2, 3, ["cold-replaced", ""], ["connections", "host CPU"]),
+    ],
+)
+def test_a_jvm_that_was_replaced_after_its_proof_is_warmed_up_again(
+    ready: Bench, times: int, warmed: int, reasons: list[str], binding: list[str]
+) -> None:
     def light_load(plan: TrialPlan, *_: object) -> Demand:
         if len(ready.measured) < times:
             ready.lab.new_jvm("a")
@@ -116,23 +119,11 @@ def replaced(ready: Bench, times: int) -> Bench:
         return Demand(100, 2000, Line(0.004), Line(0.01))
 
     ready.light_load = light_load
-    return ready
-
-
-def test_a_jvm_that_was_replaced_after_its_proof_is_warmed_up_again(ready: Bench) -> None:
-    assert replaced(ready, 1).run(servers=("a",)) == 0
-    assert ready.warmed == ["a", "a"]
-    assert ready.column("valid") == ["true", "true"]
+    ready.run(**CLOSED, concurrencies=(100, 200))
+    assert ready.warmed == ["a"] * warmed
+    assert ready.column("invalid_reasons") == reasons
+    assert ready.column("binding") == binding
     assert "a: its JVM was replaced after it was warmed up: warming" in ready.text.getvalue()
-
-
-def test_one_that_is_replaced_again_is_cold(ready: Bench) -> None:
-    replaced(ready, 2).run(**CLOSED, concurrencies=(100, 200))
-    assert ready.warmed == ["a", "a", "a"]
-    # The next trial finds a JVM that stays, and warms it up.
-    assert ready.column("invalid_reasons") == ["cold-replaced", ""]
-    # Nor is anything known of what a request costs there.
-    assert ready.column("binding") == ["connections", "host CPU"]
 
 
 @pytest.mark.parametrize(
@@ -140,12 +131,12 @@ def test_one_that_is_replaced_again_is_cold(ready: Bench) -> None:
     [
         (
             {"modes": ("closed",), "concurrencies": (100, 200)},
-            "1 a 100, 1 b 100, 1 a 200, 1 b 200, 2 b 200, 2 a 200, 2 b 100, 2 a 100",
+            "1 a  100, 1 b  100, 1 a  200, 1 b  200, 2 b  200, 2 a  200, 2 b  100, 2 a  100",
             ["a", "b", "b", "a"],
         ),
         (
             {**CLOSED, "arms": ("x", "y")},
-            "1 a@x 200, 1 a@y 200, 2 a@y 200, 2 a@x 200",
+            "1 a x 200, 1 a y 200, 2 a y 200, 2 a x 200",
             ["a"] * 4,
         ),
     ],
@@ -155,13 +146,7 @@ def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(
     ready: Bench, changes: dict[str, object], cells: str, restarts: list[str]
 ) -> None:
     ready.run(launches=2, **changes)
-    assert (
-        ", ".join(
-            f"{row['launch']} {row['server']}{row['arm'] and '@' + row['arm']} {row['concurrency']}"
-            for row in ready.rows
-        )
-        == cells
-    )
+    assert ready.cells("launch", "server", "arm", "concurrency") == cells
     assert ready.lab.restarts == ready.warmed == restarts
 
 
@@ -174,13 +159,11 @@ def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench)
     assert ready.column("expected_p95_ms") == ["500.000"] * 2 + ["1000.000"] * 2
     # Faster than an estimate is not faster than possible.
     assert ready.column("valid", "predicted_rps")[:2] == [("true", "500.000")] * 2
-
-
-def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> None:
-    ready.run(servers=("a",))
+    # One that is unknown is not asked for again.
+    ready.demand, ready.measured = None, []
+    ready.lab.new_jvm("a")
+    ready.run(name="unknown", servers=("a",))
     assert ready.measured == [("a", "/downstream")]
-    assert ready.column("binding") == ["offered load", "connections"]
-    assert ready.column("expected_p95_ms") == ["200.000"] * 2
 
 
 def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: Bench) -> None:

@@ -23,7 +23,7 @@ from lab.store.records import to_json
 from support.fakes import snapshot
 from support.planned import all_of, experiment, planner
 from support.repo import REPO
-from support.runs import Jittery, write_manifest, write_raw
+from support.runs import Jittery, derived_again, write_manifest, write_raw
 from support.table import read_rows
 
 PAGE = (REPO / "docs/adding-an-experiment.md").read_text()
@@ -127,10 +127,10 @@ def test_the_example_runs_from_its_trials_to_its_report(files: Files, tmp_path: 
     derived = derive(run_dir, [Jittery()])
     assert [row.trial for row in read_rows(run_dir / csv.NAME)] == [plan.trial for plan in made]
     # The fake answers 0.1 % less for every number of a trial: 0.999 / 0.997 and 0.998 / 0.996.
-    found = derived.result.findings
+    found = derived.findings
     assert [finding.value for finding in found] == pytest.approx([0.002] * 2, abs=1e-5)
-    assert len(derived.result.comparisons) == 1
+    assert len(derived.comparisons) == 1
     report = (run_dir / "REPORT.md").read_text()
     assert "| the same load again and again | 4 trials, 4 of them valid" in report
     assert all(line in (run_dir / "report.html").read_text() for line in lines(found))
-    assert derive(run_dir, [Jittery()]).changed == ()
+    assert derived_again(run_dir, [Jittery()]) == set()

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.tokens import TokenAuth
+from lab.system.http import TokenAuth
 from support.stored import Cells, Query, Run, Values, Window, ends
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.

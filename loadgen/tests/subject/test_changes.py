@@ -205,7 +205,7 @@ def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     kept = home / "results" / ".changed.concurrency-lab.json"
     limited(lab, kept)
     answers = httpx.MockTransport(lab.answer)
-    monkeypatch.setattr("lab.app.call.Stack", lambda urls, **_: Stack(urls, answers))
+    monkeypatch.setattr("lab.app.tools.Stack", lambda urls, **_: Stack(urls, answers))
     monkeypatch.setattr("lab.app.verbs.run", lambda *_, **__: 0)
     monkeypatch.setattr(System, "catch_signals", lambda _: None)
     # Without a lock nobody knows whether its driver lives.

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.app.derive import derive
 from lab.app.resume import resume
 from lab.app.run import run
 from lab.app.tools import Lab, Stages, subjects_of
@@ -25,7 +24,7 @@ from lab.system.host_changes import HostChanges
 from lab.system.stack import Stack
 from support.fakes import FakeLab
 from support.planned import experiment
-from support.runs import HOST_FILE
+from support.runs import HOST_FILE, derived_again
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
@@ -100,9 +99,9 @@ class Bench:
     def findings(self) -> list[dict[str, Any]]:
         return json.loads((self.run_dir / "findings.json").read_text())
 
-    def derived_again(self) -> tuple[str, ...]:
+    def derived_again(self) -> set[str]:
         """The files that another judgement of the run changes."""
-        return derive(self.run_dir, [self.lab.engine]).changed
+        return derived_again(self.run_dir, [self.lab.engine])
 
     @property
     def listed(self) -> list[dict[str, str]]:
@@ -123,7 +122,7 @@ class Bench:
 
     @property
     def stages(self) -> Stages:
-        return Stages(self.subjects, self.observe)
+        return Stages(self.subjects, self.observe, (self.lab.engine,))
 
     def subjects(self, experiment: Experiment, stack: Stack, host: HostChanges) -> Subjects:
         """Those of the run, but for the lab's servers without what takes time."""
@@ -139,11 +138,11 @@ class Bench:
 
     def resume(self) -> int:
         experiment = manifest.read(self.run_dir).experiment
-        return resume(self.run_dir, experiment, self.where, [self.lab.engine], self.stages)
+        return resume(self.run_dir, experiment, self.where, self.stages)
 
     def run(self, **changes: object) -> int:
         experiment = copy.replace(EXPERIMENT, **changes)
-        return run(experiment, self.where, (), [self.lab.engine], self.stages)
+        return run(experiment, self.where, (), self.stages)
 
     def run_one(self, **changes: object) -> dict[str, str]:
         """The row of one open trial of server a."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.app.derive import Trial, read_trial
+from lab.app.derive import Trial, derive, read_trial
 from lab.model import Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
@@ -108,6 +108,19 @@ def tell(raw: Path, before: Mapping[str, Any] | None = None, **values: Any) -> N
     record = json.loads(path.read_text())
     record["before"] |= before or {}
     path.write_text(json.dumps(record | values))
+
+
+def derived_again(run_dir: Path, engines: Sequence[FakeEngine]) -> set[str]:
+    """The files of a run that another judgement changes."""
+
+    def files() -> dict[str, bytes]:
+        paths = (path for path in run_dir.rglob("*") if "raw" not in path.parts and path.is_file())
+        return {str(path.relative_to(run_dir)): path.read_bytes() for path in paths}
+
+    before = files()
+    derive(run_dir, engines)
+    after = files()
+    return {name for name in {*before, *after} if before.get(name) != after.get(name)}
 
 
 class Jittery(FakeEngine):

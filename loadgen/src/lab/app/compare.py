@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from lab.app.call import Call
-from lab.app.derive import recorded_of
-from lab.app.run_record import say
 from lab.app.sides import Side, notes_of, pairs, read_sides
+from lab.app.tools import say, screen
 from lab.errors import RawDataError
 from lab.judge.capacity import Estimate, product, ratio
 from lab.judge.compare import ALIKE, COMPARE, Comparison, Figure, Limits, Overall, compare_all
@@ -62,59 +61,41 @@ class Compared:
 
 def compare(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     """Print B against A. Returns a number of STATUS. Raises LabError."""
-    (a, b), console = read_sides(call, engines, *SIDES), call.console
+    (a, b), console = read_sides(call, engines, *SIDES), screen(call.variables)
     for note in notes_of(call.verb, a, b):
         say(console, remarks.say("runs", note.code, **note.values))
-    result = compare_sides(a, b, engines)
+    result = compare_sides(a, b)
     if not result.capacities:
         write(console, comparison.tables(result.comparisons))
-    for capacity in result.capacities:
-        for line in ratio_lines(capacity):
-            say(console, line)
-    for line in result.recorded:
+    ratios = (line for capacity in result.capacities for line in ratio_lines(capacity))
+    for line in (*ratios, *result.recorded):
         say(console, line)
     return STATUS[result.answer]
 
 
-def compare_sides(
-    a: Side, b: Side, engines: Sequence[Engine], limits: Mapping[Figure, Limits] = COMPARE
-) -> Compared:
-    """Raises CannotWrite."""
+def compare_sides(a: Side, b: Side, limits: Mapping[Figure, Limits] = COMPARE) -> Compared:
     lacking, comparisons, capacities = a.only(b), tuple[Comparison, ...](), list[CapacityRatio]()
     if is_search(a) and is_search(b):
+        same_run = a.folder == b.folder
         for (name_a, rows_a), (name_b, rows_b) in pairs(a, b):
-            of_a, of_b = _sustained(a, rows_a), _sustained(b, rows_b)
-            lacking += [objective for objective in of_a if objective not in of_b]
-            capacities += [
-                capacity_ratio(
-                    _Searched(name_a, of_a[objective], rows_a),
-                    _Searched(name_b, of_b[objective], rows_b),
-                    same_run=a.folder == b.folder,
-                )
-                for objective in of_a
-                if objective in of_b
-            ]
+            of_b = _sustained(b, name_b, rows_b)
+            for objective, sustained in _sustained(a, name_a, rows_a).items():
+                if objective in of_b:
+                    capacities.append(capacity_ratio(sustained, of_b[objective], same_run=same_run))
+                else:
+                    lacking.append(objective)
     else:
         comparisons = compare_all(pairs(a, b), limits, _memory(a, b))
         for pair in comparisons:
             names = cell_names([*pair.only_a, *pair.only_b])
             lacking += [names[cell] for cell in pair.only_a]
-    recorded = tuple(_recorded(a, b, engines))
+    recorded = tuple(_recorded(a, b))
     return Compared(comparisons, tuple(capacities), tuple(dict.fromkeys(lacking)), recorded)
 
 
 def is_search(side: Side) -> bool:
     """True if the run chose its loads itself."""
     return kind_of(side.record.experiment).findings is findings
-
-
-def _sustained(side: Side, rows: Sequence[Row]) -> dict[str, Sustained]:
-    outcome = Outcome(side.record.experiment, rows, side.folder)
-    return {
-        f"{finding.objective} {finding.unit}": finding
-        for finding in findings(outcome)
-        if isinstance(finding, Sustained)
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +119,15 @@ class _Searched:
         if self.capacity is None or self.finding.unit != RATE:
             return None
         return control_at(self.rows, self.capacity.value)
+
+
+def _sustained(side: Side, name: str, rows: Sequence[Row]) -> dict[str, _Searched]:
+    outcome = Outcome(side.record.experiment, rows, side.folder)
+    return {
+        f"{finding.objective} {finding.unit}": _Searched(name, finding, rows)
+        for finding in findings(outcome)
+        if isinstance(finding, Sustained)
+    }
 
 
 def capacity_ratio(a: _Searched, b: _Searched, *, same_run: bool) -> CapacityRatio:
@@ -181,17 +171,16 @@ def _memory(a: Side, b: Side) -> Measure:
     return lambda row: median_bytes(row.run, row.trial, row.server)
 
 
-def _recorded(a: Side, b: Side, engines: Sequence[Engine]) -> Iterator[str]:
-    of_a, of_b = (recorded_of(side.record, side.folder, engines) for side in (a, b))
+def _recorded(a: Side, b: Side) -> Iterator[str]:
     for (_, rows_a), (_, rows_b) in pairs(a, b):
-        before, after = _by_load(of_a, rows_a), _by_load(of_b, rows_b)
+        before, after = _by_load(a, rows_a), _by_load(b, rows_b)
         for load, trial in after.items():
             if load in before:
                 text = difference(before[load], trial)
                 yield remarks.say("runs", "recorded", load=trial.load, difference=text)
 
 
-def _by_load(recorded: Sequence[Recorded], rows: Sequence[Row]) -> dict[Cell, Recorded]:
+def _by_load(side: Side, rows: Sequence[Row]) -> dict[Cell, Recorded]:
     """The recorded trials of the lanes of these rows, by load; of several the last."""
-    lanes = {lane_of(row) for row in rows}
+    lanes, recorded = {lane_of(row) for row in rows}, side.result.recorded
     return {Cell.of(trial.row): trial for trial in recorded if lane_of(trial.row) in lanes}

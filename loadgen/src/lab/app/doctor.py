@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from lab.app.call import Call, file_limit
 from lab.app.engine_choice import HOW
@@ -21,22 +21,17 @@ from lab.system.management import Management
 from lab.system.stack import Stack
 
 ENOUGH_CONNECTIONS, ENOUGH_CORES = 5000, 2
-
-
-class Finding(NamedTuple):
-    """One line of the output."""
-
-    level: Literal["ok", "warn", "FAIL"]
-    text: str
+# A line of the output.
+type Finding = tuple[Literal["ok", "warn", "FAIL"], str]
 
 
 def doctor(call: Call) -> int:
     """Returns 1 if anything fails."""
+    levels = set()
     with closing(Stack(call.variables.get("LAB_SECRET", ""))) as stack:
-        levels = []
         for level, text in examine(stack, call.servers, call.results, file_limit(), cores()):
             print(harmless(f"{level:<5} {text}"), flush=True)
-            levels.append(level)
+            levels.add(level)
     return 1 if "FAIL" in levels else 0
 
 
@@ -51,19 +46,22 @@ def examine(
     parts = (partial(_server, stack, server) for server in servers)
     for part in (*parts, partial(_downstream, stack), partial(_agent, stack)):
         try:
-            yield Finding("ok", part())
+            yield "ok", part()
         except LabError as failure:
-            yield Finding("FAIL", str(failure))
-    yield from _prometheus(stack, servers)
+            yield "FAIL", str(failure)
+    try:
+        yield from _prometheus(stack, servers)
+    except LabUnreachable as failure:
+        yield "FAIL", str(failure)
     yield from _engines({engine.name: engine.version() for engine in engines})
     route = next(route for route in ROUTES if route.calls_downstream)
     most = max_concurrency(route, files)
     text = f"{files} open files per process: up to CONC={most} on {route.path}"
-    yield Finding("ok" if most >= ENOUGH_CONNECTIONS else "warn", text)
-    yield Finding("ok" if cpus >= ENOUGH_CORES else "warn", f"{cpus} CPUs for the load engine")
+    yield "ok" if most >= ENOUGH_CONNECTIONS else "warn", text
+    yield "ok" if cpus >= ENOUGH_CORES else "warn", f"{cpus} CPUs for the load engine"
     writable = os.access(results, os.W_OK)
     text = f"results in {results} {'can' if writable else 'cannot'} be written"
-    yield Finding("ok" if writable else "FAIL", text)
+    yield "ok" if writable else "FAIL", text
 
 
 def _server(stack: Stack, server: str) -> str:
@@ -72,18 +70,19 @@ def _server(stack: Stack, server: str) -> str:
     if identity.model != server:
         raise LabUnreachable(f"{identity.model} answers under this name", server)
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
-    heap = f"{identity.max_heap_bytes / 2**20:.0f} MiB, {gc}"
+    heap, pool = f"{identity.max_heap_bytes / 2**20:.0f} MiB, {gc}", settings.get("pool_size")
     return (
         f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, heap {heap}, "
-        f"pool {settings.get('pool_size') or 'none'}"
+        f"pool {pool or 'none'}"
     )
 
 
 def _downstream(stack: Stack) -> str:
     (delay_ms, spread), toxics = stack.downstream.delay(), stack.toxics()
     delay = f"{delay_ms:.4g} ms{f', {spread.words}' if spread else ''}"
-    in_force = "; ".join(toxics.in_force) or "none"
-    return f"downstream answers after {delay}, toxics in force: {in_force}"
+    return (
+        f"downstream answers after {delay}, toxics in force: {'; '.join(toxics.in_force) or 'none'}"
+    )
 
 
 def _agent(stack: Stack) -> str:
@@ -92,32 +91,30 @@ def _agent(stack: Stack) -> str:
 
 
 def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
-    try:
-        version, targets = stack.prometheus.version(), stack.prometheus.targets()
-    except LabUnreachable as failure:
-        yield Finding("FAIL", str(failure))
-        return
+    version, targets = stack.prometheus.version(), stack.prometheus.targets()
     up = sum(target.up is True for target in targets)
     # Right after Prometheus was told another interval for a target, that is not scraped yet.
     waiting = sum(target.up is None for target in targets)
     more = f", {waiting} not scraped yet" if waiting else ""
-    text = f"prometheus {version}, {up} of {len(targets)} targets up{more}"
-    yield Finding("ok" if targets else "FAIL", text)
+    yield (
+        "ok" if targets else "FAIL",
+        f"prometheus {version}, {up} of {len(targets)} targets up{more}",
+    )
     for target in targets:
         if target.up is False:
             # The JVM of a service of the user's own need not be there.
             is_own = target.job == "jvm" and target.instance.partition(":")[0] not in servers
             text = f"target {target.job} {target.instance} is down: {target.last_error}"
-            yield Finding("warn" if is_own else "FAIL", text)
+            yield "warn" if is_own else "FAIL", text
 
 
 def _engines(versions: dict[str, str | None]) -> Iterator[Finding]:
     for name, version in versions.items():
         if version is not None:
-            yield Finding("ok", f"engine {name}: {version}")
+            yield "ok", f"engine {name}: {version}"
         elif name in HOW:
-            yield Finding("ok", f"no engine {name} here: {HOW[name]}")
+            yield "ok", f"no engine {name} here: {HOW[name]}"
         else:
-            yield Finding("warn", f"engine {name} does not run here")
+            yield "warn", f"engine {name} does not run here"
     if not any(versions.values()):
-        yield Finding("FAIL", f"no load engine runs here, not even {EXACT}")
+        yield "FAIL", f"no load engine runs here, not even {EXACT}"

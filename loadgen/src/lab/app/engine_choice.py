@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lab.errors import EngineError
 from lab.kinds.reading.load import EXACT
-from lab.load.engines import ENGINES, Engine
+from lab.load.engines import Engine
 from lab.load.engines.wrk2 import BURSTS_FROM
 from lab.model import Experiment
 
@@ -31,39 +31,41 @@ class Chosen:
         return "; ".join(self.versions.values())
 
 
-def choose_engines(experiment: Experiment, engines: Sequence[Engine] = ENGINES) -> Chosen:
+def choose_engines(experiment: Experiment, engines: Sequence[Engine]) -> Chosen:
     """The engines that the experiment names, as far as they run here. If it names none: one for the
     whole run, and a note says why. Raises EngineError if none of them runs here."""
-    versions = {engine.name: engine.version() for engine in engines}
-    here = {engine.name: engine for engine in engines if versions[engine.name] is not None}
+    read = [(engine, engine.version()) for engine in engines]
+    versions = {engine.name: version for engine, version in read if version is not None}
     asked = experiment.engines
-    names = [name for name in asked or here if name in here]
+    names = [name for name in asked or versions if name in versions]
     if not names:
         hints = (f"; {name}: {HOW[name]}" for name in asked if name in HOW)
         raise EngineError(
             f"ENGINE={','.join(asked) or 'any'} does not run on this machine; here run: "
-            f"{', '.join(here) or 'none'}{''.join(hints)}"
+            f"{', '.join(versions) or 'none'}{''.join(hints)}"
         )
-    missing = (name for name in asked if name not in here)
+    missing = (name for name in asked if name not in versions)
     notes = tuple(f"{name} does not run on this machine: left out" for name in missing)
     if not asked:
-        names, notes = _fitting(experiment, names)
-    chosen = {name: here[name] for name in names}
-    return Chosen(chosen, {name: versions[name] or "" for name in names}, notes)
+        name, why = _fitting(experiment, names)
+        names, notes = [name], (f"{name} is the load engine: {why}",)
+    by_name = {engine.name: engine for engine in engines}
+    chosen = {name: by_name[name] for name in names}
+    return Chosen(chosen, {name: versions[name] for name in names}, notes)
 
 
-def _fitting(experiment: Experiment, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Of the engines that run here, the one that fits the load, and a note. Raises EngineError."""
+def _fitting(experiment: Experiment, names: Sequence[str]) -> tuple[str, str]:
+    """Of the engines that run here, the one that fits the load, and why. Raises EngineError."""
     why = why_exact(experiment)
     if why is None:
-        return [names[0]], (f"{names[0]} is the load engine: it runs here, and the load fits it",)
+        return names[0], "it runs here, and the load fits it"
     if EXACT in names:
-        return [EXACT], (f"{EXACT} is the load engine: {why}",)
+        return EXACT, why
     if experiment.requests:
         raise EngineError(
             f"{EXACT} alone sends what {experiment.routes[0]} is made of, and does not run here"
         )
-    return [names[0]], (f"{names[0]} is the load engine: {EXACT} does not run here ({why})",)
+    return names[0], f"{EXACT} does not run here ({why})"
 
 
 def why_exact(experiment: Experiment) -> str | None:

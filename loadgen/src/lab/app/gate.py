@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.app.call import Call
-from lab.app.compare import STATUS, Compared, compare_sides, is_search
+from lab.app.compare import STATUS, compare_sides, is_search
 from lab.app.run import run
-from lab.app.sides import Side, check_sides, notes_of, read_sides
+from lab.app.sides import check_sides, notes_of, read_sides
+from lab.app.tools import open_lab, screen
 from lab.errors import LabError, WordError
 from lab.judge.compare import Figure, Limits
 from lab.judge.intervals import LEAST_VALUES
@@ -67,7 +68,7 @@ def gate(call: Call) -> int:
         lanes = (f"{run_dir.name}:{experiment.servers[0]}@{arm}" for arm in ARMS)
         return judge(replace(call, words=dict(zip(SIDES, lanes, strict=True))))
 
-    with call.lab() as lab:
+    with open_lab(call) as lab:
         return run(experiment, lab, notes, judge=judge_arms)
 
 
@@ -78,30 +79,21 @@ def limits_of(call: Call) -> dict[Figure, Limits]:
         tables = tomllib.loads(call.variables.get("LAB_LIMITS", ""))
     except (ValueError, RecursionError) as failure:
         raise WordError(f"{file}: is not TOML: {failure}") from None
-    limits = {
-        figure: limit
-        for figure in LIMITS
-        if (limit := _limit(figure, tables.get(figure))) is not None
-    }
-    wrong = [name for name in tables if name not in limits]
-    if wrong or not limits:
-        allowed = "; ".join(
+    limits: dict[Figure, Limits] = {}
+    for figure, (key, least, most) in LIMITS.items():
+        table = tables.get(figure)
+        number = table.get(key) if isinstance(table, dict) and len(table) == 1 else None
+        # True is 1 to Python, and no number.
+        if isinstance(number, int | float) and number is not True and least <= number <= most:
+            limits[figure] = Limits(low=number) if key == "at_least" else Limits(high=number)
+    wrong = next((name for name in tables if name not in limits), "" if limits else "nothing")
+    if wrong:
+        allowed = (
             f"[{figure}] {key} = {least:g} to {most:g}"
             for figure, (key, least, most) in LIMITS.items()
         )
-        what = wrong[0] if wrong else "nothing"
-        raise WordError(f"{file}: {what} is no limit; allowed: {allowed}")
+        raise WordError(f"{file}: {wrong} is no limit; allowed: {'; '.join(allowed)}")
     return limits
-
-
-def _limit(figure: Figure, table: object) -> Limits | None:
-    """The limit in a table; None if it has none that is allowed."""
-    key, least, most = LIMITS[figure]
-    number = table.get(key) if isinstance(table, dict) and len(table) == 1 else None
-    # True is 1 to Python, and no number.
-    if not isinstance(number, int | float) or number is True or not least <= number <= most:
-        return None
-    return Limits(low=number) if key == "at_least" else Limits(high=number)
 
 
 def images_of(words: Mapping[str, str]) -> tuple[str, ...]:
@@ -121,11 +113,10 @@ def of_images(call: Call) -> ToMeasure:
     there is a RATE, on 6 fresh JVMs of each. Raises WordError."""
     words, here = call.words, call.here
     refuse_target(words, "gate")
-    images = dict(zip(ARMS, images_of(words), strict=True))
-    for image in images.values():
+    base, candidate = images_of(words)
+    for image in (base, candidate):
         if not re.fullmatch(IMAGE_NAME, image, re.ASCII):
             raise WordError(f"gate: {image} is not the name of an image; allowed: as lab/x:1.2")
-    base = images["base"]
     server = words.get("SERVER", re.split("[:@]", base.rpartition("/")[2])[0])
     if server not in here.servers:
         raise WordError(
@@ -137,37 +128,48 @@ def of_images(call: Call) -> ToMeasure:
             f"gate: BASE={base} is built anew from this checkout before it is measured; give it a "
             f"name of its own, as `docker tag {base} {base.removesuffix(here.tag)}base`"
         )
-    usual = {
+    load = {
         "SERVER": server,
         "MODE": "open" if "RATE" in words else "closed",
         "LAUNCHES": str(LEAST_VALUES),
         "NAME": "gate",
+        **{word: value for word, value in words.items() if word not in WORDS},
     }
-    load = {word: value for word, value in words.items() if word not in WORDS}
-    experiment, notes = of_verb("bench", {**usual, **load}, here, called="gate")
+    experiment, notes = of_verb("bench", load, here, called="gate")
     if not experiment.launches:
         raise WordError("gate: LAUNCHES=0 is not allowed; allowed: 1..100, 6 or more can be judged")
+    images = Loads(images={"base": base, "candidate": candidate})
     experiment = replace(
         experiment,
         arms=ARMS,
-        own={**experiment.own, **to_json(Loads(images=images))},
+        own={**experiment.own, **to_json(images)},
         words=as_given(words),
-        question=f"Is {images['candidate']} worse than {base}?",
+        question=f"Is {candidate} worse than {base}?",
     )
     return experiment, notes
 
 
 def judge(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     """Judge stored runs, print it, and write it to a new folder in the candidate's run. Returns a
-    number of STATUS. Raises WordError, and LabError if these are no gate."""
+    number of STATUS. Raises WordError, and LabError if these are no gate: a search chose the loads,
+    or the candidate would pass by leaving out what its base had."""
     limits = limits_of(call)
     base, candidate = read_sides(call, engines, *SIDES)
+    for side in filter(is_search, (base, candidate)):
+        raise LabError(
+            f"gate: {side.record.run} searched its loads; allowed: runs at given loads "
+            "(`compare` takes two searches)"
+        )
     notes = [*notes_of(call.verb, base, candidate)]
     alike = base.folder != candidate.folder and base.servers == candidate.servers
     if alike and "images" not in {note.values.get("word") for note in notes}:
         notes.append(Remark("same-images"))
-    result = compare_sides(base, candidate, engines, limits)
-    _refuse(base, candidate, result)
+    result = compare_sides(base, candidate, limits)
+    if result.lacking:
+        raise LabError(
+            f"gate: the candidate has no {', '.join(result.lacking)}, which the base has; allowed: "
+            "another candidate, or what is to be judged, as BASE=<run>:<server>"
+        )
     asked = {answer.question.figure for pair in result.comparisons for answer in pair.answers}
     notes += [Remark("not-judged", {"figure": figure}) for figure in limits if figure not in asked]
     texts = [say("runs", note.code, **note.values) for note in notes]
@@ -178,21 +180,6 @@ def judge(call: Call, engines: Sequence[Engine] = ENGINES) -> int:
     folder = new_run_dir(gates, datetime.now(UTC), "gate")
     for name, text in report.files(gate).items():
         write_text(folder / name, text)
-    report.render(call.console, gate, f"results/{candidate.folder.name}/gates/{folder.name}")
+    shown = f"results/{candidate.folder.name}/gates/{folder.name}"
+    report.render(screen(call.variables), gate, shown)
     return STATUS[gate.answer]
-
-
-def _refuse(base: Side, candidate: Side, result: Compared) -> None:
-    """Raises LabError if a search chose the loads, or the candidate would pass by leaving out what
-    its base had."""
-    for side in (base, candidate):
-        if is_search(side):
-            raise LabError(
-                f"gate: {side.record.run} searched its loads; allowed: runs at given loads "
-                "(`compare` takes two searches)"
-            )
-    if result.lacking:
-        raise LabError(
-            f"gate: the candidate has no {', '.join(result.lacking)}, which the base has; allowed: "
-            "another candidate, or what is to be judged, as BASE=<run>:<server>"
-        )

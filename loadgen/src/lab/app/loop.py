@@ -5,182 +5,143 @@ What is on disk after every trial is enough to go on after a crash (see lab.app.
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from lab.app.announcement import announcement
-from lab.app.as_measured import as_measured
-from lab.app.derive import derive, judged, read_trial, write
-from lab.app.measured_once import MeasuredOnce
-from lab.app.preparation import Preparation, Prepared
+from lab.app.derive import as_measured, judged, read_trial, write
+from lab.app.engine_choice import Chosen
+from lab.app.prepare import Preparation
 from lab.app.recording import Recorder
-from lab.app.run_record import ending, go_on, warn
 from lab.app.tools import Tools
-from lab.errors import LabUnreachable, RawDataError
+from lab.errors import Interrupted, LabUnreachable, RawDataError
 from lab.judge.checks import data, state
-from lab.kinds import order
 from lab.kinds.kind import recorded
 from lab.kinds.loads import arms_of
-from lab.load.measure import RECORD, measure
+from lab.kinds.order import Design
+from lab.load.measure import measure
 from lab.load.runner import Known, Runner
-from lab.model import Remark, Row, TrialPlan
-from lab.model.host_facts import cores_of, host_id
-from lab.report import console, markdown, page
-from lab.report.progress import Trials
+from lab.model import Experiment, Row, TrialPlan
+from lab.model.host_facts import host_id
+from lab.report import console, index, markdown, page
+from lab.report.progress import Trials, duration
 from lab.report.remarks import text
-from lab.store import csv, manifest, series
+from lab.store import csv, manifest
 from lab.store.run_dir import check_space, point_latest
 
 # A part that all servers need (Toxiproxy, the downstream) may be away for so many trials in a row,
 # each of which waits for it. Then the run ends, and RESUME goes on.
 MOST_LOST = 3
+# Between the window of a trial and the load of the next one on the same JVM, and for a JVM that is
+# new or not yet proven warm, as measured on 2 cores. A busy machine takes twice as long.
+BETWEEN_S, WARM_UP_S = 4.0, 22.0
 
 
-@dataclass(slots=True)
 class Loop:
-    """One run under way. `go` once, from the main thread."""
+    """One run under way, with the rows of its trials so far. `go` once, from the main thread."""
 
-    run_dir: Path
-    record: manifest.Manifest
-    order: order.Design
-    tools: Tools
-    preparation: Preparation | None = None
-    _others_away: int = 0
-
-    def go(self, rows: list[Row]) -> int:
-        """Every trial that is left after `rows`; then the derived files, and the table."""
-        with ending(self.run_dir, lambda status: self._end(status, rows), self.tools.console):
-            self._measure(rows)
-        if rows and not any(row.valid for row in rows):
-            warn(self.tools.console, f"none of the {len(rows)} trials is valid")
-            return 1
-        return 1 if any(row.achieved_rps is None for row in rows) else 0
-
-    def _measure(self, rows: list[Row]) -> None:
-        tools, order = self.tools, self.order
-        with Trials(tools.console, len(rows), order.left(rows)) as progress:
-            runner = Runner(
-                self.run_dir.name,
-                tools.stack,
-                tools.system,
-                tools.subjects,
-                tools.chosen.engines,
-                progress,
-                tools.journal,
-            )
-            cores = cores_of(self.record.host)
-            once = MeasuredOnce(self.run_dir, self.record.experiment, cores, tools, progress)
-            self.preparation = Preparation(
-                self.record.experiment, tools, progress, runner, once, {}, rows
-            )
-            missing = _without_series(self.run_dir)
-            for raw in missing:
-                self._observe(raw, progress)
-            if _without_series(self.run_dir) != missing:
-                # What is next follows from verdicts, and these from the series.
-                again = derive(self.run_dir, tools.all_engines, pages=False)
-                rows[:] = again.rows
-            recorder = self._recorder(self.preparation, runner, progress)
-            while (plan := order.next(rows)) is not None:
-                if recorder:
-                    recorder.before(rows)
-                if not rows:
-                    self._announce(plan, progress)
-                row = self._trial(plan, self.preparation, runner, progress)
-                csv.write(self.run_dir / csv.NAME, [*rows, row])
-                if not rows:
-                    point_latest(self.run_dir)
-                rows.append(row)
-                progress.finished(row, order.left(rows))
-            if recorder:
-                recorder.end(rows)
-
-    def _recorder(self, of: Preparation, runner: Runner, progress: Trials) -> Recorder | None:
-        """What makes the recorded trials; None where none are asked for."""
-        kind = recorded(self.record.experiment)
-        if kind is None:
-            return None
-        return Recorder(
-            kind,
-            self.run_dir,
-            self.order,
-            self.tools,
-            of,
-            progress,
-            load=lambda plan, prepared, raw: self._load(plan, prepared, runner, raw),
-            observe=lambda raw: self._observe(raw, progress),
+    def __init__(
+        self,
+        run_dir: Path,
+        record: manifest.Manifest,
+        design: Design,
+        tools: Tools,
+        rows: Sequence[Row] = (),
+    ) -> None:
+        self.run_dir, self.record, self.design, self.tools = run_dir, record, design, tools
+        self.rows = [*rows]
+        self.progress = Trials(tools.console, len(rows), design.left(rows))
+        self.runner = Runner(
+            run_dir.name,
+            tools.stack,
+            tools.system,
+            tools.subjects,
+            tools.chosen.engines,
+            self.progress,
+            tools.journal,
         )
-
-    def _end(self, status: manifest.Status, rows: Sequence[Row]) -> None:
-        tools = self.tools
-        tools.attention.turn()
-        for problem in tools.conditions.restore():
-            warn(tools.console, text(problem))
-        common = self.preparation.common if self.preparation else None
-        record = copy.replace(
-            self.record,
-            status=status,
-            ended_at=tools.system.now(),
-            fairness=common or self.record.fairness,
+        self.preparation = Preparation(
+            run_dir, as_measured(record, run_dir), tools, self.runner, self.progress, self.rows
         )
-        failures: list[Exception] = []
-        for part in (
-            partial(manifest.write, self.run_dir, record),
-            partial(self._show, rows, record),
-        ):
+        kind = recorded(record.experiment)
+        self.recorder = Recorder(kind, self) if kind else None
+        self._others_away = 0
+
+    def go(self) -> int:
+        """Every trial that is left; then the derived files, and the table."""
+        try:
+            with self.progress:
+                self._measure()
+        except BaseException as first:
             try:
-                part()
-            except Exception as failure:
-                failures.append(failure)
-        for later in failures[1:]:
-            warn(tools.console, str(later))
-        if failures:
-            raise failures[0]
+                self._end("interrupted" if isinstance(first, Interrupted) else "failed")
+            except Exception as second:
+                self.progress.warn(f"{type(second).__name__}: {second}")
+            raise
+        self._end("complete")
+        if self.rows and not any(row.valid for row in self.rows):
+            self.progress.warn(f"none of the {len(self.rows)} trials is valid")
+            return 1
+        return 1 if any(row.achieved_rps is None for row in self.rows) else 0
 
-    def _announce(self, first: TrialPlan, progress: Trials) -> None:
-        said = announcement(self.record.experiment, self.order, self.tools.chosen, first)
-        host = host_id(self.record.host) or "unknown"
-        progress.say(f"{said}, to results/{self.run_dir.name}, host {host}")
+    def load(self, plan: TrialPlan, known: Known, raw: Path) -> None:
+        """Put the load of a prepared trial on, and keep what it gave in its folder."""
+        check_space(self.tools.place.results, plan.trial)
+        plan = copy.replace(plan, predicted_rps=known.prediction.rps)
+        self.runner.trial(plan, known, raw)
 
-    def _trial(
-        self, plan: TrialPlan, preparation: Preparation, runner: Runner, progress: Trials
-    ) -> Row:
+    def observe(self, raw: Path) -> None:
+        """Store what Prometheus saw of a trial."""
+        try:
+            measured = measure(raw, self.tools.engines)
+        except RawDataError:  # Its row says so.
+            return
+        if measured.reading is None:
+            return
+        tools, window_s = self.tools, measured.reading.window_s
+        problem = tools.observe(measured.record, window_s, raw, tools.stack, tools.system)
+        if problem is not None:
+            self.progress.warn(f"{raw.name}: {text(problem)}")
+
+    def _measure(self) -> None:
+        rows, design, progress = self.rows, self.design, self.progress
+        while (plan := design.next(rows)) is not None:
+            if self.recorder:
+                self.recorder.before_next()
+            if not rows:
+                about = announcement(self.record.experiment, design, self.tools.chosen, plan)
+                host = host_id(self.record.host) or "unknown"
+                progress.say(f"{about}, to results/{self.run_dir.name}, host {host}")
+            row = self._trial(plan)
+            csv.write(self.run_dir / csv.NAME, [*rows, row])
+            if not rows:
+                point_latest(self.run_dir)
+            rows.append(row)
+            progress.finished(row, design.left(rows))
+        if self.recorder:
+            self.recorder.end()
+
+    def _trial(self, plan: TrialPlan) -> Row:
         """Run the trial. One that cannot begin, as its server or another part of the lab does not
         answer, costs a row. Raises LabError where no trial can begin any more."""
         tools = self.tools
         raw = self.run_dir / "raw" / plan.trial
         try:
-            prepared = preparation.prepare(plan)
+            known = self.preparation.prepare(plan)
         except LabUnreachable as failure:
-            self._lost(plan, failure, runner, raw)
+            self._lost(plan, failure, raw)
         else:
             self._others_away = 0
-            self._load(plan, prepared, runner, raw)
+            self.load(plan, known, raw)
             try:
                 tools.conditions.free_generator()
             except LabUnreachable as failure:
                 # What was measured is whole; the next trial asks for it again.
-                progress.warn(str(failure))
+                self.progress.warn(str(failure))
             # Prometheus takes some seconds to turn to another server.
-            tools.attention.turn(plan.server, self.order.then(plan))
-            self._observe(raw, progress)
-        return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
+            tools.attention.turn(plan.server, self.design.then(plan))
+            self.observe(raw)
+        return read_trial(as_measured(self.record, self.run_dir), raw, tools.engines).row
 
-    def _load(self, plan: TrialPlan, prepared: Prepared, runner: Runner, raw: Path) -> None:
-        tools, prediction = self.tools, prepared.prediction
-        check_space(tools.place.results, plan.trial)
-        known = Known(
-            before=prepared.before,
-            warmth=prepared.warmth,
-            prediction=prediction,
-            engine_version=tools.chosen.versions[plan.engine],
-            unequal=state.unequal(prepared.common),
-            notes=self._answers(plan),
-        )
-        runner.trial(copy.replace(plan, predicted_rps=prediction.rps), known, raw)
-
-    def _lost(self, plan: TrialPlan, failure: LabUnreachable, runner: Runner, raw: Path) -> None:
+    def _lost(self, plan: TrialPlan, failure: LabUnreachable, raw: Path) -> None:
         """Keep a trial that could not begin. Raises what was in the way where it is no server's,
         and was in the way of too many trials in a row."""
         away = self.tools.stack.away()
@@ -192,44 +153,56 @@ class Loop:
             self._others_away += 1
             if self._others_away >= MOST_LOST:
                 raise LabUnreachable(text(problem)) if away else failure
-        runner.lost(plan, problem, self.record.servers[plan.server], raw)
+        self.runner.lost(plan, problem, self.record.servers[plan.server], raw)
 
-    def _answers(self, plan: TrialPlan) -> tuple[Remark, ...]:
-        """What a target said before the run that is no success, for the notes of its trials."""
-        answer = self.record.target_answers.get(plan.route)
-        return () if answer is None else (data.target_answered.remark(answer=answer),)
-
-    def _observe(self, raw: Path, progress: Trials) -> None:
+    def _end(self, status: manifest.Status) -> None:
+        """Put the lab back, and keep how the run ended. Where that cannot be written, the rest is
+        still done: a reader has the answer."""
+        tools = self.tools
+        tools.attention.turn()
+        for problem in tools.conditions.restore():
+            self.progress.warn(text(problem))
+        common, now = self.preparation.common, tools.system.now()
+        record = copy.replace(self.record, status=status, ended_at=now, fairness=common)
         try:
-            measured = measure(raw, self.tools.all_engines)
-        except RawDataError:  # Its row says so.
-            return
-        if measured.reading is None:
-            return
-        tools, window_s = self.tools, measured.reading.window_s
-        problem = tools.observe(measured.record, window_s, raw, tools.stack, tools.system)
-        if problem is not None:
-            progress.warn(f"{raw.name}: {text(problem)}")
+            manifest.write(self.run_dir, record)
+        finally:
+            if self.rows:
+                self._show(record)
+        index.write(self.run_dir.parent)
 
-    def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
+    def _show(self, record: manifest.Manifest) -> None:
         """What a reader wants first, also if nothing can be written; then the derived files, whose
         figures take seconds to draw."""
-        if not rows:
-            return
-        tools, name = self.tools, self.run_dir.name
-        found = judged(self.run_dir, tools.all_engines)
-        console.ended(tools.console, found.result)
-        write(self.run_dir, found)
+        screen = self.tools.console
+        run = judged(self.run_dir, self.tools.engines)
+        console.ended(screen, run.result)
+        write(self.run_dir, run)
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
-        tools.console.print(f"results/{name}/{{{files}}}", highlight=False)
+        screen.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
         if record.status != "complete" and not arms_of(record.experiment).images:
-            tools.console.print(f"{record.status}: {go_on(record)} goes on", highlight=False)
+            resumes = " ".join(("make run", f"RESUME={record.run}", *record.settings))
+            screen.print(f"{record.status}: {resumes} goes on", highlight=False)
 
 
-def _without_series(run_dir: Path) -> list[Path]:
-    """The raw folders of trials that ended, but whose Prometheus series were not stored yet."""
-    return [
-        folder.parent
-        for folder in sorted((run_dir / "raw").glob(f"*/{RECORD}"))
-        if not (folder.parent / series.NAME).exists()
-    ]
+def announcement(experiment: Experiment, design: Design, chosen: Chosen, first: TrialPlan) -> str:
+    """The trials of a run, and how long they take from their number, in a line."""
+    each_s = run_s(first, chosen)
+    trials = f"{design.most} trials of"
+    if not design.known:
+        trials = f"at most {design.most} trials (more if some are invalid), each of about"
+    launches = experiment.launches * max(1, len(experiment.arms))
+    warm_ups = len(experiment.servers) * max(1, launches) * len(experiment.routes)
+    whole_s = design.most * (each_s + BETWEEN_S) + warm_ups * WARM_UP_S
+    scale = ""
+    if experiment.scale != 1:
+        scale = f", durations × {experiment.scale:g} (a quick look, not a result)"
+    return (
+        f"{trials} {each_s:.0f} s and warm-up, about {duration(whole_s)} in all, with "
+        f"{', '.join(chosen.engines)}{scale}"
+    )
+
+
+def run_s(plan: TrialPlan, chosen: Chosen) -> float:
+    """How long the load of a trial takes."""
+    return chosen.engines[plan.engine].schedule(plan, Path()).run_s

@@ -10,46 +10,37 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lab.app.preparation import Preparation, Prepared
-from lab.app.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.judge.grouping import lane_of
-from lab.kinds.order import Design
 from lab.load.measure import PLAN, RECORD
 from lab.load.runner import OVERTIME_S
-from lab.model import RECORDED, Row, Snapshot, TrialPlan, TrialRecord
+from lab.model import RECORDED, Snapshot, TrialPlan, TrialRecord
 from lab.model.knobs import knobs_of
 from lab.report.page import flamegraph
-from lab.report.progress import Trials
 from lab.store import recording
 from lab.store.records import read_json
 from lab.system.host import Clock
 
+if TYPE_CHECKING:
+    from lab.app.loop import Loop
 
-@dataclass(slots=True)
+
 class Recorder:
-    """Makes the recorded trials of a run that are due. `load` runs a prepared trial into its
-    folder, `observe` stores what Prometheus saw of it."""
+    """Makes the recorded trials of a run that are due."""
 
-    kind: str
-    run_dir: Path
-    order: Design
-    tools: Tools
-    preparation: Preparation
-    progress: Trials
-    load: Callable[[TrialPlan, Prepared, Path], None]
-    observe: Callable[[Path], None]
-    _tried: set[str] = field(default_factory=set)
+    def __init__(self, kind: str, loop: Loop) -> None:
+        self._kind, self._loop = kind, loop
+        self._tried: set[str] = set()
 
-    def before(self, rows: Sequence[Row]) -> None:
-        """Record what may be recorded after these rows, and is not yet, before the next trial. What
-        cannot be recorded costs a warning. Raises LabError as a trial does."""
+    def before_next(self) -> None:
+        """Record what may be recorded after the rows so far, and is not yet. What cannot be
+        recorded costs a warning. Raises LabError as a trial does."""
+        rows = self._loop.rows
         lanes = {row.trial: lane_of(row) for row in rows}
-        for trial in self.order.to_record(rows):
+        for trial in self._loop.design.to_record(rows):
             raw = self._raw(trial)
             if lanes[trial] in self._tried or (raw / recording.NAME).exists():
                 continue
@@ -57,47 +48,50 @@ class Recorder:
             try:
                 self._record(trial, raw)
             except (LabUnreachable, RawDataError) as failure:
-                self.progress.warn(f"{raw.name}: {failure}")
+                self._loop.progress.warn(f"{raw.name}: {failure}")
 
-    def end(self, rows: Sequence[Row]) -> None:
-        """As `before`, after the last trial; and a warning for each server without a recording,
-        as its last JVM held no load."""
-        self.before(rows)
-        due = set(self.order.to_record(rows))
+    def end(self) -> None:
+        """As `before_next`, after the last trial; and a warning for each server without a
+        recording, as its last JVM held no load."""
+        self.before_next()
+        rows = self._loop.rows
+        due = set(self._loop.design.to_record(rows))
         recorded = {row.server for row in rows if row.trial in due or self._raw(row.trial).exists()}
         for server in sorted({row.server for row in rows} - recorded):
-            self.progress.warn(f"{server}: nothing was recorded: its last JVM held no load")
+            self._loop.progress.warn(f"{server}: nothing was recorded: its last JVM held no load")
 
     def _raw(self, trial: str) -> Path:
-        return self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
+        return self._loop.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
 
     def _record(self, trial: str, raw: Path) -> None:
-        repeated = read_json(self.run_dir / "raw" / trial / PLAN, TrialPlan)
+        loop = self._loop
+        repeated = read_json(loop.run_dir / "raw" / trial / PLAN, TrialPlan)
         plan = copy.replace(repeated, trial=raw.name, repeats=None)
-        schedule = self.tools.chosen.engines[plan.engine].schedule(plan, raw)
-        recorder = self.tools.subjects[plan.server].recorder
-        prepared = self.preparation.prepare(plan)
-        self.progress.phase(plan, "recorded")
+        schedule = loop.tools.chosen.engines[plan.engine].schedule(plan, raw)
+        recorder = loop.tools.subjects[plan.server].recorder
+        known = loop.preparation.prepare(plan)
+        loop.progress.phase(plan, "recorded")
         try:
-            recorder.start_recording(self.kind, math.ceil(schedule.run_s + OVERTIME_S))
-            self.load(plan, prepared, raw)
+            recorder.start_recording(self._kind, math.ceil(schedule.run_s + OVERTIME_S))
+            loop.load(plan, known, raw)
             opens, closes = read_json(raw / RECORD, TrialRecord).window(schedule.window_s)
             window = opens.timestamp(), closes.timestamp()
-            result, graph = recorder.end_recording(self.kind, window)
+            result, graph = recorder.end_recording(self._kind, window)
             recording.write(raw, result, flamegraph.page(plan.trial, result, graph))
-            self.observe(raw)
+            loop.observe(raw)
         finally:
-            self._replace(plan.server, prepared.before)
+            self._replace(plan.server, known.before)
 
     def _replace(self, server: str, before: Snapshot) -> None:
         """A fresh JVM has what it starts with, not what the user has set since: a Ctrl-C does not
         cut this short. What was measured before is whole, also if this fails."""
-        subject = self.tools.subjects[server]
+        subject = self._loop.tools.subjects[server]
         try:
-            self.preparation.replace_jvm(server, Clock())
+            self._loop.preparation.replace_jvm(server, Clock())
             if subject.knobs:
                 now = subject.knobs.read()
                 had = {(server, name): n for name, n in knobs_of(before.settings).items()}
                 subject.knobs.write({item: n for item, n in had.items() if now.get(item) != n})
         except LabError as failure:
-            self.progress.warn(f"{server}: its {subject.process} was not replaced: {failure}")
+            problem = f"its {subject.process} was not replaced: {failure}"
+            self._loop.progress.warn(f"{server}: {problem}")

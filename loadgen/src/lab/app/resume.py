@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from lab.app.as_measured import as_measured
-from lab.app.derive import derive
+from lab.app.derive import as_measured, judged
 from lab.app.loop import Loop
 from lab.app.run import new_design, read_servers
-from lab.app.run_record import shown
+from lab.app.sides import shown
 from lab.app.tools import Lab, Stages, Tools
 from lab.errors import LabError
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
 from lab.kinds.kind import Outcome
 from lab.kinds.loads import arms_of
-from lab.load.engines import Engine, engines_of
 from lab.model import Experiment
-from lab.store import manifest, recording
+from lab.store import csv, manifest, recording
 from lab.store.manifest import Manifest
 from lab.store.records import read_object, writing
-from lab.store.run_dir import check_space
 
 
-def resume(
-    run_dir: Path,
-    experiment: Experiment,
-    lab: Lab,
-    engines: Sequence[Engine] | None = None,
-    stages: Stages | None = None,
-) -> int:
+def resume(run_dir: Path, experiment: Experiment, lab: Lab, stages: Stages | None = None) -> int:
     """Go on with the trials the run had planned, of its experiment with the secrets that it does
-    not store (`with_secrets`). Finished trials are neither lost nor run again. Returns and raises
+    not store (`with_secrets`). Trials with a row are neither lost nor run again. Returns and raises
     as `run`, and LabError if the run is over, or the lab is not the one that it began on."""
     record, place = manifest.read(run_dir), lab.place
     where = f"RESUME={record.run}"
@@ -44,9 +35,7 @@ def resume(
         raise LabError(f"{where}: it began with other settings; give these again: {began}")
     if arms_of(experiment).images:
         raise LabError(f"{where}: its arms are images, which may be others by now; start a new run")
-    engines = engines or engines_of(place.generators)
-    check_space(place.results)
-    tools = Tools(experiment, lab, engines, stages or Stages())
+    tools = Tools(experiment, lab, stages or Stages())
     snapshots, host = read_servers(experiment, tools.subjects), read_object(place.host_file)
     now = copy.replace(
         record,
@@ -60,15 +49,16 @@ def resume(
             f"{where}: {difference.kind}: {difference.name} was {shown(difference.was)} when it "
             f"began, and is {shown(difference.now)} now; start a new run"
         )
-    derived = derive(run_dir, engines, pages=False)
-    put_away(run_dir, derived.unfinished, lab.system.now())
-    rows = list(derived.rows)
+    # A row is written once all of its trial is on the disk, with what Prometheus saw of it.
+    written = {*csv.trials(run_dir / csv.NAME)}
+    rows = [row for row in judged(run_dir, tools.engines).result.rows if row.trial in written]
+    put_away(run_dir, {row.trial for row in rows}, lab.system.now())
     lab.console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     conditions = Outcome(experiment, rows, run_dir).conditions
     design = new_design(experiment, record.servers, tools, conditions)
     record = copy.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
-    return Loop(run_dir, record, design, tools).go(rows)
+    return Loop(run_dir, record, design, tools, rows).go()
 
 
 def differences(record: Manifest, now: Manifest) -> Iterator[Difference]:
@@ -85,12 +75,12 @@ def differences(record: Manifest, now: Manifest) -> Iterator[Difference]:
             yield copy.replace(difference, name=f"{difference.name} of {server}")
 
 
-def put_away(run_dir: Path, unfinished: Iterable[str], now: datetime) -> None:
-    """Move what trials and recordings left that never ended, or cannot be read, out of the way of
-    those that are made in their place. Raises CannotWrite."""
+def put_away(run_dir: Path, kept: Collection[str], now: datetime) -> None:
+    """Move what other trials and unfinished recordings left out of the way of those that are made
+    in their place. Raises CannotWrite."""
+    left = [raw for raw in run_dir.glob("raw/*") if raw.name not in kept]
     recorded = run_dir.glob(f"{recording.FOLDER}/*")
-    left = [raw for raw in recorded if not (raw / recording.NAME).exists()]
-    left += [run_dir / "raw" / name for name in unfinished]
+    left += [raw for raw in recorded if not (raw / recording.NAME).exists()]
     aside = run_dir / "abandoned" / f"{now:%Y%m%dT%H%M%SZ}"
     for raw in left:
         with writing(aside):

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.app.call import Call
-from lab.app.derive import judged_again
-from lab.app.run_record import shown
+from lab.app.derive import judged
 from lab.errors import LabError, WordError
 from lab.judge import compare
 from lab.judge.grouping import lane_of
@@ -29,13 +28,16 @@ from lab.judge.same_lab import (
     services,
 )
 from lab.kinds.loads import arms_of
-from lab.kinds.registry import kind_of
 from lab.load.engines import Engine
 from lab.model import Remark, Row
 from lab.report.remarks import say
+from lab.report.result import Result
+from lab.store import csv
 from lab.store.manifest import Manifest
 from lab.store.run_dir import find_run_dir
 
+# A value in a line for people is cut here.
+MOST_SHOWN = 40
 # What a run of trials records of its driver.
 LIMITS = ("open_files", "generator_cores")
 # All that two sides may differ in, as a user calls it: the kinds of differences, and the verbs that
@@ -52,15 +54,20 @@ MAY_DIFFER: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run on disk, or a lane of it: the word that names it, its folder, its manifest as it was
-    measured, and its rows judged again, by lane. `lane` is the one that is meant, which may be a
-    server with all of its arms; empty: every lane."""
+    """A run on disk, or a lane of it: the word that names it, its folder, what it found, judged
+    again, and its rows by lane. `lane` is the one that is meant, which may be a server with all of
+    its arms; empty: every lane."""
 
     word: str
     folder: Path
-    record: Manifest
+    result: Result
     lane: str
     lanes: Mapping[str, Sequence[Row]]
+
+    @property
+    def record(self) -> Manifest:
+        """The run as it was measured."""
+        return self.result.manifest
 
     @property
     def title(self) -> str:
@@ -111,8 +118,12 @@ def read_sides(
 
 
 def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side:
-    record, rows = judged_again(folder, engines)
-    kind = kind_of(record.experiment)
+    result = judged(folder, engines).result
+    rows, kind = result.rows, result.kind
+    gone = sorted({*csv.trials(folder / csv.NAME)} - {row.trial for row in rows})
+    if gone or not rows:
+        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
+        raise LabError(f"{folder.name} has {missing}: it cannot be judged again")
     if kind.changes_lab:
         raise LabError(
             f"{folder.name} is of kind {kind.name}: the lab was changed from trial to trial on "
@@ -125,7 +136,7 @@ def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side
     if not lanes:
         allowed = ", ".join(dict.fromkeys(map(lane_of, rows)))
         raise WordError(f"{word}={folder.name}:{lane} has no trials; allowed: {allowed}")
-    return Side(word, folder, record, lane, lanes)
+    return Side(word, folder, result, lane, lanes)
 
 
 def notes_of(verb: str, a: Side, b: Side) -> Iterator[Remark]:
@@ -138,13 +149,9 @@ def notes_of(verb: str, a: Side, b: Side) -> Iterator[Remark]:
             if (name if name in PARTS else difference.kind) not in kinds:
                 continue
             code = "uncommitted" if name == "commit_dirty" else "differs"
-            values = {
-                "sides": sides,
-                "word": word,
-                "name": name,
-                "was": f"{shown(difference.was)} for {a.title}",
-                "now": f"{shown(difference.now)} for {b.title}",
-            }
+            was = f"{shown(difference.was)} for {a.title}"
+            now = f"{shown(difference.now)} for {b.title}"
+            values = {"sides": sides, "word": word, "name": name, "was": was, "now": now}
             if verb not in verbs:
                 allowed = ", ".join(word for word, (_, may) in MAY_DIFFER.items() if verb in may)
                 text = say("runs", code, **values)
@@ -196,3 +203,9 @@ def _asked(side: Side) -> dict[tuple[Kind, str], object]:
         ("limits", "settings of arms"): arms.settings and (side.lane, arms.settings),
         ("images", "images of arms"): arms.images and (side.lane, arms.images),
     }
+
+
+def shown(value: object) -> str:
+    """A recorded value in a line for people."""
+    text = "not recorded" if value is None else str(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

@@ -1,26 +1,68 @@
-"""The tools of a run: its lab, and for a run of trials the parts that never change."""
+"""The lab that a verb measures with, and the parts of a run that stay the same for all trials."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
+from lab.app.call import Call, file_limit
 from lab.app.engine_choice import choose_engines
-from lab.load.engines import Engine
+from lab.errors import harmless
+from lab.kinds.reading import given_settings
+from lab.load.engines import Engine, engines_of
+from lab.load.engines.base import cores
 from lab.model import Experiment, Json, Remark
+from lab.model.host_facts import GENERATORS, MACHINES
+from lab.model.knobs import READ_BACK
+from lab.report import remarks
+from lab.store.run_dir import check_space
 from lab.subject.changes import Journal
 from lab.subject.conditions import Conditions
 from lab.subject.external_service import ExternalService
 from lab.subject.lab_server import LabServer
 from lab.subject.subject import Subjects
+from lab.system import lock
 from lab.system.attention import Attention
 from lab.system.host import System
 from lab.system.host_changes import HostChanges
 from lab.system.observe import observe
-from lab.system.stack import Stack
+from lab.system.stack import Stack, project_of
+
+# The width of a table that goes to no terminal.
+PLAIN_WIDTH = 120
+
+
+class Screen(Console):
+    """A console that shows no text that a terminal would act on."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else harmless(segment.text, "\n\t")
+            yield Segment(text, segment.style, segment.control)
+
+
+def screen(variables: Mapping[str, str]) -> Screen:
+    """The console of a verb, which shows every text as it is: names of runs and trials may hold
+    brackets and colons."""
+    given = variables.get("COLUMNS", "")
+    width = int(given) if re.fullmatch("[1-9][0-9]{0,3}", given) else PLAIN_WIDTH
+    terminal = sys.stdout.isatty()
+    return Screen(width=None if terminal else width, highlight=False, markup=False, emoji=False)
+
+
+def say(console: Console, text: str) -> None:
+    """A line as a whole, however wide the console is."""
+    console.print(Text(text), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +106,38 @@ class Lab:
     console: Console
 
 
+@contextmanager
+def open_lab(call: Call) -> Iterator[Lab]:
+    """The lab, for one measurement alone, which a signal interrupts at its next wait. What a run
+    before has left changed is put back first. Raises LabError."""
+    variables, several = call.variables, bool(call.variables.get(MACHINES))
+    with (
+        lock.claimed(call.home / lock.FOLDER) as held,
+        closing(Stack(variables.get("LAB_SECRET", ""), several=several)) as stack,
+    ):
+        # Labs beside each other may share a folder of results.
+        project = project_of(variables)
+        place = Place(
+            call.results,
+            call.home / "host.json",
+            file_limit(),
+            cores(),
+            call.home,
+            journal=call.results / f".changed.{project}.json" if held else None,
+            warm_jvms=call.results / f".warm-jvms.{project}.json" if held else None,
+            settings=given_settings(variables),
+            read_back=given_settings(variables, READ_BACK),
+            one_machine=not several,
+            generators=tuple(variables.get(GENERATORS, "").split()),
+        )
+        system, console = System(held=held, shared=not several), screen(variables)
+        system.catch_signals()
+        left = Journal(place.journal).put_back(stack)
+        if left is not None:
+            console.print(remarks.text(left))
+        yield Lab(place, stack, system, console)
+
+
 def subjects_of(experiment: Experiment, stack: Stack, host: HostChanges) -> Subjects:
     """What the experiment measures, by name."""
     if experiment.target is None:
@@ -75,23 +149,23 @@ def subjects_of(experiment: Experiment, stack: Stack, host: HostChanges) -> Subj
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The seams for tests, which have no time to warm up a JVM."""
+    """The seams for tests, which have neither engines nor time to warm up a JVM. `engines` are
+    those that raw data may be of; empty: all."""
 
     subjects: Callable[[Experiment, Stack, HostChanges], Subjects] = subjects_of
     observe: Callable[..., Remark | None] = observe
+    engines: Sequence[Engine] = ()
 
 
 class Tools:
-    """The tools of a run of trials. `all_engines` are the engines that raw data may be of. Raises
-    LabError if no engine fits."""
+    """The tools of a run of trials. Raises LabError if no engine fits, or nothing can be kept."""
 
-    def __init__(
-        self, experiment: Experiment, lab: Lab, all_engines: Sequence[Engine], stages: Stages
-    ) -> None:
+    def __init__(self, experiment: Experiment, lab: Lab, stages: Stages) -> None:
+        check_space(lab.place.results)
         self.place, self.stack = lab.place, lab.stack
         self.system, self.console = lab.system, lab.console
-        self.all_engines = all_engines
-        self.chosen = choose_engines(experiment, all_engines)
+        self.engines = stages.engines or engines_of(lab.place.generators)
+        self.chosen = choose_engines(experiment, self.engines)
         self.observe = stages.observe
         self.attention = Attention(lab.stack, lab.system)
         self.journal = Journal(lab.place.journal)

@@ -1,11 +1,17 @@
 """The memory of a server while its connections are held: read once, within the window."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from lab.errors import LabUnreachable
 from lab.judge.checks import data
 from lab.load.bench import EngineRun
 from lab.model import Remark, TrialPlan
-from lab.subject.subject import Memory, Subject
-from lab.system.toxiproxy import Toxiproxy
+
+if TYPE_CHECKING:
+    from lab.subject.subject import Memory, Subject
+    from lab.system.toxiproxy import Toxiproxy
 
 # Until the server has read what was sent last.
 SETTLE_S = 1.0

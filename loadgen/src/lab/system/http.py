@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from lab.errors import LabUnreachable, Refused
-from lab.system.tokens import TokenAuth
+from lab.model.routes import RECORDER_PORT
+from lab.system.tokens import HEADER, PORTS, RECORDER, token
 
 DEADLINE_S = 5.0
 # For counters at the edges of a trial's window: late is worse than none.
@@ -29,6 +31,20 @@ COUNTER_DEADLINE_S = 2.0
 MOST_BYTES = 64 << 20
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
+
+
+class TokenAuth(httpx.Auth):
+    """Sends each part of the lab its own token, and nothing without a secret."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        port, host = request.url.port, request.url.host
+        if self._secret and port in PORTS:
+            part = RECORDER if port == RECORDER_PORT else host
+            request.headers[HEADER] = token(self._secret, part)
+        yield request
 
 
 class _Network(httpcore.SyncBackend):

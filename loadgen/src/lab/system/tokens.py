@@ -7,9 +7,7 @@ only the SHA-256 of their tokens (LAB_TOKEN_SUMS).
 
 import hashlib
 import hmac
-from collections.abc import Generator, Iterable
-
-import httpx
+from collections.abc import Iterable
 
 from lab.model.routes import RECORDER_PORT
 
@@ -34,17 +32,3 @@ def token_sums(secret: str, parts: Iterable[str]) -> str:
     """LAB_TOKEN_SUMS: NAME=SUM,…"""
     sums = {part: hashlib.sha256(token(secret, part).encode()).hexdigest() for part in parts}
     return ",".join(f"{part}={value}" for part, value in sums.items())
-
-
-class TokenAuth(httpx.Auth):
-    """Sends each part of the lab its own token, and nothing without a secret."""
-
-    def __init__(self, secret: str) -> None:
-        self._secret = secret
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        port, host = request.url.port, request.url.host
-        if self._secret and port in PORTS:
-            part = RECORDER if port == RECORDER_PORT else host
-            request.headers[HEADER] = token(self._secret, part)
-        yield request
