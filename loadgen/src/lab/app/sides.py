@@ -119,14 +119,14 @@ def read_sides(
 
 def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side:
     result = judged(folder, engines).result
-    rows, kind = result.rows, result.kind
+    rows = result.rows
     gone = sorted({*csv.trials(folder / csv.NAME)} - {row.trial for row in rows})
     if gone or not rows:
         missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
         raise LabError(f"{folder.name} has {missing}: it cannot be judged again")
-    if kind.changes_lab:
+    if result.changes_lab:
         raise LabError(
-            f"{folder.name} is of kind {kind.name}: the lab was changed from trial to trial on "
+            f"{folder.name} is of kind {result.experiment.kind}: the lab was changed from trial to trial on "
             "purpose, so it is no side of a comparison"
         )
     lanes: dict[str, list[Row]] = {}
