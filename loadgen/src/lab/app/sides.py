@@ -126,8 +126,8 @@ def _side(word: str, folder: Path, lane: str, engines: Sequence[Engine]) -> Side
         raise LabError(f"{folder.name} has {missing}: it cannot be judged again")
     if result.changes_lab:
         raise LabError(
-            f"{folder.name} is of kind {result.experiment.kind}: the lab was changed from trial to trial on "
-            "purpose, so it is no side of a comparison"
+            f"{folder.name} is of kind {result.experiment.kind}: the lab was changed from trial to "
+            "trial on purpose, so it is no side of a comparison"
         )
     lanes: dict[str, list[Row]] = {}
     for row in rows:
